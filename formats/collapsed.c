@@ -109,8 +109,8 @@ static void open_file(void *state)
     struct pf_build *build = state;
     size_t got = pf_build_peek(build, head, sizeof head, 0);
     struct look look = look_at(head, got, got < sizeof head);
-    build->profile->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
-    build->profile->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
+    build->model->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
+    build->model->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
 
 /* The context that a stack ends in. */
@@ -131,7 +131,7 @@ static void read_line(void *state, const struct pf_line *line)
 {
     struct pf_build *build = state;
     struct stack after = {.text = pf_slice(line->text, line->size)}, before;
-    bool twice = build->profile->n_metrics == COUNTS;
+    bool twice = build->model->n_metrics == COUNTS;
     if (line->continued || is_nothing(after.text))
         return;
     bool good = !line->more && take_count(&after);

@@ -143,7 +143,7 @@ static int take_frame(const struct pf_json_walk *walk)
 
 static int take_bytes(const struct pf_json_walk *walk)
 {
-    ((struct v8 *)walk->profile->state)->heap = true;
+    ((struct v8 *)walk->model->state)->heap = true;
     return pf_json_take_whole(walk);
 }
 
@@ -182,7 +182,7 @@ static void begin_node(struct v8 *v8)
  */
 static int read_node(const struct pf_json_walk *walk)
 {
-    struct v8 *v8 = walk->profile->state;
+    struct v8 *v8 = walk->model->state;
     struct pf_json_token token;
     uint64_t offset = walk->token->offset;
     size_t before = v8->nodes.n;
@@ -525,8 +525,8 @@ static void read_file(void *state)
     v8->json = PF_OWN(build, pf_json_new(build->input, 0, PF_JSON_DEPTH_MAX), pf_json_free);
     v8->times = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
     v8->sorter =
-        PF_OWN(build, pf_sorter_new(WORDS, NUMBER + 1, build->profile->options->cache / 4), pf_sorter_free);
-    struct pf_json_walk walk = {.json = v8->json, .profile = build->profile, .error = build->error};
+        PF_OWN(build, pf_sorter_new(WORDS, NUMBER + 1, build->model->options->cache / 4), pf_sorter_free);
+    struct pf_json_walk walk = {.json = v8->json, .model = build->model, .error = build->error};
     int got = pf_json_next(v8->json, &token, build->error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, v8, file_members);

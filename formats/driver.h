@@ -159,7 +159,7 @@ struct pf_link {
     const char *target; /* a path relative to the folder that the source stands in */
 };
 
-struct pf_profile;
+struct pf_model;
 struct pf_cursor;
 
 /* Restricts a cursor to one item of an axis; negative: all. */
@@ -242,7 +242,7 @@ struct pf_table {
 };
 
 struct pf_cursor {
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_table *table;
     struct pf_restriction only;
     /*
@@ -263,10 +263,10 @@ struct pf_options {
 struct pf_driver;
 
 /*
- * One open profile. The core makes it (pf_profile_begin), the driver fills it in open() and load(); the core frees
- * partitions.items, partitions.fields, contexts, warnings and info after close() (pf_profile_end).
+ * One open profile. The core makes it (pf_model_begin), the driver fills it in open() and load(); the core frees
+ * partitions.items, partitions.fields, contexts, warnings and info after close() (pf_model_end).
  */
-struct pf_profile {
+struct pf_model {
     const struct pf_driver *driver;
     struct pf_source *source;
     const struct pf_options *options;
@@ -287,7 +287,7 @@ struct pf_profile {
     size_t n_context_columns;
     /* Fills the own columns of context i; called from PF_MODELLED on, from any thread. NULL if there are
      * none. */
-    void (*context_cells)(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells);
+    void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
 
     const struct pf_metric *metrics;
     size_t n_metrics;
@@ -295,7 +295,7 @@ struct pf_profile {
     const struct pf_column *metric_columns; /* a format's own columns at the end of metrics.csv */
     size_t n_metric_columns;
     /* Fills the own columns of a metric; called from metrics_stage on, from any thread. NULL if there are none. */
-    void (*metric_cells)(const struct pf_profile *profile, size_t metric, struct pf_cell *cells);
+    void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
 
     struct pf_rows
         *warnings; /* line, offset, severity, code, text; made by the core; complete from PF_CHECKED on */
@@ -328,7 +328,7 @@ struct pf_profile {
 
 /* Add a row to profile->warnings. line 0 or offset < 0: empty. 0, or -1 with ENOMEM. Caps the number of rows.
  */
-int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char *severity, const char *code,
+int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,
             struct pf_error *error, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
 /* ---- the driver --------------------------------------------------------------------------------- */
@@ -349,23 +349,23 @@ struct pf_driver {
     const void *kit; /* what functions that serve several drivers need to know of this one, else NULL */
     void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
     /* Fill the profile as far as PF_OPENED. On failure the core calls close(). */
-    int (*open)(struct pf_profile *profile, struct pf_error *error);
+    int (*open)(struct pf_model *model, struct pf_error *error);
     /* Load one stage; all earlier ones are loaded. Called by one thread at a time for a profile. */
-    int (*load)(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+    int (*load)(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                 struct pf_error *error);
-    void (*close)(struct pf_profile *profile);
+    void (*close)(struct pf_model *model);
     /*
      * Optional: facts that passes over tables have found out (see EAGAIN) and that rows are made from, so that
      * sizes kept from an earlier process fit. facts writes at most `room` bytes and returns how many it has;
      * recall takes them after PF_PARTITIONED.
      */
-    size_t (*facts)(const struct pf_profile *profile, void *blob, size_t room);
-    int (*recall)(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error);
+    size_t (*facts)(const struct pf_model *model, void *blob, size_t room);
+    int (*recall)(struct pf_model *model, const void *blob, size_t size, struct pf_error *error);
     /*
      * Optional: bytes of a blob, as pread gives them: less than `size` only at its end; -1 with *error filled.
      * Called from PF_OPENED on, from any thread.
      */
-    ssize_t (*blob_read)(struct pf_profile *profile, size_t blob, void *buffer, size_t size, uint64_t offset,
+    ssize_t (*blob_read)(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error);
 };
 
@@ -373,21 +373,21 @@ struct pf_driver {
 
 /*
  * Makes an empty profile of the driver, for its open(). The source, which stays the caller's, and the options must
- * live as long. 0; or -1 with *error filled: pf_profile_end is due in either case.
+ * live as long. 0; or -1 with *error filled: pf_model_end is due in either case.
  */
-int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                      const struct pf_options *options, struct pf_error *error);
 
 /* The same, opened by its driver. */
-int pf_profile_open(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                     const struct pf_options *options, struct pf_error *error);
 
 /* Loads all stages behind PF_OPENED up to and with `last`, of which none is loaded yet. 0, or -1 with *error filled. */
-int pf_profile_load(struct pf_profile *profile, enum pf_stage last, struct pf_pass *pass,
+int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_pass *pass,
                     struct pf_error *error);
 
 /* Closes the profile, opened or not, and frees what the core frees of it: all but the source. */
-void pf_profile_end(struct pf_profile *profile);
+void pf_model_end(struct pf_model *model);
 
 /* ---- all drivers -------------------------------------------------------------------------------- */
 

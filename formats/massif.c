@@ -118,14 +118,14 @@ static bool add_info(struct pf_build *build, bool tail)
         if (key)
             pf_build_info(build, key, pf_trimmed(line));
     }
-    return pf_rows_count(build->profile->info);
+    return pf_rows_count(build->model->info);
 }
 
 static const struct pf_column context_columns[] = {{"address", PF_PLAIN, 0}};
 
-static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
-    struct pf_cell text = pf_interned(profile->contexts->strings, profile->contexts->key[context]);
+    struct pf_cell text = pf_interned(model->contexts->strings, model->contexts->key[context]);
     struct pf_slice address = split(pf_slice(text.text, text.size)).address;
     cells[0] = address.at ? pf_plain(address.at, pf_size(address)) : pf_absent();
 }
@@ -133,9 +133,9 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
 static void open_file(void *state)
 {
     struct pf_build *build = state;
-    build->profile->context_columns = context_columns;
-    build->profile->n_context_columns = 1;
-    build->profile->context_cells = context_cells;
+    build->model->context_columns = context_columns;
+    build->model->n_context_columns = 1;
+    build->model->context_cells = context_cells;
     /* heaptrack_print writes its header at the end. */
     if (!add_info(build, false) && pf_input_size(build->input) != UINT64_MAX)
         add_info(build, true);
@@ -370,7 +370,7 @@ static void add_metrics(struct pf_build *build)
 /* Where the contexts' functions stand. */
 static void add_places(struct pf_build *build)
 {
-    struct pf_tree *tree = build->profile->contexts;
+    struct pf_tree *tree = build->model->contexts;
     pf_build_check(build, pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->error));
     pf_build_check(build, pf_array_resize(&tree->module, tree->count, sizeof *tree->module, build->error));
     pf_build_check(build, pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->error));

@@ -8,11 +8,11 @@
 /* A file that is wrong everywhere must not fill the memory with the same complaint. */
 enum { WARNINGS_MAX = 1000 };
 
-int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char *severity, const char *code,
+int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,
             struct pf_error *error, const char *format, ...)
 {
     char text[256];
-    size_t count = pf_rows_count(profile->warnings);
+    size_t count = pf_rows_count(model->warnings);
     if (count > WARNINGS_MAX && strcmp(severity, "fatal") != 0)
         return 0;
     va_list args;
@@ -26,20 +26,20 @@ int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char
     struct pf_cell cells[] = {line > 0 ? pf_int(line) : pf_absent(),
                               offset >= 0 ? pf_int(offset) : pf_absent(), pf_string(severity),
                               pf_string(code), pf_string(text)};
-    return pf_rows_add(profile->warnings, cells, error);
+    return pf_rows_add(model->warnings, cells, error);
 }
 
-int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                      const struct pf_options *options, struct pf_error *error)
 {
     if (source)
         pf_source_set_driver(source, driver);
-    *profile = (struct pf_profile){.driver = driver,
+    *model = (struct pf_model){.driver = driver,
                                    .source = source,
                                    .options = options,
                                    .info = pf_rows_new(2),
                                    .warnings = pf_rows_new(5)};
-    return profile->info && profile->warnings ? 0 : pf_fail_memory(error);
+    return model->info && model->warnings ? 0 : pf_fail_memory(error);
 }
 
 /* What measures no threads apart has measured all of them. */
@@ -50,29 +50,29 @@ static int add_thread_all(struct pf_partitions *partitions, struct pf_error *err
     return partitions->items ? pf_rows_add(partitions->items, all, error) : pf_fail_memory(error);
 }
 
-int pf_profile_open(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                     const struct pf_options *options, struct pf_error *error)
 {
-    if (pf_profile_begin(profile, driver, source, options, error) || driver->open(profile, error))
+    if (pf_model_begin(model, driver, source, options, error) || driver->open(model, error))
         return -1;
-    return profile->cells && !profile->partitions.plural ? add_thread_all(&profile->partitions, error) : 0;
+    return model->cells && !model->partitions.plural ? add_thread_all(&model->partitions, error) : 0;
 }
 
-int pf_profile_load(struct pf_profile *profile, enum pf_stage last, struct pf_pass *pass,
+int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_pass *pass,
                     struct pf_error *error)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage <= last; stage++)
-        if (profile->driver->load(profile, stage, pass, error))
+        if (model->driver->load(model, stage, pass, error))
             return -1;
     return 0;
 }
 
-void pf_profile_end(struct pf_profile *profile)
+void pf_model_end(struct pf_model *model)
 {
-    profile->driver->close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->info);
-    pf_rows_free(profile->warnings);
-    pf_tree_free(profile->contexts);
+    model->driver->close(model);
+    pf_rows_free(model->partitions.items);
+    pf_rows_free(model->partitions.fields);
+    pf_rows_free(model->info);
+    pf_rows_free(model->warnings);
+    pf_tree_free(model->contexts);
 }

@@ -110,7 +110,7 @@ static const struct pf_json_member frame_members[] = {
 
 static int read_frame(const struct pf_json_walk *walk)
 {
-    struct scope *scope = walk->profile->state;
+    struct scope *scope = walk->model->state;
     struct pf_frame frame = {
         .name = pf_build_name(&scope->build, "", 0), .file = PF_NO_STRING, .module = PF_NO_STRING};
     if (walk->token->event == PF_JSON_OBJECT && pf_json_object(walk, &frame, frame_members))
@@ -404,7 +404,7 @@ static void close_rest(struct scope *scope, pf_int128 last, bool whole)
 static void read_events(struct scope *scope)
 {
     struct pf_build *build = &scope->build;
-    struct pf_json_walk walk = {.json = scope->json, .profile = build->profile, .error = build->error};
+    struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->error};
     struct pf_json_token token;
     pf_int128 last = -ONE * ONE * 100000000000;
     int got = pf_json_enter_array(build, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
@@ -489,7 +489,7 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
 /* Its values are read when all else of it is known, also where the file is damaged in it. */
 static int read_profile(const struct pf_json_walk *walk)
 {
-    struct scope *scope = walk->profile->state;
+    struct scope *scope = walk->model->state;
     const struct pf_json_token at = *walk->token;
     scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
     int failed = pf_json_got(&scope->build, pf_json_object(walk, &scope->one, profile_members));
@@ -541,7 +541,7 @@ static void read_file(void *state)
     struct pf_json *file = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
     scope->json = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
     scope->weights = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
-    struct pf_json_walk walk = {.json = file, .profile = build->profile, .error = build->error};
+    struct pf_json_walk walk = {.json = file, .model = build->model, .error = build->error};
     int got = pf_json_next(file, &token, build->error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, scope, file_members);

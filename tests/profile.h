@@ -9,20 +9,20 @@
 /* A profile without the core: for tests of drivers. */
 
 /* Opens what stands in a folder under this name. 0, or -1 with *error filled; profile_close is due in either case. */
-static inline int profile_open(struct pf_profile *profile, const struct pf_driver *driver, int folder,
+static inline int profile_open(struct pf_model *model, const struct pf_driver *driver, int folder,
                                const char *name, const struct pf_options *options, struct pf_error *error)
 {
     struct pf_source *source = pf_source_new(folder, name, error);
     if (!source)
         abort();
     pf_source_set_matters(source, driver->matters);
-    return pf_profile_open(profile, driver, source, options, error);
+    return pf_model_open(model, driver, source, options, error);
 }
 
-static inline void profile_close(struct pf_profile *profile)
+static inline void profile_close(struct pf_model *model)
 {
-    struct pf_source *source = profile->source;
-    pf_profile_end(profile);
+    struct pf_source *source = model->source;
+    pf_model_end(model);
     pf_source_free(source);
 }
 

@@ -32,7 +32,7 @@ struct sound_limits {
 
 /* One walk over a table. */
 struct sound_walk {
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_table *table;
     struct pf_restriction only;
     struct sound_limits limits;
@@ -70,17 +70,17 @@ SOUND bool sound_is_filled_by_core(const struct pf_column *column)
 }
 
 /* How many items the axis of a column has; -1: the column is of none. */
-SOUND int64_t sound_items(const struct pf_profile *profile, enum pf_role role)
+SOUND int64_t sound_items(const struct pf_model *model, enum pf_role role)
 {
     switch (role) {
     case PF_PARTITION:
-        return profile->partitions.items ? (int64_t)pf_rows_count(profile->partitions.items) : 0;
+        return model->partitions.items ? (int64_t)pf_rows_count(model->partitions.items) : 0;
     case PF_CONTEXT:
-        return profile->contexts ? profile->contexts->count : 0;
+        return model->contexts ? model->contexts->count : 0;
     case PF_METRIC:
-        return (int64_t)profile->n_metrics;
+        return (int64_t)model->n_metrics;
     case PF_KEY:
-        return profile->keys.items ? (int64_t)pf_rows_count(profile->keys.items) : 0;
+        return model->keys.items ? (int64_t)pf_rows_count(model->keys.items) : 0;
     default:
         return -1;
     }
@@ -95,22 +95,22 @@ SOUND bool sound_marks(const struct pf_cell *cell)
 }
 
 /* False if a cell does not fit its column or says of itself what is not so. */
-SOUND bool sound_fits(const struct pf_profile *profile, const struct pf_column *column,
+SOUND bool sound_fits(const struct pf_model *model, const struct pf_column *column,
                       const struct pf_cell *cell)
 {
-    int64_t items = sound_items(profile, column->role);
+    int64_t items = sound_items(model, column->role);
     if (items < 0)
         return cell->type != PF_TEXT || sound_marks(cell);
     return cell->type == PF_ABSENT || (cell->type == PF_INT && cell->i >= 0 && cell->i < items);
 }
 
-SOUND const char *sound_row(const struct pf_profile *profile, const struct pf_column *columns, size_t n,
+SOUND const char *sound_row(const struct pf_model *model, const struct pf_column *columns, size_t n,
                             const struct pf_cell *cells, uint64_t *hash)
 {
     for (size_t i = 0; i < n; i++) {
         if (sound_is_filled_by_core(&columns[i]))
             continue;
-        if (!sound_fits(profile, &columns[i], &cells[i]))
+        if (!sound_fits(model, &columns[i], &cells[i]))
             return columns[i].name;
         *hash = sound_cell(*hash, &cells[i]);
     }
@@ -150,13 +150,13 @@ SOUND bool sound_resume(struct sound_walk *walk, char *blob, size_t size, int go
     struct pf_cell cells[SOUND_COLUMNS] = {0};
     struct pf_error error = {0};
     const struct pf_cursor_ops *ops = walk->table->ops;
-    struct pf_cursor cursor = {.profile = walk->profile, .table = walk->table, .only = walk->only};
+    struct pf_cursor cursor = {.model = walk->model, .table = walk->table, .only = walk->only};
     uint64_t hash = 0;
     int again = ops->open(&cursor, &error) ? -1 : 0;
     if (!again && !(again = ops->restore(&cursor, blob, size, &error)))
         again = ops->next(&cursor, cells, &error);
     if (again > 0)
-        sound_row(walk->profile, walk->table->columns, walk->table->n_columns, cells, &hash);
+        sound_row(walk->model, walk->table->columns, walk->table->n_columns, cells, &hash);
     ops->close(&cursor);
     if (again < 0 && error.code == EAGAIN)
         return true;
@@ -166,7 +166,7 @@ SOUND bool sound_resume(struct sound_walk *walk, char *blob, size_t size, int go
                            : again == got ? ""
                                           : "end");
 
-    cursor = (struct pf_cursor){.profile = walk->profile, .table = walk->table, .only = walk->only};
+    cursor = (struct pf_cursor){.model = walk->model, .table = walk->table, .only = walk->only};
     blob[want % size] ^= 0x55;
     if (!ops->open(&cursor, &error) && !ops->restore(&cursor, blob, size, &error))
         for (int i = 0; i < 3 && ops->next(&cursor, cells, &error) > 0; i++)
@@ -192,7 +192,7 @@ SOUND bool sound_rows(struct sound_walk *walk, struct pf_cursor *cursor, char *b
         if (got < 0)
             return walk->again || sound_wrong(walk, "a walk", error.what);
         const char *wrong =
-            got > 0 ? sound_row(walk->profile, table->columns, table->n_columns, cells, &hash) : NULL;
+            got > 0 ? sound_row(walk->model, table->columns, table->n_columns, cells, &hash) : NULL;
         if (wrong)
             return sound_wrong(walk, "a cell that does not fit its column", wrong);
         if (got > 0 && !sound_matches(table, cells, walk->only))
@@ -217,7 +217,7 @@ SOUND bool sound_walk(struct sound_walk *walk)
 {
     static char blob[SOUND_POSITION];
     struct pf_error error = {0};
-    struct pf_cursor cursor = {.profile = walk->profile, .table = walk->table, .only = walk->only};
+    struct pf_cursor cursor = {.model = walk->model, .table = walk->table, .only = walk->only};
     walk->hash = 0;
     walk->whole = walk->again = false;
     bool fine = walk->table->ops->open(&cursor, &error) == 0;
@@ -244,13 +244,13 @@ SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction o
 }
 
 /* A restricted cursor yields the rows of the whole table that match, in their order. */
-SOUND const char *sound_table(struct pf_profile *profile, const struct pf_table *table,
+SOUND const char *sound_table(struct pf_model *model, const struct pf_table *table,
                               struct pf_restriction only, struct sound_limits limits)
 {
     static struct sound_walk all, part;
     const unsigned parts_alone = PF_ONLY_IN_PARTITIONS | PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS;
     all = part = (struct sound_walk){
-        .profile = profile, .table = table, .only = PF_UNRESTRICTED, .match = only, .limits = limits};
+        .model = model, .table = table, .only = PF_UNRESTRICTED, .match = only, .limits = limits};
     part.only = only;
     if (!(table->flags & parts_alone) && (!sound_walk(&all) || (all.again && !sound_walk(&all))))
         return all.wrong;
@@ -263,21 +263,21 @@ SOUND const char *sound_table(struct pf_profile *profile, const struct pf_table 
     return NULL;
 }
 
-SOUND const char *sound_held(const struct pf_profile *profile, const struct pf_table *table)
+SOUND const char *sound_held(const struct pf_model *model, const struct pf_table *table)
 {
     uint64_t hash = 0;
     for (size_t i = 0; i < pf_rows_count(*table->rows); i++) {
         const char *wrong =
-            sound_row(profile, table->columns, table->n_columns, pf_rows_at(*table->rows, i), &hash);
+            sound_row(model, table->columns, table->n_columns, pf_rows_at(*table->rows, i), &hash);
         if (wrong)
             return wrong;
     }
     return NULL;
 }
 
-SOUND const char *sound_contexts(const struct pf_profile *profile)
+SOUND const char *sound_contexts(const struct pf_model *model)
 {
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_tree *tree = model->contexts;
     struct pf_cell cells[64] = {0};
     uint64_t hash = 0;
     for (uint32_t i = 0; tree && i < tree->count; i++) {
@@ -288,33 +288,33 @@ SOUND const char *sound_contexts(const struct pf_profile *profile)
         if (parent == PF_NO_CONTEXT && tree->depth[i])
             return "a root at a depth";
         hash = sound_cell(hash, &name);
-        if (profile->context_cells) {
-            profile->context_cells(profile, i, cells);
-            if (sound_row(profile, profile->context_columns, profile->n_context_columns, cells, &hash))
+        if (model->context_cells) {
+            model->context_cells(model, i, cells);
+            if (sound_row(model, model->context_columns, model->n_context_columns, cells, &hash))
                 return "a context's own cell";
         }
     }
     return NULL;
 }
 
-SOUND const char *sound_metrics(const struct pf_profile *profile)
+SOUND const char *sound_metrics(const struct pf_model *model)
 {
     struct pf_cell cells[64] = {0};
     uint64_t hash = 0;
-    for (size_t i = 0; i < profile->n_metrics; i++) {
-        const struct pf_metric *metric = &profile->metrics[i];
+    for (size_t i = 0; i < model->n_metrics; i++) {
+        const struct pf_metric *metric = &model->metrics[i];
         if (!metric->name || !metric->unit || !metric->scope || !metric->type || !metric->description)
             return "a metric without name, unit, scope, type or description";
         if (metric->partner != PF_NO_PARTNER &&
-            (metric->partner < 0 || (size_t)metric->partner >= profile->n_metrics ||
+            (metric->partner < 0 || (size_t)metric->partner >= model->n_metrics ||
              metric->partner == (int)i))
             return "a metric with a partner that is none";
         for (size_t j = i > 50 ? i - 50 : 0; j < i; j++)
-            if (!strcmp(metric->name, profile->metrics[j].name))
+            if (!strcmp(metric->name, model->metrics[j].name))
                 return "two metrics of one name";
-        if (profile->metric_cells) {
-            profile->metric_cells(profile, i, cells);
-            if (sound_row(profile, profile->metric_columns, profile->n_metric_columns, cells, &hash))
+        if (model->metric_cells) {
+            model->metric_cells(model, i, cells);
+            if (sound_row(model, model->metric_columns, model->n_metric_columns, cells, &hash))
                 return "a metric's own cell";
         }
     }
@@ -337,9 +337,9 @@ SOUND const char *sound_named(const struct pf_rows *items)
     return NULL;
 }
 
-SOUND const char *sound_partitions(const struct pf_profile *profile)
+SOUND const char *sound_partitions(const struct pf_model *model)
 {
-    const struct pf_partitions *partitions = &profile->partitions;
+    const struct pf_partitions *partitions = &model->partitions;
     uint64_t hash = 0;
     if (!partitions->plural)
         return NULL;
@@ -349,34 +349,34 @@ SOUND const char *sound_partitions(const struct pf_profile *profile)
         (!partitions->fields || pf_rows_count(partitions->fields) != pf_rows_count(partitions->items)))
         return "partitions without fields";
     for (size_t i = 0; partitions->n_fields && i < pf_rows_count(partitions->fields); i++)
-        if (sound_row(profile, partitions->field_columns, partitions->n_fields,
+        if (sound_row(model, partitions->field_columns, partitions->n_fields,
                       pf_rows_at(partitions->fields, i), &hash))
             return "a partition's field";
     return sound_named(partitions->items);
 }
 
-SOUND const char *sound_blobs(struct pf_profile *profile)
+SOUND const char *sound_blobs(struct pf_model *model)
 {
     char bytes[300];
     struct pf_error error;
-    for (size_t i = 0; i < profile->n_blobs; i++)
+    for (size_t i = 0; i < model->n_blobs; i++)
         for (uint64_t offset = 0; offset < 1000; offset += 290)
-            if (profile->driver->blob_read(profile, i, bytes, sizeof bytes, offset, &error) < 0)
+            if (model->driver->blob_read(model, i, bytes, sizeof bytes, offset, &error) < 0)
                 return "a blob that cannot be read";
     return NULL;
 }
 
 /* No line of info.txt that the core writes is written by the driver too; its Title stands for the core's. */
-SOUND const char *sound_info(const struct pf_profile *profile)
+SOUND const char *sound_info(const struct pf_model *model)
 {
     const char *taken[] = {"Format",
                            "Version",
                            "Metrics",
                            "Primary",
-                           profile->partitions.singular ? "Partition" : NULL,
-                           profile->time_unit ? "Time unit" : NULL};
-    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
-        const struct pf_cell *key = pf_rows_at(profile->info, i);
+                           model->partitions.singular ? "Partition" : NULL,
+                           model->time_unit ? "Time unit" : NULL};
+    for (size_t i = 0; i < pf_rows_count(model->info); i++) {
+        const struct pf_cell *key = pf_rows_at(model->info, i);
         for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
             if (taken[t] && key->size == strlen(taken[t]) && !memcmp(key->text, taken[t], key->size))
                 return "a line of info.txt that is the core's";
@@ -385,22 +385,22 @@ SOUND const char *sound_info(const struct pf_profile *profile)
 }
 
 /* Checks a profile that is loaded as far as all stages, looking at these items of the axes. */
-SOUND const char *sound_profile(struct pf_profile *profile, struct pf_restriction only,
+SOUND const char *sound_profile(struct pf_model *model, struct pf_restriction only,
                                 struct sound_limits limits)
 {
-    const char *wrong = sound_contexts(profile);
+    const char *wrong = sound_contexts(model);
     if (!wrong)
-        wrong = sound_info(profile);
+        wrong = sound_info(model);
     if (!wrong)
-        wrong = sound_metrics(profile);
+        wrong = sound_metrics(model);
     if (!wrong)
-        wrong = sound_partitions(profile);
+        wrong = sound_partitions(model);
     if (!wrong)
-        wrong = sound_named(profile->keys.items);
-    for (size_t i = 0; !wrong && i < profile->n_tables; i++) {
-        const struct pf_table *table = &profile->tables[i];
+        wrong = sound_named(model->keys.items);
+    for (size_t i = 0; !wrong && i < model->n_tables; i++) {
+        const struct pf_table *table = &model->tables[i];
         if (!table->ops) {
-            wrong = sound_held(profile, table);
+            wrong = sound_held(model, table);
             continue;
         }
         const struct pf_restriction each[] = {{only.partition, -1, -1, -1},
@@ -408,9 +408,9 @@ SOUND const char *sound_profile(struct pf_profile *profile, struct pf_restrictio
                                               {-1, -1, only.metric, -1},
                                               {-1, -1, -1, only.key}};
         for (size_t e = 0; !wrong && e < sizeof each / sizeof *each; e++)
-            wrong = sound_table(profile, table, each[e], limits);
+            wrong = sound_table(model, table, each[e], limits);
     }
-    return wrong ? wrong : sound_blobs(profile);
+    return wrong ? wrong : sound_blobs(model);
 }
 
 #endif

@@ -97,7 +97,7 @@ static const struct pf_metric metrics[AFPERF_METRICS] = {
 
 /* ---- the profile -------------------------------------------------------------------------------- */
 
-static void set_tables(struct pf_profile *profile, struct afperf_state *state)
+static void set_tables(struct pf_model *model, struct afperf_state *state)
 {
     const struct pf_table walked[WALKED] = {
         [VALUES] = afperf_values_table,
@@ -114,45 +114,45 @@ static void set_tables(struct pf_profile *profile, struct afperf_state *state)
         if (i >= WALKED)
             table->rows = &state->rows[i - WALKED];
     }
-    profile->tables = state->tables;
-    profile->n_tables = TABLES;
-    profile->cells = &state->tables[VALUES];
-    profile->cells_value = 3;
+    model->tables = state->tables;
+    model->n_tables = TABLES;
+    model->cells = &state->tables[VALUES];
+    model->cells_value = 3;
 }
 
 /* What a compressed file inflates to. */
 static const struct pf_blob blobs[] = {{.name = "profile.afperf"}};
 
-static int set_blobs(struct pf_profile *profile, struct pf_error *error)
+static int set_blobs(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *file;
     unsigned char head[4];
-    if (pf_source_open(profile->source, NULL, &file, error) < 0)
+    if (pf_source_open(model->source, NULL, &file, error) < 0)
         return -1;
     ssize_t have = pf_input_read(file, head, sizeof head, 0, error);
     if (have > 0 && pf_inflate_is_gzip(head, (size_t)have)) {
-        profile->blobs = blobs;
-        profile->n_blobs = 1;
+        model->blobs = blobs;
+        model->n_blobs = 1;
     }
     return have < 0 ? -1 : 0;
 }
 
-static ssize_t blob_read(struct pf_profile *profile, size_t blob, void *buffer, size_t size, uint64_t offset,
+static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error)
 {
-    const struct afperf_state *state = profile->state;
+    const struct afperf_state *state = model->state;
     (void)blob; /* there is one */
     return pf_input_read(state->input, buffer, size, offset, error);
 }
 
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+static int open_file(struct pf_model *model, struct pf_error *error)
 {
-    struct afperf_state *state = profile->state = calloc(1, sizeof *state);
+    struct afperf_state *state = model->state = calloc(1, sizeof *state);
     char head[HEAD_SIZE];
     bool mine;
     if (!state)
         return pf_fail_memory(error);
-    if (pf_source_open_plain(profile->source, NULL, &state->input, error) < 0)
+    if (pf_source_open_plain(model->source, NULL, &state->input, error) < 0)
         return -1;
     ssize_t have = pf_input_read(state->input, head, sizeof head, 0, error);
     if (have < 0)
@@ -160,22 +160,22 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     const char *trouble = trouble_with(head, (size_t)have, &mine);
     if (trouble)
         return pf_fail_line(error, EINVAL, 1, "%s", mine ? trouble : "no version header");
-    strcpy(profile->version, "1");
-    profile->partitions.singular = "run";
-    profile->partitions.plural = "runs";
-    profile->partitions.field_columns = afperf_run_columns;
-    profile->partitions.n_fields = afperf_n_run_columns;
-    profile->partitions.fields_stage = PF_PARTITIONED;
-    profile->metrics = metrics;
-    profile->n_metrics = AFPERF_METRICS;
-    profile->metrics_stage = PF_OPENED;
-    profile->time_unit = "ticks";
-    set_tables(profile, state);
-    return set_blobs(profile, error);
+    strcpy(model->version, "1");
+    model->partitions.singular = "run";
+    model->partitions.plural = "runs";
+    model->partitions.field_columns = afperf_run_columns;
+    model->partitions.n_fields = afperf_n_run_columns;
+    model->partitions.fields_stage = PF_PARTITIONED;
+    model->metrics = metrics;
+    model->n_metrics = AFPERF_METRICS;
+    model->metrics_stage = PF_OPENED;
+    model->time_unit = "ticks";
+    set_tables(model, state);
+    return set_blobs(model, error);
 }
 
 /* What runs there are is known only when all has been read: then all else is too. */
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;
     if (stage != PF_PARTITIONED)
@@ -191,16 +191,16 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
     return 0;
 }
 
-static void close_file(struct pf_profile *profile)
+static void close_file(struct pf_model *model)
 {
-    struct afperf_state *state = profile->state;
+    struct afperf_state *state = model->state;
     if (!state)
         return;
     afperf_model_free(state->model);
     for (int i = 0; i < TABLES - WALKED; i++)
         pf_rows_free(state->rows[i]);
     free(state);
-    profile->state = NULL;
+    model->state = NULL;
 }
 
 const struct pf_driver pf_afperf_driver = {

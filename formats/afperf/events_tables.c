@@ -8,7 +8,7 @@
 
 static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     int64_t only = cursor->only.partition;
     if (only < 0) {
         numbers->end = model->n_timeline;
@@ -56,7 +56,7 @@ static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number,
         [AFPERF_EVENT_PAUSE] = "pause",
         [AFPERF_EVENT_RESUME] = "resume",
     };
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     const struct afperf_event event = model->timeline[number];
     uint32_t run;
     uint64_t time;
@@ -107,7 +107,7 @@ struct tags {
 
 static int begin_tags(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     struct tags *tags = numbers->own = calloc(1, sizeof *tags);
     numbers->end = (uint64_t)(model->n_runs + model->regions.count + model->n_sections) << PLACE_BITS;
     if (tags)
@@ -163,7 +163,7 @@ static int tag_row(const struct pf_cursor *cursor, void *own, uint64_t number, s
                    struct pf_error *error)
 {
     static const char *const objects[] = {"run", "region", "section"};
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     struct tags *tags = own;
     uint64_t entry = number >> PLACE_BITS, id = entry;
     struct afperf_text tag;

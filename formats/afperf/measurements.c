@@ -29,7 +29,7 @@ static const struct pf_column columns[] = {
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     struct measurements *measurements = numbers->own = calloc(1, sizeof *measurements);
     numbers->end = pf_store_size(model->targets) / sizeof(struct afperf_target) << FIELD_BITS;
     if (!measurements)
@@ -115,7 +115,7 @@ static void fill(const struct afperf_model *model, struct measurements *measurem
 static int enter(const struct pf_cursor *cursor, struct measurements *measurements, uint64_t data,
                  struct pf_error *error)
 {
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     const struct pf_restriction *only = &cursor->only;
     struct afperf_target *target = &measurements->target;
     if (measurements->entered == data + 1)
@@ -149,7 +149,7 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     if (!afperf_next_pair(&measurements->record, &measurements->decoded, &at, &pair))
         return 0;
     measurements->next = data << FIELD_BITS | at;
-    fill(afperf_model(cursor->profile), measurements, &pair, cells);
+    fill(afperf_model(cursor->model), measurements, &pair, cells);
     return 1;
 }
 

@@ -17,7 +17,7 @@ static int begin_walk(const struct pf_cursor *cursor, struct pf_numbers *numbers
 {
     struct walk *walk = numbers->own = calloc(1, sizeof *walk);
     if (walk)
-        walk->reader = afperf_reader_new(afperf_model(cursor->profile)->input);
+        walk->reader = afperf_reader_new(afperf_model(cursor->model)->input);
     return walk && walk->reader ? 0 : pf_fail_memory(error);
 }
 
@@ -31,13 +31,13 @@ static void free_walk(void *own)
 
 static int begin_regions(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    numbers->end = afperf_model(cursor->profile)->regions.count;
+    numbers->end = afperf_model(cursor->model)->regions.count;
     return begin_walk(cursor, numbers, error);
 }
 
 static int begin_intervals(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    numbers->end = afperf_model(cursor->profile)->intervals.count;
+    numbers->end = afperf_model(cursor->model)->intervals.count;
     return begin_walk(cursor, numbers, error);
 }
 
@@ -77,7 +77,7 @@ static int region_row(const struct pf_cursor *cursor, void *own, uint64_t number
                       struct pf_error *error)
 {
     struct walk *walk = own;
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     const struct afperf_span *region = &model->regions.items[number];
     uint32_t run = afperf_run_of(model, region->owner);
     struct afperf_text tags;
@@ -119,7 +119,7 @@ static int interval_row(const struct pf_cursor *cursor, void *own, uint64_t numb
                         struct pf_error *error)
 {
     struct walk *walk = own;
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     const struct afperf_span *interval = &model->intervals.items[model->interval_order[number]];
     const struct afperf_section *section = &model->sections[interval->owner];
     uint32_t run = afperf_run_of(model, section->ref);

@@ -149,7 +149,7 @@ static int fill_lists(const struct afperf_model *model, struct lists *lists, str
     return failed;
 }
 
-int afperf_publish(struct afperf_model *model, struct pf_profile *profile, struct pf_error *error)
+int afperf_publish(struct afperf_model *model, struct pf_model *profile, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;
     struct lists lists = {0};

@@ -28,9 +28,9 @@ struct afperf_state {
     struct pf_table tables[TABLES];
 };
 
-static inline const struct afperf_model *afperf_model(const struct pf_profile *profile)
+static inline const struct afperf_model *afperf_model(const struct pf_model *model)
 {
-    return ((const struct afperf_state *)profile->state)->model;
+    return ((const struct afperf_state *)model->state)->model;
 }
 
 /* Each file has the columns of its tables beside what fills them, in the same order. */
@@ -45,7 +45,7 @@ extern const struct pf_column afperf_run_columns[];
 extern const size_t afperf_n_run_columns;
 
 /* Hands a model's runs, contexts, short tables and warnings to its profile. 0; -1 with *error filled: the model is as it was. */
-int afperf_publish(struct afperf_model *model, struct pf_profile *profile, struct pf_error *error);
+int afperf_publish(struct afperf_model *model, struct pf_model *profile, struct pf_error *error);
 
 /* An id as text in hexadecimal, in `text` of AFPERF_HEX bytes; absent if it is not given. */
 struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text);

@@ -41,7 +41,7 @@ int afperf_add_values(struct afperf_model *model, uint32_t run, uint32_t context
  */
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     const struct pf_restriction *only = &cursor->only;
     uint64_t first = 0, end = model->n_nodes;
     if (only->partition >= 0 && (uint64_t)only->partition < model->n_runs) {
@@ -62,7 +62,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
 static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error)
 {
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     const struct afperf_node *node = &model->nodes[number / AFPERF_METRICS];
     unsigned metric = number % AFPERF_METRICS;
     (void)error;
@@ -85,7 +85,7 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
 static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)own;
-    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_model *model = afperf_model(cursor->model);
     if (cursor->only.context < 0 || number % AFPERF_METRICS < AFPERF_METRICS - 1)
         return number + 1;
     uint32_t next = model->nodes[number / AFPERF_METRICS].next;

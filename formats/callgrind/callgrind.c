@@ -147,8 +147,8 @@ static const struct pf_table own_tables[] = {
 static void open_callgrind(void *state)
 {
     struct callgrind *callgrind = state;
-    struct pf_profile *profile = callgrind->build.profile;
-    profile->edges = &profile->tables[1 + CALLGRIND_CALLS]; /* the first one is "values" */
+    struct pf_model *model = callgrind->build.model;
+    model->edges = &model->tables[1 + CALLGRIND_CALLS]; /* the first one is "values" */
     open_file(state);
 }
 

@@ -131,7 +131,7 @@ static int by_key(const void *a, const void *b)
 static void list_calls(struct finish *finish)
 {
     const struct callgrind *callgrind = finish->callgrind;
-    const struct pf_tree *tree = finish->build->profile->contexts;
+    const struct pf_tree *tree = finish->build->model->contexts;
     for (size_t i = 0; i < finish->n_calls; i++) {
         const struct call *call = &finish->calls[i];
         uint32_t caller = finish->context[call->key.caller], callee = finish->context[call->key.callee];
@@ -194,7 +194,7 @@ static void *zeroed(struct pf_build *build, size_t n, size_t size)
 void callgrind_finish(struct callgrind *callgrind)
 {
     struct pf_build *build = &callgrind->build;
-    uint32_t names = pf_strings_count(build->profile->contexts->strings),
+    uint32_t names = pf_strings_count(build->model->contexts->strings),
              rows = pf_strings_count(callgrind->keys);
     struct finish finish = {
         .callgrind = callgrind, .build = build, .functions = pf_strings_count(build->frames)};

@@ -463,7 +463,7 @@ void callgrind_read(void *state)
     callgrind->keys = PF_OWN(build, pf_strings_new(), pf_strings_free);
     for (int i = 0; i < DICTIONARIES; i++)
         PF_OWN(build, &callgrind->names[i], pf_map_free);
-    callgrind->cachegrind = build->profile->driver == &pf_cachegrind_driver;
+    callgrind->cachegrind = build->model->driver == &pf_cachegrind_driver;
     callgrind->stride = callgrind->positions = 1;
     callgrind->name = PF_NO_STRING;
     callgrind->lines = pf_line_sums_new(build);

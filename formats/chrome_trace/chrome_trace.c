@@ -517,7 +517,7 @@ static void read_file(void *opened)
     struct trace_state *state = opened;
     struct pf_build *build = &state->build;
     struct reading *reading = PF_OWN(build, calloc(1, sizeof *reading), free);
-    uint64_t limit = build->profile->options->cache / 4;
+    uint64_t limit = build->model->options->cache / 4;
     reading->build = build;
     reading->state = state;
     reading->json =

@@ -130,7 +130,7 @@ static void end_until(struct nesting *n, int64_t time)
 static void warn(struct nesting *n, const char *code, const char *what, uint32_t name, int64_t time)
 {
     struct pf_cell text = pf_build_named(n->build, name);
-    struct pf_cell thread = pf_rows_at(n->build->profile->partitions.items, n->thread)[1];
+    struct pf_cell thread = pf_rows_at(n->build->model->partitions.items, n->thread)[1];
     pf_build_warn(n->build, 0, -1, "warning", code, "thread %.*s: %.*s at %lld ns %s",
                   (int)(thread.size < 64 ? thread.size : 64), thread.text,
                   (int)(text.size < 64 ? text.size : 64), text.text, (long long)time, what);

@@ -153,14 +153,14 @@ static int side_of(const struct pf_cubex *cubex, uint32_t metric)
 
 static uint64_t parts_of(const struct pf_cursor *cursor, uint32_t metric)
 {
-    const struct pf_cubex *cubex = cursor->profile->state;
+    const struct pf_cubex *cubex = cursor->model->state;
     bool wanted = pf_wanted(cursor->only.metric, (uint64_t)side_of(cubex, metric));
     return wanted ? parts_max(&cubex->cube.metrics[metric]) : 0;
 }
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_cubex *cubex = cursor->profile->state;
+    const struct pf_cubex *cubex = cursor->model->state;
     struct components *own = numbers->own = calloc(1, sizeof *own);
     if (!own)
         return pf_fail_memory(error);
@@ -202,7 +202,7 @@ static int read_row(struct components *own, uint64_t first, struct pf_error *err
 static int next_row(const struct pf_cursor *cursor, void *state, uint64_t number, struct pf_cell *cells,
                     struct pf_error *error)
 {
-    const struct pf_cubex *cubex = cursor->profile->state;
+    const struct pf_cubex *cubex = cursor->model->state;
     struct components *own = state;
     struct pf_cubex_numbers *at = &own->numbers;
     pf_cubex_find_number(at, number);

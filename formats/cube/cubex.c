@@ -86,14 +86,14 @@ static const struct pf_table tables[PF_CUBEX_TABLES] = {
     [PF_CUBEX_ATTRIBUTES] = {"attributes", COLUMNS(attribute_columns), .stage = PF_OPENED},
 };
 
-static struct pf_cubex *cubex_of(const struct pf_profile *profile)
+static struct pf_cubex *cubex_of(const struct pf_model *model)
 {
-    return profile->state;
+    return model->state;
 }
 
-static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
-    const struct pf_cube *cube = &cubex_of(profile)->cube;
+    const struct pf_cube *cube = &cubex_of(model)->cube;
     const struct pf_cube_path *path = &cube->paths[context];
     cells[0] = pf_absent();
     if (path->region != PF_CUBE_NONE)
@@ -103,31 +103,31 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
     cells[3] = pf_interned(cube->tree->strings, path->parameters);
 }
 
-static void set_tables(struct pf_profile *profile)
+static void set_tables(struct pf_model *model)
 {
-    struct pf_cubex *cubex = cubex_of(profile);
+    struct pf_cubex *cubex = cubex_of(model);
     memcpy(cubex->tables, tables, sizeof tables);
     cubex->tables[PF_CUBEX_REGIONS].rows = &cubex->cube.regions;
     cubex->tables[PF_CUBEX_SYSTEM].rows = &cubex->cube.system;
     cubex->tables[PF_CUBEX_ATTRIBUTES].rows = &cubex->cube.attributes;
-    profile->tables = cubex->tables;
-    profile->n_tables = PF_CUBEX_TABLES;
-    profile->cells = &cubex->tables[PF_CUBEX_VALUES];
-    profile->cells_value = PF_CUBEX_VALUE;
-    profile->context_columns = context_columns;
-    profile->n_context_columns = sizeof context_columns / sizeof *context_columns;
-    profile->context_cells = context_cells;
-    profile->partitions.singular = "thread";
-    profile->partitions.plural = "threads";
-    profile->partitions.fields_stage = PF_PARTITIONED;
+    model->tables = cubex->tables;
+    model->n_tables = PF_CUBEX_TABLES;
+    model->cells = &cubex->tables[PF_CUBEX_VALUES];
+    model->cells_value = PF_CUBEX_VALUE;
+    model->context_columns = context_columns;
+    model->n_context_columns = sizeof context_columns / sizeof *context_columns;
+    model->context_cells = context_cells;
+    model->partitions.singular = "thread";
+    model->partitions.plural = "threads";
+    model->partitions.fields_stage = PF_PARTITIONED;
 }
 
 /* ---- carried files ------------------------------------------------------------------------------ */
 
 /* Everything but the numbers; these too if nothing says what they are. */
-static int set_blobs(struct pf_profile *profile, struct pf_error *error)
+static int set_blobs(struct pf_model *model, struct pf_error *error)
 {
-    struct pf_cubex *cubex = cubex_of(profile);
+    struct pf_cubex *cubex = cubex_of(model);
     const struct pf_cube_archive *archive = &cubex->cube.archive;
     cubex->blobs = calloc(archive->count + 1, sizeof *cubex->blobs);
     cubex->members = calloc(archive->count + 1, sizeof *cubex->members);
@@ -137,98 +137,98 @@ static int set_blobs(struct pf_profile *profile, struct pf_error *error)
         const struct pf_cube_member *member = &archive->members[i];
         if (cubex->cube.anchor && names_data(member->name))
             continue;
-        cubex->members[profile->n_blobs] = member;
-        cubex->blobs[profile->n_blobs++].name = member->name;
+        cubex->members[model->n_blobs] = member;
+        cubex->blobs[model->n_blobs++].name = member->name;
     }
-    profile->blobs = cubex->blobs;
+    model->blobs = cubex->blobs;
     return 0;
 }
 
-static ssize_t blob_read(struct pf_profile *profile, size_t blob, void *buffer, size_t size, uint64_t offset,
+static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error)
 {
-    const struct pf_cubex *cubex = cubex_of(profile);
+    const struct pf_cubex *cubex = cubex_of(model);
     return pf_cube_read(&cubex->cube, cubex->members[blob], buffer, size, offset, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* The attributes that say where the file comes from. */
-static int set_info(struct pf_profile *profile, struct pf_error *error)
+static int set_info(struct pf_model *model, struct pf_error *error)
 {
     static const char *const keys[] = {"Creator", "Cube Version", "CUBE Library version"};
-    const struct pf_rows *attributes = cubex_of(profile)->cube.attributes;
-    snprintf(profile->version, sizeof profile->version, "%s", cubex_of(profile)->cube.version);
+    const struct pf_rows *attributes = cubex_of(model)->cube.attributes;
+    snprintf(model->version, sizeof model->version, "%s", cubex_of(model)->cube.version);
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         for (size_t i = 0; i < pf_rows_count(attributes); i++) {
             const struct pf_cell *row = pf_rows_at(attributes, i);
             if (row[0].size == strlen(keys[k]) && !memcmp(row[0].text, keys[k], row[0].size) &&
-                pf_rows_add(profile->info, row, error))
+                pf_rows_add(model->info, row, error))
                 return -1;
         }
     return 0;
 }
 
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+static int open_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_cubex *cubex = calloc(1, sizeof *cubex);
     struct pf_input *input;
     if (!cubex)
         return pf_fail_memory(error);
-    profile->state = cubex;
-    set_tables(profile);
-    if (pf_source_open(profile->source, NULL, &input, error) || pf_cube_open(&cubex->cube, input, error) ||
-        pf_cubex_set_metrics(profile, error) || set_blobs(profile, error))
+    model->state = cubex;
+    set_tables(model);
+    if (pf_source_open(model->source, NULL, &input, error) || pf_cube_open(&cubex->cube, input, error) ||
+        pf_cubex_set_metrics(model, error) || set_blobs(model, error))
         return -1;
-    return set_info(profile, error);
+    return set_info(model, error);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-static int load_warnings(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+static int load_warnings(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_cube *cube = &cubex_of(profile)->cube;
+    struct pf_cube *cube = &cubex_of(model)->cube;
     const struct pf_notes *notes[] = {&cube->notes, &cube->load_notes, &cube->data_notes, &cube->check_notes};
     if (pf_cube_check(cube, pass, error))
         return -1;
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        if (pf_notes_publish(notes[i], profile, error))
+        if (pf_notes_publish(notes[i], model, error))
             return -1;
     return 0;
 }
 
 /* What of the transposed copy stays in memory. */
-static uint64_t columns_limit(const struct pf_profile *profile)
+static uint64_t columns_limit(const struct pf_model *model)
 {
     const uint64_t most = (uint64_t)16 << 20;
-    return profile->options && profile->options->cache / 4 < most ? profile->options->cache / 4 : most;
+    return model->options && model->options->cache / 4 < most ? model->options->cache / 4 : most;
 }
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_cubex *cubex = cubex_of(profile);
+    struct pf_cubex *cubex = cubex_of(model);
     struct pf_cube *cube = &cubex->cube;
     switch (stage) {
     case PF_PARTITIONED:
-        return pf_cube_load(cube, pass, error) || pf_cubex_set_threads(profile, error) ? -1 : 0;
+        return pf_cube_load(cube, pass, error) || pf_cubex_set_threads(model, error) ? -1 : 0;
     case PF_MODELLED:
         if (pf_cube_find_data(cube, pass, error))
             return -1;
-        profile->contexts = cube->tree;
+        model->contexts = cube->tree;
         cube->tree_taken = true;
         return 0;
     case PF_CHECKED:
-        return load_warnings(profile, pass, error);
+        return load_warnings(model, pass, error);
     case PF_DERIVED:
-        return pf_cube_columns_make(&cubex->columns, cube, columns_limit(profile), pass, error);
+        return pf_cube_columns_make(&cubex->columns, cube, columns_limit(model), pass, error);
     default:
         return 0;
     }
 }
 
-static void close_file(struct pf_profile *profile)
+static void close_file(struct pf_model *model)
 {
-    struct pf_cubex *cubex = cubex_of(profile);
+    struct pf_cubex *cubex = cubex_of(model);
     if (!cubex)
         return;
     pf_cube_columns_free(&cubex->columns);
@@ -240,7 +240,7 @@ static void close_file(struct pf_profile *profile)
     free(cubex->members);
     pf_cube_close(&cubex->cube);
     free(cubex);
-    profile->state = NULL;
+    model->state = NULL;
 }
 
 /* It looks for no other files. */

@@ -74,9 +74,9 @@ enum {
 extern const struct pf_numbered pf_cubex_components;
 
 /* Gives the profile its metrics. (metrics.c) */
-int pf_cubex_set_metrics(struct pf_profile *profile, struct pf_error *error);
+int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error);
 
 /* Gives the profile its threads. (threads.c) */
-int pf_cubex_set_threads(struct pf_profile *profile, struct pf_error *error);
+int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error);
 
 #endif

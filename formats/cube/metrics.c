@@ -54,12 +54,12 @@ static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
     }
 }
 
-static int add_metric(struct pf_profile *profile, uint32_t m, int side, bool empty, struct pf_error *error)
+static int add_metric(struct pf_model *model, uint32_t m, int side, bool empty, struct pf_error *error)
 {
-    struct pf_cubex *cubex = profile->state;
+    struct pf_cubex *cubex = model->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     bool derived = metric->stored >= PF_CUBE_DERIVED;
-    size_t n = profile->n_metrics;
+    size_t n = model->n_metrics;
     struct pf_metric *added = &cubex->metrics[n];
     *added = (struct pf_metric){.id = (int64_t)n,
                                 .name = unique_name(cubex, m, side, error),
@@ -81,20 +81,20 @@ static int add_metric(struct pf_profile *profile, uint32_t m, int side, bool emp
         added->scope = "derived";
     cubex->metric_of[n] = m;
     cubex->sides[m].side[side] = (int)n;
-    profile->n_metrics++;
+    model->n_metrics++;
     return 0;
 }
 
-static int add_sides(struct pf_profile *profile, uint32_t m, struct pf_error *error)
+static int add_sides(struct pf_model *model, uint32_t m, struct pf_error *error)
 {
-    struct pf_cubex *cubex = profile->state;
+    struct pf_cubex *cubex = model->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     bool empty = !pf_cube_may_have_data(&cubex->cube, metric);
     cubex->sides[m] = (struct pf_cubex_sides){{PF_NO_PARTNER, PF_NO_PARTNER}};
     if (metric->stored >= PF_CUBE_DERIVED)
-        return add_metric(profile, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty, error);
+        return add_metric(model, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty, error);
     for (int side = 0; side < SIDES; side++)
-        if (add_metric(profile, m, side, empty, error))
+        if (add_metric(model, m, side, empty, error))
             return -1;
     int first = cubex->sides[m].side[EXCLUSIVE];
     cubex->metrics[first].partner = first + 1;
@@ -120,9 +120,9 @@ static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
     return pf_int(side[same] != PF_NO_PARTNER ? side[same] : side[!same]);
 }
 
-static void metric_cells(const struct pf_profile *profile, size_t i, struct pf_cell *cells)
+static void metric_cells(const struct pf_model *model, size_t i, struct pf_cell *cells)
 {
-    const struct pf_cubex *cubex = profile->state;
+    const struct pf_cubex *cubex = model->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];
     cells[0] = parent_cell(cubex, i);
     cells[1] = pf_uint(metric->id);
@@ -132,9 +132,9 @@ static void metric_cells(const struct pf_profile *profile, size_t i, struct pf_c
     cells[5] = pf_string(metric->title);
 }
 
-int pf_cubex_set_metrics(struct pf_profile *profile, struct pf_error *error)
+int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error)
 {
-    struct pf_cubex *cubex = profile->state;
+    struct pf_cubex *cubex = model->state;
     size_t n = cubex->cube.n_metrics;
     cubex->metrics = calloc(SIDES * n + 1, sizeof *cubex->metrics);
     cubex->metric_of = calloc(SIDES * n + 1, sizeof *cubex->metric_of);
@@ -143,12 +143,12 @@ int pf_cubex_set_metrics(struct pf_profile *profile, struct pf_error *error)
     if (!cubex->metrics || !cubex->metric_of || !cubex->sides || !cubex->names)
         return pf_fail_memory(error);
     for (uint32_t m = 0; m < n; m++)
-        if (add_sides(profile, m, error))
+        if (add_sides(model, m, error))
             return -1;
-    profile->metrics = cubex->metrics;
-    profile->metrics_stage = PF_OPENED;
-    profile->metric_columns = columns;
-    profile->n_metric_columns = sizeof columns / sizeof *columns;
-    profile->metric_cells = metric_cells;
+    model->metrics = cubex->metrics;
+    model->metrics_stage = PF_OPENED;
+    model->metric_columns = columns;
+    model->n_metric_columns = sizeof columns / sizeof *columns;
+    model->metric_cells = metric_cells;
     return 0;
 }

@@ -90,9 +90,9 @@ static int add_names(const struct pf_cube *cube, enum naming how, struct pf_rows
     return result;
 }
 
-int pf_cubex_set_threads(struct pf_profile *profile, struct pf_error *error)
+int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error)
 {
-    const struct pf_cube *cube = &((const struct pf_cubex *)profile->state)->cube;
+    const struct pf_cube *cube = &((const struct pf_cubex *)model->state)->cube;
     struct pf_rows *items = pf_rows_new(2), *rows = pf_rows_new(FIELDS);
     int result = items && rows ? 0 : pf_fail_memory(error);
     for (enum naming how = AS_IN_FILE; how <= WITH_ID && !result; how++)
@@ -102,9 +102,9 @@ int pf_cubex_set_threads(struct pf_profile *profile, struct pf_error *error)
         pf_rows_free(rows);
         return -1;
     }
-    profile->partitions.items = items;
-    profile->partitions.fields = rows;
-    profile->partitions.field_columns = fields;
-    profile->partitions.n_fields = FIELDS;
+    model->partitions.items = items;
+    model->partitions.fields = rows;
+    model->partitions.field_columns = fields;
+    model->partitions.n_fields = FIELDS;
     return 0;
 }

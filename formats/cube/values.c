@@ -17,7 +17,7 @@ int pf_cubex_numbers_init(struct pf_cubex_numbers *numbers, const struct pf_curs
                           uint64_t (*each)(const struct pf_cursor *cursor, uint32_t metric),
                           struct pf_error *error)
 {
-    const struct pf_cubex *cubex = cursor->profile->state;
+    const struct pf_cubex *cubex = cursor->model->state;
     const struct pf_cube *cube = &cubex->cube;
     uint64_t *first = calloc(cube->n_metrics + 1, sizeof *first);
     *numbers = (struct pf_cubex_numbers){.cubex = cubex, .first = first};
@@ -64,7 +64,7 @@ struct values {
 
 static uint64_t sides_of(const struct pf_cursor *cursor, uint32_t metric)
 {
-    const struct pf_cubex *cubex = cursor->profile->state;
+    const struct pf_cubex *cubex = cursor->model->state;
     const int *side = cubex->sides[metric].side;
     bool wanted = pf_wanted(cursor->only.metric, (uint64_t)side[PF_CUBEX_EXCLUSIVE]) ||
                   pf_wanted(cursor->only.metric, (uint64_t)side[PF_CUBEX_INCLUSIVE]);
@@ -73,7 +73,7 @@ static uint64_t sides_of(const struct pf_cursor *cursor, uint32_t metric)
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_cubex *cubex = cursor->profile->state;
+    const struct pf_cubex *cubex = cursor->model->state;
     struct values *values = numbers->own = calloc(1, sizeof *values);
     bool all = cursor->only.context < 0;
     if (!values)

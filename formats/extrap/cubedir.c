@@ -176,7 +176,7 @@ static int make_ready(struct statistics *statistics, const struct pf_merge *merg
 /* A row's number is made of its series, point and scaling. */
 static const struct pf_study *study_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_study_profile *)cursor->profile->state)->study;
+    return ((const struct pf_study_profile *)cursor->model->state)->study;
 }
 
 static uint64_t first_number(const struct pf_cursor *cursor, uint32_t series)
@@ -204,7 +204,7 @@ static int begin_statistics(const struct pf_cursor *cursor, struct pf_numbers *n
 
 static bool series_matches(const struct pf_cursor *cursor, uint32_t series)
 {
-    const struct pf_cubedir *cubedir = cursor->profile->state;
+    const struct pf_cubedir *cubedir = cursor->model->state;
     const struct pf_series *at = &study_of(cursor)->series[series];
     return cubedir->merged[series].into == series && pf_wanted(cursor->only.context, at->context) &&
            pf_wanted(cursor->only.metric, at->metric);
@@ -224,7 +224,7 @@ static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t 
 static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error)
 {
-    const struct pf_cubedir *cubedir = cursor->profile->state;
+    const struct pf_cubedir *cubedir = cursor->model->state;
     const struct pf_study *study = study_of(cursor);
     struct statistics *statistics = own;
     size_t at = number % (pf_study_points(study) * SCALINGS);
@@ -273,17 +273,17 @@ static void add_scaling(struct pf_cubedir *cubedir)
     statistics->ops = &statistics_rows.ops;
 }
 
-static int open_folder(struct pf_profile *profile, struct pf_error *error)
+static int open_folder(struct pf_model *model, struct pf_error *error)
 {
-    struct pf_cubedir *cubedir = profile->state = calloc(1, sizeof *cubedir);
+    struct pf_cubedir *cubedir = model->state = calloc(1, sizeof *cubedir);
     if (!cubedir)
         return pf_fail_memory(error);
     cubedir->points.stored.threads = true;
-    if (pf_points_open(profile, ".cubex", "Files", error))
+    if (pf_points_open(model, ".cubex", "Files", error))
         return -1;
     add_scaling(cubedir);
     struct pf_cell reading[] = {pf_string("Values"), pf_string(reading_of_locations)};
-    return pf_rows_add(profile->info, reading, error);
+    return pf_rows_add(model->info, reading, error);
 }
 
 /* ---- a file ------------------------------------------------------------------------------------- */
@@ -395,12 +395,12 @@ static int take_cube(struct reading *reading, struct pf_input *input, const char
     return add_metrics(reading, error);
 }
 
-static int read_file(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
+static int read_file(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
                      struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
     struct reading reading = {.study = study, .point = point, .pass = pass};
-    if (pf_source_open(profile->source, path, &input, error)) {
+    if (pf_source_open(model->source, path, &input, error)) {
         if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
             return -1;
         pf_points_note(study, path, "cannot be opened: it is left out");
@@ -483,17 +483,17 @@ static void set_sides(const struct pf_study *study)
     }
 }
 
-static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+static int read_all(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_cubedir *cubedir = profile->state;
-    struct pf_study *study = pf_points_read(profile, read_file, pass, error);
+    struct pf_cubedir *cubedir = model->state;
+    struct pf_study *study = pf_points_read(model, read_file, pass, error);
     if (!study)
         return -1;
     if (merge(cubedir, study, error)) {
         pf_study_free(study);
         return -1;
     }
-    if (pf_stored_publish(profile, study, error)) {
+    if (pf_stored_publish(model, study, error)) {
         if (!cubedir->points.stored.study) {
             free(cubedir->merged);
             cubedir->merged = NULL;
@@ -505,19 +505,19 @@ static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     return 0;
 }
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    const struct pf_cubedir *cubedir = profile->state;
-    return stage == PF_PARTITIONED && !cubedir->points.stored.study ? read_all(profile, pass, error) : 0;
+    const struct pf_cubedir *cubedir = model->state;
+    return stage == PF_PARTITIONED && !cubedir->points.stored.study ? read_all(model, pass, error) : 0;
 }
 
-static void close_folder(struct pf_profile *profile)
+static void close_folder(struct pf_model *model)
 {
-    struct pf_cubedir *cubedir = profile->state;
+    struct pf_cubedir *cubedir = model->state;
     if (!cubedir)
         return;
     free(cubedir->merged);
-    pf_points_close(profile);
+    pf_points_close(model);
 }
 
 const struct pf_driver pf_cubedir_driver = {

@@ -285,27 +285,27 @@ static struct pf_study *new_study(const struct pf_pointdirs *dirs, struct pf_pas
     return NULL;
 }
 
-int pf_points_open(struct pf_profile *profile, const char *suffix, const char *what, struct pf_error *error)
+int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error)
 {
-    struct pf_points *points = profile->state;
+    struct pf_points *points = model->state;
     size_t files = 0;
-    profile->metrics_stage = PF_MODELLED;
-    pf_stored_declare(profile, false);
-    if (list(&points->dirs, profile->source, suffix, error))
+    model->metrics_stage = PF_MODELLED;
+    pf_stored_declare(model, false);
+    if (list(&points->dirs, model->source, suffix, error))
         return -1;
     for (size_t i = 0; i < points->dirs.count; i++)
         files += points->dirs.entries[i].n_files;
     struct pf_study *head = new_study(&points->dirs, NULL, error);
     struct pf_cell cells[] = {pf_string(what), pf_uint(files)};
-    if (!head || pf_stored_keep_head(profile, head, error) || pf_study_info(head, profile, error))
+    if (!head || pf_stored_keep_head(model, head, error) || pf_study_info(head, model, error))
         return -1;
-    return pf_rows_add(profile->info, cells, error);
+    return pf_rows_add(model->info, cells, error);
 }
 
-static int read_folder(struct pf_profile *profile, struct pf_study *study,
+static int read_folder(struct pf_model *model, struct pf_study *study,
                        const struct pf_pointdir_entry *folder, pf_points_file *read_file)
 {
-    const struct pf_points *points = profile->state;
+    const struct pf_points *points = model->state;
     if (folder->problem) {
         pf_study_note(study, PF_BAD_POINT, 0, -1, "folder %.100s %s: it is left out", folder->name,
                       folder->problem);
@@ -318,20 +318,20 @@ static int read_folder(struct pf_profile *profile, struct pf_study *study,
     for (size_t i = 0; i < folder->n_files && !study->failed; i++) {
         char path[2 * 256 + 2]; /* two names of a file system */
         snprintf(path, sizeof path, "%s/%s", folder->name, folder->files[i]);
-        if (read_file(profile, study, path, point, study->pass, study->error))
+        if (read_file(model, study, path, point, study->pass, study->error))
             return -1;
     }
     return study->failed ? -1 : 0;
 }
 
-struct pf_study *pf_points_read(struct pf_profile *profile, pf_points_file *read_file, struct pf_pass *pass,
+struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_pass *pass,
                                 struct pf_error *error)
 {
-    const struct pf_pointdirs *dirs = &((const struct pf_points *)profile->state)->dirs;
+    const struct pf_pointdirs *dirs = &((const struct pf_points *)model->state)->dirs;
     struct pf_study *study = new_study(dirs, pass, error);
     int result = study ? 0 : -1;
     for (size_t i = 0; i < dirs->count && !result; i++)
-        result = read_folder(profile, study, &dirs->entries[i], read_file);
+        result = read_folder(model, study, &dirs->entries[i], read_file);
     if (!result && !dirs->points)
         pf_study_note(study, PF_NOTHING, 0, -1, "no folder is a point");
     if (!result && pf_study_finish(study))
@@ -345,11 +345,11 @@ void pf_points_note(struct pf_study *study, const char *path, const char *what)
     pf_study_note(study, PF_BAD_MEMBER, 0, -1, "%.150s %s", path, what);
 }
 
-void pf_points_close(struct pf_profile *profile)
+void pf_points_close(struct pf_model *model)
 {
-    struct pf_points *points = profile->state;
+    struct pf_points *points = model->state;
     if (!points)
         return;
     pf_pointdirs_free(&points->dirs);
-    pf_stored_close(profile);
+    pf_stored_close(model);
 }

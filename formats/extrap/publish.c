@@ -130,7 +130,7 @@ static int make_fields(struct pf_study *study, struct pf_error *error)
 
 /* ---- the profile -------------------------------------------------------------------------------- */
 
-int pf_study_publish(struct pf_study *study, struct pf_profile *profile, struct pf_error *error)
+int pf_study_publish(struct pf_study *study, struct pf_model *model, struct pf_error *error)
 {
     unsigned parameters = pf_study_parameters(study);
     struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(parameters);
@@ -139,23 +139,23 @@ int pf_study_publish(struct pf_study *study, struct pf_profile *profile, struct 
     bool made = items && fields && study->metric_names && study->point_names;
     if ((!made && pf_fail_memory(error)) || add_points(study, items, fields, error) < 0 ||
         make_metrics(study, error) < 0 || make_fields(study, error) < 0 ||
-        pf_tree_finish(study->contexts, error) < 0 || pf_notes_publish(&study->notes, profile, error) < 0) {
+        pf_tree_finish(study->contexts, error) < 0 || pf_notes_publish(&study->notes, model, error) < 0) {
         pf_rows_free(items);
         pf_rows_free(fields);
         return -1;
     }
-    profile->partitions.items = items;
-    profile->partitions.fields = fields;
-    profile->partitions.field_columns = study->field_columns;
-    profile->partitions.n_fields = parameters;
-    profile->contexts = study->contexts;
-    profile->metrics = study->metric_list;
-    profile->n_metrics = pf_strings_count(study->metrics) * sides_of(study);
+    model->partitions.items = items;
+    model->partitions.fields = fields;
+    model->partitions.field_columns = study->field_columns;
+    model->partitions.n_fields = parameters;
+    model->contexts = study->contexts;
+    model->metrics = study->metric_list;
+    model->n_metrics = pf_strings_count(study->metrics) * sides_of(study);
     study->published = true;
     return 0;
 }
 
-int pf_study_info(const struct pf_study *study, struct pf_profile *profile, struct pf_error *error)
+int pf_study_info(const struct pf_study *study, struct pf_model *model, struct pf_error *error)
 {
     char *names = NULL;
     size_t size = 0;
@@ -166,7 +166,7 @@ int pf_study_info(const struct pf_study *study, struct pf_profile *profile, stru
         fprintf(out, "%s%s", i ? " " : "", pf_study_parameter_name(study, i));
     bool written = fclose(out) == 0;
     struct pf_cell cells[] = {pf_string("Parameters"), pf_text(written ? names : "", written ? size : 0)};
-    int result = written ? pf_rows_add(profile->info, cells, error) : pf_fail_memory(error);
+    int result = written ? pf_rows_add(model->info, cells, error) : pf_fail_memory(error);
     free(names);
     return result;
 }

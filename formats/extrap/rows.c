@@ -43,7 +43,7 @@ static uint64_t first_number(const struct rows *rows, uint32_t series)
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_study_profile *stored = cursor->profile->state;
+    const struct pf_study_profile *stored = cursor->model->state;
     const struct pf_study *study = stored->study;
     const int64_t table = cursor->table->user, context = cursor->only.context;
     struct rows *rows = numbers->own = calloc(1, sizeof *rows);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 /* Reads the input up to `end`. NULL with *error filled. */
-static struct pf_study *read_study(const struct pf_profile *profile, struct pf_input *input, uint64_t end,
+static struct pf_study *read_study(const struct pf_model *model, struct pf_input *input, uint64_t end,
                                    struct pf_pass *pass, struct pf_error *error)
 {
-    const struct pf_stored_format *format = profile->driver->kit;
+    const struct pf_stored_format *format = model->driver->kit;
     struct pf_study *study = pf_study_new(input, end, pass, error);
     if (!study)
         return NULL;
@@ -26,53 +26,53 @@ static struct pf_study *read_study(const struct pf_profile *profile, struct pf_i
     return study;
 }
 
-static int add_info(struct pf_profile *profile, const struct pf_study *study, struct pf_error *error)
+static int add_info(struct pf_model *model, const struct pf_study *study, struct pf_error *error)
 {
     struct pf_cell scaling[] = {pf_string("Scaling"), pf_string(study->scaling)};
-    snprintf(profile->version, sizeof profile->version, "%s", study->version);
-    if (pf_study_info(study, profile, error) < 0)
+    snprintf(model->version, sizeof model->version, "%s", study->version);
+    if (pf_study_info(study, model, error) < 0)
         return -1;
-    return *study->scaling ? pf_rows_add(profile->info, scaling, error) : 0;
+    return *study->scaling ? pf_rows_add(model->info, scaling, error) : 0;
 }
 
 /* Small files are read at once; of a big one, enough to name the columns of its tables, if these names come first. */
-int pf_stored_open(struct pf_profile *profile, struct pf_error *error)
+int pf_stored_open(struct pf_model *model, struct pf_error *error)
 {
-    const struct pf_stored_format *format = profile->driver->kit;
+    const struct pf_stored_format *format = model->driver->kit;
     struct pf_input *input;
-    profile->state = calloc(1, sizeof(struct pf_study_profile));
-    if (!profile->state)
+    model->state = calloc(1, sizeof(struct pf_study_profile));
+    if (!model->state)
         return pf_fail_memory(error);
-    if (pf_source_open(profile->source, NULL, &input, error) < 0)
+    if (pf_source_open(model->source, NULL, &input, error) < 0)
         return -1;
-    pf_stored_declare(profile, format->models);
+    pf_stored_declare(model, format->models);
     bool whole = pf_input_size(input) <= format->whole;
-    profile->metrics_stage = whole ? PF_OPENED : PF_MODELLED;
-    struct pf_study *study = read_study(profile, input, whole ? UINT64_MAX : PF_STUDY_HEAD, NULL, error);
+    model->metrics_stage = whole ? PF_OPENED : PF_MODELLED;
+    struct pf_study *study = read_study(model, input, whole ? UINT64_MAX : PF_STUDY_HEAD, NULL, error);
     if (!study ||
-        (whole ? pf_stored_publish(profile, study, error) : pf_stored_keep_head(profile, study, error)) < 0)
+        (whole ? pf_stored_publish(model, study, error) : pf_stored_keep_head(model, study, error)) < 0)
         return -1;
-    return add_info(profile, study, error);
+    return add_info(model, study, error);
 }
 
-int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                    struct pf_error *error)
 {
-    const struct pf_study_profile *stored = profile->state;
+    const struct pf_study_profile *stored = model->state;
     if (stage != PF_PARTITIONED || stored->study)
         return 0;
-    struct pf_study *study = read_study(profile, stored->head->input, UINT64_MAX, pass, error);
-    return study ? pf_stored_publish(profile, study, error) : -1;
+    struct pf_study *study = read_study(model, stored->head->input, UINT64_MAX, pass, error);
+    return study ? pf_stored_publish(model, study, error) : -1;
 }
 
-void pf_stored_close(struct pf_profile *profile)
+void pf_stored_close(struct pf_model *model)
 {
-    struct pf_study_profile *stored = profile->state;
+    struct pf_study_profile *stored = model->state;
     if (!stored)
         return;
     pf_study_free(stored->study);
     pf_study_free(stored->head);
     free(stored->scaling);
     free(stored);
-    profile->state = NULL;
+    model->state = NULL;
 }

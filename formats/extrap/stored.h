@@ -57,23 +57,23 @@ struct pf_stored_format {
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)
 
 /* The functions of a driver. */
-int pf_stored_open(struct pf_profile *profile, struct pf_error *error);
-int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+int pf_stored_open(struct pf_model *model, struct pf_error *error);
+int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                    struct pf_error *error);
-void pf_stored_close(struct pf_profile *profile);
+void pf_stored_close(struct pf_model *model);
 #define PF_STORED .open = pf_stored_open, .load = pf_stored_load, .close = pf_stored_close
 
 /* Makes the tables the profile's, which has points. They have no columns yet. profile->state: zeroed, but for `threads`. */
-void pf_stored_declare(struct pf_profile *profile, bool models);
+void pf_stored_declare(struct pf_model *model, bool models);
 
 /* Keeps a study of which the parameters are known, and gives the tables their columns. 0, or -1 with *error filled. */
-int pf_stored_keep_head(struct pf_profile *profile, struct pf_study *head, struct pf_error *error);
+int pf_stored_keep_head(struct pf_model *model, struct pf_study *head, struct pf_error *error);
 
 /*
  * Makes a finished study the profile's, which keeps it, and gives the tables their columns. 0; or -1 with *error filled: the study
  * has been freed.
  */
-int pf_stored_publish(struct pf_profile *profile, struct pf_study *study, struct pf_error *error);
+int pf_stored_publish(struct pf_model *model, struct pf_study *study, struct pf_error *error);
 
 /* The cells of a row of statistics from the number of repetitions on; `cells` begin with that of the context. */
 void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);

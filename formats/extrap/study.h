@@ -319,9 +319,9 @@ int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uin
  * Gives the profile the study's points, call paths, metrics and warnings; once, when it is finished. It must live as long as the
  * profile. On failure the profile has no part of the model. 0, or -1 with *error filled.
  */
-int pf_study_publish(struct pf_study *study, struct pf_profile *profile, struct pf_error *error);
+int pf_study_publish(struct pf_study *study, struct pf_model *model, struct pf_error *error);
 
 /* Adds the line Parameters to the profile's info. 0, or -1. */
-int pf_study_info(const struct pf_study *study, struct pf_profile *profile, struct pf_error *error);
+int pf_study_info(const struct pf_study *study, struct pf_model *model, struct pf_error *error);
 
 #endif

@@ -7,7 +7,7 @@
 
 static const struct pf_study *study_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_study_profile *)cursor->profile->state)->study;
+    return ((const struct pf_study_profile *)cursor->model->state)->study;
 }
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
@@ -15,7 +15,7 @@ static const struct pf_study *study_of(const struct pf_cursor *cursor)
 /* The cells of each series side by side, a column a point; scaling_total is the same over its totals. */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
-    const struct pf_study_profile *stored = cursor->profile->state;
+    const struct pf_study_profile *stored = cursor->model->state;
     return &stored->tables[cursor->table->user == PF_SCALING_TABLE ? PF_CELLS_TABLE : PF_TOTALS_TABLE];
 }
 
@@ -33,7 +33,7 @@ static int scaling_row(const struct pf_cursor *cursor, void *own, uint64_t numbe
     const struct pf_series *series = &study->series[number];
     int64_t metric = study->statistics_only ? cursor->only.metric / PF_STATISTICS : cursor->only.metric;
     struct pf_cell *values = own;
-    struct pf_cursor at = {.profile = cursor->profile, .table = cells_of(cursor), .only = cursor->only};
+    struct pf_cursor at = {.model = cursor->model, .table = cells_of(cursor), .only = cursor->only};
     if (!pf_wanted(cursor->only.context, series->context) || series->metric != metric || series->dropped)
         return 0;
     at.only.context = series->context;
@@ -41,7 +41,7 @@ static int scaling_row(const struct pf_cursor *cursor, void *own, uint64_t numbe
         cells[i] = pf_absent();
     int got = at.table->ops->open(&at, error) ? -1 : 1, any = 0;
     while (got > 0 && (got = at.table->ops->next(&at, values, error)) > 0) {
-        cells[1 + values[0].i] = values[cursor->profile->cells_value];
+        cells[1 + values[0].i] = values[cursor->model->cells_value];
         any = 1;
     }
     at.table->ops->close(&at);
@@ -120,7 +120,7 @@ enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-void pf_stored_declare(struct pf_profile *profile, bool with_models)
+void pf_stored_declare(struct pf_model *model, bool with_models)
 {
     static const struct {
         const char *name;
@@ -131,7 +131,7 @@ void pf_stored_declare(struct pf_profile *profile, bool with_models)
                                 [PF_MODELS_TABLE] = {"models", &models.ops},
                                 [PF_CELLS_TABLE] = {"cells", &pf_stored_rows.ops},
                                 [PF_TOTALS_TABLE] = {"totals", &pf_stored_rows.ops}};
-    struct pf_study_profile *stored = profile->state;
+    struct pf_study_profile *stored = model->state;
     struct pf_table *tables = stored->tables;
     /* Other points are passed over without their numbers being read: far less than measuring all rows. */
     for (int i = 0; i < PF_STUDY_TABLES; i++)
@@ -146,12 +146,12 @@ void pf_stored_declare(struct pf_profile *profile, bool with_models)
         tables[PF_SCALING_TOTAL_TABLE].name = "scaling_total";
         tables[PF_SCALING_TOTAL_TABLE].user = PF_SCALING_TOTAL_TABLE;
     }
-    profile->partitions.singular = "point";
-    profile->partitions.plural = "points";
-    profile->partitions.fields_stage = PF_PARTITIONED;
-    profile->tables = tables;
-    profile->n_tables = with_models || stored->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
-    profile->cells = &tables[PF_CELLS_TABLE];
+    model->partitions.singular = "point";
+    model->partitions.plural = "points";
+    model->partitions.fields_stage = PF_PARTITIONED;
+    model->tables = tables;
+    model->n_tables = with_models || stored->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
+    model->cells = &tables[PF_CELLS_TABLE];
 }
 
 /* The columns point and PARAMETERS, then `rest`. Returns how many columns there are. */
@@ -192,9 +192,9 @@ static int make_scaling(struct pf_study_profile *stored, const struct pf_study *
 }
 
 /* Gives the tables their columns; again where parameters, metrics and points have turned out otherwise. */
-static int make_columns(struct pf_profile *profile, const struct pf_study *study, struct pf_error *error)
+static int make_columns(struct pf_model *model, const struct pf_study *study, struct pf_error *error)
 {
-    struct pf_study_profile *stored = profile->state;
+    struct pf_study_profile *stored = model->state;
     bool by_value = study->statistics_only;
     if (make_scaling(stored, study, error) < 0)
         return -1;
@@ -217,27 +217,27 @@ static int make_columns(struct pf_profile *profile, const struct pf_study *study
     set_columns(&stored->tables[PF_CELLS_TABLE], by_value ? stored->values : stored->statistics,
                 by_value ? n_values : n_statistics);
     set_columns(&stored->tables[PF_TOTALS_TABLE], stored->statistics, n_statistics);
-    profile->cells_value = 1 + stored->parameters + (by_value ? VALUE : MEAN);
+    model->cells_value = 1 + stored->parameters + (by_value ? VALUE : MEAN);
     return 0;
 }
 
-int pf_stored_keep_head(struct pf_profile *profile, struct pf_study *head, struct pf_error *error)
+int pf_stored_keep_head(struct pf_model *model, struct pf_study *head, struct pf_error *error)
 {
-    struct pf_study_profile *stored = profile->state;
+    struct pf_study_profile *stored = model->state;
     stored->head = head;
     pf_list_free(&head->values);
     pf_list_free(&head->figures);
     head->statistics_only = false; /* what follows may have values */
-    return make_columns(profile, head, error);
+    return make_columns(model, head, error);
 }
 
-int pf_stored_publish(struct pf_profile *profile, struct pf_study *study, struct pf_error *error)
+int pf_stored_publish(struct pf_model *model, struct pf_study *study, struct pf_error *error)
 {
-    struct pf_study_profile *stored = profile->state;
-    if (pf_study_publish(study, profile, error) < 0) {
+    struct pf_study_profile *stored = model->state;
+    if (pf_study_publish(study, model, error) < 0) {
         pf_study_free(study);
         return -1;
     }
     stored->study = study;
-    return make_columns(profile, study, error);
+    return make_columns(model, study, error);
 }

@@ -31,7 +31,7 @@ struct reading {
     struct pf_xml *xml;
     const struct element *element; /* whose event this is */
     /* of the head alone */
-    struct pf_profile *profile;
+    struct pf_model *profile;
     bool root, complete;
     bool open; /* a metric of the summary, of which this is known: */
     struct hpc_metric_facts facts;
@@ -466,10 +466,10 @@ static int read_xml(struct reading *reading, uint64_t end, struct pf_pass *pass,
     return told ? told : pf_xml_end(reading->xml, error);
 }
 
-int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
+int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
-    struct reading reading = {.state = state, .profile = profile, .notes = notes};
+    struct hpc_state *state = hpc_state(model);
+    struct reading reading = {.state = state, .profile = model, .notes = notes};
     state->ticks_per_second = 1000000000;
     int failed = read_xml(&reading, HEAD_MAX, NULL, error) < 0 || add_pending(&reading, error);
     if (!failed && !reading.root)

@@ -66,20 +66,20 @@ static bool name_matters(const char *name)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-static int open_description(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
+static int open_description(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
-    if (!pf_source_open(profile->source, "meta.db", &state->description, error))
-        return hpc_meta_open(profile, notes, error);
+    struct hpc_state *state = hpc_state(model);
+    if (!pf_source_open(model->source, "meta.db", &state->description, error))
+        return hpc_meta_open(model, notes, error);
     if (error->code != ENOENT)
         return -1;
     *error = (struct pf_error){0};
-    if (pf_source_open(profile->source, "experiment.xml", &state->description, error))
+    if (pf_source_open(model->source, "experiment.xml", &state->description, error))
         return -1;
-    return hpc_experiment_open(profile, notes, error);
+    return hpc_experiment_open(model, notes, error);
 }
 
-static int add_layout(struct pf_profile *profile, struct pf_error *error)
+static int add_layout(struct pf_model *model, struct pf_error *error)
 {
     static const char *const layouts[] = {
         [HPC_META] = "meta.db",
@@ -87,57 +87,57 @@ static int add_layout(struct pf_profile *profile, struct pf_error *error)
         [HPC_XML4] = "experiment.xml with profile.db",
         [HPC_OLD] = "experiment.xml with metric-db",
     };
-    struct pf_cell layout[] = {pf_string("Layout"), pf_string(layouts[hpc_state(profile)->layout])};
-    return pf_rows_add(profile->info, layout, error);
+    struct pf_cell layout[] = {pf_string("Layout"), pf_string(layouts[hpc_state(model)->layout])};
+    return pf_rows_add(model->info, layout, error);
 }
 
-static int open_files(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
+static int open_files(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
-    if (open_description(profile, notes, error))
+    struct hpc_state *state = hpc_state(model);
+    if (open_description(model, notes, error))
         return -1;
     state->big_endian = state->layout == HPC_XML4 || state->layout == HPC_OLD;
-    return add_layout(profile, error) ||
-                   (state->layout == HPC_OLD ? hpc_parts_open(profile, error)
-                                             : hpc_profiles_open(profile, notes, error)) ||
-                   hpc_set_tables(profile, error)
+    return add_layout(model, error) ||
+                   (state->layout == HPC_OLD ? hpc_parts_open(model, error)
+                                             : hpc_profiles_open(model, notes, error)) ||
+                   hpc_set_tables(model, error)
                ? -1
                : 0;
 }
 
-static int open_database(struct pf_profile *profile, struct pf_error *error)
+static int open_database(struct pf_model *model, struct pf_error *error)
 {
     struct pf_notes notes = {0};
-    struct hpc_state *state = profile->state = calloc(1, sizeof *state);
+    struct hpc_state *state = model->state = calloc(1, sizeof *state);
     if (!state || !(state->strings = pf_strings_new()))
         return pf_fail_memory(error);
-    int failed = open_files(profile, &notes, error) || pf_notes_publish(&notes, profile, error);
+    int failed = open_files(model, &notes, error) || pf_notes_publish(&notes, model, error);
     pf_notes_free(&notes);
     return failed ? -1 : 0;
 }
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
+    struct hpc_state *state = hpc_state(model);
     struct pf_notes notes = {0};
     int failed = 0;
     if (stage == PF_PARTITIONED)
-        failed = state->layout == HPC_OLD ? hpc_parts_load(profile, &notes, pass, error)
-                                          : hpc_profiles_load(profile, &notes, pass, error);
+        failed = state->layout == HPC_OLD ? hpc_parts_load(model, &notes, pass, error)
+                                          : hpc_profiles_load(model, &notes, pass, error);
     else if (stage == PF_MODELLED)
-        failed = hpc_model_load(profile, &notes, pass, error);
+        failed = hpc_model_load(model, &notes, pass, error);
     else if (stage == PF_DERIVED && state->profile_db)
         failed = hpc_index_load(state, pass, error);
-    failed = failed || pf_notes_publish(&notes, profile, error);
+    failed = failed || pf_notes_publish(&notes, model, error);
     pf_notes_free(&notes);
     return failed ? -1 : 0;
 }
 
-static void close_database(struct pf_profile *profile)
+static void close_database(struct pf_model *model)
 {
-    struct hpc_state *state = profile->state;
+    struct hpc_state *state = model->state;
     if (!state)
         return;
     hpc_metrics_free(state);
@@ -150,7 +150,7 @@ static void close_database(struct pf_profile *profile)
     free(state->tables);
     pf_strings_free(state->strings);
     free(state);
-    profile->state = NULL;
+    model->state = NULL;
 }
 
 const struct pf_driver pf_hpctoolkit_driver = {

@@ -124,14 +124,14 @@ int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struc
  * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
  * described (instructions that their writer has folded into lines). 0, or -1 with *error filled; then all is as before.
  */
-int hpc_model_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+int hpc_model_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error);
 void hpc_model_free(struct hpc_model *model);
 
 /* The format's own columns of contexts.csv. */
 enum { HPC_RELATION, HPC_OFFSET, HPC_CONTEXT_COLUMNS };
 extern const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS];
-void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells);
+void hpc_context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
 
 /* ---- metrics and threads -------------------------------------------------------------------------------- */
 
@@ -257,9 +257,9 @@ struct hpc_state {
     struct pf_table *tables;
 };
 
-static inline struct hpc_state *hpc_state(const struct pf_profile *profile)
+static inline struct hpc_state *hpc_state(const struct pf_model *model)
 {
-    return profile->state;
+    return model->state;
 }
 
 /* ---- metrics.c --------------------------------------------------------------------------------- */
@@ -325,7 +325,7 @@ int hpc_add_identity(struct hpc_threads *threads, const struct hpc_identity *ele
  * To be called when all threads are known: makes the partitions' items, whose names are as short as they can be and still differ
  * (`rank3.thread0`), and their fields. 0, or -1 with *error filled.
  */
-int hpc_publish_threads(struct pf_profile *profile, struct pf_error *error);
+int hpc_publish_threads(struct pf_model *model, struct pf_error *error);
 
 /* To be called when it is known how many values each thread has: numbers what they have. */
 void hpc_number_rows(struct hpc_threads *threads);
@@ -334,7 +334,7 @@ void hpc_threads_free(struct hpc_threads *threads);
 /* ---- tables.c ---------------------------------------------------------------------------------- */
 
 /* Sets the profile's tables and columns, which follow from what the database has: to be called at the end of opening. */
-int hpc_set_tables(struct pf_profile *profile, struct pf_error *error);
+int hpc_set_tables(struct pf_model *model, struct pf_error *error);
 
 /* ---- meta.c, meta_tree.c: meta.db ---------------------------------------------------------------- */
 
@@ -342,7 +342,7 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error);
 enum { HPC_META_VERSION = 14 };
 
 /* Reads what opening needs: version, title, identifiers, metrics. Sets the layout. 0, or -1 with *error filled. */
-int hpc_meta_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
+int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
 /* Reads modules, files, functions and contexts into a fresh model. 0, or -1 with *error filled. */
 int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
@@ -357,7 +357,7 @@ int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct p
 
 /* Reads what stands before the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout.
  * 0, or -1 with *error filled. */
-int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
+int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
 /* Reads the rest into a fresh model, and for 2.x the summary's values. 0, or -1 with *error filled. */
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,

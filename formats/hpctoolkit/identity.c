@@ -171,9 +171,9 @@ static int add_fields(const struct hpc_state *state, const struct hpc_thread *th
     return pf_rows_add(fields, cells, error);
 }
 
-int hpc_publish_threads(struct pf_profile *profile, struct pf_error *error)
+int hpc_publish_threads(struct pf_model *model, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
+    struct hpc_state *state = hpc_state(model);
     struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(FIELDS);
     enum detail detail = INNERMOST;
     int got = items && fields ? 0 : pf_fail_memory(error);
@@ -189,10 +189,10 @@ int hpc_publish_threads(struct pf_profile *profile, struct pf_error *error)
         pf_rows_free(fields);
         return -1;
     }
-    profile->partitions.items = items;
-    profile->partitions.fields = fields;
-    profile->partitions.field_columns = field_columns;
-    profile->partitions.n_fields = FIELDS;
-    profile->partitions.fields_stage = PF_PARTITIONED;
+    model->partitions.items = items;
+    model->partitions.fields = fields;
+    model->partitions.field_columns = field_columns;
+    model->partitions.n_fields = FIELDS;
+    model->partitions.fields_stage = PF_PARTITIONED;
     return 0;
 }

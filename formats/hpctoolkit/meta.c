@@ -351,14 +351,14 @@ static int read_metrics(struct hpc_meta *meta, struct pf_error *error)
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
 /* General section: u64 title, u64 description. */
-static int read_title(struct hpc_meta *meta, struct pf_profile *profile, struct pf_error *error)
+static int read_title(struct hpc_meta *meta, struct pf_model *model, struct pf_error *error)
 {
     const unsigned char *general = hpc_meta_record(meta, meta->sections[GENERAL].offset, 16, error);
     if (!general)
         return error->code ? -1 : 0;
     const char *title = name_at(meta, pf_u64(general, false), error);
     struct pf_cell cells[] = {pf_string("Experiment"), pf_string(title)};
-    return title ? pf_rows_add(profile->info, cells, error) : -1;
+    return title ? pf_rows_add(model->info, cells, error) : -1;
 }
 
 /* IdNames section: u64 array of u64 pointers, u8 their number. */
@@ -385,7 +385,7 @@ static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
     return 0;
 }
 
-static int read_all(struct hpc_meta *meta, struct pf_profile *profile, struct pf_error *error)
+static int read_all(struct hpc_meta *meta, struct pf_model *model, struct pf_error *error)
 {
     const unsigned char *header = hpc_meta_record(meta, 0, 16, error);
     if (!header)
@@ -401,16 +401,16 @@ static int read_all(struct hpc_meta *meta, struct pf_profile *profile, struct pf
     if (!metrics)
         return error->code ? -1 : pf_fail_at(error, EINVAL, 16, "meta.db has no section of metrics");
     meta->state->layout = metrics[12] == 24 ? HPC_DRAFT : HPC_META;
-    snprintf(profile->version, sizeof profile->version, "%u.%u%s", major, minor,
+    snprintf(model->version, sizeof model->version, "%u.%u%s", major, minor,
              meta->state->layout == HPC_DRAFT ? " draft" : "");
-    return read_title(meta, profile, error) || read_identifiers(meta, error) || read_metrics(meta, error) ? -1
+    return read_title(meta, model, error) || read_identifiers(meta, error) || read_metrics(meta, error) ? -1
                                                                                                           : 0;
 }
 
-int hpc_meta_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
+int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_meta meta;
-    int failed = hpc_meta_begin(&meta, hpc_state(profile), notes, error) || read_all(&meta, profile, error);
+    int failed = hpc_meta_begin(&meta, hpc_state(model), notes, error) || read_all(&meta, model, error);
     hpc_meta_end(&meta);
     if (failed && !*error->where)
         snprintf(error->where, sizeof error->where, "meta.db");

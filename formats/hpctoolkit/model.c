@@ -99,7 +99,7 @@ uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_erro
 const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS] = {
     [HPC_RELATION] = {"relation", PF_PLAIN, 0}, [HPC_OFFSET] = {"offset", PF_PLAIN, 0}};
 
-void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+void hpc_context_cells(const struct pf_model *profile, uint32_t context, struct pf_cell *cells)
 {
     static const char *const relations[HPC_RELATIONS] = {
         [HPC_LEXICAL] = "lexical", [HPC_BY_CALL] = "call", [HPC_BY_INLINED_CALL] = "inlined_call"};
@@ -280,7 +280,7 @@ static int find_unlisted(struct search *search, struct pf_error *error)
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
 
-int hpc_model_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);

@@ -109,15 +109,15 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-int hpc_parts_open(struct pf_profile *profile, struct pf_error *error)
+int hpc_parts_open(struct pf_model *model, struct pf_error *error)
 {
-    struct hpc_parts *parts = hpc_state(profile)->parts = calloc(1, sizeof *parts);
+    struct hpc_parts *parts = hpc_state(model)->parts = calloc(1, sizeof *parts);
     struct listing listing = {.parts = parts, .error = error};
     if (!parts)
         return pf_fail_memory(error);
-    parts->source = profile->source;
+    parts->source = model->source;
     pthread_mutex_init(&parts->lock, NULL);
-    if (pf_source_list(profile->source, list_entry, &listing, error) || listing.failed)
+    if (pf_source_list(model->source, list_entry, &listing, error) || listing.failed)
         return -1;
     if (parts->count > 1)
         qsort(parts->items, parts->count, sizeof *parts->items, by_name);
@@ -127,7 +127,7 @@ int hpc_parts_open(struct pf_profile *profile, struct pf_error *error)
     /* As the writers made it unless they were told to keep the threads apart: nothing is wrong with it. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
-    return pf_rows_add(profile->info, values, error);
+    return pf_rows_add(model->info, values, error);
 }
 
 /* ---- pieces: what one thread has in one file --------------------------------------------------------------- */
@@ -420,16 +420,16 @@ static int add_thread(struct hpc_state *state, const struct pieces *pieces, cons
 }
 
 /* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
-int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
+    struct hpc_state *state = hpc_state(model);
     struct pieces pieces = {.parts = state->parts, .notes = notes};
     int failed = find_pieces(&pieces, false, pass, error) || find_pieces(&pieces, true, pass, error) ||
                  pair_up(&pieces, error);
     for (size_t i = 0; i < pieces.count && !failed; i++)
         failed = !pieces.items[i].taken && add_thread(state, &pieces, &pieces.items[i], error);
-    failed = failed || hpc_publish_threads(profile, error);
+    failed = failed || hpc_publish_threads(model, error);
     free(pieces.items);
     if (failed)
         hpc_threads_free(&state->threads);

@@ -55,10 +55,10 @@ static int read_array(const struct hpc_state *state, struct pf_input *input, con
 }
 
 /* A file of the database; *input stays NULL if it is absent. */
-static int open_file(struct pf_profile *profile, const char *name, struct pf_input **input,
+static int open_file(struct pf_model *model, const char *name, struct pf_input **input,
                      struct pf_notes *notes, struct pf_error *error)
 {
-    if (!pf_source_open(profile->source, name, input, error))
+    if (!pf_source_open(model->source, name, input, error))
         return 0;
     struct pf_error why = *error;
     *input = NULL;
@@ -275,11 +275,11 @@ static int look_at_profiles(struct reading *reading, struct seen *seen, struct p
     return 0;
 }
 
-int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
+int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
-    if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
-        open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
+    struct hpc_state *state = hpc_state(model);
+    if (open_file(model, "profile.db", &state->profile_db, notes, error) ||
+        open_file(model, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (!state->profile_db)
         return hpc_note(notes, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
@@ -416,13 +416,13 @@ static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct p
     return failed ? -1 : 0;
 }
 
-int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
+    struct hpc_state *state = hpc_state(model);
     struct reading reading = begin(state, notes);
     int failed = read_threads(&reading, pass, error) || read_traces(state, notes, pass, error) ||
-                 hpc_publish_threads(profile, error);
+                 hpc_publish_threads(model, error);
     end(&reading);
     if (failed)
         hpc_threads_free(&state->threads);

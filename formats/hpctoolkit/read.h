@@ -35,10 +35,10 @@ static inline bool hpc_is_unreadable(int code)
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
 /* Opens profile.db and trace.db as far as they are there, and sees which metrics have values. 0, or -1 with *error filled. */
-int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
+int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
 /* Makes the list of threads, the partitions' items and fields, and finds the summary. 0, or -1 with *error filled; then all is as before. */
-int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error);
 
 /* ---- sparse.c: blocks --------------------------------------------------------------------------- */
@@ -127,10 +127,10 @@ uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_
 struct hpc_parts;
 
 /* Looks which there are, and tells in the profile's info if none holds values. 0, or -1 with *error filled. */
-int hpc_parts_open(struct pf_profile *profile, struct pf_error *error);
+int hpc_parts_open(struct pf_model *model, struct pf_error *error);
 
 /* Makes the list of threads, as hpc_profiles_load does. 0, or -1 with *error filled. */
-int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error);
 void hpc_parts_free(struct hpc_parts *parts);
 

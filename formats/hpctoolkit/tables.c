@@ -54,7 +54,7 @@ static struct reader *new_reader(const struct pf_cursor *cursor, struct pf_numbe
         pf_fail_memory(error);
         return NULL;
     }
-    reader->state = hpc_state(cursor->profile);
+    reader->state = hpc_state(cursor->model);
     reader->window.room = room;
     reader->blocks.state = reader->state;
     reader->blocks.pairs = reader->blocks.values =
@@ -218,7 +218,7 @@ static int find_of_context(const struct pf_cursor *cursor, const struct reader *
 {
     const struct hpc_state *state = reader->state;
     const struct hpc_threads *threads = &state->threads;
-    uint64_t from = *entry, id = cursor->profile->contexts->id[cursor->only.context];
+    uint64_t from = *entry, id = cursor->model->contexts->id[cursor->only.context];
     if (state->index.next) {
         *entry = hpc_index_find(&state->index, (uint32_t)cursor->only.context, reader->entry, from);
         *entry = *entry < end ? *entry : end;
@@ -319,7 +319,7 @@ static int begin_summary(const struct pf_cursor *cursor, struct pf_numbers *numb
         return -1;
     const struct hpc_block *block = &reader->state->summary;
     uint32_t entry = 0;
-    if (only >= 0 && hpc_block_find(reader->state, block, cursor->profile->contexts->id[only], &entry, error))
+    if (only >= 0 && hpc_block_find(reader->state, block, cursor->model->contexts->id[only], &entry, error))
         return -1;
     numbers->next = (uint64_t)entry << VALUE_BITS;
     numbers->end = (uint64_t)(only < 0 ? block->n_contexts : entry + (entry < block->n_contexts))
@@ -397,7 +397,7 @@ static uint64_t after_statistic(const struct pf_cursor *cursor, const void *own,
 {
     const struct reader *reader = own;
     return row_after(
-        number, reader->group.count ? pf_rows_count(hpc_state(cursor->profile)->summary_metrics.rows) : 0);
+        number, reader->group.count ? pf_rows_count(hpc_state(cursor->model)->summary_metrics.rows) : 0);
 }
 
 static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summary, .row = statistics_row,
@@ -424,7 +424,7 @@ static int64_t first_kept(const struct pf_store *store, uint64_t context, struct
 
 static int begin_kept(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_store *store = hpc_state(cursor->profile)->model.summary;
+    const struct pf_store *store = hpc_state(cursor->model)->model.summary;
     int64_t only = cursor->only.context;
     int64_t first = store && only >= 0 ? first_kept(store, (uint64_t)only, error) : 0;
     int64_t end = store ? first_kept(store, only < 0 ? UINT64_MAX : (uint64_t)only + 1, error) : 0;
@@ -436,7 +436,7 @@ static int begin_kept(const struct pf_cursor *cursor, struct pf_numbers *numbers
 static int kept_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                     struct pf_error *error)
 {
-    const struct hpc_state *state = hpc_state(cursor->profile);
+    const struct hpc_state *state = hpc_state(cursor->model);
     struct hpc_old_value value;
     (void)own;
     return pf_store_read(state->model.summary, number * sizeof value, &value, sizeof value, error)
@@ -477,7 +477,7 @@ static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number,
 {
     struct reader *reader = own;
     const struct hpc_state *state = reader->state;
-    const struct pf_tree *tree = cursor->profile->contexts;
+    const struct pf_tree *tree = cursor->model->contexts;
     if (enter_thread(reader, HPC_OF_TRACE, number, error))
         return -1;
     const struct hpc_thread *thread = &state->threads.items[reader->thread];
@@ -511,15 +511,15 @@ static const struct pf_column function_columns[] = {{"id", PF_PLAIN, 0},     {"l
 static int begin_list(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     (void)error;
-    numbers->end = hpc_state(cursor->profile)->model.lists[cursor->table->user].count;
+    numbers->end = hpc_state(cursor->model)->model.lists[cursor->table->user].count;
     return 0;
 }
 
 static int list_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                     struct pf_error *error)
 {
-    const struct hpc_item *item = &hpc_state(cursor->profile)->model.lists[cursor->table->user].items[number];
-    const struct pf_strings *strings = cursor->profile->contexts->strings;
+    const struct hpc_item *item = &hpc_state(cursor->model)->model.lists[cursor->table->user].items[number];
+    const struct pf_strings *strings = cursor->model->contexts->strings;
     struct pf_cell name = pf_interned(strings, item->name);
     (void)own, (void)error;
     cells[0] = pf_uint(item->id);
@@ -568,9 +568,9 @@ static const struct pf_table all_tables[] = {
 };
 enum { VALUES_TABLE, SUMMARY_TABLE = 2, SUMMARY_METRICS, TABLES = sizeof all_tables / sizeof *all_tables };
 
-int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
+int hpc_set_tables(struct pf_model *model, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(profile);
+    struct hpc_state *state = hpc_state(model);
     struct pf_table *tables = state->tables = malloc(sizeof all_tables);
     if (!tables)
         return pf_fail_memory(error);
@@ -582,19 +582,19 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
         tables[VALUES_TABLE].context_stage = PF_DERIVED;
     if (state->layout == HPC_OLD)
         tables[SUMMARY_TABLE].ops = &kept.ops;
-    profile->tables = profile->cells = tables;
-    profile->n_tables =
+    model->tables = model->cells = tables;
+    model->n_tables =
         TABLES - (state->layout != HPC_XML4); /* it alone has statistics, which are not stored */
-    profile->cells_value = VALUE;
-    profile->partitions.singular = "thread";
-    profile->partitions.plural = "threads";
-    profile->context_columns = hpc_context_columns;
-    profile->n_context_columns = HPC_CONTEXT_COLUMNS;
-    profile->context_cells = hpc_context_cells;
-    profile->metrics = state->metrics.items;
-    profile->n_metrics = state->metrics.count;
-    profile->metrics_stage = PF_OPENED;
-    profile->time_unit = "ns";
-    profile->src = "src";
+    model->cells_value = VALUE;
+    model->partitions.singular = "thread";
+    model->partitions.plural = "threads";
+    model->context_columns = hpc_context_columns;
+    model->n_context_columns = HPC_CONTEXT_COLUMNS;
+    model->context_cells = hpc_context_cells;
+    model->metrics = state->metrics.items;
+    model->n_metrics = state->metrics.count;
+    model->metrics_stage = PF_OPENED;
+    model->time_unit = "ns";
+    model->src = "src";
     return 0;
 }

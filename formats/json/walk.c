@@ -86,7 +86,7 @@ int pf_json_take_name(const struct pf_json_walk *walk)
     uint32_t *name = walk->place;
     if (walk->token->event != PF_JSON_STRING)
         return 0;
-    *name = pf_intern(walk->profile->contexts->strings, walk->token->text, walk->token->size, walk->error);
+    *name = pf_intern(walk->model->contexts->strings, walk->token->text, walk->token->size, walk->error);
     return *name == PF_NO_STRING ? -1 : 0;
 }
 

@@ -12,7 +12,7 @@
  */
 struct pf_json_walk {
     struct pf_json *json;
-    struct pf_profile *profile; /* whose names texts become; NULL: none do */
+    struct pf_model *model; /* whose names texts become; NULL: none do */
     struct pf_error *error;
     /* What a taker (below) is given beside. */
     void *into;                        /* the struct that is filled */

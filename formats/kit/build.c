@@ -140,7 +140,7 @@ static int run(struct pf_build *build, void (*function)(void *state), struct pf_
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-static int list_tables(struct pf_profile *profile, struct pf_build *build, struct pf_error *error)
+static int list_tables(struct pf_model *model, struct pf_build *build, struct pf_error *error)
 {
     const struct pf_build_format *format = build->format;
     size_t n = 0;
@@ -171,33 +171,33 @@ static int list_tables(struct pf_profile *profile, struct pf_build *build, struc
         else
             build->tables[n].user = (int)(offsetof(struct pf_build, stored) + i * sizeof *build->stored);
     }
-    profile->tables = profile->cells = build->tables;
-    profile->n_tables = n;
-    profile->cells_value = PF_SUMS_VALUE;
+    model->tables = model->cells = build->tables;
+    model->n_tables = n;
+    model->cells_value = PF_SUMS_VALUE;
     return 0;
 }
 
-int pf_build_open(struct pf_profile *profile, struct pf_error *error)
+int pf_build_open(struct pf_model *model, struct pf_error *error)
 {
-    const struct pf_build_format *format = profile->driver->kit;
-    struct pf_build *build = profile->state = calloc(1, format->state ? format->state : sizeof *build);
+    const struct pf_build_format *format = model->driver->kit;
+    struct pf_build *build = model->state = calloc(1, format->state ? format->state : sizeof *build);
     if (!build)
         return pf_fail_memory(error);
-    build->profile = profile;
+    build->model = model;
     build->format = format;
     if (format->partitioned)
-        profile->partitions =
+        model->partitions =
             (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
                                    .plural = format->plural ? format->plural : "threads",
                                    .field_columns = format->fields,
                                    .n_fields = format->n_fields,
                                    .fields_stage = PF_PARTITIONED};
-    profile->metrics = format->metrics;
-    profile->n_metrics = format->n_metrics;
-    profile->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
-    profile->time_unit = format->time_unit;
-    if (list_tables(profile, build, error) ||
-        (!format->folder && pf_source_open_plain(profile->source, NULL, &build->input, error)))
+    model->metrics = format->metrics;
+    model->n_metrics = format->n_metrics;
+    model->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
+    model->time_unit = format->time_unit;
+    if (list_tables(model, build, error) ||
+        (!format->folder && pf_source_open_plain(model->source, NULL, &build->input, error)))
         return -1;
     begin_memory(build);
     int failed = format->open ? run(build, format->open, NULL, error) : 0;
@@ -223,23 +223,23 @@ static void check_made(struct pf_build *build, const void *made)
 /* What stands before the contexts: names and partitions. */
 static void begin_partitions(struct pf_build *build)
 {
-    struct pf_profile *profile = build->profile;
+    struct pf_model *model = build->model;
     const struct pf_build_format *format = build->format;
     size_t n_fields = format->n_fields;
     begin_memory(build);
     build->partitions = PF_OWN(build, pf_strings_new(), pf_strings_free);
-    check_made(build, profile->contexts = pf_tree_new(format->kinds ? format->kinds : function_kind));
+    check_made(build, model->contexts = pf_tree_new(format->kinds ? format->kinds : function_kind));
     if (!format->partitioned)
         return;
-    check_made(build, profile->partitions.items = pf_rows_new(2));
+    check_made(build, model->partitions.items = pf_rows_new(2));
     if (n_fields)
-        check_made(build, profile->partitions.fields = pf_rows_new(n_fields));
+        check_made(build, model->partitions.fields = pf_rows_new(n_fields));
 }
 
 static void begin_contexts(struct pf_build *build)
 {
     const struct pf_build_format *format = build->format;
-    uint64_t limit = build->profile->options->cache;
+    uint64_t limit = build->model->options->cache;
     build->frames = PF_OWN(build, pf_strings_new(), pf_strings_free);
     build->met = PF_OWN(build, calloc(MET, sizeof *build->met), free);
     PF_OWN(build, &build->metric_of, pf_ids_free);
@@ -263,7 +263,7 @@ struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame)
 /* Files, modules and lines of contexts: columns that are there if any frame has them. */
 static void fill_columns(struct pf_build *build)
 {
-    struct pf_tree *tree = build->profile->contexts;
+    struct pf_tree *tree = build->model->contexts;
     bool file = false, module = false, line = false;
     for (uint32_t i = 0; i < pf_strings_count(build->frames); i++) {
         struct pf_frame frame = pf_build_frame_at(build, i);
@@ -289,7 +289,7 @@ static void fill_columns(struct pf_build *build)
 static void add_partition(struct pf_build *build, struct pf_cell name, const struct pf_cell *fields)
 {
     static const struct pf_cell none[PF_BUILD_FIELDS];
-    const struct pf_partitions *partitions = &build->profile->partitions;
+    const struct pf_partitions *partitions = &build->model->partitions;
     struct pf_cell cells[] = {pf_int((int64_t)pf_rows_count(partitions->items)), name};
     use_memory(build, PARTITION_BYTES + name.size);
     pf_build_check(build, pf_rows_add(partitions->items, cells, build->error));
@@ -299,19 +299,19 @@ static void add_partition(struct pf_build *build, struct pf_cell name, const str
 
 static void end_contexts(struct pf_build *build)
 {
-    struct pf_profile *profile = build->profile;
+    struct pf_model *model = build->model;
     struct pf_error damage;
     if (build->input && pf_input_damage(build->input, &damage))
         pf_build_warn(build, 0, damage.offset, "fatal", "damaged-gzip", "%s", damage.what);
     if (!build->format->list && !pf_build_threads(build))
         add_partition(build, pf_string("all"), NULL);
     fill_columns(build);
-    pf_build_check(build, pf_tree_finish(profile->contexts, build->error));
-    pf_build_check(build, pf_sums_finish(build->sums.sums, pf_build_threads(build), profile->contexts->count,
+    pf_build_check(build, pf_tree_finish(model->contexts, build->error));
+    pf_build_check(build, pf_sums_finish(build->sums.sums, pf_build_threads(build), model->contexts->count,
                                          build->error));
     if (!build->format->metrics) {
-        profile->metrics = build->metrics;
-        profile->n_metrics = build->n_metrics;
+        model->metrics = build->metrics;
+        model->n_metrics = build->n_metrics;
     }
 }
 
@@ -325,13 +325,13 @@ static void make_list(void *state)
 /* What a pass that has failed has left of contexts goes; the names stay, since partitions and the driver know them. */
 static void begin_tree(struct pf_build *build)
 {
-    struct pf_tree *old = build->profile->contexts, *tree = pf_tree_new(old->kinds);
+    struct pf_tree *old = build->model->contexts, *tree = pf_tree_new(old->kinds);
     check_made(build, tree);
     struct pf_strings *strings = tree->strings;
     tree->strings = old->strings;
     old->strings = strings;
     pf_tree_free(old);
-    build->profile->contexts = tree;
+    build->model->contexts = tree;
 }
 
 static void make_all(void *state)
@@ -378,38 +378,38 @@ static void drop_own(struct pf_build *build)
 }
 
 /* To know the partitions takes the same pass as all else, but where there is a list of them. */
-int pf_build_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                   struct pf_error *error)
 {
-    struct pf_build *build = profile->state;
+    struct pf_build *build = model->state;
     const struct pf_build_format *format = build->format;
     bool lists = format->list && stage == PF_PARTITIONED;
     if (!lists && stage != (format->partitioned && !format->list ? PF_PARTITIONED : PF_MODELLED))
         return 0;
-    size_t warnings = pf_rows_count(profile->warnings);
+    size_t warnings = pf_rows_count(model->warnings);
     int failed = run(build, lists ? make_list : make_all, pass, error);
     free_owned(build);
     if (!failed)
         return 0;
     /* As it was before this load. */
     drop_contexts(build);
-    pf_rows_cut(profile->warnings, warnings);
+    pf_rows_cut(model->warnings, warnings);
     if (format->list && !lists)
         return -1;
     drop_own(build);
-    pf_tree_free(profile->contexts);
-    profile->contexts = NULL;
+    pf_tree_free(model->contexts);
+    model->contexts = NULL;
     if (format->partitioned) {
-        pf_rows_free(profile->partitions.items);
-        pf_rows_free(profile->partitions.fields);
-        profile->partitions.items = profile->partitions.fields = NULL;
+        pf_rows_free(model->partitions.items);
+        pf_rows_free(model->partitions.fields);
+        model->partitions.items = model->partitions.fields = NULL;
     }
     return -1;
 }
 
-void pf_build_close(struct pf_profile *profile)
+void pf_build_close(struct pf_model *model)
 {
-    struct pf_build *build = profile->state;
+    struct pf_build *build = model->state;
     if (!build)
         return;
     drop_contexts(build);
@@ -480,7 +480,7 @@ void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text
 {
     struct pf_cell cells[] = {pf_string(key), pf_text(text.at, pf_size(text))};
     if (pf_size(text))
-        pf_build_check(build, pf_rows_add(build->profile->info, cells, build->error));
+        pf_build_check(build, pf_rows_add(build->model->info, cells, build->error));
 }
 
 void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells)
@@ -503,12 +503,12 @@ uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, con
 
 uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size)
 {
-    return pf_build_intern(build, build->profile->contexts->strings, text, size);
+    return pf_build_intern(build, build->model->contexts->strings, text, size);
 }
 
 uint32_t pf_build_threads(const struct pf_build *build)
 {
-    return (uint32_t)pf_rows_count(build->profile->partitions.items);
+    return (uint32_t)pf_rows_count(build->model->partitions.items);
 }
 
 uint32_t pf_build_thread(struct pf_build *build, const char *name, size_t size, const struct pf_cell *fields)
@@ -534,7 +534,7 @@ uint32_t pf_build_own_thread(struct pf_build *build, const char *name, size_t si
 
 uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size)
 {
-    uint32_t number = pf_string_of(build->profile->contexts->strings, name, strnlen(name, size));
+    uint32_t number = pf_string_of(build->model->contexts->strings, name, strnlen(name, size));
     uint32_t index = number == PF_NO_STRING ? PF_NO_ID : pf_ids_find(&build->metric_of, number);
     return index == PF_NO_ID ? PF_NO_METRIC : index;
 }
@@ -571,7 +571,7 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
 uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, uint32_t name, uint32_t kind)
 {
     uint8_t flags = parent == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
-    struct pf_tree *tree = build->profile->contexts;
+    struct pf_tree *tree = build->model->contexts;
     uint32_t before = tree->count;
     uint32_t context = pf_tree_child(tree, parent, key, name, (uint8_t)kind, flags, build->error);
     if (context == PF_NO_CONTEXT)
@@ -654,7 +654,7 @@ uint64_t pf_build_span(struct pf_build *build, const struct pf_span_row *span)
         [TRACE_THREAD] = pf_int(span->thread),
         [TRACE_TIME] = span->time,
         [TRACE_DURATION] = span->duration,
-        [TRACE_DEPTH] = stacked ? pf_uint(build->profile->contexts->depth[span->context]) : pf_absent(),
+        [TRACE_DEPTH] = stacked ? pf_uint(build->model->contexts->depth[span->context]) : pf_absent(),
         [TRACE_CONTEXT] = stacked ? pf_uint(span->context) : pf_absent(),
         [TRACE_NAME] = pf_text(&span->phase, 1)};
     cells[TRACE_NAME + phased] = pf_name(span->name);
@@ -667,7 +667,7 @@ uint64_t pf_build_stay(struct pf_build *build, uint32_t thread, uint32_t context
 {
     struct pf_span_row span = {.thread = thread,
                                .context = context,
-                               .name = build->profile->contexts->name[context],
+                               .name = build->model->contexts->name[context],
                                .time = time,
                                .duration = duration};
     return pf_build_span(build, &span);

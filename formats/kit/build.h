@@ -66,7 +66,7 @@ enum { PF_BUILD_TABLES = 8, PF_BUILD_FIELDS = 16 };
 
 struct pf_build {
     struct pf_sums_state sums; /* first: the cursor looks here */
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_build_format *format;
     struct pf_input *input;    /* the file, or what it inflates to if it is gzip data */
     struct pf_stored *trace;   /* rows of "trace" */
@@ -94,10 +94,10 @@ struct pf_build {
 };
 
 /* For a driver's struct. */
-int pf_build_open(struct pf_profile *profile, struct pf_error *error);
-int pf_build_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+int pf_build_open(struct pf_model *model, struct pf_error *error);
+int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                   struct pf_error *error);
-void pf_build_close(struct pf_profile *profile);
+void pf_build_close(struct pf_model *model);
 #define PF_BUILD_OPERATIONS .open = pf_build_open, .load = pf_build_load, .close = pf_build_close
 
 /* For probing: the first bytes of the file, or of what it inflates to if it is gzip data; see pf_probe_head. */
@@ -195,7 +195,7 @@ bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *l
 
 /* A row of warnings.csv: see pf_warn. */
 #define pf_build_warn(build, line, offset, severity, code, ...)                                              \
-    ((void)pf_build_check((build), pf_warn((build)->profile, (int64_t)(line), (int64_t)(offset), (severity), \
+    ((void)pf_build_check((build), pf_warn((build)->model, (int64_t)(line), (int64_t)(offset), (severity), \
                                            (code), (build)->error, __VA_ARGS__)))
 
 /* A line of info.txt, if the text is not empty. */
@@ -215,7 +215,7 @@ static inline uint32_t pf_build_slice(struct pf_build *build, struct pf_slice te
 }
 static inline struct pf_cell pf_build_named(const struct pf_build *build, uint32_t name)
 {
-    return pf_interned(build->profile->contexts->strings, name);
+    return pf_interned(build->model->contexts->strings, name);
 }
 
 /* The partition of this name, added if it is new, with these cells as its fields (NULL: absent ones): its index. */

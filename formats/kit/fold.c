@@ -163,7 +163,7 @@ struct look {
 
 static struct pf_fold *fold_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_fold_state *)cursor->profile->state)->fold;
+    return ((const struct pf_fold_state *)cursor->model->state)->fold;
 }
 
 static void want_metrics(const struct pf_cursor *cursor, struct look *look)
@@ -172,9 +172,9 @@ static void want_metrics(const struct pf_cursor *cursor, struct look *look)
     look->all = metric < 0;
     look->low = look->all ? 0 : (uint64_t)metric;
     look->high = look->all ? fold_of(cursor)->metrics - 1 : look->low;
-    if (look->all || !cursor->partner || look->low >= cursor->profile->n_metrics)
+    if (look->all || !cursor->partner || look->low >= cursor->model->n_metrics)
         return;
-    int partner = cursor->profile->metrics[metric].partner;
+    int partner = cursor->model->metrics[metric].partner;
     if (partner > metric)
         look->high = (uint64_t)partner;
     else if (partner >= 0)

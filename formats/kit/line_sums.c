@@ -24,7 +24,7 @@ struct pf_line_sums *pf_line_sums_new(struct pf_build *build)
     struct pf_line_sums *sums = PF_OWN(build, calloc(1, sizeof *sums), free);
     sums->build = build;
     sums->sorter =
-        PF_OWN(build, pf_sorter_new(WORDS, KEYS, build->profile->options->cache / 8), pf_sorter_free);
+        PF_OWN(build, pf_sorter_new(WORDS, KEYS, build->model->options->cache / 8), pf_sorter_free);
     return sums;
 }
 

@@ -97,19 +97,19 @@ void pf_notes_sort(struct pf_notes *notes)
         qsort(notes->items, notes->count, sizeof *notes->items, by_place);
 }
 
-int pf_notes_publish(const struct pf_notes *notes, struct pf_profile *profile, struct pf_error *error)
+int pf_notes_publish(const struct pf_notes *notes, struct pf_model *model, struct pf_error *error)
 {
     if (notes->failed)
         return pf_fail_memory(error);
     for (size_t i = 0; i < notes->count; i++) {
         const struct pf_note *note = &notes->items[i];
         const char *text = note->kind.text ? note->kind.text : "", *more = note->more ? note->more : "";
-        if (pf_warn(profile, note->line, note->offset, note->kind.severity, note->kind.code, error, "%s%s%s",
+        if (pf_warn(model, note->line, note->offset, note->kind.severity, note->kind.code, error, "%s%s%s",
                     text, *text && *more ? ": " : "", more))
             return -1;
     }
     return notes->left_out
-               ? pf_warn(profile, 0, -1, "warning", "more", error, "%llu further problems are not listed",
+               ? pf_warn(model, 0, -1, "warning", "more", error, "%llu further problems are not listed",
                          (unsigned long long)notes->left_out)
                : 0;
 }

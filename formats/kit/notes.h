@@ -48,7 +48,7 @@ void pf_note(struct pf_notes *notes, const struct pf_note_kind *kind, int64_t li
 void pf_notes_sort(struct pf_notes *notes);
 
 /* Adds a row of the profile's warnings for each. 0, or -1 with *error filled. */
-int pf_notes_publish(const struct pf_notes *notes, struct pf_profile *profile, struct pf_error *error);
+int pf_notes_publish(const struct pf_notes *notes, struct pf_model *model, struct pf_error *error);
 
 void pf_notes_free(struct pf_notes *notes);
 

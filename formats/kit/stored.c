@@ -141,7 +141,7 @@ static int find_partition(struct look *look, uint64_t partition, uint64_t *found
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const char *state = cursor->profile->state;
+    const char *state = cursor->model->state;
     struct look *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
         return pf_fail_memory(error);
@@ -185,7 +185,7 @@ static struct pf_cell cell_of(const struct pf_cursor *cursor, struct look *look,
     if (type >= SHORT)
         return pf_text((const char *)value, (size_t)(type - SHORT));
     if (type == PF_NAME)
-        return pf_interned(look->stored->names ? look->stored->names : cursor->profile->contexts->strings,
+        return pf_interned(look->stored->names ? look->stored->names : cursor->model->contexts->strings,
                            (uint32_t)*value);
     if (type != PF_TEXT && type != PF_WIDE)
         return (struct pf_cell){.type = type, .u = *value};

@@ -173,7 +173,7 @@ const struct pf_column nsight_event_columns[NSIGHT_EVENT_COLUMNS] = {
 
 static int begin_events(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct nsight_state *state = nsight_state(cursor->profile);
+    const struct nsight_state *state = nsight_state(cursor->model);
     struct pf_store_window *window = calloc(1, sizeof *window);
     if (!window)
         return pf_fail_memory(error);
@@ -194,7 +194,7 @@ static int event_row(const struct pf_cursor *cursor, void *own, uint64_t number,
     const struct event *event = pf_store_at(own, number * sizeof *event, sizeof *event, error);
     if (!event)
         return -1;
-    uint32_t thread = nsight_state(cursor->profile)->partitions.stream_at[event->stream];
+    uint32_t thread = nsight_state(cursor->model)->partitions.stream_at[event->stream];
     if (!pf_wanted(cursor->only.partition, thread) || !pf_wanted(cursor->only.context, event->path))
         return 0;
     *cells++ = pf_int(thread);
@@ -206,7 +206,7 @@ static int event_row(const struct pf_cursor *cursor, void *own, uint64_t number,
     *cells++ = number_cell(event, EVENT_CORRELATION);
     *cells++ = event->path == PF_NO_CONTEXT ? pf_absent() : pf_int(event->path);
     *cells++ = number_cell(event, EVENT_BYTES);
-    *cells++ = pf_interned(cursor->profile->contexts->strings, event->name);
+    *cells++ = pf_interned(cursor->model->contexts->strings, event->name);
     return 1;
 }
 

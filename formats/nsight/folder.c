@@ -22,15 +22,15 @@ struct total {
 /* An export within the experiment. */
 struct reading {
     struct pf_study *study;
-    struct pf_profile export; /* as if it were opened by itself */
+    struct pf_model export; /* as if it were opened by itself */
     struct total *totals;     /* by context of the export */
     uint32_t point;
 };
 
 static int add_up(struct reading *reading, struct pf_error *error)
 {
-    struct pf_profile *export = &reading->export;
-    struct pf_cursor cursor = {.profile = export, .table = export->cells, .only = PF_UNRESTRICTED};
+    struct pf_model *export = &reading->export;
+    struct pf_cursor cursor = {.model = export, .table = export->cells, .only = PF_UNRESTRICTED};
     struct pf_cell cells[PF_SUMS_COLUMNS];
     int more = cursor.table->ops->open(&cursor, error) ? -1 : 1;
     while (more > 0 && (more = cursor.table->ops->next(&cursor, cells, error)) > 0) {
@@ -65,12 +65,12 @@ static int add_values(struct reading *reading)
 }
 
 /* Loads the export and takes its values over. */
-static int take_export(struct reading *reading, const struct pf_profile *folder, struct pf_input *input,
+static int take_export(struct reading *reading, const struct pf_model *folder, struct pf_input *input,
                        struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_profile *export = &reading->export;
-    if (pf_profile_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
-        nsight_open(export, input, error) || pf_profile_load(export, PF_MODELLED, pass, error))
+    struct pf_model *export = &reading->export;
+    if (pf_model_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
+        nsight_open(export, input, error) || pf_model_load(export, PF_MODELLED, pass, error))
         return -1;
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)
@@ -85,7 +85,7 @@ static void note_damage(struct reading *reading, const char *path)
         pf_points_note(reading->study, path, "is damaged: see its own warnings");
 }
 
-static int read_export(struct pf_profile *folder, struct reading *reading, const char *path,
+static int read_export(struct pf_model *folder, struct reading *reading, const char *path,
                        struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
@@ -94,16 +94,16 @@ static int read_export(struct pf_profile *folder, struct reading *reading, const
     int failed = take_export(reading, folder, input, pass, error);
     if (!failed)
         note_damage(reading, path);
-    pf_profile_end(&reading->export);
+    pf_model_end(&reading->export);
     free(reading->totals);
     return failed ? -1 : pf_input_done(input, error);
 }
 
-static int read_point(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
+static int read_point(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
                       struct pf_pass *pass, struct pf_error *error)
 {
     struct reading reading = {.study = study, .point = point};
-    int failed = read_export(profile, &reading, path, pass, error);
+    int failed = read_export(model, &reading, path, pass, error);
     bool unreadable = failed && (error->code == EINVAL || error->code == EACCES || error->code == ENOENT);
     if (unreadable)
         pf_points_note(study, path, "cannot be read as an export: it is left out");
@@ -115,21 +115,21 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     verdict->confidence = pf_points_probe(probe, ".sqlite", 2) ? 16 : 0;
 }
 
-static int open_folder(struct pf_profile *profile, struct pf_error *error)
+static int open_folder(struct pf_model *model, struct pf_error *error)
 {
-    profile->state = calloc(1, sizeof(struct pf_points));
-    if (!profile->state)
+    model->state = calloc(1, sizeof(struct pf_points));
+    if (!model->state)
         return pf_fail_memory(error);
-    return pf_points_open(profile, ".sqlite", "Exports", error);
+    return pf_points_open(model, ".sqlite", "Exports", error);
 }
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    const struct pf_points *points = profile->state;
+    const struct pf_points *points = model->state;
     if (stage != PF_PARTITIONED || points->stored.study)
         return 0;
-    struct pf_study *study = pf_points_read(profile, read_point, pass, error);
-    return study ? pf_stored_publish(profile, study, error) : -1;
+    struct pf_study *study = pf_points_read(model, read_point, pass, error);
+    return study ? pf_stored_publish(model, study, error) : -1;
 }
 
 const struct pf_driver pf_nsight_folder_driver = {

@@ -127,23 +127,23 @@ static const struct pf_metric metrics[] = {
      PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
 };
 
-static void set_tables(struct pf_profile *profile, struct nsight_state *state)
+static void set_tables(struct pf_model *model, struct nsight_state *state)
 {
     memcpy(state->tables, mass_tables, sizeof mass_tables);
     memcpy(state->tables + MASS_TABLES, nsight_sum_tables, sizeof nsight_sum_tables);
     for (size_t i = 0; i < NSIGHT_SUMS; i++)
         state->tables[MASS_TABLES + i].rows = &state->tallied[i];
-    profile->tables = state->tables;
-    profile->n_tables = MASS_TABLES + NSIGHT_SUMS;
-    profile->cells = &state->tables[0];
-    profile->cells_value = PF_SUMS_VALUE;
-    profile->metrics = metrics;
-    profile->n_metrics = sizeof metrics / sizeof *metrics;
-    profile->partitions.singular = "thread";
-    profile->partitions.plural = "threads";
-    profile->partitions.field_columns = nsight_fields;
-    profile->partitions.n_fields = NSIGHT_FIELDS;
-    profile->partitions.fields_stage = PF_PARTITIONED;
+    model->tables = state->tables;
+    model->n_tables = MASS_TABLES + NSIGHT_SUMS;
+    model->cells = &state->tables[0];
+    model->cells_value = PF_SUMS_VALUE;
+    model->metrics = metrics;
+    model->n_metrics = sizeof metrics / sizeof *metrics;
+    model->partitions.singular = "thread";
+    model->partitions.plural = "threads";
+    model->partitions.field_columns = nsight_fields;
+    model->partitions.n_fields = NSIGHT_FIELDS;
+    model->partitions.fields_stage = PF_PARTITIONED;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
 
 /* What one of the tables tells, as far as it is shown. */
 struct showing {
-    struct pf_profile *profile;
+    struct pf_model *model;
     unsigned rows;
     bool gpus;
 };
@@ -175,7 +175,7 @@ struct showing {
 static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct showing *showing = arg;
-    struct pf_profile *profile = showing->profile;
+    struct pf_model *model = showing->model;
     size_t size;
     if (showing->rows++ == ROWS_SHOWN)
         return 1;
@@ -184,7 +184,7 @@ static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *e
     if (!name || !value)
         return 0;
     if (!strcmp(name, "EXPORT_SCHEMA_VERSION"))
-        snprintf(profile->version, sizeof profile->version, "%s", value);
+        snprintf(model->version, sizeof model->version, "%s", value);
     size_t i = 0;
     while (i < sizeof shown / sizeof *shown && strcmp(name, shown[i].name) != 0)
         i++;
@@ -192,37 +192,37 @@ static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *e
     if (i == sizeof shown / sizeof *shown)
         return 0;
     cells[0] = pf_string(shown[i].key);
-    return pf_rows_add(profile->info, cells, error);
+    return pf_rows_add(model->info, cells, error);
 }
 
 /* Exports of schema 3 and of schema 2 have these tables under different names; an old one beside the new is not read. */
-static int read_facts(struct pf_profile *profile, struct pf_sql *sql, struct pf_error *error)
+static int read_facts(struct pf_model *model, struct pf_sql *sql, struct pf_error *error)
 {
-    struct showing meta = {.profile = profile}, gpus = {.profile = profile, .gpus = true};
+    struct showing meta = {.model = model}, gpus = {.model = model, .gpus = true};
     return pf_sql_each(sql, pf_sql_has_table(sql, NSIGHT_META) ? NSIGHT_META : NSIGHT_OLD_META, take_fact,
                        &meta, error) ||
            pf_sql_each(sql, pf_sql_has_table(sql, NSIGHT_GPUS) ? NSIGHT_GPUS : NSIGHT_OLD_GPUS, take_fact,
                        &gpus, error);
 }
 
-int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error)
+int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error *error)
 {
-    struct nsight_state *state = profile->state = calloc(1, sizeof *state);
+    struct nsight_state *state = model->state = calloc(1, sizeof *state);
     if (!state)
         return pf_fail_memory(error);
     state->sql = pf_sql_open(input, export_tables, NSIGHT_TABLES, error);
     if (!state->sql)
         return -1;
-    set_tables(profile, state);
+    set_tables(model, state);
     return is_export(state->sql)
-               ? read_facts(profile, state->sql, error)
+               ? read_facts(model, state->sql, error)
                : pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events");
 }
 
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+static int open_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
-    return pf_source_open(profile->source, NULL, &input, error) ? -1 : nsight_open(profile, input, error);
+    return pf_source_open(model->source, NULL, &input, error) ? -1 : nsight_open(model, input, error);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
@@ -241,7 +241,7 @@ int nsight_add(struct nsight_model *model, uint32_t partition, uint32_t context,
 static int tell_table(struct nsight_model *model, unsigned t, struct pf_error *error)
 {
     const struct pf_sql_facts *facts = &model->sql->facts[t];
-    struct pf_profile *profile = model->profile;
+    struct pf_model *profile = model->model;
     const char *name = export_tables[t].name;
     int failed = 0;
     if (facts->damaged && facts->started)
@@ -260,7 +260,7 @@ static int tell_table(struct nsight_model *model, unsigned t, struct pf_error *e
 
 static int tell_problems(struct nsight_model *model, struct pf_error *error)
 {
-    struct pf_profile *profile = model->profile;
+    struct pf_model *profile = model->model;
     const struct pf_sql *sql = model->sql;
     if (sql->size > sql->have &&
         pf_warn(profile, 0, (int64_t)sql->have, "fatal", "cut-file", error,
@@ -289,7 +289,7 @@ static int tell_problems(struct nsight_model *model, struct pf_error *error)
 
 static int read_export(struct nsight_model *model, struct pf_error *error)
 {
-    struct pf_profile *profile = model->profile;
+    struct pf_model *profile = model->model;
     struct nsight_state *state = nsight_state(profile);
     for (unsigned t = 0; t < NSIGHT_TABLES; t++)
         model->sql->facts[t].damaged = false;
@@ -316,7 +316,7 @@ static int read_export(struct nsight_model *model, struct pf_error *error)
     return 0;
 }
 
-static int load_model(struct pf_profile *profile, struct pf_error *error)
+static int load_model(struct pf_model *profile, struct pf_error *error)
 {
     static const char *const kinds[] = {
         [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
@@ -326,7 +326,7 @@ static int load_model(struct pf_profile *profile, struct pf_error *error)
     uint64_t cache = profile->options->cache;
     struct nsight_partitions partitions = {0};
     struct nsight_model model = {
-        .profile = profile,
+        .model = profile,
         .sql = state->sql,
         .partitions = &partitions,
         .items = pf_rows_new(2),
@@ -356,15 +356,15 @@ static int load_model(struct pf_profile *profile, struct pf_error *error)
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
 /* One pass makes all: threads and streams show when the tables are read that values and contexts come from. */
-static int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+static int nsight_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                        struct pf_error *error)
 {
-    struct nsight_state *state = nsight_state(profile);
+    struct nsight_state *state = nsight_state(model);
     if (stage != PF_PARTITIONED)
         return 0;
     state->sql->pass = pass;
     state->sql->read = 0;
-    int failed = load_model(profile, error);
+    int failed = load_model(model, error);
     state->sql->pass = NULL;
     if (!failed) {
         pf_sql_close(state->sql);
@@ -373,9 +373,9 @@ static int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct p
     return failed;
 }
 
-static void nsight_close(struct pf_profile *profile)
+static void nsight_close(struct pf_model *model)
 {
-    struct nsight_state *state = profile->state;
+    struct nsight_state *state = model->state;
     if (!state)
         return;
     for (size_t i = 0; i < NSIGHT_SUMS; i++)
@@ -385,7 +385,7 @@ static void nsight_close(struct pf_profile *profile)
     nsight_partitions_free(&state->partitions);
     pf_sql_close(state->sql);
     free(state);
-    profile->state = NULL;
+    model->state = NULL;
 }
 
 /* Nothing beside an export matters to it. */

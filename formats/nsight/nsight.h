@@ -175,9 +175,9 @@ struct nsight_state {
     struct pf_rows *tallied[NSIGHT_SUMS];
 };
 
-static inline struct nsight_state *nsight_state(const struct pf_profile *profile)
+static inline struct nsight_state *nsight_state(const struct pf_model *model)
 {
-    return profile->state;
+    return model->state;
 }
 
 /* Hostile exports may overflow a sum. */
@@ -190,7 +190,7 @@ extern const struct pf_driver pf_nsight_driver;
 void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict);
 
 /* The driver's open, for an input that may be one of several of a source. */
-int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error);
+int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error *error);
 
 /* Columns of the thread table after id and name, and of the events. */
 enum { NSIGHT_FIELDS = 7, NSIGHT_EVENT_COLUMNS = 10 };
@@ -299,7 +299,7 @@ struct nsight_paths {
 
 /* All owned, until it is handed over to the profile. */
 struct nsight_model {
-    struct pf_profile *profile; /* borrowed, as the next two */
+    struct pf_model *model; /* borrowed, as the next two */
     struct pf_sql *sql;
     struct nsight_partitions *partitions;
     uint64_t limit; /* bytes that one part may hold in memory */

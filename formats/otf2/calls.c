@@ -109,7 +109,7 @@ static void add_places(struct follow *follow)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
-    struct pf_tree *tree = build->profile->contexts;
+    struct pf_tree *tree = build->model->contexts;
     pf_build_check(build, pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->error));
     pf_build_check(build, pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->error));
     for (uint32_t i = 0; i < tree->count; i++) {

@@ -51,14 +51,14 @@ static void add_info(struct pf_build *build, const char *key, const char *value)
 static void read_anchor(struct otf2_state *state, const char *name)
 {
     struct pf_build *build = &state->build;
-    struct pf_profile *profile = build->profile;
+    struct pf_model *model = build->model;
     struct otf2_anchor *anchor = &state->anchor;
     struct pf_input *input;
     char locations[32];
-    if (pf_source_open(profile->source, name, &input, build->error) ||
+    if (pf_source_open(model->source, name, &input, build->error) ||
         otf2_anchor_read(anchor, input, build->error) || pf_input_done(input, build->error))
         pf_build_fail(build);
-    snprintf(profile->version, sizeof profile->version, "%u.%u.%u", anchor->version[0], anchor->version[1],
+    snprintf(model->version, sizeof model->version, "%u.%u.%u", anchor->version[0], anchor->version[1],
              anchor->version[2]);
     snprintf(locations, sizeof locations, "%" PRIu64, anchor->locations);
     add_info(build, "Creator", anchor->creator);
@@ -74,7 +74,7 @@ static void open_definitions(struct otf2_state *state)
     struct otf2_reader reader = {0};
     char name[512];
     snprintf(name, sizeof name, "%s.def", state->archive);
-    if (pf_source_open(build->profile->source, name, &state->global, build->error)) {
+    if (pf_source_open(build->model->source, name, &state->global, build->error)) {
         if (build->error->code == ENOENT)
             pf_fail(build->error, EINVAL, "no file %.100s: the definitions are missing", name);
         pf_build_fail(build);
@@ -123,12 +123,12 @@ static struct pf_cell word(const char *const *words, size_t n, uint64_t number)
     return number < n ? pf_string(words[number]) : pf_uint(number);
 }
 
-static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
     static const char *const paradigms[] = {"unknown", "user", "compiler",           "OpenMP",
                                             "MPI",     "CUDA", "measurement system", "Pthread"};
-    const struct otf2_state *state = profile->state;
-    uint32_t number = profile->contexts->key[context];
+    const struct otf2_state *state = model->state;
+    uint32_t number = model->contexts->key[context];
     const uint64_t *region = otf2_at(&state->definitions, OTF2_REGIONS, number);
     cells[0] = pf_uint(region ? region[OTF2_ID]
                               : state->unknown[number - otf2_count(&state->definitions, OTF2_REGIONS)]);
@@ -141,14 +141,14 @@ static void open_archive(void *opened)
     struct look look = {.most = 0};
     struct otf2_state *state = opened;
     struct pf_build *build = &state->build;
-    struct pf_profile *profile = build->profile;
-    pf_build_check(build, pf_source_list(profile->source, look_at, &look, build->error) ? -1 : 0);
+    struct pf_model *model = build->model;
+    pf_build_check(build, pf_source_list(model->source, look_at, &look, build->error) ? -1 : 0);
     if (!*look.name)
         pf_build_refuse(build, 0, "no file *.otf2");
     memcpy(state->archive, look.name, strlen(look.name) - 5);
-    profile->context_columns = context_columns;
-    profile->n_context_columns = sizeof context_columns / sizeof *context_columns;
-    profile->context_cells = context_cells;
+    model->context_columns = context_columns;
+    model->n_context_columns = sizeof context_columns / sizeof *context_columns;
+    model->context_cells = context_cells;
     read_anchor(state, look.name);
     open_definitions(state);
 }
@@ -169,8 +169,8 @@ static void add_location(struct otf2_state *state, const uint64_t *location)
                                      pf_uint(location[OTF2_LOCATION_GROUP]),
                                      pf_uint(location[OTF2_LOCATION_EVENTS]),
                                      otf2_text_of(definitions, group, OTF2_NAME)};
-    pf_build_check(build, pf_rows_add(build->profile->partitions.items, item, build->error));
-    pf_build_check(build, pf_rows_add(build->profile->partitions.fields, fields, build->error));
+    pf_build_check(build, pf_rows_add(build->model->partitions.items, item, build->error));
+    pf_build_check(build, pf_rows_add(build->model->partitions.fields, fields, build->error));
 }
 
 static struct pf_metric *add_metric(struct otf2_state *state, const char *name, const char *unit,

@@ -308,7 +308,7 @@ static void read_file(void *state)
     struct perf_script *script = state;
     struct pf_build *build = &script->build;
     script->dso = PF_NO_STRING;
-    script->times = PF_OWN(build, pf_sorter_new(4, 2, build->profile->options->cache / 4), pf_sorter_free);
+    script->times = PF_OWN(build, pf_sorter_new(4, 2, build->model->options->cache / 4), pf_sorter_free);
     pf_build_metric(build, "samples", strlen("samples"), "");
     pf_build_lines(build, read_line);
     decide_kept_line(script, PERF_NOTHING);

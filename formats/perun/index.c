@@ -181,7 +181,7 @@ static int add_link(struct index *index, bool jobs, uint32_t n, const struct ent
 /* ---- the driver --------------------------------------------------------------------------------- */
 
 /* Version and number of entries. */
-static int read_header(struct pf_profile *profile, struct bytes *left, uint32_t *version, uint32_t *count,
+static int read_header(struct pf_model *model, struct bytes *left, uint32_t *version, uint32_t *count,
                        struct pf_error *error)
 {
     const unsigned char *head = take(left, HEADER);
@@ -191,19 +191,19 @@ static int read_header(struct pf_profile *profile, struct bytes *left, uint32_t 
     *count = pf_u32(head + 8, false);
     if (*version != 1 && *version != 2)
         return pf_fail_at(error, EBADMSG, 4, "index version %u is not known", *version);
-    snprintf(profile->version, sizeof profile->version, "%u", *version);
+    snprintf(model->version, sizeof model->version, "%u", *version);
     return 0;
 }
 
-static int list_entries(struct pf_profile *profile, const unsigned char *bytes, size_t size,
+static int list_entries(struct pf_model *model, const unsigned char *bytes, size_t size,
                         struct pf_error *error)
 {
-    struct index *index = profile->state;
+    struct index *index = model->state;
     struct bytes left = {bytes, size};
     struct entry entry = {.hex = ""};
     uint32_t version = 0, count = 0, n = 0;
-    bool jobs = !strcmp(pf_source_name(profile->source), ".index");
-    if (read_header(profile, &left, &version, &count, error))
+    bool jobs = !strcmp(pf_source_name(model->source), ".index");
+    if (read_header(model, &left, &version, &count, error))
         return -1;
     const struct layout *layout = choose_layout(version, left, count);
     for (; n < count && read_entry(&left, layout, &entry); n++) {
@@ -216,18 +216,18 @@ static int list_entries(struct pf_profile *profile, const unsigned char *bytes, 
     }
     if (n < count)
         return pf_warn(
-            profile, 0, (int64_t)(size - left.size), "fatal", "cut-entry", error,
+            model, 0, (int64_t)(size - left.size), "fatal", "cut-entry", error,
             "the index ends inside entry %u of %u; the profiles themselves can be reached by their names", n,
             count);
     return !left.size ? 0
-                      : pf_warn(profile, 0, (int64_t)(size - left.size), "error", "bytes-left", error,
+                      : pf_warn(model, 0, (int64_t)(size - left.size), "error", "bytes-left", error,
                                 "%zu bytes follow the last entry", left.size);
 }
 
-static int read_file(struct pf_profile *profile, struct pf_error *error)
+static int read_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
-    if (pf_source_open(profile->source, NULL, &input, error))
+    if (pf_source_open(model->source, NULL, &input, error))
         return -1;
     uint64_t whole = pf_input_size(input);
     size_t size = whole < INDEX_MAX ? (size_t)whole : INDEX_MAX;
@@ -235,44 +235,44 @@ static int read_file(struct pf_profile *profile, struct pf_error *error)
     if (!bytes)
         return pf_fail_memory(error);
     ssize_t got = pf_input_read(input, bytes, size, 0, error);
-    int failed = got < 0 || list_entries(profile, bytes, (size_t)got, error);
+    int failed = got < 0 || list_entries(model, bytes, (size_t)got, error);
     free(bytes);
     return failed ? -1 : 0;
 }
 
-static int index_open(struct pf_profile *profile, struct pf_error *error)
+static int index_open(struct pf_model *model, struct pf_error *error)
 {
     struct index *index = calloc(1, sizeof *index);
     if (!index)
         return pf_fail_memory(error);
-    profile->state = index;
+    model->state = index;
     index->rows = pf_rows_new(COLUMNS);
     index->names = pf_strings_new();
     index->links = calloc(LINKS_MAX, sizeof *index->links);
     if (!index->rows || !index->names || !index->links)
         return pf_fail_memory(error);
-    if (read_file(profile, error))
+    if (read_file(model, error))
         return -1;
     struct pf_cell entries[] = {pf_string("Entries"), pf_uint(pf_rows_count(index->rows))};
     index->table = (struct pf_table){
         .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .rows = &index->rows};
-    profile->tables = &index->table;
-    profile->n_tables = 1;
-    profile->links = index->links;
-    profile->n_links = index->n_links;
-    return pf_rows_add(profile->info, entries, error);
+    model->tables = &index->table;
+    model->n_tables = 1;
+    model->links = index->links;
+    model->n_links = index->n_links;
+    return pf_rows_add(model->info, entries, error);
 }
 
-static int index_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+static int index_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                       struct pf_error *error)
 {
-    (void)profile, (void)stage, (void)pass, (void)error;
+    (void)model, (void)stage, (void)pass, (void)error;
     return 0;
 }
 
-static void index_close(struct pf_profile *profile)
+static void index_close(struct pf_model *model)
 {
-    struct index *index = profile->state;
+    struct index *index = model->state;
     if (!index)
         return;
     free(index->links);

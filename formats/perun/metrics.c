@@ -256,21 +256,21 @@ void perun_drop_model(struct perun *perun)
     perun->metrics = NULL;
 }
 
-int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+int perun_load_model(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct perun *perun = profile->state;
-    perun->sums.sums = pf_sums_new(profile->options->cache, true);
+    struct perun *perun = model->state;
+    perun->sums.sums = pf_sums_new(model->options->cache, true);
     perun->keys = pf_strings_new();
     int failed = perun->sums.sums && perun->keys ? perun_points_begin(perun, error) : pf_fail_memory(error);
     if (failed || add_rows(perun, pass, error) || perun_points_finish(perun->points, pass, error) ||
-        pf_sums_finish(perun->sums.sums, (uint32_t)pf_rows_count(profile->partitions.items),
+        pf_sums_finish(perun->sums.sums, (uint32_t)pf_rows_count(model->partitions.items),
                        perun->data.tree->count, error) ||
-        describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, profile, error)) {
+        describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, model, error)) {
         perun_drop_model(perun);
         return -1;
     }
-    profile->contexts = perun->data.tree;
-    profile->metrics = perun->metrics;
-    profile->n_metrics = pf_strings_count(perun->keys);
+    model->contexts = perun->data.tree;
+    model->metrics = perun->metrics;
+    model->n_metrics = pf_strings_count(perun->keys);
     return 0;
 }

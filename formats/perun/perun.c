@@ -41,14 +41,14 @@ const char *perun_name(struct perun *perun, const char *before, const char *text
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* The text: as it is, or what a stored object inflates to, behind its header. */
-static int open_text(struct pf_profile *profile, struct perun *perun, struct pf_error *error)
+static int open_text(struct pf_model *model, struct perun *perun, struct pf_error *error)
 {
     unsigned char head[PERUN_STORED_HEADER_MAX];
     struct pf_input *file;
-    if (pf_source_open(profile->source, NULL, &file, error))
+    if (pf_source_open(model->source, NULL, &file, error))
         return -1;
     perun->input = file;
-    if (pf_source_open_inflated(profile->source, NULL, &perun->input, error)) {
+    if (pf_source_open_inflated(model->source, NULL, &perun->input, error)) {
         perun->input = file;
         return error->code == EINVAL ? 0 : -1;
     }
@@ -110,12 +110,12 @@ static int read_start_of(struct perun *perun, struct pf_error *error)
     return -1;
 }
 
-static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
+static int add_info(struct pf_model *model, const char *key, struct pf_cell value, struct pf_error *error)
 {
     struct pf_cell cells[] = {pf_string(key), value};
     return value.type == PF_ABSENT || (value.type == PF_TEXT && !value.size)
                ? 0
-               : pf_rows_add(profile->info, cells, error);
+               : pf_rows_add(model->info, cells, error);
 }
 
 /* Lines of info.txt, and where they stand: in new files, in older ones, in those without header. */
@@ -131,7 +131,7 @@ static const struct {
     {"Origin", {"origin", "minor_version"}},
 };
 
-static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_error *error)
+static int fill_info(struct pf_model *model, struct perun *perun, struct pf_error *error)
 {
     struct perun_data *data = &perun->data;
     int failed = perun_data_begin(data, 1 << 20, error) || read_start_of(perun, error);
@@ -140,11 +140,11 @@ static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_
         for (size_t k = 0; k < COUNT(infos->properties) && value.type == PF_ABSENT; k++)
             if (infos[i].properties[k])
                 value = perun_property(data, infos[i].properties[k]);
-        failed = add_info(profile, infos[i].key, value, error);
+        failed = add_info(model, infos[i].key, value, error);
     }
     perun_data_free(data);
     return failed || (perun->stored.size &&
-                      add_info(profile, "Stored as", pf_string(perun->stored.type), error))
+                      add_info(model, "Stored as", pf_string(perun->stored.type), error))
                ? -1
                : 0;
 }
@@ -178,12 +178,12 @@ static const struct pf_table tables[PERUN_TABLES] = {
                       .ops = &perun_points.ops},
 };
 
-static int set_up(struct pf_profile *profile, struct pf_error *error)
+static int set_up(struct pf_model *model, struct pf_error *error)
 {
     struct perun *perun = calloc(1, sizeof *perun);
     if (!perun)
         return pf_fail_memory(error);
-    profile->state = perun;
+    model->state = perun;
     perun->names = pf_strings_new();
     perun->resource_columns =
         calloc(PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST, sizeof *perun->resource_columns);
@@ -197,27 +197,27 @@ static int set_up(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
-static int perun_open(struct pf_profile *profile, struct pf_error *error)
+static int perun_open(struct pf_model *model, struct pf_error *error)
 {
-    if (set_up(profile, error))
+    if (set_up(model, error))
         return -1;
-    struct perun *perun = profile->state;
-    if (open_text(profile, perun, error) || fill_info(profile, perun, error))
+    struct perun *perun = model->state;
+    if (open_text(model, perun, error) || fill_info(model, perun, error))
         return -1;
-    profile->partitions.singular = "snapshot";
-    profile->partitions.plural = "snapshots";
-    profile->partitions.field_columns = snapshot_fields;
-    profile->partitions.n_fields = COUNT(snapshot_fields);
-    profile->partitions.fields_stage = PF_PARTITIONED;
-    profile->metrics_stage = PF_MODELLED;
-    profile->tables = perun->tables;
-    profile->n_tables = PERUN_TABLES;
-    profile->cells = &perun->tables[PERUN_VALUES];
-    profile->cells_value = PF_SUMS_VALUE;
-    profile->keys = (struct pf_keys){.plural = "models", .stage = PF_PARTITIONED, .about = PERUN_MODELS};
+    model->partitions.singular = "snapshot";
+    model->partitions.plural = "snapshots";
+    model->partitions.field_columns = snapshot_fields;
+    model->partitions.n_fields = COUNT(snapshot_fields);
+    model->partitions.fields_stage = PF_PARTITIONED;
+    model->metrics_stage = PF_MODELLED;
+    model->tables = perun->tables;
+    model->n_tables = PERUN_TABLES;
+    model->cells = &perun->tables[PERUN_VALUES];
+    model->cells_value = PF_SUMS_VALUE;
+    model->keys = (struct pf_keys){.plural = "models", .stage = PF_PARTITIONED, .about = PERUN_MODELS};
     if (perun->stored.size) {
-        profile->blobs = blobs;
-        profile->n_blobs = COUNT(blobs);
+        model->blobs = blobs;
+        model->n_blobs = COUNT(blobs);
     }
     return 0;
 }
@@ -277,18 +277,18 @@ static int by_number(const void *a, const void *b)
     return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
 }
 
-static int add_partition(struct pf_profile *profile, struct pf_cell id, const char *name, struct pf_cell time,
+static int add_partition(struct pf_model *model, struct pf_cell id, const char *name, struct pf_cell time,
                          struct pf_error *error)
 {
     struct pf_cell item[] = {id, pf_string(name)};
-    return pf_rows_add(profile->partitions.items, item, error) ||
-                   pf_rows_add(profile->partitions.fields, &time, error)
+    return pf_rows_add(model->partitions.items, item, error) ||
+                   pf_rows_add(model->partitions.fields, &time, error)
                ? -1
                : 0;
 }
 
 /* Snapshots by number, and at last `all`, for regions that are none. `sorted` has room for all. */
-static int add_partitions(struct pf_profile *profile, struct perun_data *data, struct perun_region **sorted,
+static int add_partitions(struct pf_model *model, struct perun_data *data, struct perun_region **sorted,
                           struct pf_error *error)
 {
     char name[24];
@@ -304,7 +304,7 @@ static int add_partitions(struct pf_profile *profile, struct perun_data *data, s
     for (uint32_t i = 0; i < n; i++) {
         sorted[i]->partition = i;
         snprintf(name, sizeof name, "%jd", (intmax_t)sorted[i]->number);
-        if (add_partition(profile, pf_int(sorted[i]->number), name, sorted[i]->time, error))
+        if (add_partition(model, pf_int(sorted[i]->number), name, sorted[i]->time, error))
             return -1;
     }
     for (uint32_t i = 0; i < data->n_regions; i++) {
@@ -315,19 +315,19 @@ static int add_partitions(struct pf_profile *profile, struct perun_data *data, s
         none |= region->used;
         time = time.type == PF_ABSENT ? region->time : time;
     }
-    return none ? add_partition(profile, pf_absent(), "all", time, error) : 0;
+    return none ? add_partition(model, pf_absent(), "all", time, error) : 0;
 }
 
-static int make_partitions(struct pf_profile *profile, struct perun_data *data, struct pf_error *error)
+static int make_partitions(struct pf_model *model, struct perun_data *data, struct pf_error *error)
 {
-    struct pf_partitions *partitions = &profile->partitions;
+    struct pf_partitions *partitions = &model->partitions;
     struct perun_region **sorted = calloc((size_t)data->n_regions + 1, sizeof *sorted);
     pf_rows_free(partitions->items);
     pf_rows_free(partitions->fields);
     partitions->items = pf_rows_new(2);
     partitions->fields = pf_rows_new(1);
     int failed = partitions->items && partitions->fields && sorted
-                     ? add_partitions(profile, data, sorted, error)
+                     ? add_partitions(model, data, sorted, error)
                      : pf_fail_memory(error);
     free(sorted);
     return failed;
@@ -349,41 +349,41 @@ static int find_header_type(struct perun *perun, struct pf_error *error)
 }
 
 /* PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources. */
-static int load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+static int load_data(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct perun *perun = profile->state;
-    int failed = perun_data_begin(&perun->data, profile->options->cache, error) ||
-                 read_data(perun, pass, error) || make_partitions(profile, &perun->data, error) ||
+    struct perun *perun = model->state;
+    int failed = perun_data_begin(&perun->data, model->options->cache, error) ||
+                 read_data(perun, pass, error) || make_partitions(model, &perun->data, error) ||
                  perun_make_columns(perun, error) || find_header_type(perun, error);
     if (failed) {
         perun_data_free(&perun->data);
         return -1;
     }
     check_length(perun);
-    profile->keys.items = perun->data.model_names;
+    model->keys.items = perun->data.model_names;
     return 0;
 }
 
-static int perun_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+static int perun_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                       struct pf_error *error)
 {
     switch (stage) {
     case PF_PARTITIONED:
-        return load_data(profile, pass, error);
+        return load_data(model, pass, error);
     case PF_MODELLED:
-        return perun_load_model(profile, pass, error);
+        return perun_load_model(model, pass, error);
     default:
         return 0;
     }
 }
 
-static void perun_close(struct pf_profile *profile)
+static void perun_close(struct pf_model *model)
 {
-    struct perun *perun = profile->state;
+    struct perun *perun = model->state;
     if (!perun)
         return;
     /* From PF_MODELLED on, the tree is the core's to free. */
-    if (profile->contexts)
+    if (model->contexts)
         perun->data.tree = NULL;
     perun_drop_model(perun);
     perun_data_free(&perun->data);
@@ -392,10 +392,10 @@ static void perun_close(struct pf_profile *profile)
     free(perun);
 }
 
-static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *buffer, size_t size,
+static ssize_t perun_blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size,
                                uint64_t offset, struct pf_error *error)
 {
-    const struct perun *perun = profile->state;
+    const struct perun *perun = model->state;
     (void)blob;
     if (offset > UINT64_MAX - perun->stored.size)
         return 0;

@@ -343,7 +343,7 @@ struct perun {
 };
 
 /* PF_MODELLED: sums and metrics, by a walk over what the first pass has left (metrics.c). */
-int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+int perun_load_model(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
 void perun_drop_model(struct perun *perun);
 
 /* The columns of resources.csv (rows.c). */

@@ -237,7 +237,7 @@ void perun_points_free(struct perun_points *points)
 
 static int begin_points(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct perun_points *points = ((const struct perun *)cursor->profile->state)->points;
+    const struct perun_points *points = ((const struct perun *)cursor->model->state)->points;
     struct walk *walk = numbers->own = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
@@ -261,7 +261,7 @@ static void end_points(void *own)
 static int point_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                      struct pf_error *error)
 {
-    const struct perun_data *data = &((const struct perun *)cursor->profile->state)->data;
+    const struct perun_data *data = &((const struct perun *)cursor->model->state)->data;
     struct walk *walk = own;
     struct point point;
     double value;

@@ -193,7 +193,7 @@ int perun_make_columns(struct perun *perun, struct pf_error *error)
 
 static int begin_resources(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct perun *perun = cursor->profile->state;
+    const struct perun *perun = cursor->model->state;
     struct perun_walk *walk = numbers->own = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
@@ -241,7 +241,7 @@ static int resource_row(const struct pf_cursor *cursor, void *own, uint64_t numb
     int more = perun_walk_to(own, number, error);
     if (more <= 0)
         return more;
-    fill_row(cursor->profile->state, own, row);
+    fill_row(cursor->model->state, own, row);
     row[PERUN_R_ROW] = pf_uint(number);
     return 1;
 }

@@ -57,7 +57,7 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
     stacks->build = build;
     stacks->lines = pf_line_sums_new(build);
     stacks->sorter =
-        PF_OWN(build, pf_sorter_new(WORDS, SORTED, build->profile->options->cache / 8), pf_sorter_free);
+        PF_OWN(build, pf_sorter_new(WORDS, SORTED, build->model->options->cache / 8), pf_sorter_free);
     for (size_t i = 0; i < KEYS; i++)
         stacks->keys[i] = pf_build_name(build, keys[i], strlen(keys[i]));
     stacks->keyed = PF_OWN(build, pf_strings_new(), pf_strings_free);
@@ -68,10 +68,10 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
 /* ---- labels ------------------------------------------------------------------------------------- */
 
 /* The text of a label, or its number as digits, for which there is room. */
-static struct pf_cell value_of(const struct pf_profile *profile, const struct label *label, char *digits)
+static struct pf_cell value_of(const struct pf_model *model, const struct label *label, char *digits)
 {
     if (label->text != PF_NO_STRING)
-        return pf_interned(profile->contexts->strings, label->text);
+        return pf_interned(model->contexts->strings, label->text);
     return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
 }
 
@@ -86,9 +86,9 @@ static void note_thread(struct pprof_stacks *stacks, const struct label *label, 
         stacks->thread[2 * named] = (uint64_t)1 << 32 | label->text;
         stacks->thread[2 * named + 1] = (uint64_t)label->number;
         if (named)
-            stacks->name = value_of(stacks->build->profile, label, stacks->name_text);
+            stacks->name = value_of(stacks->build->model, label, stacks->name_text);
         else
-            stacks->id = value_of(stacks->build->profile, label, stacks->id_text);
+            stacks->id = value_of(stacks->build->model, label, stacks->id_text);
     }
 }
 
@@ -300,7 +300,7 @@ static void add_row(struct pprof_stacks *stacks, const uint64_t *record, pf_int1
     char digits[PF_NUMBER_MAX];
     struct label label = {.text = (uint32_t)record[UNIT_TEXT], .number = pf_signed(record[NUMBER])};
     struct pf_cell value =
-        label.text != PF_NO_STRING ? pf_name(label.text) : value_of(stacks->build->profile, &label, digits);
+        label.text != PF_NO_STRING ? pf_name(label.text) : value_of(stacks->build->model, &label, digits);
     struct pf_cell cells[PPROF_LABEL_COLUMNS] = {pf_int((int64_t)(record[THREAD_KEY] >> 32)),
                                                  pf_int((int64_t)record[METRIC]),
                                                  pf_whole(&sum),

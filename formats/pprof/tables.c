@@ -341,7 +341,7 @@ static void resolve_location(struct pprof *pprof, struct pprof_location *locatio
 
 static void find_dropped(struct pprof *pprof)
 {
-    const struct pf_strings *strings = pprof->build.profile->contexts->strings;
+    const struct pf_strings *strings = pprof->build.model->contexts->strings;
     const char *wrong;
     uint32_t dropped = pprof_string(pprof, pprof->header[PPROF_DROP_FRAMES], "drop_frames");
     uint32_t kept = pprof_string(pprof, pprof->header[PPROF_KEEP_FRAMES], "keep_frames");

@@ -40,7 +40,7 @@ const char *const xray_context_kinds[] = {"function"};
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-int xray_model_begin(struct xray_model *model, const struct pf_profile *profile, unsigned measures,
+int xray_model_begin(struct xray_model *model, const struct pf_model *profile, unsigned measures,
                      struct pf_error *error)
 {
     const struct xray_state *state = xray_state(profile);
@@ -52,7 +52,7 @@ int xray_model_begin(struct xray_model *model, const struct pf_profile *profile,
     return model->tree && model->fold && model->fields ? 0 : pf_fail_memory(error);
 }
 
-int xray_model_end(struct xray_model *model, struct pf_profile *profile, int failed, struct pf_error *error)
+int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
     pf_notes_sort(&model->notes);
@@ -373,21 +373,21 @@ static int read_threads(struct reader *reader, struct pf_error *error)
     return 0;
 }
 
-int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+int xray_load_calls(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct xray_state *state = xray_state(profile);
-    struct reader reader = {.state = state, .threads = profile->partitions.items};
+    struct xray_state *state = xray_state(model);
+    struct reader reader = {.state = state, .threads = model->partitions.items};
     enum { CONTEXT_BYTES = 128 }; /* with what is added up for it later */
     uint64_t most = pf_input_memory(state->input) / CONTEXT_BYTES;
     reader.contexts_most =
         pf_input_is_packed(state->input) && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
     xray_decoder_init(&reader.decoder, state->input, &state->header, pass, state->index.bytes);
     reader.recent = calloc((size_t)1 << RECENT_BITS, sizeof *reader.recent);
-    int failed = xray_model_begin(&reader.model, profile, XRAY_MEASURES, error) ||
+    int failed = xray_model_begin(&reader.model, model, XRAY_MEASURES, error) ||
                  (!reader.recent && pf_fail_memory(error)) || read_threads(&reader, error);
     if (reader.full)
         xray_note(&reader.model.notes, &too_large, UINT64_MAX);
-    failed = xray_model_end(&reader.model, profile, failed, error);
+    failed = xray_model_end(&reader.model, model, failed, error);
     xray_decoder_free(&reader.decoder);
     xray_stack_free(&reader.stack);
     free(reader.names);

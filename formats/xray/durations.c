@@ -203,10 +203,10 @@ void xray_durations_free(struct xray_durations *durations)
     *durations = (struct xray_durations){0};
 }
 
-int xray_load_durations(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+int xray_load_durations(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct xray_state *state = xray_state(profile);
-    struct ranking ranking = {.state = state, .pass = pass, .limit = profile->options->cache / 2};
+    struct xray_state *state = xray_state(model);
+    struct ranking ranking = {.state = state, .pass = pass, .limit = model->options->cache / 2};
     xray_decoder_init(&ranking.decoder, state->input, &state->header, pass, state->index.bytes);
     int failed = rank_threads(&ranking, error);
     if (!failed)
@@ -231,7 +231,7 @@ struct text {
 /* Of all threads together, or of each of the restriction's. */
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct xray_state *state = xray_state(cursor->profile);
+    const struct xray_state *state = xray_state(cursor->model);
     uint64_t threads = state->index.n_threads, from = 0, to = threads;
     if (cursor->table->columns->role != PF_PARTITION) {
         from = threads == 1 ? 0 : threads;
@@ -249,7 +249,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
 static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error)
 {
-    const struct xray_state *state = xray_state(cursor->profile);
+    const struct xray_state *state = xray_state(cursor->model);
     struct text *text = own;
     struct duration duration;
     if (pf_store_read(state->durations.store, number * sizeof duration, &duration, sizeof duration, error))

@@ -224,11 +224,11 @@ static int take_parts(struct xray_indexing *indexing, struct pf_pass *pass, stru
     return more;
 }
 
-int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+int xray_load_threads(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
     static xray_scan *const scans[] = {
         [XRAY_BASIC] = scan_basic, [XRAY_FDR] = xray_scan_buffers, [XRAY_PROFILING] = xray_scan_blocks};
-    struct xray_state *state = xray_state(profile);
+    struct xray_state *state = xray_state(model);
     struct pf_rows *items = pf_rows_new(2);
     struct xray_indexing indexing = {
         .header = &state->header,
@@ -242,14 +242,14 @@ int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct p
         failed = scans[state->header.type](&indexing, error) || take_parts(&indexing, pass, error) ||
                  name_threads(state, &indexing.index, items, error);
     pf_notes_sort(&indexing.notes);
-    if (failed || pf_notes_publish(&indexing.notes, profile, error)) {
+    if (failed || pf_notes_publish(&indexing.notes, model, error)) {
         pf_rows_free(items);
         xray_index_free(&indexing.index);
         failed = -1;
     } else {
         state->index = indexing.index;
         atomic_store(&state->start, indexing.index.start);
-        profile->partitions.items = items;
+        model->partitions.items = items;
     }
     xray_decoder_free(&indexing.decoder);
     pf_notes_free(&indexing.notes);

@@ -163,10 +163,10 @@ static uint64_t highest_id(const struct pf_tree *contexts, uint64_t limit)
 }
 
 /* Functions of shared objects, which a map of the program does not tell. */
-static int tell_objects(const struct xray_names *names, uint64_t highest, struct pf_profile *profile,
+static int tell_objects(const struct xray_names *names, uint64_t highest, struct pf_model *model,
                         struct pf_error *error)
 {
-    return pf_warn(profile, 0, -1, "warning", "shared-objects", error,
+    return pf_warn(model, 0, -1, "warning", "shared-objects", error,
                    "the log has functions of shared objects, up to #%" PRIu64 " (object %" PRIu64
                    ", function %" PRIu64 "); the instrumentation map %s knows those of the program only",
                    highest, highest >> XRAY_OBJECT_SHIFT, highest % (UINT64_C(1) << XRAY_OBJECT_SHIFT),
@@ -174,23 +174,23 @@ static int tell_objects(const struct xray_names *names, uint64_t highest, struct
 }
 
 int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
-                    struct pf_profile *profile, struct pf_error *error)
+                    struct pf_model *model, struct pf_error *error)
 {
     if (!names->map)
         return 0;
     if (*names->problem)
-        return pf_warn(profile, names->problem_line, -1, "warning", "bad-map", error,
+        return pf_warn(model, names->problem_line, -1, "warning", "bad-map", error,
                        "the instrumentation map %s: %s", names->map, names->problem);
     uint64_t known = names->count ? names->items[names->count - 1].id : 0;
     uint64_t highest = highest_id(contexts, UINT64_MAX), objects = UINT64_C(1) << XRAY_OBJECT_SHIFT;
     if (highest >= objects && known < objects) {
-        if (tell_objects(names, highest, profile, error))
+        if (tell_objects(names, highest, model, error))
             return -1;
         highest = highest_id(contexts, objects);
     }
     if (highest <= known)
         return 0;
-    return pf_warn(profile, 0, -1, "warning", "short-map", error,
+    return pf_warn(model, 0, -1, "warning", "short-map", error,
                    "the log has a function #%" PRIu64 ", but the instrumentation map %s ends with #%" PRIu64
                    ": it may be that of another program",
                    highest, names->map, known);

@@ -89,19 +89,19 @@ struct xray_maps {
 };
 
 /* Looks for maps. 0, or -1 with a transient error in *error; either way *maps is to be freed. */
-int xray_maps_find(struct xray_maps *maps, struct pf_profile *profile, struct pf_error *error);
+int xray_maps_find(struct xray_maps *maps, struct pf_model *model, struct pf_error *error);
 void xray_maps_free(struct xray_maps *maps);
 
 /*
  * Reads the maps that were found and keeps the one that names more functions. No map, or a damaged one, is no
  * failure. 0; or -1 with a transient error in *error, and no names.
  */
-int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
+int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_pass *pass, struct pf_error *error);
 
 /* Adds what is wrong with the map to the profile's warnings. contexts: whose keys are the log's functions. */
 int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
-                    struct pf_profile *profile, struct pf_error *error);
+                    struct pf_model *model, struct pf_error *error);
 
 /*
  * Maps in programs (elf_map.c) and in YAML, as `llvm-xray extract` prints them (yaml_map.c). Whether a file has one: *has; and

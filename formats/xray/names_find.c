@@ -202,11 +202,11 @@ static int find_in_folder(struct xray_maps *maps, struct pf_source *source, stru
     return result;
 }
 
-int xray_maps_find(struct xray_maps *maps, struct pf_profile *profile, struct pf_error *error)
+int xray_maps_find(struct xray_maps *maps, struct pf_model *model, struct pf_error *error)
 {
-    struct pf_source *source = profile->source;
-    if (profile->options->instr_map)
-        return add_file(maps, profile->options->instr_map, error);
+    struct pf_source *source = model->source;
+    if (model->options->instr_map)
+        return add_file(maps, model->options->instr_map, error);
     char *program = program_of(pf_source_name(source), error);
     if (!program)
         return -1;
@@ -236,13 +236,13 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
 }
 
 /* Of two maps that are to be one in two forms none is kept if they differ, else that which names more functions. */
-int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
+int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_pass *pass, struct pf_error *error)
 {
     for (size_t i = 0; i < maps->count; i++) {
         struct xray_names other = {0};
-        bool option = profile->options->instr_map;
-        int failed = read_map(&other, profile->source, maps->files[i], option, pass, error);
+        bool option = model->options->instr_map;
+        int failed = read_map(&other, model->source, maps->files[i], option, pass, error);
         bool differ = !failed && maps->only && names->map && other.map && !same_functions(names, &other);
         if (!failed && !differ && other.map && (!names->map || other.named > names->named)) {
             struct xray_names poorer = *names;

@@ -199,7 +199,7 @@ static int read_threads(struct model *model, struct pf_error *error)
     return 0;
 }
 
-int xray_profiling_contexts(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+int xray_profiling_contexts(struct pf_model *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
     struct model model = {.state = state};
@@ -224,13 +224,13 @@ static const struct pf_metric metrics[] = {
      .partner = PF_NO_PARTNER},
 };
 
-void xray_profiling_set(struct pf_profile *profile)
+void xray_profiling_set(struct pf_model *model)
 {
-    struct pf_derivation *how = xray_state(profile)->derivations;
+    struct pf_derivation *how = xray_state(model)->derivations;
     how[0] = (struct pf_derivation){.measure = CALLS, .present = PRESENT};
     how[1] = (struct pf_derivation){.measure = TICKS, .present = PRESENT};
-    profile->partitions.field_columns = thread_fields;
-    profile->partitions.n_fields = FIELDS;
-    profile->metrics = metrics;
-    profile->n_metrics = sizeof metrics / sizeof *metrics;
+    model->partitions.field_columns = thread_fields;
+    model->partitions.n_fields = FIELDS;
+    model->metrics = metrics;
+    model->n_metrics = sizeof metrics / sizeof *metrics;
 }

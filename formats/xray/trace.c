@@ -312,7 +312,7 @@ static int payload_cells(struct walk *walk, const struct xray_event *event, stru
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
-    struct xray_state *state = xray_state(cursor->profile);
+    struct xray_state *state = xray_state(cursor->model);
     struct xray_event event;
     int found, more;
     while ((found = xray_next_event(&walk->decoder, &event, error)) == 0)
@@ -453,7 +453,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk || !(walk->strings = pf_strings_new()))
         return pf_fail_memory(error);
-    const struct xray_state *state = walk->state = xray_state(cursor->profile);
+    const struct xray_state *state = walk->state = xray_state(cursor->model);
     xray_decoder_init(&walk->decoder, state->input, &state->header, NULL, 0);
     walk->clock = clock_new(state->header.frequency);
     walk->start = atomic_load(&state->start);

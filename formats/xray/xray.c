@@ -166,7 +166,7 @@ static const struct pf_derivation derivations[XRAY_METRICS] = {
 };
 
 /* All of them where the frequency is known, else all but the times. */
-static void set_metrics(struct pf_profile *profile, struct xray_state *state)
+static void set_metrics(struct pf_model *model, struct xray_state *state)
 {
     int left_out = 0;
     for (size_t i = 0; i < XRAY_METRICS; i++) {
@@ -174,15 +174,15 @@ static void set_metrics(struct pf_profile *profile, struct xray_state *state)
             left_out++;
             continue;
         }
-        struct pf_metric *metric = &state->metrics[profile->n_metrics];
-        struct pf_derivation *how = &state->derivations[profile->n_metrics++];
+        struct pf_metric *metric = &state->metrics[model->n_metrics];
+        struct pf_derivation *how = &state->derivations[model->n_metrics++];
         *metric = metrics[i];
         metric->id -= (uint64_t)left_out;
         metric->partner -= metric->partner == PF_NO_PARTNER ? 0 : left_out;
         *how = derivations[i];
         how->divisor = (double)state->header.frequency;
     }
-    profile->metrics = state->metrics;
+    model->metrics = state->metrics;
 }
 
 /* ---- probing and opening ------------------------------------------------------------------------ */
@@ -203,42 +203,42 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
         set_version(&header, verdict->version, sizeof verdict->version);
 }
 
-static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
+static int add_info(struct pf_model *model, const char *key, struct pf_cell value, struct pf_error *error)
 {
     struct pf_cell cells[] = {pf_string(key), value};
-    return pf_rows_add(profile->info, cells, error);
+    return pf_rows_add(model->info, cells, error);
 }
 
-static int set_info(struct pf_profile *profile, const struct xray_header *header, struct pf_error *error)
+static int set_info(struct pf_model *model, const struct xray_header *header, struct pf_error *error)
 {
     static const char *const types[] = {
         [XRAY_BASIC] = "basic log",
         [XRAY_FDR] = "flight data recorder (FDR)",
         [XRAY_PROFILING] = "profiling mode",
     };
-    set_version(header, profile->version, sizeof profile->version);
-    if (add_info(profile, "Type", pf_string(types[header->type]), error) ||
-        add_info(profile, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"),
+    set_version(header, model->version, sizeof model->version);
+    if (add_info(model, "Type", pf_string(types[header->type]), error) ||
+        add_info(model, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"),
                  error))
         return -1;
     if (header->type == XRAY_PROFILING)
-        return add_info(profile, "Created (ns since 1970)", pf_uint(header->created), error) ||
-               add_info(profile, "Process", pf_uint(header->pid), error);
+        return add_info(model, "Created (ns since 1970)", pf_uint(header->created), error) ||
+               add_info(model, "Process", pf_uint(header->pid), error);
     struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
-    return add_info(profile, "Cycle frequency (Hz)", frequency, error) ||
-           add_info(profile, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"), error) ||
-           add_info(profile, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"), error) ||
+    return add_info(model, "Cycle frequency (Hz)", frequency, error) ||
+           add_info(model, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"), error) ||
+           add_info(model, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"), error) ||
            (header->type == XRAY_FDR &&
-            add_info(profile, "Buffer size (bytes)", pf_uint(header->buffer_size), error));
+            add_info(model, "Buffer size (bytes)", pf_uint(header->buffer_size), error));
 }
 
-static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
-    cells[0] = pf_uint(profile->contexts->key[context]);
+    cells[0] = pf_uint(model->contexts->key[context]);
 }
 
 /* The files that may be the map, before it is known which of them names more. */
-static int set_map_info(struct pf_profile *profile, const struct xray_maps *maps, struct pf_error *error)
+static int set_map_info(struct pf_model *model, const struct xray_maps *maps, struct pf_error *error)
 {
     char *text = NULL;
     size_t size;
@@ -250,44 +250,44 @@ static int set_map_info(struct pf_profile *profile, const struct xray_maps *maps
     if (!maps->count)
         fputs("none found", stream);
     int failed = fclose(stream) ? pf_fail_memory(error)
-                                : add_info(profile, "Instrumentation map", pf_string(text), error);
+                                : add_info(model, "Instrumentation map", pf_string(text), error);
     free(text);
     return failed;
 }
 
 /* What all kinds of files have. */
-static void set_tables(struct pf_profile *profile)
+static void set_tables(struct pf_model *model)
 {
-    profile->partitions.singular = "thread";
-    profile->partitions.plural = "threads";
-    profile->partitions.fields_stage = PF_MODELLED;
-    profile->context_columns = context_columns;
-    profile->n_context_columns = sizeof context_columns / sizeof *context_columns;
-    profile->context_cells = context_cells;
-    profile->metrics_stage = PF_OPENED;
-    profile->tables = tables;
-    profile->n_tables = 1; /* the values */
-    profile->cells = &tables[0];
-    profile->cells_value = PF_FOLD_VALUE;
+    model->partitions.singular = "thread";
+    model->partitions.plural = "threads";
+    model->partitions.fields_stage = PF_MODELLED;
+    model->context_columns = context_columns;
+    model->n_context_columns = sizeof context_columns / sizeof *context_columns;
+    model->context_cells = context_cells;
+    model->metrics_stage = PF_OPENED;
+    model->tables = tables;
+    model->n_tables = 1; /* the values */
+    model->cells = &tables[0];
+    model->cells_value = PF_FOLD_VALUE;
 }
 
 /* What logs have: events. */
-static void set_log(struct pf_profile *profile, struct xray_state *state)
+static void set_log(struct pf_model *model, struct xray_state *state)
 {
-    profile->time_unit = state->header.frequency ? "ns" : "ticks";
-    profile->partitions.field_columns = xray_thread_fields;
-    profile->partitions.n_fields = XRAY_FIELDS;
-    profile->n_tables = sizeof tables / sizeof *tables;
-    set_metrics(profile, state);
+    model->time_unit = state->header.frequency ? "ns" : "ticks";
+    model->partitions.field_columns = xray_thread_fields;
+    model->partitions.n_fields = XRAY_FIELDS;
+    model->n_tables = sizeof tables / sizeof *tables;
+    set_metrics(model, state);
 }
 
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+static int open_file(struct pf_model *model, struct pf_error *error)
 {
     struct xray_state *state = calloc(1, sizeof *state);
     if (!state)
         return pf_fail_memory(error);
-    profile->state = state;
-    if (pf_source_open(profile->source, NULL, &state->input, error))
+    model->state = state;
+    if (pf_source_open(model->source, NULL, &state->input, error))
         return -1;
     unsigned char bytes[XRAY_HEADER_SIZE];
     ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);
@@ -295,39 +295,39 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
         return -1;
     if (!read_header(&state->header, bytes, (size_t)have))
         return pf_fail_at(error, EINVAL, 0, "no header of an XRay file");
-    set_tables(profile);
+    set_tables(model);
     if (state->header.type == XRAY_PROFILING)
-        xray_profiling_set(profile);
+        xray_profiling_set(model);
     else
-        set_log(profile, state);
-    if (set_info(profile, &state->header, error) || xray_maps_find(&state->maps, profile, error))
+        set_log(model, state);
+    if (set_info(model, &state->header, error) || xray_maps_find(&state->maps, model, error))
         return -1;
-    return set_map_info(profile, &state->maps, error);
+    return set_map_info(model, &state->maps, error);
 }
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    struct xray_state *state = xray_state(profile);
+    struct xray_state *state = xray_state(model);
     bool profiling = state->header.type == XRAY_PROFILING;
     switch (stage) {
     case PF_PARTITIONED:
         /* Names once read stay, even if what follows them fails: they are part of no table. */
-        if (!state->names.map && xray_names_load(&state->names, &state->maps, profile, pass, error))
+        if (!state->names.map && xray_names_load(&state->names, &state->maps, model, pass, error))
             return -1;
-        return xray_load_threads(profile, pass, error);
+        return xray_load_threads(model, pass, error);
     case PF_MODELLED:
-        return profiling ? xray_profiling_contexts(profile, pass, error)
-                         : xray_load_calls(profile, pass, error);
+        return profiling ? xray_profiling_contexts(model, pass, error)
+                         : xray_load_calls(model, pass, error);
     case PF_DERIVED:
-        return profiling ? 0 : xray_load_durations(profile, pass, error);
+        return profiling ? 0 : xray_load_durations(model, pass, error);
     default:
         return 0;
     }
 }
 
-static void close_file(struct pf_profile *profile)
+static void close_file(struct pf_model *model)
 {
-    struct xray_state *state = profile->state;
+    struct xray_state *state = model->state;
     if (!state)
         return;
     pf_fold_free(state->fold.fold);
@@ -336,25 +336,25 @@ static void close_file(struct pf_profile *profile)
     xray_maps_free(&state->maps);
     xray_durations_free(&state->durations);
     free(state);
-    profile->state = NULL;
+    model->state = NULL;
 }
 
 /* The trace's first event, which the light pass can only guess and a pass over all events corrects. */
-static size_t facts(const struct pf_profile *profile, void *blob, size_t room)
+static size_t facts(const struct pf_model *model, void *blob, size_t room)
 {
-    uint64_t start = atomic_load(&xray_state(profile)->start);
+    uint64_t start = atomic_load(&xray_state(model)->start);
     if (room >= sizeof start)
         memcpy(blob, &start, sizeof start);
     return sizeof start;
 }
 
-static int recall(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error)
+static int recall(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
 {
     uint64_t start;
     if (size != sizeof start)
         return pf_fail(error, EINVAL, "not the facts of an XRay file");
     memcpy(&start, blob, sizeof start);
-    atomic_store(&xray_state(profile)->start, start);
+    atomic_store(&xray_state(model)->start, start);
     return 0;
 }
 

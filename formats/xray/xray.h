@@ -140,9 +140,9 @@ struct xray_state {
     struct xray_durations durations; /* from PF_DERIVED on */
 };
 
-static inline struct xray_state *xray_state(const struct pf_profile *profile)
+static inline struct xray_state *xray_state(const struct pf_model *model)
 {
-    return profile->state;
+    return model->state;
 }
 
 /* What a pass over the data makes of it. */
@@ -155,20 +155,20 @@ struct xray_model {
 };
 
 /* An empty model. 0, or -1 with *error filled; xray_model_end is due in either case. */
-int xray_model_begin(struct xray_model *model, const struct pf_profile *profile, unsigned measures,
+int xray_model_begin(struct xray_model *model, const struct pf_model *profile, unsigned measures,
                      struct pf_error *error);
 /* Gives the model to the profile, or frees it if making it has failed. 0, or -1 with *error filled. */
-int xray_model_end(struct xray_model *model, struct pf_profile *profile, int failed, struct pf_error *error);
+int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed, struct pf_error *error);
 
 /* The stages. Each leaves the profile as it was if it fails. */
-int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
-int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+int xray_load_threads(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
+int xray_load_calls(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
 void xray_durations_free(struct xray_durations *durations);
-int xray_load_durations(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+int xray_load_durations(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
 
 /* Profiling files: metrics and fields of threads; PF_MODELLED. */
-void xray_profiling_set(struct pf_profile *profile);
-int xray_profiling_contexts(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+void xray_profiling_set(struct pf_model *model);
+int xray_profiling_contexts(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
 extern const struct pf_numbered xray_durations; /* of threads, or of all, as the first column tells */

@@ -102,15 +102,15 @@ static int load_all(struct pf_live *live, struct progress *progress, struct pf_e
     int result = load(live, PF_DERIVED, progress, error);
     if (result)
         return result;
-    const struct pf_profile *profile = pf_live_profile(live);
-    for (size_t t = 0; !result && t < profile->n_tables; t++) {
+    const struct pf_model *model = pf_live_model(live);
+    for (size_t t = 0; !result && t < model->n_tables; t++) {
         struct pf_family *family;
-        if (profile->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
+        if (model->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
             continue; /* each of these files has a pass of its own */
         PF_WAIT_FOR(result, show_progress, progress, pf_live_family(live, t, &family, &job, error));
     }
     struct pf_aggregate *aggregate;
-    if (!result && profile->partitions.plural)
+    if (!result && model->partitions.plural)
         PF_WAIT_FOR(result, show_progress, progress, pf_live_aggregate(live, -1, &aggregate, &job, error));
     return result;
 }
@@ -179,7 +179,7 @@ static bool is_left_out(struct pf_live *live, struct pf_node node)
     if (pf_table_of(node.kind) < 0)
         return false;
     unsigned base = pf_table_base(node.kind);
-    const struct pf_table *table = &pf_live_profile(live)->tables[pf_table_of(node.kind)];
+    const struct pf_table *table = &pf_live_model(live)->tables[pf_table_of(node.kind)];
     return table->ops && (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY);
 }
 
@@ -227,15 +227,15 @@ static void note_status(struct indexing *indexing, int status)
         indexing->status = status;
 }
 
-static void print_counts(const char *path, const struct pf_profile *profile)
+static void print_counts(const char *path, const struct pf_model *model)
 {
     struct pf_buf out = {0};
     struct pf_cell cells[] = {pf_string(path),
-                              pf_string(profile->driver->name),
-                              pf_uint(pf_rows_count(profile->partitions.items)),
-                              pf_uint(profile->contexts ? profile->contexts->count : 0),
-                              pf_uint(profile->n_metrics),
-                              pf_uint(pf_rows_count(profile->warnings))};
+                              pf_string(model->driver->name),
+                              pf_uint(pf_rows_count(model->partitions.items)),
+                              pf_uint(model->contexts ? model->contexts->count : 0),
+                              pf_uint(model->n_metrics),
+                              pf_uint(pf_rows_count(model->warnings))};
     pf_csv_row(&out, cells, sizeof cells / sizeof *cells, '\n');
     fwrite(out.data, 1, out.size, stdout);
     pf_buf_free(&out);
@@ -262,9 +262,9 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
         note_status(indexing, pf_exit_of(failure.code));
     } else {
         pf_part_learn(live, found);
-        indexing->problems += pf_rows_count(pf_live_profile(live)->warnings) > 0;
+        indexing->problems += pf_rows_count(pf_live_model(live)->warnings) > 0;
         if (indexing->report)
-            print_counts(path, pf_live_profile(live));
+            print_counts(path, pf_live_model(live));
     }
     pf_live_release(live);
     return 0; /* go on with the others */
@@ -360,7 +360,7 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
         print_error(typed, &failure);
         note_status(checking, pf_exit_of(failure.code));
     }
-    const struct pf_rows *warnings = live ? pf_live_profile(live)->warnings : NULL;
+    const struct pf_rows *warnings = live ? pf_live_model(live)->warnings : NULL;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
         print_warning(typed, pf_rows_at(warnings, i));
         note_status(checking, PF_EXIT_PROBLEM);

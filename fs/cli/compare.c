@@ -55,37 +55,37 @@ static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
 }
 
 /* The metric to compare, which the first profile chooses. Of another format, it may have another name. -1: the profile has none. */
-static int metric_in(struct comparison *comparison, const struct pf_profile *profile)
+static int metric_in(struct comparison *comparison, const struct pf_model *model)
 {
-    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, comparison->metric);
+    int primary = pf_primary_metric(model->metrics, model->n_metrics, comparison->metric);
     const struct pf_metric *chosen = &comparison->chosen;
     if (!chosen->name) {
         bool wanted = primary >= 0 &&
-                      (!comparison->metric || !strcmp(profile->metrics[primary].name, comparison->metric));
+                      (!comparison->metric || !strcmp(model->metrics[primary].name, comparison->metric));
         if (!wanted)
             return -1;
-        comparison->chosen.name = strdup(profile->metrics[primary].name);
-        comparison->chosen.unit = strdup(profile->metrics[primary].unit);
+        comparison->chosen.name = strdup(model->metrics[primary].name);
+        comparison->chosen.unit = strdup(model->metrics[primary].unit);
         return comparison->chosen.name && comparison->chosen.unit ? primary : -1;
     }
-    for (size_t m = 0; m < profile->n_metrics; m++)
-        if (pf_comparable(&profile->metrics[m], chosen))
+    for (size_t m = 0; m < model->n_metrics; m++)
+        if (pf_comparable(&model->metrics[m], chosen))
             return (int)m;
-    return !comparison->metric && primary >= 0 && is_of_one_unit(&profile->metrics[primary], chosen) ? primary
+    return !comparison->metric && primary >= 0 && is_of_one_unit(&model->metrics[primary], chosen) ? primary
                                                                                                      : -1;
 }
 
 enum { LISTED_MAX = 72 }; /* bytes of names, before the last one: a message has room for 192 */
 
 /* Fails with the metrics that the profile has, by name and unit. */
-static int fail_metric(const struct comparison *comparison, const struct pf_profile *profile,
+static int fail_metric(const struct comparison *comparison, const struct pf_model *model,
                        struct pf_error *error)
 {
     struct pf_buf names = {0};
     const char *wanted = comparison->chosen.name ? comparison->chosen.name : comparison->metric;
     const char *unit = comparison->chosen.name ? comparison->chosen.unit : "";
-    for (size_t m = 0; m < profile->n_metrics; m++) {
-        const struct pf_metric *metric = &profile->metrics[m];
+    for (size_t m = 0; m < model->n_metrics; m++) {
+        const struct pf_metric *metric = &model->metrics[m];
         pf_buf_str(&names, m ? ", " : "");
         if (names.size > LISTED_MAX) {
             pf_buf_str(&names, "...");
@@ -96,7 +96,7 @@ static int fail_metric(const struct comparison *comparison, const struct pf_prof
             pf_buf_printf(&names, " (%s)", metric->unit);
     }
     pf_buf_char(&names, '\0');
-    if (!profile->n_metrics || !wanted || names.failed)
+    if (!model->n_metrics || !wanted || names.failed)
         pf_fail(error, EINVAL, "it has no metrics");
     else
         pf_fail(error, EINVAL, "it has no metric %.40s%s%.16s%s; it has: %s", wanted, *unit ? " (" : "", unit,
@@ -105,10 +105,10 @@ static int fail_metric(const struct comparison *comparison, const struct pf_prof
     return -1;
 }
 
-static bool is_cut_off(const struct pf_profile *profile)
+static bool is_cut_off(const struct pf_model *model)
 {
-    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
-        struct pf_cell severity = pf_rows_at(profile->warnings, i)[2];
+    for (size_t i = 0; i < pf_rows_count(model->warnings); i++) {
+        struct pf_cell severity = pf_rows_at(model->warnings, i)[2];
         if (severity.size == 5 && !memcmp(severity.text, "fatal", 5))
             return true;
     }
@@ -118,17 +118,17 @@ static bool is_cut_off(const struct pf_profile *profile)
 static int add_live(struct comparison *comparison, unsigned run, struct pf_live *live, struct pf_error *error)
 {
     struct pf_aggregate *aggregate;
-    const struct pf_profile *profile = pf_live_profile(live);
-    if (!profile->partitions.plural)
+    const struct pf_model *model = pf_live_model(live);
+    if (!model->partitions.plural)
         return pf_fail(error, EINVAL, "it holds no measurements");
-    if (pf_live_load(live, profile->metrics_stage, error))
+    if (pf_live_load(live, model->metrics_stage, error))
         return -1;
-    int metric = metric_in(comparison, profile);
+    int metric = metric_in(comparison, model);
     if (metric < 0)
-        return fail_metric(comparison, profile, error);
+        return fail_metric(comparison, model, error);
     if (pf_live_add_up(live, metric, &aggregate, error))
         return -1;
-    if (is_cut_off(profile))
+    if (is_cut_off(model))
         complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",
                  PF_EXIT_PROBLEM);
     pf_changes_note_total(&comparison->changes, run, aggregate, (unsigned)metric);

@@ -17,20 +17,20 @@ enum { PF_PICTURE_MAX = 2000000 };
  * The flame graph of a metric: positive exclusive values of each subtree, roots on top. Frames narrower than 1/2000 are
  * drawn as one; where that makes too large a picture, wider ones too.
  */
-struct pf_lines *pf_flame_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                 struct pf_error *error);
 
 /* The table that a profile's time line is: "trace", by partition and time. NULL: it has none. */
-const struct pf_table *pf_timeline_table(const struct pf_profile *profile);
+const struct pf_table *pf_timeline_table(const struct pf_model *model);
 
 /* Threads over time: how deep their stacks are, in shades. Goes through the table "trace" twice. */
-struct pf_lines *pf_timeline_lines(struct pf_profile *profile, struct pf_error *error);
+struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error);
 
 /* The table "scaling" of a profile's metrics, with a column for each point. NULL: it has none. */
-const struct pf_table *pf_scaling_table(const struct pf_profile *profile);
+const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
 /* How the contexts that hold the most of a metric grow with the points, logarithmic both ways. */
-struct pf_lines *pf_scaling_lines(struct pf_profile *profile, unsigned metric, struct pf_error *error);
+struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
 
 /*
  * The functions of several runs, each a line: those that hold or change the most. Title, unit and the runs' names are borrowed

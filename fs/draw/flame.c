@@ -20,7 +20,7 @@ enum { LEVELS_MAX = 1000, SHARE = 2000 };
 static const double character = 6.4;
 
 struct flame {
-    const struct pf_profile *profile;
+    const struct pf_model *model;
     const struct pf_tree *tree;
     const struct pf_metric *metric;
     double *held; /* by context: positive exclusive values of its subtree */
@@ -220,10 +220,10 @@ static void compose(const struct flame *flame, struct pf_buf *out)
     svg_end(out);
 }
 
-struct pf_lines *pf_flame_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                 struct pf_error *error)
 {
-    struct flame flame = {.profile = profile, .tree = profile->contexts, .metric = &profile->metrics[metric]};
+    struct flame flame = {.model = model, .tree = model->contexts, .metric = &model->metrics[metric]};
     struct pf_buf out = {0};
     struct pf_lines *lines = NULL;
     if (!add_up(&flame, aggregate, metric, error) && !(flame.total > 0 && draw_small(&flame, error))) {

@@ -17,7 +17,7 @@ struct place {
 };
 
 struct scaling {
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_table *table;
     unsigned metric;
     const char *parameter;
@@ -29,11 +29,11 @@ struct scaling {
     struct chart chart;
 };
 
-const struct pf_table *pf_scaling_table(const struct pf_profile *profile)
+const struct pf_table *pf_scaling_table(const struct pf_model *model)
 {
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (profile->tables[i].flags & PF_ONLY_IN_METRICS && !strcmp(profile->tables[i].name, "scaling"))
-            return &profile->tables[i];
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (model->tables[i].flags & PF_ONLY_IN_METRICS && !strcmp(model->tables[i].name, "scaling"))
+            return &model->tables[i];
     return NULL;
 }
 
@@ -56,7 +56,7 @@ static int by_x(const void *a, const void *b)
 /* Fills places[] with the points that have a value of this parameter that a logarithm is of; returns how many values. */
 static size_t place_points(struct scaling *scaling, size_t parameter)
 {
-    const struct pf_rows *fields = scaling->profile->partitions.fields;
+    const struct pf_rows *fields = scaling->model->partitions.fields;
     size_t n = pf_rows_count(fields), slots = 0;
     scaling->n_places = 0;
     for (size_t i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ static double x_of(const struct scaling *scaling, double x)
 /* Takes the first parameter that has several values. 0, or -1 with *error filled. */
 static int find_parameter(struct scaling *scaling, struct pf_error *error)
 {
-    const struct pf_partitions *partitions = &scaling->profile->partitions;
+    const struct pf_partitions *partitions = &scaling->model->partitions;
     size_t n = partitions->fields ? pf_rows_count(partitions->fields) : 0;
     scaling->places = calloc(n + 1, sizeof *scaling->places);
     scaling->sums = calloc(n + 1, sizeof *scaling->sums);
@@ -109,7 +109,7 @@ static int find_parameter(struct scaling *scaling, struct pf_error *error)
 /* Makes a line of a row of the table. */
 static int add_row(struct scaling *scaling, const struct pf_cell *cells, struct pf_error *error)
 {
-    const struct pf_tree *tree = scaling->profile->contexts;
+    const struct pf_tree *tree = scaling->model->contexts;
     double *values = chart_values(&scaling->chart), heaviest = 0;
     memset(scaling->sums, 0, scaling->slots * sizeof *scaling->sums);
     memset(scaling->counts, 0, scaling->slots * sizeof *scaling->counts);
@@ -145,7 +145,7 @@ static int read_rows(struct scaling *scaling, struct pf_cursor *cursor, struct p
 
 static int read_table(struct scaling *scaling, struct pf_error *error)
 {
-    struct pf_cursor cursor = {.profile = scaling->profile, .table = scaling->table, .only = PF_UNRESTRICTED};
+    struct pf_cursor cursor = {.model = scaling->model, .table = scaling->table, .only = PF_UNRESTRICTED};
     struct pf_cell *cells = calloc(scaling->table->n_columns + 1, sizeof *cells);
     if (!cells)
         return pf_fail_memory(error);
@@ -206,7 +206,7 @@ static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
 static void draw(struct scaling *scaling, struct pf_buf *out)
 {
     char about[320];
-    const struct pf_metric *metric = &scaling->profile->metrics[scaling->metric];
+    const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
     bool any = scaling->chart.count && scaling->slots > 1;
     snprintf(about, sizeof about,
              any ? "the contexts that hold the most%s%s; both axes are logarithmic" : "nothing to show",
@@ -221,9 +221,9 @@ static void draw(struct scaling *scaling, struct pf_buf *out)
     svg_end(out);
 }
 
-struct pf_lines *pf_scaling_lines(struct pf_profile *profile, unsigned metric, struct pf_error *error)
+struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error)
 {
-    struct scaling scaling = {.profile = profile, .table = pf_scaling_table(profile), .metric = metric};
+    struct scaling scaling = {.model = model, .table = pf_scaling_table(model), .metric = metric};
     struct pf_buf out = {0};
     struct pf_lines *lines = NULL;
     if (!scaling.table) {

@@ -42,7 +42,7 @@ struct last {
 
 struct timeline {
     struct pf_lines lines;
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_table *table;
     const struct pf_cursor_ops *ops; /* of the table */
     struct pf_cell *cells;
@@ -66,10 +66,10 @@ static struct columns columns_of(const struct pf_table *table)
                             pf_table_column_named(table, "context")};
 }
 
-const struct pf_table *pf_timeline_table(const struct pf_profile *profile)
+const struct pf_table *pf_timeline_table(const struct pf_model *model)
 {
-    for (size_t i = 0; i < profile->n_tables; i++) {
-        const struct pf_table *table = &profile->tables[i];
+    for (size_t i = 0; i < model->n_tables; i++) {
+        const struct pf_table *table = &model->tables[i];
         if (!strcmp(table->name, "trace") && pf_table_column(table, PF_PARTITION) >= 0 &&
             pf_table_column_named(table, "time") >= 0)
             return table;
@@ -89,7 +89,7 @@ static void close_cursor(struct timeline *line)
 static int open_cursor(struct timeline *line, struct pf_error *error)
 {
     line->cursor =
-        (struct pf_cursor){.profile = line->profile, .table = line->table, .only = PF_UNRESTRICTED};
+        (struct pf_cursor){.model = line->model, .table = line->table, .only = PF_UNRESTRICTED};
     line->last.partition = -1;
     line->open = true;
     return line->ops->open(&line->cursor, error);
@@ -104,7 +104,7 @@ static bool number_in(const struct pf_cell *cells, int column, long double *valu
 /* How deep the stack is that a row tells of. False: it tells of none. */
 static bool depth_in(const struct timeline *line, const struct pf_cell *cells, uint32_t *depth)
 {
-    const struct pf_tree *tree = line->profile->contexts;
+    const struct pf_tree *tree = line->model->contexts;
     long double number;
     if (line->columns.depth >= 0) {
         bool known = number_in(cells, line->columns.depth, &number) && number >= 0 && number < UINT32_MAX - 1;
@@ -190,7 +190,7 @@ static void add_time(struct pf_buf *out, const struct timeline *line, long doubl
         long double ns;
         const char *name;
     } units[] = {{1e9L, "s"}, {1e6L, "ms"}, {1e3L, "\xc2\xb5s"}, {1, "ns"}};
-    const char *unit = line->profile->time_unit ? line->profile->time_unit : "";
+    const char *unit = line->model->time_unit ? line->model->time_unit : "";
     size_t i = 0;
     if (strncmp(unit, "ns", 2) != 0) {
         pf_buf_printf(out, "%.6g ", (double)time);
@@ -227,7 +227,7 @@ static void add_name(struct pf_buf *out, const struct timeline *line, size_t row
 {
     size_t first = (row * line->threads + line->rows - 1) / line->rows;
     size_t end = ((row + 1) * line->threads + line->rows - 1) / line->rows;
-    struct pf_cell name = pf_rows_at(line->profile->partitions.items, first)[1];
+    struct pf_cell name = pf_rows_at(line->model->partitions.items, first)[1];
     double y = TOP + ROW * (double)row;
     pf_buf_str(out, "<g><title>");
     svg_text_cut(out, name.text, name.size, 200);
@@ -275,7 +275,7 @@ static void draw(const struct timeline *line, struct pf_buf *out)
                  line->deepest == 1 ? "" : "s",
                  line->rows < line->threads ? "; a row is several of them" : "");
     char title[120];
-    snprintf(title, sizeof title, "%s over time", line->profile->partitions.plural);
+    snprintf(title, sizeof title, "%s over time", line->model->partitions.plural);
     svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, title, about);
     for (size_t row = 0; row < line->rows; row++)
         add_name(out, line, row);
@@ -349,7 +349,7 @@ static const struct pf_lines_ops timeline_ops = {.next = next, .close = close_li
 
 static int list_contexts(struct timeline *line, struct pf_error *error)
 {
-    const struct pf_tree *tree = line->profile->contexts;
+    const struct pf_tree *tree = line->model->contexts;
     if (!tree || !tree->id || line->columns.depth >= 0 || line->columns.context < 0)
         return 0;
     for (uint32_t i = 0; i < tree->count; i++)
@@ -359,7 +359,7 @@ static int list_contexts(struct timeline *line, struct pf_error *error)
     return 0;
 }
 
-struct pf_lines *pf_timeline_lines(struct pf_profile *profile, struct pf_error *error)
+struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error)
 {
     struct timeline *line = calloc(1, sizeof *line);
     if (!line) {
@@ -367,11 +367,11 @@ struct pf_lines *pf_timeline_lines(struct pf_profile *profile, struct pf_error *
         return NULL;
     }
     line->lines.ops = &timeline_ops;
-    line->profile = profile;
-    line->table = pf_timeline_table(profile);
+    line->model = model;
+    line->table = pf_timeline_table(model);
     line->ops = pf_table_ops(line->table);
     line->columns = columns_of(line->table);
-    line->threads = pf_rows_count(profile->partitions.items);
+    line->threads = pf_rows_count(model->partitions.items);
     line->rows = line->threads < ROWS_MAX ? line->threads : ROWS_MAX;
     line->cells = calloc(line->table->n_columns + 1, sizeof *line->cells);
     line->grid = calloc(line->rows * BINS + 1, sizeof *line->grid);

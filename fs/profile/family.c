@@ -19,7 +19,7 @@ struct piece {
 };
 
 struct measuring {
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_table *table;
     struct pf_family *family;
     struct pf_pass *pass;
@@ -128,7 +128,7 @@ static void measure_piece(void *arg, size_t i)
     struct pf_error error = {0};
     int64_t partition = by_partition(all) ? (int64_t)i : -1;
     piece->part = all->header.full - all->header.partition;
-    struct pf_measure *measure = pf_measure_new(all->profile, all->table, partition, &error);
+    struct pf_measure *measure = pf_measure_new(all->model, all->table, partition, &error);
     if (!measure || keep_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
         note_failure(all, &error);
     pf_measure_free(measure);
@@ -199,13 +199,13 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
     return result;
 }
 
-static int prepare(struct pf_family *family, const struct pf_profile *profile, const struct pf_table *table,
+static int prepare(struct pf_family *family, const struct pf_model *model, const struct pf_table *table,
                    struct pf_error *error)
 {
     if (pf_table_has(table, PF_PARTITION))
-        family->partitions = pf_rows_count(profile->partitions.items);
-    if (pf_table_has(table, PF_CONTEXT) && profile->contexts)
-        family->contexts = profile->contexts->count;
+        family->partitions = pf_rows_count(model->partitions.items);
+    if (pf_table_has(table, PF_CONTEXT) && model->contexts)
+        family->contexts = model->contexts->count;
     family->partition = calloc(family->partitions + 1, sizeof *family->partition);
     family->context = calloc(family->contexts + 1, sizeof *family->context);
     if (table->flags & PF_BY_PARTITION && family->partitions) {
@@ -226,17 +226,17 @@ static void reset(struct pf_family *family, const struct pf_row_size *header)
         atomic_store_explicit(&family->context[i], header->full - header->context, memory_order_relaxed);
 }
 
-struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_profile *profile,
+struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model,
                                 const struct pf_table *table, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_family *family = calloc(1, sizeof *family);
-    if (!family || prepare(family, profile, table, error)) {
+    if (!family || prepare(family, model, table, error)) {
         pf_fail_memory(error);
         pf_family_free(family);
         return NULL;
     }
     struct measuring all = {
-        .profile = profile, .table = table, .family = family, .pass = pass, .header = pf_header_size(table)};
+        .model = model, .table = table, .family = family, .pass = pass, .header = pf_header_size(table)};
     pthread_mutex_init(&all.lock, NULL);
     int result = -1;
     for (int tries = 0; tries < TRIES && result; tries++) {

@@ -150,7 +150,7 @@ int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass
         return -1;
     pthread_mutex_lock(&text->live->lock);
     /* A size that took work is not to be found again; and whoever waits for this pass holds the text no more. */
-    text->keep = !pf_is_cheap(&text->live->profile, text->node);
+    text->keep = !pf_is_cheap(&text->live->model, text->node);
     pthread_mutex_unlock(&text->live->lock);
     return pf_live_intact(text->live) ? 0 : pf_fail(error, ESTALE, "the file has changed");
 }
@@ -199,7 +199,7 @@ enum { ALONE_MAX = 16 };
 /* Rows may be made from facts that only a whole pass finds out. */
 static bool needs_facts(const struct pf_live *live, struct pf_node node)
 {
-    return live->profile.driver->facts && pf_table_of(node.kind) >= 0;
+    return live->model.driver->facts && pf_table_of(node.kind) >= 0;
 }
 
 /* True if the file is, or is to be, measured on its own. */
@@ -211,8 +211,8 @@ static bool is_alone(struct pf_live *live, struct pf_node node)
     unsigned base = pf_table_base(node.kind);
     if (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY)
         return true;
-    if (base == PF_TABLE_WHOLE || !live->profile.tables[table].ops || needs_facts(live, node) ||
-        !pf_is_seekable(&live->profile, node))
+    if (base == PF_TABLE_WHOLE || !live->model.tables[table].ops || needs_facts(live, node) ||
+        !pf_is_seekable(&live->model, node))
         return false;
     pthread_mutex_lock(&live->lock);
     const struct pf_file_text *text = pf_map_get(&live->texts, pf_node_key(node));
@@ -237,13 +237,13 @@ static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 /* Few enough rows to render while somebody waits. */
 static bool is_short(struct pf_live *live, struct pf_node node)
 {
-    const struct pf_profile *profile = &live->profile;
-    if (pf_is_cheap(profile, node))
+    const struct pf_model *model = &live->model;
+    if (pf_is_cheap(model, node))
         return true;
     if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG ||
         node.kind == PF_TRACE_JSON)
         return false;
-    return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
+    return pf_rows_count(model->partitions.items) < ROWS_AT_ONCE &&
            pf_live_context_count(live) < ROWS_AT_ONCE;
 }
 
@@ -252,12 +252,12 @@ static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **jo
 {
     struct pf_aggregate *aggregate;
     int result = pf_live_ready(live, node, job, error);
-    if (result == 0 && pf_needs_aggregate(&live->profile, node))
+    if (result == 0 && pf_needs_aggregate(&live->model, node))
         result = pf_live_aggregate(live, pf_aggregate_metric(node), &aggregate, job, error);
     /* Its rows are the table's: a pass over that finds out the facts. */
-    if (result == 0 && node.kind == PF_TRACE_JSON && live->profile.driver->facts) {
+    if (result == 0 && node.kind == PF_TRACE_JSON && live->model.driver->facts) {
         struct pf_family *family;
-        size_t table = (size_t)(pf_timeline_table(&live->profile) - live->profile.tables);
+        size_t table = (size_t)(pf_timeline_table(&live->model) - live->model.tables);
         result = pf_live_family(live, table, &family, job, error);
     }
     return result;
@@ -486,7 +486,7 @@ static int make_readable(struct pf_file *file, uint64_t offset, size_t size, str
                          struct pf_error *error)
 {
     struct pf_text *text = &file->text->text;
-    bool heavy = pf_is_heavy(&file->live->profile, file->text->node);
+    bool heavy = pf_is_heavy(&file->live->model, file->text->node);
     uint64_t last = offset + size - 1;
     struct pf_task blocks = {.kind = PF_TASK_BLOCKS, .item = offset, .offset = offset, .size = size};
     uint64_t distance = pf_text_distance(text, last);
@@ -511,7 +511,7 @@ static bool reads_on(const struct pf_file *file, uint64_t offset)
 static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_t size)
 {
     return offset > 0 && size <= ALONE_BYTES && !reads_on(file, offset) &&
-           !pf_is_heavy(&file->live->profile, file->text->node);
+           !pf_is_heavy(&file->live->model, file->text->node);
 }
 
 /* Blocks that are likely to be read next, to be made by a thread that would else do nothing. */
@@ -588,7 +588,7 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     if (result)
         return result;
     bool goes_on = offset > 0 && reads_on(file, offset);
-    if (goes_on && !pf_is_heavy(&file->live->profile, file->text->node))
+    if (goes_on && !pf_is_heavy(&file->live->model, file->text->node))
         read_ahead(file, offset + size);
     int got = pf_text_read(text, file->live->core->blocks, offset, size,
                            is_alone_standing(file, offset, size), pieces, error);

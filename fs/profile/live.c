@@ -31,15 +31,15 @@ static int note_wanted(void *arg, const char *name, unsigned char type)
 }
 
 /* A driver names the folder that such sources have; this one may have none. Its coming is a change. */
-static int find_src(struct pf_profile *profile, struct pf_error *error)
+static int find_src(struct pf_model *model, struct pf_error *error)
 {
-    struct wanted wanted = {profile->src, false};
-    if (!profile->src)
+    struct wanted wanted = {model->src, false};
+    if (!model->src)
         return 0;
-    if (pf_source_list_folders(profile->source, note_wanted, &wanted, error))
+    if (pf_source_list_folders(model->source, note_wanted, &wanted, error))
         return -1;
     if (!wanted.found)
-        profile->src = NULL;
+        model->src = NULL;
     return 0;
 }
 
@@ -65,11 +65,11 @@ struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver
 /* Opens the profile as far as PF_OPENED. */
 static int open_profile(struct pf_live *live, struct pf_error *error)
 {
-    struct pf_profile *profile = &live->profile;
+    struct pf_model *model = &live->model;
     if (live->core->others)
         pf_source_mind_others(live->source, live->driver->matters);
-    if (pf_profile_open(profile, live->driver, live->source, &live->core->options, error) ||
-        find_src(profile, error) || pf_live_name(live, PF_OPENED, error))
+    if (pf_model_open(model, live->driver, live->source, &live->core->options, error) ||
+        find_src(model, error) || pf_live_name(live, PF_OPENED, error))
         return -1;
     if (!pf_source_intact(live->source))
         return pf_fail(error, ESTALE, "the file has changed");
@@ -90,8 +90,8 @@ static void close_profile(struct pf_live *live)
         live->names[n] = NULL;
     }
     free(live->context_dir_size);
-    pf_profile_end(&live->profile);
-    live->profile = (struct pf_profile){0};
+    pf_model_end(&live->model);
+    live->model = (struct pf_model){0};
 }
 
 int pf_live_wake(struct pf_live *live, struct pf_error *error)
@@ -103,7 +103,7 @@ int pf_live_wake(struct pf_live *live, struct pf_error *error)
     if (!atomic_load(&live->opened)) {
         result = pf_source_wake(live->source, error) || open_profile(live, error) ? -1 : 0;
         atomic_fetch_add(&live->core->opened, 1);
-        if (result && live->profile.driver)
+        if (result && live->model.driver)
             close_profile(live);
         if (result)
             pf_source_rest(live->source);
@@ -151,15 +151,15 @@ void pf_live_release(struct pf_live *live)
     free(live);
 }
 
-struct pf_profile *pf_live_profile(struct pf_live *live)
+struct pf_model *pf_live_model(struct pf_live *live)
 {
-    return &live->profile;
+    return &live->model;
 }
 
 /* With live->lock held. */
 static uint32_t contexts_now(const struct pf_live *live)
 {
-    const struct pf_tree *tree = live->stage >= PF_MODELLED ? live->profile.contexts : NULL;
+    const struct pf_tree *tree = live->stage >= PF_MODELLED ? live->model.contexts : NULL;
     return tree ? tree->count : 0;
 }
 
@@ -239,18 +239,18 @@ const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_name
 /* What an earlier process found out about the rows holds for the cached sizes too. */
 static int recall_facts(struct pf_live *live, struct pf_error *error)
 {
-    const struct pf_driver *driver = live->profile.driver;
+    const struct pf_driver *driver = live->model.driver;
     if (!live->facts || !driver->recall)
         return 0;
-    return driver->recall(&live->profile, live->facts, live->facts_size, error);
+    return driver->recall(&live->model, live->facts, live->facts_size, error);
 }
 
 static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_profile *profile = &live->profile;
-    if (profile->driver->load(profile, stage, pass, error))
+    struct pf_model *model = &live->model;
+    if (model->driver->load(model, stage, pass, error))
         return -1;
-    if (!pf_source_intact(profile->source))
+    if (!pf_source_intact(model->source))
         return pf_fail(error, ESTALE, "the file has changed");
     if ((stage == PF_PARTITIONED && recall_facts(live, error)) || pf_live_name(live, stage, error))
         return -1;
@@ -277,7 +277,7 @@ static int run_stages(struct pf_live *live, enum pf_stage wanted, struct pf_pass
 static int run_family(struct pf_live *live, size_t table, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_family *family =
-        pf_family_new(live->core->pool, &live->profile, &live->profile.tables[table], pass, error);
+        pf_family_new(live->core->pool, &live->model, &live->model.tables[table], pass, error);
     if (family && !pf_source_intact(live->source)) {
         pf_family_free(family);
         family = NULL;
@@ -461,10 +461,10 @@ static int load_node(struct pf_live *live, struct pf_node node, struct pf_job **
 {
     if (pf_live_wake(live, error))
         return -1;
-    int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
+    int result = pf_live_stage(live, pf_node_stage(&live->model, node), job, error);
     if (!result && pf_needs_context_names(node.kind))
         result = need_context_names(live, job, error);
-    if (!result && !pf_node_exists(&live->profile, node))
+    if (!result && !pf_node_exists(&live->model, node))
         result = pf_fail(error, ESTALE, "the file has changed");
     if (!result && pf_is_folder(node.kind))
         pf_live_learn_folder(live, node);
@@ -517,8 +517,8 @@ int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggre
     uint64_t start = now_ns();
     if (pf_live_load(live, PF_OPENED, error))
         return -1;
-    bool all = metric < 0 || !pf_aggregate_skips(&live->profile);
-    enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_PPROF, 0});
+    bool all = metric < 0 || !pf_aggregate_skips(&live->model);
+    enum pf_stage stage = pf_node_stage(&live->model, (struct pf_node){PF_PPROF, 0});
     if (run_stages(live, stage, NULL, error) || pf_live_make_aggregate(live, all ? -1 : metric, NULL, error))
         return -1;
     atomic_fetch_add(&live->core->passes, 1);

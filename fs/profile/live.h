@@ -50,7 +50,7 @@ struct pf_live;
 struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
                            const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
-/* Opens it, if it is not open yet: for who needs pf_live_profile and asks for no stage. 0, or -1 with *error filled. */
+/* Opens it, if it is not open yet: for who needs pf_live_model and asks for no stage. 0, or -1 with *error filled. */
 int pf_live_wake(struct pf_live *live, struct pf_error *error);
 
 struct pf_live *pf_live_hold(struct pf_live *live);
@@ -86,7 +86,7 @@ void pf_live_let_go(struct pf_live *live);
 void pf_live_inputs(const struct pf_live *live, struct pf_buf *out);
 
 /* The profile, which has been opened. */
-struct pf_profile *pf_live_profile(struct pf_live *live);
+struct pf_model *pf_live_model(struct pf_live *live);
 
 /* 0 if the inputs are unchanged; -1 with ESTALE. */
 int pf_live_check(struct pf_live *live, struct pf_error *error);

@@ -26,9 +26,9 @@ void pf_live_free_aggregates(struct pf_live *live)
     while (live->packed)
         free_packed(take_packed(&live->packed));
     pf_aggregate_free(live->aggregate);
-    for (size_t m = 0; live->of_metric && m < live->profile.n_metrics; m++) {
+    for (size_t m = 0; live->of_metric && m < live->model.n_metrics; m++) {
         struct pf_aggregate *aggregate = live->of_metric[m];
-        for (size_t same = m; aggregate && same < live->profile.n_metrics; same++)
+        for (size_t same = m; aggregate && same < live->model.n_metrics; same++)
             if (live->of_metric[same] == aggregate)
                 live->of_metric[same] = NULL;
         pf_aggregate_free(aggregate);
@@ -50,7 +50,7 @@ bool pf_live_lost_sums(const struct pf_live *live)
     if (!pf_guard_any_lost())
         return false;
     bool lost = live->aggregate && pf_aggregate_check(live->aggregate, &error);
-    for (size_t m = 0; live->of_metric && m < live->profile.n_metrics && !lost; m++)
+    for (size_t m = 0; live->of_metric && m < live->model.n_metrics && !lost; m++)
         lost = live->of_metric[m] && pf_aggregate_check(live->of_metric[m], &error);
     return lost;
 }
@@ -66,8 +66,8 @@ struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric)
 /* True if the metrics are made of each other: what is added up for the one does for both. (One may lean on another that leans on a third.) */
 static bool are_twins(const struct pf_live *live, int a, int b)
 {
-    return a >= 0 && b >= 0 && pf_aggregate_partner(&live->profile, (unsigned)a) == b &&
-           pf_aggregate_partner(&live->profile, (unsigned)b) == a;
+    return a >= 0 && b >= 0 && pf_aggregate_partner(&live->model, (unsigned)a) == b &&
+           pf_aggregate_partner(&live->model, (unsigned)b) == a;
 }
 
 /* The aggregate of an earlier process that has the metric, which is used up by this; *metric is what it is of. NULL if there is none. */
@@ -81,7 +81,7 @@ static struct pf_aggregate *recall_aggregate(struct pf_live *live, int *metric)
     pthread_mutex_unlock(&live->lock);
     if (!packed)
         return NULL;
-    struct pf_aggregate *aggregate = pf_aggregate_unpack(&live->profile, packed->bytes, packed->size);
+    struct pf_aggregate *aggregate = pf_aggregate_unpack(&live->model, packed->bytes, packed->size);
     *metric = packed->metric < 0 ? -1 : *metric;
     free_packed(packed);
     return aggregate;
@@ -96,9 +96,9 @@ static int keep_aggregate(struct pf_live *live, int metric, struct pf_aggregate 
         return 0;
     }
     if (!live->of_metric &&
-        !(live->of_metric = calloc(live->profile.n_metrics, sizeof(struct pf_aggregate *))))
+        !(live->of_metric = calloc(live->model.n_metrics, sizeof(struct pf_aggregate *))))
         return pf_fail_memory(error);
-    int partner = pf_aggregate_partner(&live->profile, (unsigned)metric);
+    int partner = pf_aggregate_partner(&live->model, (unsigned)metric);
     live->of_metric[metric] = aggregate;
     if (are_twins(live, metric, partner) && !live->of_metric[partner])
         live->of_metric[partner] = aggregate;
@@ -109,8 +109,8 @@ int pf_live_make_aggregate(struct pf_live *live, int metric, struct pf_pass *pas
 {
     struct pf_aggregate *aggregate = recall_aggregate(live, &metric);
     if (!aggregate)
-        aggregate = metric < 0 ? pf_aggregate_new(&live->profile, pass, error)
-                               : pf_aggregate_of(&live->profile, (unsigned)metric, pass, error);
+        aggregate = metric < 0 ? pf_aggregate_new(&live->model, pass, error)
+                               : pf_aggregate_of(&live->model, (unsigned)metric, pass, error);
     int result = aggregate ? 0 : -1;
     if (!result && !pf_source_intact(live->source))
         result = pf_fail(error, ESTALE, "the file has changed");
@@ -129,8 +129,8 @@ int pf_live_make_aggregate(struct pf_live *live, int metric, struct pf_pass *pas
  */
 static int metric_to_make(const struct pf_live *live, int metric)
 {
-    bool further = live->of_metric && live->profile.cells->flags & PF_SKIMS_METRIC;
-    return further || !pf_aggregate_is_large(&live->profile) ? -1 : metric;
+    bool further = live->of_metric && live->model.cells->flags & PF_SKIMS_METRIC;
+    return further || !pf_aggregate_is_large(&live->model) ? -1 : metric;
 }
 
 int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_job **job,

@@ -80,7 +80,7 @@ static bool unpack_family(struct pf_live *live, struct pf_unpack *in)
 {
     uint64_t table = pf_unpack_u64(in);
     struct pf_family *family = calloc(1, sizeof *family);
-    if (!family || table >= live->profile.n_tables || table >= PF_TABLES_MAX) {
+    if (!family || table >= live->model.n_tables || table >= PF_TABLES_MAX) {
         free(family);
         return false;
     }
@@ -123,7 +123,7 @@ static bool may_be_alone(const struct pf_live *live, struct pf_node node)
     int table = pf_table_of(node.kind);
     if (table < 0)
         return node.kind < PF_TABLE_WHOLE;
-    return (size_t)table < live->profile.n_tables && pf_table_base(node.kind) != PF_TABLE_WHOLE;
+    return (size_t)table < live->model.n_tables && pf_table_base(node.kind) != PF_TABLE_WHOLE;
 }
 
 static bool unpack_text(struct pf_live *live, struct pf_unpack *in)
@@ -216,11 +216,11 @@ void pf_live_recall(struct pf_live *live)
 
 static void pack_facts(struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_driver *driver = live->profile.driver;
+    const struct pf_driver *driver = live->model.driver;
     unsigned char facts[256];
     if (!driver->facts || live->stage < PF_PARTITIONED)
         return;
-    size_t size = driver->facts(&live->profile, facts, sizeof facts);
+    size_t size = driver->facts(&live->model, facts, sizeof facts);
     if (size == 0 || size > sizeof facts)
         return;
     pf_pack_u64(out, SECTION_FACTS);
@@ -251,8 +251,8 @@ static void pack_aggregates(const struct pf_live *live, struct pf_buf *out)
         pack_aggregate(-1, live->aggregate, out);
         return;
     }
-    for (int m = 0; live->of_metric && m < (int)live->profile.n_metrics; m++) {
-        int partner = pf_aggregate_partner(&live->profile, (unsigned)m);
+    for (int m = 0; live->of_metric && m < (int)live->model.n_metrics; m++) {
+        int partner = pf_aggregate_partner(&live->model, (unsigned)m);
         bool told = partner >= 0 && partner < m && live->of_metric[partner] == live->of_metric[m];
         if (live->of_metric[m] && !told)
             pack_aggregate(m, live->of_metric[m], out);

@@ -22,12 +22,12 @@ static uint64_t row_id(const void *of, uint32_t i)
 
 static struct pf_cell metric_text(const void *of, uint32_t i)
 {
-    return pf_string(((const struct pf_profile *)of)->metrics[i].name);
+    return pf_string(((const struct pf_model *)of)->metrics[i].name);
 }
 
 static uint64_t metric_id(const void *of, uint32_t i)
 {
-    return (uint64_t)((const struct pf_profile *)of)->metrics[i].id;
+    return (uint64_t)((const struct pf_model *)of)->metrics[i].id;
 }
 
 static struct pf_cell context_text(const void *of, uint32_t i)
@@ -48,24 +48,24 @@ static uint64_t context_id(const void *of, uint32_t i)
 
 static struct pf_cell blob_text(const void *of, uint32_t i)
 {
-    return pf_string(((const struct pf_profile *)of)->blobs[i].name);
+    return pf_string(((const struct pf_model *)of)->blobs[i].name);
 }
 
 static struct pf_cell link_text(const void *of, uint32_t i)
 {
-    return pf_string(((const struct pf_profile *)of)->links[i].name);
+    return pf_string(((const struct pf_model *)of)->links[i].name);
 }
 
 /* `folder` is the kind of folder where they stand beside files of ours, and must not be called like one. */
-static struct pf_items items_of(const struct pf_profile *profile, enum pf_named named)
+static struct pf_items items_of(const struct pf_model *model, enum pf_named named)
 {
-    const struct pf_rows *partitions = profile->partitions.items, *keys = profile->keys.items;
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_rows *partitions = model->partitions.items, *keys = model->keys.items;
+    const struct pf_tree *tree = model->contexts;
     switch (named) {
     case PF_NAMED_PARTITIONS:
         return (struct pf_items){partitions, (uint32_t)pf_rows_count(partitions), row_text, .id = row_id};
     case PF_NAMED_METRICS:
-        return (struct pf_items){profile, (uint32_t)profile->n_metrics, metric_text, .id = metric_id,
+        return (struct pf_items){model, (uint32_t)model->n_metrics, metric_text, .id = metric_id,
                                  .folder = PF_EXPORT};
     case PF_NAMED_CONTEXTS:
         return (struct pf_items){tree,
@@ -77,33 +77,33 @@ static struct pf_items items_of(const struct pf_profile *profile, enum pf_named 
     case PF_NAMED_KEYS:
         return (struct pf_items){.of = keys, .count = (uint32_t)pf_rows_count(keys), .text = row_text};
     case PF_NAMED_BLOBS:
-        return (struct pf_items){.of = profile, .count = (uint32_t)profile->n_blobs, .text = blob_text};
+        return (struct pf_items){.of = model, .count = (uint32_t)model->n_blobs, .text = blob_text};
     default:
-        return (struct pf_items){profile, (uint32_t)profile->n_links, link_text, .folder = PF_TOP};
+        return (struct pf_items){model, (uint32_t)model->n_links, link_text, .folder = PF_TOP};
     }
 }
 
 static int name_items(struct pf_live *live, enum pf_named named, struct pf_error *error)
 {
-    struct pf_items items = items_of(&live->profile, named);
+    struct pf_items items = items_of(&live->model, named);
     if (named == PF_NAMED_METRICS || named == PF_NAMED_CONTEXTS || named == PF_NAMED_LINKS) {
         items.reserved = pf_is_own_name;
-        items.reserved_by = &live->profile;
+        items.reserved_by = &live->model;
     }
     live->names[named] = pf_dirnames_new(&items, error);
     return live->names[named] ? 0 : -1;
 }
 
 /* The stage that items come with; PF_STAGES: there are none, or they are named apart. */
-static enum pf_stage comes_with(const struct pf_profile *profile, enum pf_named named)
+static enum pf_stage comes_with(const struct pf_model *model, enum pf_named named)
 {
     switch (named) {
     case PF_NAMED_PARTITIONS:
-        return profile->partitions.plural ? PF_PARTITIONED : PF_STAGES;
+        return model->partitions.plural ? PF_PARTITIONED : PF_STAGES;
     case PF_NAMED_METRICS:
-        return profile->metrics_stage;
+        return model->metrics_stage;
     case PF_NAMED_KEYS:
-        return profile->keys.plural ? profile->keys.stage : PF_STAGES;
+        return model->keys.plural ? model->keys.stage : PF_STAGES;
     case PF_NAMED_BLOBS:
     case PF_NAMED_LINKS:
         return PF_OPENED;
@@ -115,14 +115,14 @@ static enum pf_stage comes_with(const struct pf_profile *profile, enum pf_named 
 int pf_live_name(struct pf_live *live, enum pf_stage stage, struct pf_error *error)
 {
     for (enum pf_named named = 0; named < PF_NAMED; named++)
-        if (comes_with(&live->profile, named) == stage && name_items(live, named, error))
+        if (comes_with(&live->model, named) == stage && name_items(live, named, error))
             return -1;
     return 0;
 }
 
 static void measure_context_dirs(struct pf_live *live, uint16_t *size)
 {
-    const struct pf_tree *tree = live->profile.contexts;
+    const struct pf_tree *tree = live->model.contexts;
     char name[PF_NAME_MAX + 1];
     for (uint32_t i = 0; i < tree->count; i++) {
         size_t n = pf_dirname(live->names[PF_NAMED_CONTEXTS], i, name);
@@ -135,8 +135,8 @@ static void measure_context_dirs(struct pf_live *live, uint16_t *size)
 
 int pf_live_name_contexts(struct pf_live *live, struct pf_error *error)
 {
-    const struct pf_tree *tree = live->profile.contexts;
-    if (!live->profile.partitions.plural)
+    const struct pf_tree *tree = live->model.contexts;
+    if (!live->model.partitions.plural)
         return 0;
     if (!tree)
         return pf_fail(error, EINVAL, "the driver has made no contexts");
@@ -151,7 +151,7 @@ int pf_live_name_contexts(struct pf_live *live, struct pf_error *error)
 
 size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *out)
 {
-    const struct pf_tree *tree = live->profile.contexts;
+    const struct pf_tree *tree = live->model.contexts;
     size_t size = live->context_dir_size[context];
     if (size == UINT16_MAX)
         return 0;

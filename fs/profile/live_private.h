@@ -43,7 +43,7 @@ struct pf_packed_aggregate {
 struct pf_live {
     struct pf_core *core;
     const struct pf_driver *driver;
-    struct pf_profile profile; /* once it is opened */
+    struct pf_model model; /* once it is opened */
     struct pf_source *source;  /* closed until then */
     atomic_uint references;
 

@@ -30,53 +30,53 @@ static void add_line(struct pf_buf *out, const char *key, struct pf_cell value)
 }
 
 /* -1: there are no metrics. Those must be known. */
-static int primary_of(const struct pf_profile *profile)
+static int primary_of(const struct pf_model *model)
 {
-    return pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
 struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_model *model = pf_live_model(live);
     struct pf_buf out = {0};
     char name[PF_NAME_MAX + 1] = "";
     const char *hidden = pf_hidden_target(node.kind);
     if (hidden) {
         pf_buf_str(&out, hidden);
     } else if (node.kind == PF_PRIMARY_LINK) {
-        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary_of(profile), name);
+        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary_of(model), name);
         pf_buf_str(&out, "../metrics/");
         pf_buf_str(&out, name);
     } else {
         /* It stands in the profile's folder, and leads from where that stands. */
         pf_buf_str(&out, "../");
-        pf_buf_str(&out, profile->links[node.item].target);
+        pf_buf_str(&out, model->links[node.item].target);
     }
     return pf_lines_of_text(&out, error);
 }
 
 static void add_metrics(struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_model *model = pf_live_model(live);
     char name[PF_NAME_MAX + 1];
-    int primary = profile->metrics_stage == PF_OPENED ? primary_of(profile) : -1;
+    int primary = model->metrics_stage == PF_OPENED ? primary_of(model) : -1;
     if (primary < 0)
         return;
     pf_buf_str(out, "Metrics: ");
-    for (size_t m = 0; m < profile->n_metrics; m++) {
+    for (size_t m = 0; m < model->n_metrics; m++) {
         if (m)
             pf_buf_str(out, ", ");
-        add_value(out, pf_string(profile->metrics[m].name));
+        add_value(out, pf_string(model->metrics[m].name));
     }
     pf_buf_char(out, '\n');
     pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary, name);
     add_line(out, "Primary", pf_string(name));
 }
 
-static bool has_own_title(const struct pf_profile *profile)
+static bool has_own_title(const struct pf_model *model)
 {
-    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
-        const struct pf_cell *key = pf_rows_at(profile->info, i);
+    for (size_t i = 0; i < pf_rows_count(model->info); i++) {
+        const struct pf_cell *key = pf_rows_at(model->info, i);
         if (key->size == strlen("Title") && !memcmp(key->text, "Title", key->size))
             return true;
     }
@@ -86,21 +86,21 @@ static bool has_own_title(const struct pf_profile *profile)
 struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_model *model = pf_live_model(live);
     struct pf_buf out = {0};
-    add_line(&out, "Format", pf_string(profile->driver->name));
-    add_line(&out, "Version", pf_string(profile->version));
-    if (!has_own_title(profile))
-        add_line(&out, "Title", pf_string(profile->driver->title));
-    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
-        const struct pf_cell *row = pf_rows_at(profile->info, i);
+    add_line(&out, "Format", pf_string(model->driver->name));
+    add_line(&out, "Version", pf_string(model->version));
+    if (!has_own_title(model))
+        add_line(&out, "Title", pf_string(model->driver->title));
+    for (size_t i = 0; i < pf_rows_count(model->info); i++) {
+        const struct pf_cell *row = pf_rows_at(model->info, i);
         add_value(&out, row[0]);
         pf_buf_str(&out, ": ");
         add_value(&out, row[1]);
         pf_buf_char(&out, '\n');
     }
-    add_line(&out, "Partition", pf_string(profile->partitions.singular));
-    add_line(&out, "Time unit", pf_string(profile->time_unit));
+    add_line(&out, "Partition", pf_string(model->partitions.singular));
+    add_line(&out, "Time unit", pf_string(model->time_unit));
     add_metrics(live, &out);
     return pf_lines_of_text(&out, error);
 }
@@ -108,7 +108,7 @@ struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct
 struct pf_lines *pf_partition_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     const uint32_t partition = node.item;
-    const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
+    const struct pf_partitions *partitions = &pf_live_model(live)->partitions;
     const struct pf_cell *item = pf_rows_at(partitions->items, partition);
     struct pf_buf out = {0};
     add_line(&out, "Name", item[1]);
@@ -121,22 +121,22 @@ struct pf_lines *pf_partition_info_lines(struct pf_live *live, struct pf_node no
 enum { OWN_COLUMNS_MAX = 16 };
 
 /* The format's own columns of a context. */
-static size_t own_cells(const struct pf_profile *profile, uint32_t context,
+static size_t own_cells(const struct pf_model *model, uint32_t context,
                         struct pf_cell cells[OWN_COLUMNS_MAX])
 {
-    size_t n = profile->n_context_columns;
+    size_t n = model->n_context_columns;
     if (n > OWN_COLUMNS_MAX)
         n = OWN_COLUMNS_MAX;
     if (n)
-        profile->context_cells(profile, context, cells);
+        model->context_cells(model, context, cells);
     return n;
 }
 
 struct pf_lines *pf_context_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     const uint32_t context = node.item;
-    const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_model *model = pf_live_model(live);
+    const struct pf_tree *tree = model->contexts;
     struct pf_buf out = {0};
     struct pf_cell own[OWN_COLUMNS_MAX];
     uint32_t parent = tree->parent[context];
@@ -152,8 +152,8 @@ struct pf_lines *pf_context_info_lines(struct pf_live *live, struct pf_node node
         add_line(&out, "Line", pf_uint(tree->line[context]));
     if (tree->module)
         add_line(&out, "Module", pf_interned(tree->strings, tree->module[context]));
-    for (size_t c = 0, n = own_cells(profile, context, own); c < n; c++)
-        add_line(&out, profile->context_columns[c].name, own[c]);
+    for (size_t c = 0, n = own_cells(model, context, own); c < n; c++)
+        add_line(&out, model->context_columns[c].name, own[c]);
     return pf_lines_of_text(&out, error);
 }
 
@@ -161,36 +161,36 @@ static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
 
 /* "at ID", of the partition whose values aggregates show, comes into `text`. */
 enum { OVER_PARTITIONS_MAX = 64 };
-static struct pf_cell over_partitions(const struct pf_profile *profile, const struct pf_metric *metric,
+static struct pf_cell over_partitions(const struct pf_model *model, const struct pf_metric *metric,
                                       char text[OVER_PARTITIONS_MAX])
 {
     static const char *const words[] = {"sum", "min", "max", "none"};
     if (metric->over_partitions != PF_AT)
         return pf_string(words[metric->over_partitions]);
     struct pf_buf id = {0};
-    pf_csv_cell(&id, &pf_rows_at(profile->partitions.items, metric->at)[0]);
+    pf_csv_cell(&id, &pf_rows_at(model->partitions.items, metric->at)[0]);
     snprintf(text, OVER_PARTITIONS_MAX, "at %.*s", (int)id.size, id.data);
     pf_buf_free(&id);
     return pf_string(text);
 }
 
 /* The format's own columns of a metric. */
-static size_t own_metric_cells(const struct pf_profile *profile, uint32_t metric,
+static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
                                struct pf_cell cells[OWN_COLUMNS_MAX])
 {
-    size_t n = profile->n_metric_columns;
+    size_t n = model->n_metric_columns;
     if (n > OWN_COLUMNS_MAX)
         n = OWN_COLUMNS_MAX;
     if (n)
-        profile->metric_cells(profile, metric, cells);
+        model->metric_cells(model, metric, cells);
     return n;
 }
 
 /* The unit of stacks.folded, what it leaves out, and how many values of export/profile.pb are not exact. */
 static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_folding folding = pf_folding(profile, m);
+    const struct pf_model *model = pf_live_model(live);
+    const struct pf_folding folding = pf_folding(model, m);
     uint64_t left_out = 0;
     if (*folding.part || *folding.unit) {
         pf_buf_str(out, "Folded: ");
@@ -205,7 +205,7 @@ static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, str
     if (left_out)
         add_line(out, "Folded left out", pf_uint(left_out));
     uint64_t saturated =
-        folding.saturates ? pf_pprof_saturated(profile, pf_live_aggregate_now(live, (int)m), m) : 0;
+        folding.saturates ? pf_pprof_saturated(model, pf_live_aggregate_now(live, (int)m), m) : 0;
     if (saturated)
         add_line(out, "Saturated", pf_uint(saturated));
     return 0;
@@ -214,8 +214,8 @@ static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, str
 struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     const uint32_t m = node.item;
-    const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_metric *metric = &profile->metrics[m];
+    const struct pf_model *model = pf_live_model(live);
+    const struct pf_metric *metric = &model->metrics[m];
     struct pf_buf out = {0};
     char over[OVER_PARTITIONS_MAX];
     add_line(&out, "Name", pf_string(metric->name));
@@ -224,20 +224,20 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node,
     add_line(&out, "Scope", pf_string(metric->scope));
     add_line(&out, "Type", pf_string(metric->type));
     add_line(&out, "Over contexts", pf_string(over_contexts[metric->over_contexts]));
-    add_line(&out, "Over partitions", over_partitions(profile, metric, over));
+    add_line(&out, "Over partitions", over_partitions(model, metric, over));
     if (metric->partner >= 0)
-        add_line(&out, "Partner", pf_string(profile->metrics[metric->partner].name));
+        add_line(&out, "Partner", pf_string(model->metrics[metric->partner].name));
     add_line(&out, "Description", pf_string(metric->description));
     add_line(&out, "Expression", pf_string(metric->expression));
-    if (primary_of(profile) == (int)m)
+    if (primary_of(model) == (int)m)
         add_line(&out, "Primary", pf_string("yes"));
     if (add_folding(live, m, &out, error)) {
         pf_buf_free(&out);
         return NULL;
     }
     struct pf_cell own[OWN_COLUMNS_MAX];
-    for (size_t c = 0, n = own_metric_cells(profile, m, own); c < n; c++)
-        add_line(&out, profile->metric_columns[c].name, own[c]);
+    for (size_t c = 0, n = own_metric_cells(model, m, own); c < n; c++)
+        add_line(&out, model->metric_columns[c].name, own[c]);
     return pf_lines_of_text(&out, error);
 }
 
@@ -245,12 +245,12 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node,
 struct pf_lines *pf_key_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     const uint32_t item = node.item;
-    const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_table *about = &profile->tables[profile->keys.about];
+    const struct pf_model *model = pf_live_model(live);
+    const struct pf_table *about = &model->tables[model->keys.about];
     struct pf_buf out = {0};
     const struct pf_cell *row =
         about->rows && item < pf_rows_count(*about->rows) ? pf_rows_at(*about->rows, item) : NULL;
-    add_line(&out, "Name", pf_rows_at(profile->keys.items, item)[1]);
+    add_line(&out, "Name", pf_rows_at(model->keys.items, item)[1]);
     for (size_t c = 0; row && c < about->n_columns; c++)
         if (about->columns[c].role == PF_PLAIN)
             add_line(&out, about->columns[c].name, row[c]);
@@ -326,19 +326,19 @@ static void add_columns(struct pf_buf *out, const struct pf_column *columns, siz
 
 static void metrics_header(struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_model *model = pf_live_model(live);
     pf_buf_str(out, "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir");
-    add_columns(out, profile->metric_columns, profile->n_metric_columns);
+    add_columns(out, model->metric_columns, model->n_metric_columns);
     pf_buf_char(out, '\n');
 }
 
 static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_metric *metric = &profile->metrics[m];
+    const struct pf_model *model = pf_live_model(live);
+    const struct pf_metric *metric = &model->metrics[m];
     char name[PF_NAME_MAX + 1], over[OVER_PARTITIONS_MAX];
     struct pf_cell own[OWN_COLUMNS_MAX];
-    size_t n = own_metric_cells(profile, m, own);
+    size_t n = own_metric_cells(model, m, own);
     pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, name);
     struct pf_cell cells[] = {pf_int(metric->id),
                               pf_string(metric->name),
@@ -346,8 +346,8 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
                               pf_string(metric->scope),
                               pf_string(metric->type),
                               pf_string(over_contexts[metric->over_contexts]),
-                              over_partitions(profile, metric, over),
-                              metric->partner >= 0 ? pf_int(profile->metrics[metric->partner].id)
+                              over_partitions(model, metric, over),
+                              metric->partner >= 0 ? pf_int(model->metrics[metric->partner].id)
                                                    : pf_absent(),
                               pf_string(metric->description)};
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
@@ -359,12 +359,12 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
 struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(live, pf_live_profile(live)->n_metrics, metrics_header, metrics_row, error);
+    return rows_lines(live, pf_live_model(live)->n_metrics, metrics_header, metrics_row, error);
 }
 
 static void partitions_header(struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
+    const struct pf_partitions *partitions = &pf_live_model(live)->partitions;
     pf_buf_str(out, "id,name");
     add_columns(out, partitions->field_columns, partitions->n_fields);
     pf_buf_str(out, ",dir\n");
@@ -372,7 +372,7 @@ static void partitions_header(struct pf_live *live, struct pf_buf *out)
 
 static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
 {
-    const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
+    const struct pf_partitions *partitions = &pf_live_model(live)->partitions;
     char name[PF_NAME_MAX + 1];
     pf_csv_row(out, pf_rows_at(partitions->items, i), 2, ',');
     if (partitions->n_fields)
@@ -385,25 +385,25 @@ static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
 struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    uint64_t n = pf_rows_count(pf_live_profile(live)->partitions.items);
+    uint64_t n = pf_rows_count(pf_live_model(live)->partitions.items);
     return rows_lines(live, n, partitions_header, partitions_row, error);
 }
 
 static void contexts_header(struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_model *model = pf_live_model(live);
     pf_buf_str(out, "id,parent,depth,kind,line,name,file,module,dir");
-    add_columns(out, profile->context_columns, profile->n_context_columns);
+    add_columns(out, model->context_columns, model->n_context_columns);
     pf_buf_char(out, '\n');
 }
 
 static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_model *model = pf_live_model(live);
+    const struct pf_tree *tree = model->contexts;
     struct pf_cell own[OWN_COLUMNS_MAX];
     char path[PF_CONTEXT_DIR_MAX + 1];
-    size_t n = own_cells(profile, i, own);
+    size_t n = own_cells(model, i, own);
     struct pf_cell cells[] = {
         pf_uint(pf_tree_id(tree, i)),
         tree->parent[i] != PF_NO_CONTEXT ? pf_uint(pf_tree_id(tree, tree->parent[i])) : pf_absent(),
@@ -423,7 +423,7 @@ static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
 struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(live, pf_live_profile(live)->contexts->count, contexts_header, contexts_row, error);
+    return rows_lines(live, pf_live_model(live)->contexts->count, contexts_header, contexts_row, error);
 }
 
 static void warnings_header(struct pf_live *live, struct pf_buf *out)
@@ -436,7 +436,7 @@ static void warnings_header(struct pf_live *live, struct pf_buf *out)
 static uint32_t metric_beyond(struct pf_live *live, uint64_t n)
 {
     uint32_t m = 0;
-    for (; m < pf_live_profile(live)->n_metrics; m++)
+    for (; m < pf_live_model(live)->n_metrics; m++)
         if (pf_aggregate_beyond(pf_live_aggregate_now(live, -1), m) && n-- == 0)
             break;
     return m;
@@ -445,15 +445,15 @@ static uint32_t metric_beyond(struct pf_live *live, uint64_t n)
 void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
                       struct pf_buf *scratch)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    size_t told = pf_rows_count(profile->warnings);
+    const struct pf_model *model = pf_live_model(live);
+    size_t told = pf_rows_count(model->warnings);
     if (i < told) {
-        memcpy(cells, pf_rows_at(profile->warnings, (size_t)i), PF_WARNING_COLUMNS * sizeof *cells);
+        memcpy(cells, pf_rows_at(model->warnings, (size_t)i), PF_WARNING_COLUMNS * sizeof *cells);
         return;
     }
     scratch->size = 0;
-    pf_buf_str(scratch, profile->metrics[metric_beyond(live, i - told)].name);
-    pf_buf_str(scratch, profile->edges
+    pf_buf_str(scratch, model->metrics[metric_beyond(live, i - told)].name);
+    pf_buf_str(scratch, model->edges
                             ? ": some shares are above 100 %, for functions call themselves by way of others"
                             : ": some shares are above 100 %, for values are negative, have wrapped around "
                               "or run backwards");
@@ -465,10 +465,10 @@ void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_
 
 uint64_t pf_warning_count(struct pf_live *live)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    uint64_t rows = pf_rows_count(profile->warnings);
+    const struct pf_model *model = pf_live_model(live);
+    uint64_t rows = pf_rows_count(model->warnings);
     const struct pf_aggregate *aggregate = pf_live_aggregate_now(live, -1);
-    for (uint32_t m = 0; aggregate && m < profile->n_metrics; m++)
+    for (uint32_t m = 0; aggregate && m < model->n_metrics; m++)
         rows += pf_aggregate_beyond(aggregate, m);
     return rows;
 }

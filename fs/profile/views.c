@@ -17,37 +17,37 @@
 
 static struct pf_lines *metric_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
-    return pf_metric_lines(pf_live_profile(live), pf_live_aggregate_now(live, (int)node.item), node.item,
+    return pf_metric_lines(pf_live_model(live), pf_live_aggregate_now(live, (int)node.item), node.item,
                            (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
 }
 
 static struct pf_lines *flame_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
-    return pf_flame_lines(pf_live_profile(live), pf_live_aggregate_now(live, (int)node.item), node.item,
+    return pf_flame_lines(pf_live_model(live), pf_live_aggregate_now(live, (int)node.item), node.item,
                           error);
 }
 
 static struct pf_lines *scaling_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
-    return pf_scaling_lines(pf_live_profile(live), node.item, error);
+    return pf_scaling_lines(pf_live_model(live), node.item, error);
 }
 
 static struct pf_lines *pprof_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_pprof_lines(pf_live_profile(live), pf_live_aggregate_now(live, -1), error);
+    return pf_pprof_lines(pf_live_model(live), pf_live_aggregate_now(live, -1), error);
 }
 
 static struct pf_lines *trace_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_trace_json_lines(pf_live_profile(live), pf_timeline_table(pf_live_profile(live)), error);
+    return pf_trace_json_lines(pf_live_model(live), pf_timeline_table(pf_live_model(live)), error);
 }
 
 static struct pf_lines *timeline_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_timeline_lines(pf_live_profile(live), error);
+    return pf_timeline_lines(pf_live_model(live), error);
 }
 
 /* ---- the table of views ------------------------------------------------------------------------- */
@@ -125,32 +125,32 @@ static const struct view *view_of(unsigned kind)
     return NULL;
 }
 
-static bool has(const struct pf_profile *profile, enum needs needs)
+static bool has(const struct pf_model *model, enum needs needs)
 {
     switch (needs) {
     case MEASUREMENTS:
-        return profile->partitions.plural != NULL;
+        return model->partitions.plural != NULL;
     case METRICS:
-        return profile->n_metrics > 0;
+        return model->n_metrics > 0;
     case TIMELINE:
-        return pf_timeline_table(profile) != NULL;
+        return pf_timeline_table(model) != NULL;
     case SCALING:
-        return pf_scaling_table(profile) != NULL;
+        return pf_scaling_table(model) != NULL;
     case KEYS:
-        return profile->keys.plural != NULL;
+        return model->keys.plural != NULL;
     case BLOBS:
-        return profile->n_blobs > 0 && !profile->src;
+        return model->n_blobs > 0 && !model->src;
     case SRC:
-        return profile->src != NULL;
+        return model->src != NULL;
     case ALWAYS:
         break;
     }
     return true;
 }
 
-static const char *stem_of(const struct pf_profile *profile, const struct view *view)
+static const char *stem_of(const struct pf_model *model, const struct view *view)
 {
-    return view->name ? view->name : view->needs == KEYS ? profile->keys.plural : profile->partitions.plural;
+    return view->name ? view->name : view->needs == KEYS ? model->keys.plural : model->partitions.plural;
 }
 
 /* A driver's table stands in a folder if the folder is `tables` or the table has the column that the folder
@@ -192,9 +192,9 @@ static unsigned table_folder(unsigned kind)
     return table_folders[(kind - PF_TABLE_WHOLE) / PF_TABLES_MAX];
 }
 
-static size_t table_count(const struct pf_profile *profile)
+static size_t table_count(const struct pf_model *model)
 {
-    return profile->n_tables < PF_TABLES_MAX ? profile->n_tables : PF_TABLES_MAX;
+    return model->n_tables < PF_TABLES_MAX ? model->n_tables : PF_TABLES_MAX;
 }
 
 /* An entry of ours. */
@@ -204,21 +204,21 @@ struct own {
 };
 
 /* Those of a folder, one by one: *at counts through views and tables. False when there are no more. */
-static bool next_own(const struct pf_profile *profile, unsigned folder, size_t *at, struct own *own)
+static bool next_own(const struct pf_model *model, unsigned folder, size_t *at, struct own *own)
 {
     for (; *at < VIEWS; ++*at) {
         const struct view *view = &views[*at];
-        if (view->folder != folder || !has(profile, view->needs))
+        if (view->folder != folder || !has(model, view->needs))
             continue;
-        *own = (struct own){view->kind, stem_of(profile, view), view->extension};
+        *own = (struct own){view->kind, stem_of(model, view), view->extension};
         ++*at;
         return true;
     }
-    for (; *at < VIEWS + table_count(profile); ++*at) {
+    for (; *at < VIEWS + table_count(model); ++*at) {
         size_t t = *at - VIEWS;
-        if (!table_stands_in(&profile->tables[t], folder))
+        if (!table_stands_in(&model->tables[t], folder))
             continue;
-        *own = (struct own){table_base(folder) + (unsigned)t, profile->tables[t].name, ".csv"};
+        *own = (struct own){table_base(folder) + (unsigned)t, model->tables[t].name, ".csv"};
         ++*at;
         return true;
     }
@@ -231,10 +231,10 @@ static void put_name(const struct own *own, char *name)
 }
 
 /* Our own entry of a folder by its name. */
-static bool find_own(const struct pf_profile *profile, unsigned folder, const char *name, unsigned *kind)
+static bool find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind)
 {
     struct own own;
-    for (size_t at = 0; next_own(profile, folder, &at, &own);) {
+    for (size_t at = 0; next_own(model, folder, &at, &own);) {
         size_t size = strlen(own.stem);
         *kind = own.kind;
         if (!strncmp(name, own.stem, size) && !strcmp(name + size, own.extension))
@@ -285,22 +285,22 @@ static const struct named_folder *folder_of_items(unsigned item)
 }
 
 /* How many items of a kind there are in all; 1 of what is no item. */
-static uint64_t count_of(const struct pf_profile *profile, unsigned kind)
+static uint64_t count_of(const struct pf_model *model, unsigned kind)
 {
     switch (kind) {
     case PF_PARTITION_DIR:
-        return pf_rows_count(profile->partitions.items);
+        return pf_rows_count(model->partitions.items);
     case PF_CONTEXT_DIR:
-        return profile->contexts ? profile->contexts->count : 0;
+        return model->contexts ? model->contexts->count : 0;
     case PF_METRIC_DIR:
     case PF_EXPORT_DIR:
-        return profile->n_metrics;
+        return model->n_metrics;
     case PF_KEY_DIR:
-        return pf_rows_count(profile->keys.items);
+        return pf_rows_count(model->keys.items);
     case PF_BLOB:
-        return profile->n_blobs;
+        return model->n_blobs;
     case PF_LINK:
-        return profile->n_links;
+        return model->n_links;
     default:
         return 1;
     }
@@ -310,32 +310,32 @@ static uint64_t count_of(const struct pf_profile *profile, unsigned kind)
  * The items of a folder: how many, and which node the i-th is. Only folders of contexts look at the tree: a pass may be
  * making it while others are listed.
  */
-static uint64_t item_count(const struct pf_profile *profile, struct pf_node folder, unsigned item)
+static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
 {
     if (folder.kind == PF_CONTEXTS)
-        return profile->contexts->roots;
+        return model->contexts->roots;
     if (folder.kind != PF_CONTEXT_DIR)
-        return count_of(profile, item);
-    const uint32_t *first = &profile->contexts->first[folder.item];
+        return count_of(model, item);
+    const uint32_t *first = &model->contexts->first[folder.item];
     return first[1] - first[0];
 }
 
-static uint32_t item_at(const struct pf_profile *profile, struct pf_node folder, uint64_t i)
+static uint32_t item_at(const struct pf_model *model, struct pf_node folder, uint64_t i)
 {
     if (folder.kind == PF_CONTEXTS)
-        return profile->contexts->root[i];
+        return model->contexts->root[i];
     if (folder.kind != PF_CONTEXT_DIR)
         return (uint32_t)i;
-    return profile->contexts->child[profile->contexts->first[folder.item] + i];
+    return model->contexts->child[model->contexts->first[folder.item] + i];
 }
 
 static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i, char *name,
                         struct pf_node *entry)
 {
     const struct named_folder *named = named_folder(folder.kind);
-    if (!named || i >= item_count(pf_live_profile(live), folder, named->item))
+    if (!named || i >= item_count(pf_live_model(live), folder, named->item))
         return false;
-    *entry = (struct pf_node){named->item, item_at(pf_live_profile(live), folder, i)};
+    *entry = (struct pf_node){named->item, item_at(pf_live_model(live), folder, i)};
     pf_dirname(pf_live_names(live, named->named), entry->item, name);
     return true;
 }
@@ -348,7 +348,7 @@ bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t numbe
         return known;
     struct own own;
     uint64_t n = 0;
-    for (size_t at = 0; next_own(pf_live_profile(live), folder.kind, &at, &own); n++)
+    for (size_t at = 0; next_own(pf_live_model(live), folder.kind, &at, &own); n++)
         if (n == number) {
             put_name(&own, name);
             *entry = (struct pf_node){own.kind, folder.item};
@@ -363,10 +363,10 @@ bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *nam
     if (known >= 0)
         return known;
     *entry = (struct pf_node){.item = folder.item};
-    if (find_own(pf_live_profile(live), folder.kind, name, &entry->kind))
+    if (find_own(pf_live_model(live), folder.kind, name, &entry->kind))
         return true;
     const struct named_folder *named = named_folder(folder.kind);
-    if (!named || !item_count(pf_live_profile(live), folder, named->item))
+    if (!named || !item_count(pf_live_model(live), folder, named->item))
         return false;
     uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
                      : folder.kind == PF_CONTEXT_DIR ? folder.item
@@ -376,12 +376,12 @@ bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *nam
 }
 
 /* The folder that a kind of node stands in. */
-static struct pf_node folder_of(const struct pf_profile *profile, struct pf_node node)
+static struct pf_node folder_of(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
     const struct named_folder *named = folder_of_items(node.kind);
-    if (node.kind == PF_CONTEXT_DIR && profile->contexts->parent[node.item] != PF_NO_CONTEXT)
-        return (struct pf_node){PF_CONTEXT_DIR, profile->contexts->parent[node.item]};
+    if (node.kind == PF_CONTEXT_DIR && model->contexts->parent[node.item] != PF_NO_CONTEXT)
+        return (struct pf_node){PF_CONTEXT_DIR, model->contexts->parent[node.item]};
     if (pf_table_of(node.kind) >= 0)
         return (struct pf_node){table_folder(node.kind), node.item};
     return view    ? (struct pf_node){view->folder, node.item}
@@ -395,14 +395,14 @@ bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *p
         return false;
     if (pf_known_parent(&live->known, node, parent, name))
         return true;
-    *parent = folder_of(pf_live_profile(live), node);
+    *parent = folder_of(pf_live_model(live), node);
     const struct named_folder *named = folder_of_items(node.kind);
     if (named) {
         pf_dirname(pf_live_names(live, named->named), node.item, name);
         return true;
     }
     struct own own;
-    for (size_t at = 0; next_own(pf_live_profile(live), parent->kind, &at, &own);)
+    for (size_t at = 0; next_own(pf_live_model(live), parent->kind, &at, &own);)
         if (own.kind == node.kind) {
             put_name(&own, name);
             return true;
@@ -417,91 +417,91 @@ static enum pf_stage later(enum pf_stage a, enum pf_stage b)
     return a > b ? a : b;
 }
 
-static enum pf_stage table_stage(const struct pf_profile *profile, const struct pf_table *table)
+static enum pf_stage table_stage(const struct pf_model *model, const struct pf_table *table)
 {
     enum pf_stage stage = table->stage;
     if (pf_table_has(table, PF_PARTITION_FIELD))
-        stage = later(stage, profile->partitions.fields_stage);
+        stage = later(stage, model->partitions.fields_stage);
     if (pf_table_has(table, PF_PARTITION))
         stage = later(stage, PF_PARTITIONED);
     if (pf_table_has(table, PF_METRIC))
-        stage = later(stage, profile->metrics_stage);
+        stage = later(stage, model->metrics_stage);
     if (pf_table_has(table, PF_CONTEXT))
         stage = later(stage, PF_MODELLED);
     if (pf_table_has(table, PF_KEY))
-        stage = later(stage, profile->keys.stage);
+        stage = later(stage, model->keys.stage);
     return stage;
 }
 
-static enum pf_stage aggregate_stage(const struct pf_profile *profile)
+static enum pf_stage aggregate_stage(const struct pf_model *model)
 {
-    return later(PF_MODELLED, profile->cells ? table_stage(profile, profile->cells) : PF_MODELLED);
+    return later(PF_MODELLED, model->cells ? table_stage(model, model->cells) : PF_MODELLED);
 }
 
-static enum pf_stage view_stage(const struct pf_profile *profile, unsigned when)
+static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
 {
     switch (when) {
     case FIELDS:
-        return later(PF_PARTITIONED, profile->partitions.fields_stage);
+        return later(PF_PARTITIONED, model->partitions.fields_stage);
     case NAMED:
     case TOLD:
-        return profile->metrics_stage;
+        return model->metrics_stage;
     case KEYED:
-        return profile->keys.stage;
+        return model->keys.stage;
     case ROWS_OF_KEYS:
-        return later(profile->keys.stage, profile->tables[profile->keys.about].stage);
+        return later(model->keys.stage, model->tables[model->keys.about].stage);
     case ROWS_OF_TIMELINE:
-        return later(PF_MODELLED, table_stage(profile, pf_timeline_table(profile)));
+        return later(PF_MODELLED, table_stage(model, pf_timeline_table(model)));
     case ROWS_OF_SCALING:
-        return later(PF_MODELLED, table_stage(profile, pf_scaling_table(profile)));
+        return later(PF_MODELLED, table_stage(model, pf_scaling_table(model)));
     case ADDED_UP:
-        return aggregate_stage(profile);
+        return aggregate_stage(model);
     case CHECKED:
-        return later(PF_CHECKED, aggregate_stage(profile));
+        return later(PF_CHECKED, aggregate_stage(model));
     default:
         return (enum pf_stage)when;
     }
 }
 
-static enum pf_stage table_file_stage(const struct pf_profile *profile, unsigned kind)
+static enum pf_stage table_file_stage(const struct pf_model *model, unsigned kind)
 {
-    const struct pf_table *table = &profile->tables[pf_table_of(kind)];
-    enum pf_stage stage = table_stage(profile, table);
+    const struct pf_table *table = &model->tables[pf_table_of(kind)];
+    enum pf_stage stage = table_stage(model, table);
     switch (pf_table_base(kind)) {
     case PF_TABLE_OF_PARTITION:
         return later(later(stage, PF_PARTITIONED), table->partition_stage);
     case PF_TABLE_OF_CONTEXT:
         return later(later(stage, PF_MODELLED), table->context_stage);
     case PF_TABLE_OF_METRIC:
-        return later(stage, profile->metrics_stage);
+        return later(stage, model->metrics_stage);
     case PF_TABLE_OF_KEY:
-        return later(stage, profile->keys.stage);
+        return later(stage, model->keys.stage);
     default:
         return stage;
     }
 }
 
-enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node)
+enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
     const struct named_folder *named = folder_of_items(node.kind);
     if (pf_table_of(node.kind) >= 0)
-        return table_file_stage(profile, node.kind);
+        return table_file_stage(model, node.kind);
     if (!view && named) /* an item is there with its folder */
         view = view_of(named->folder);
     if (!view)
         return PF_OPENED;
     /* Metrics that a later stage makes are not to be looked at before. */
     bool sums =
-        view->when == TOLD && (profile->metrics_stage > PF_OPENED || pf_needs_aggregate(profile, node));
-    return sums ? aggregate_stage(profile) : view_stage(profile, view->when);
+        view->when == TOLD && (model->metrics_stage > PF_OPENED || pf_needs_aggregate(model, node));
+    return sums ? aggregate_stage(model) : view_stage(model, view->when);
 }
 
-bool pf_node_exists(const struct pf_profile *profile, struct pf_node node)
+bool pf_node_exists(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
     unsigned item = pf_table_of(node.kind) >= 0 ? table_folder(node.kind) : view ? view->folder : node.kind;
-    return node.item < count_of(profile, item);
+    return node.item < count_of(model, item);
 }
 
 bool pf_needs_context_names(unsigned kind)
@@ -513,14 +513,14 @@ bool pf_needs_context_names(unsigned kind)
  * A metric's info.txt needs its values only for the counts of stacks lost to rounding and of values beyond 64 bits. Warnings of
  * shares above 100 % always do.
  */
-bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
+bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 {
     if (node.kind == PF_WARNINGS_CSV)
-        return profile->partitions.plural != NULL;
+        return model->partitions.plural != NULL;
     if (node.kind == PF_METRIC_INFO) {
-        if (node.item >= profile->n_metrics)
+        if (node.item >= model->n_metrics)
             return false;
-        struct pf_folding folding = pf_folding(profile, node.item);
+        struct pf_folding folding = pf_folding(model, node.item);
         return folding.loses || folding.saturates;
     }
     const struct view *view = view_of(node.kind);
@@ -532,7 +532,7 @@ int pf_aggregate_metric(struct pf_node node)
     return node.kind == PF_WARNINGS_CSV || node.kind == PF_PPROF ? -1 : (int)node.item;
 }
 
-bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
+bool pf_is_cheap(const struct pf_model *model, struct pf_node node)
 {
     switch (node.kind) {
     case PF_LINK:
@@ -547,22 +547,22 @@ bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
         return true;
     case PF_METRIC_INFO:
     case PF_WARNINGS_CSV:
-        return !pf_needs_aggregate(profile, node);
+        return !pf_needs_aggregate(model, node);
     default:
         return false;
     }
 }
 
-bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
+bool pf_is_seekable(const struct pf_model *model, struct pf_node node)
 {
     int t = pf_table_of(node.kind);
     if (t < 0)
         return true;
     switch (pf_table_base(node.kind)) {
     case PF_TABLE_OF_PARTITION:
-        return profile->tables[t].flags & PF_SEEKS_PARTITION;
+        return model->tables[t].flags & PF_SEEKS_PARTITION;
     case PF_TABLE_OF_CONTEXT:
-        return profile->tables[t].flags & PF_SEEKS_CONTEXT;
+        return model->tables[t].flags & PF_SEEKS_CONTEXT;
     case PF_TABLE_OF_METRIC:
         return false; /* values lie by partition and context */
     default:
@@ -570,20 +570,20 @@ bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
     }
 }
 
-bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
+bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
 {
     int t = pf_table_of(node.kind);
     if (node.kind == PF_TIMELINE_SVG)
         return true;
-    return t >= 0 && profile->tables[t].ops && !pf_is_seekable(profile, node);
+    return t >= 0 && model->tables[t].ops && !pf_is_seekable(model, node);
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
 
 static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
-    struct pf_profile *profile = pf_live_profile(live);
-    struct pf_slice slice = {.table = &profile->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
+    struct pf_model *model = pf_live_model(live);
+    struct pf_slice slice = {.table = &model->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
     switch (pf_table_base(node.kind)) {
     case PF_TABLE_OF_PARTITION:
         slice.only.partition = node.item;
@@ -600,7 +600,7 @@ static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, st
     default:
         break;
     }
-    return pf_table_lines(profile, &slice, error);
+    return pf_table_lines(model, &slice, error);
 }
 
 struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
@@ -611,7 +611,7 @@ struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct 
     if (node.kind == PF_LINK)
         return pf_link_lines(live, node, error);
     if (node.kind == PF_BLOB)
-        return pf_blob_lines(pf_live_profile(live), node.item, error);
+        return pf_blob_lines(pf_live_model(live), node.item, error);
     if (pf_table_of(node.kind) >= 0)
         return table_walk(live, node, error);
     pf_fail(error, ENOENT, "no such file");

@@ -107,31 +107,31 @@ static inline unsigned pf_table_base(unsigned kind)
 }
 
 /* The stage of the model that must be loaded before a folder can be searched, or a file's walk be made. */
-enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node);
+enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node);
 
 /*
  * The profile has the node's item; its stage is loaded. (Numbers outlive a profile while it is not open, and one that is opened
  * anew where something was lacking may have fewer items.)
  */
-bool pf_node_exists(const struct pf_profile *profile, struct pf_node node);
+bool pf_node_exists(const struct pf_model *model, struct pf_node node);
 
 /* It can only be searched, or made, once the contexts' folders have names. */
 bool pf_needs_context_names(unsigned kind);
 
 /* The file is made from aggregates. */
-bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node);
+bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node);
 /* Of such a file: the metric that it is about; -1: all. */
 int pf_aggregate_metric(struct pf_node node);
 
 /* The file is a small text, made in no time once its stage is there. */
-bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node);
+bool pf_is_cheap(const struct pf_model *model, struct pf_node node);
 
 /* The file's rows can be found without going through other items' data, so that a pass over it alone is cheap. */
-bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node);
+bool pf_is_seekable(const struct pf_model *model, struct pf_node node);
 
 /* Making a block of the file may go through data that is not shown in it: not to be done on a thread that
  * others wait for. */
-bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node);
+bool pf_is_heavy(const struct pf_model *model, struct pf_node node);
 
 /*
  * The entries of a folder, by number: our own files first, then folders and items, hidden folders among them (see pf_is_hidden). The

@@ -268,10 +268,10 @@ static int put(struct making *making, enum pf_runs_table table, struct pf_buf *o
     return pf_part_append(making->texts->table[table], out, error);
 }
 
-static int find_metric(const struct pf_profile *profile, const struct pf_shared *shared)
+static int find_metric(const struct pf_model *model, const struct pf_shared *shared)
 {
-    for (size_t m = 0; m < profile->n_metrics; m++)
-        if (is_shared(shared, &profile->metrics[m]))
+    for (size_t m = 0; m < model->n_metrics; m++)
+        if (is_shared(shared, &model->metrics[m]))
             return (int)m;
     return -1;
 }
@@ -283,7 +283,7 @@ static int add_run(struct making *making, const struct pf_member *member, struct
     if (making->n >= making->metric->runs)
         return 0;
     unsigned run = making->n++;
-    making->inclusive = pf_live_profile(live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
+    making->inclusive = pf_live_model(live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
     making->runs[run] = member->name;
     making->texts->closed |= pf_part_is_closed(live);
     pf_changes_note_total(&making->changes, run, aggregate, metric);
@@ -300,12 +300,12 @@ static void visit_run(struct visits *visits, unsigned i)
     struct pf_error failure = {0};
     struct pf_aggregate *aggregate = NULL;
     struct pf_live *live = pf_part_open(visits->fs, member->path, &member->found, &failure);
-    const struct pf_profile *profile = live ? pf_live_profile(live) : NULL;
-    int metric = profile && profile->partitions.plural ? find_metric(profile, making->metric) : -1;
+    const struct pf_model *model = live ? pf_live_model(live) : NULL;
+    int metric = model && model->partitions.plural ? find_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, &failure);
     /* What add_run will ask for is made before its turn, for which others wait. */
     struct pf_arranged *functions = NULL;
-    if (there && pf_adds_up(&profile->metrics[metric]))
+    if (there && pf_adds_up(&model->metrics[metric]))
         functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result && there)

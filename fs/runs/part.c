@@ -26,20 +26,20 @@ void pf_part_free(struct pf_part *part)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-static int primary_of(const struct pf_profile *profile)
+static int primary_of(const struct pf_model *model)
 {
-    return pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
 static void add_metrics(struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    if (!profile->partitions.plural)
+    const struct pf_model *model = pf_live_model(live);
+    if (!model->partitions.plural)
         return;
-    int primary = primary_of(profile);
-    for (uint32_t m = 0; m < profile->n_metrics; m++) {
+    int primary = primary_of(model);
+    for (uint32_t m = 0; m < model->n_metrics; m++) {
         char dir[PF_NAME_MAX + 1];
-        const struct pf_metric *metric = &profile->metrics[m];
+        const struct pf_metric *metric = &model->metrics[m];
         pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, dir);
         pf_buf_char(out, (int)m == primary ? 'p' : 'm');
         pf_buf_add(out, metric->name, strlen(metric->name) + 1);
@@ -80,15 +80,15 @@ static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell
     return pf_number_cell(number, real);
 }
 
-static void add_functions(const struct pf_profile *profile, unsigned primary,
+static void add_functions(const struct pf_model *model, unsigned primary,
                           const struct pf_arranged *functions, struct pf_buf *out)
 {
-    const struct pf_metric *metric = &profile->metrics[primary];
+    const struct pf_metric *metric = &model->metrics[primary];
     for (size_t i = 0; i < functions->n_functions; i++) {
         struct pf_cell it[PF_FUNCTION_COLUMNS];
         union pf_number exclusive, inclusive;
-        pf_function_cells(profile, functions, i, it);
-        const struct pf_cell cells[] = {pf_string(profile->driver->name),
+        pf_function_cells(model, functions, i, it);
+        const struct pf_cell cells[] = {pf_string(model->driver->name),
                                         pf_string(metric->name),
                                         pf_string(pf_series_unit(metric->unit)),
                                         in_ns(metric, &it[PF_FUNCTION_EXCLUSIVE], &exclusive),
@@ -104,9 +104,9 @@ static void add_functions(const struct pf_profile *profile, unsigned primary,
 static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_part *part,
                 struct pf_error *error)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    int primary = aggregate ? primary_of(profile) : -1;
-    const struct pf_metric *metric = primary >= 0 ? &profile->metrics[primary] : NULL;
+    const struct pf_model *model = pf_live_model(live);
+    int primary = aggregate ? primary_of(model) : -1;
+    const struct pf_metric *metric = primary >= 0 ? &model->metrics[primary] : NULL;
     struct pf_arranged *functions = NULL;
     if (metric && !(functions = pf_arranged_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
         return -1;
@@ -115,12 +115,12 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
     struct pf_cell total = metric ? pf_aggregate_total(aggregate, (unsigned)primary, &wide) : pf_absent();
     struct pf_cell worst, first[PF_FUNCTION_COLUMNS] = {0};
     if (metric && pf_adds_up(metric) && functions->n_functions)
-        pf_function_cells(profile, functions, 0, first);
+        pf_function_cells(model, functions, 0, first);
     add_metrics(live, &part->metrics);
     add_warnings(live, &part->rows[PF_PART_WARNINGS], &worst);
-    const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(profile->partitions.items))
+    const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(model->partitions.items))
                                               : pf_absent(),
-                                    aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
+                                    aggregate ? pf_uint(model->contexts->count) : pf_absent(),
                                     metric ? pf_string(metric->name) : pf_absent(),
                                     metric ? pf_string(pf_series_unit(metric->unit)) : pf_absent(),
                                     metric ? in_ns(metric, &total, &in_ns_total) : pf_absent(),
@@ -130,7 +130,7 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
                                     first[PF_FUNCTION_NAME]};
     pf_csv_row(&part->summary, cells, sizeof cells / sizeof *cells, 0);
     if (functions) {
-        add_functions(profile, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);
+        add_functions(model, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);
         pf_arranged_put(aggregate, functions);
     }
     bool failed = part->metrics.failed || part->summary.failed || part->rows[PF_PART_WARNINGS].failed ||
@@ -195,7 +195,7 @@ struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf
                              struct pf_error *error)
 {
     struct pf_live *live = pf_open_found(fs, path, found->driver, error);
-    if (!live || !pf_live_load(live, pf_live_profile(live)->metrics_stage, error))
+    if (!live || !pf_live_load(live, pf_live_model(live)->metrics_stage, error))
         return live;
     pf_live_release(live);
     return NULL;
@@ -222,7 +222,7 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
         result = part->metrics.failed ? pf_fail_memory(error) : 0;
     } else {
         result = pf_live_load(live, PF_CHECKED, error);
-        if (!result && pf_live_profile(live)->partitions.plural)
+        if (!result && pf_live_model(live)->partitions.plural)
             result = pf_live_add_up(live, -1, &aggregate, error);
         if (!result)
             result = make(live, aggregate, part, error);

@@ -146,14 +146,14 @@ static int add_value(struct pf_series *series, unsigned run, uint32_t name, unio
 static int add_functions(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
                          unsigned metric, struct pf_error *error)
 {
-    const struct pf_metric *about = &aggregate->profile->metrics[metric];
+    const struct pf_metric *about = &aggregate->model->metrics[metric];
     bool inclusive = about->over_contexts == PF_OVER_ROOTS;
     struct pf_arranged *arranged =
         pf_adds_up(about) ? pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error) : NULL;
     int result = arranged || !pf_adds_up(about) ? 0 : -1;
     for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
         const struct pf_function *it = &arranged->functions[i];
-        uint32_t name = intern(series, pf_interned(aggregate->profile->contexts->strings, it->name), error);
+        uint32_t name = intern(series, pf_interned(aggregate->model->contexts->strings, it->name), error);
         result = name == PF_NO_STRING ? -1
                                       : add_value(series, run, name, it->exclusive, arranged->exclusive_real,
                                                   inclusive, pf_series_factor(about), error);
@@ -169,10 +169,10 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
 static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
                         unsigned metric, struct pf_error *error)
 {
-    const struct pf_tree *tree = aggregate->profile->contexts;
+    const struct pf_tree *tree = aggregate->model->contexts;
     struct pf_stack *stack = &series->stack;
     bool real = aggregate->metrics[metric].real;
-    int64_t factor = pf_series_factor(&aggregate->profile->metrics[metric]);
+    int64_t factor = pf_series_factor(&aggregate->model->metrics[metric]);
     union pf_number number;
     uint32_t *outer;
     int result = pf_find_outer(tree, &outer, error);

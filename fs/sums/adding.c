@@ -117,12 +117,12 @@ static void find_sum(struct place *place)
 static void begin_place(struct place *place, struct pf_aggregate *aggregate, unsigned metric,
                         uint32_t context)
 {
-    const struct pf_profile *profile = aggregate->profile;
-    const struct pf_metric *about = &profile->metrics[metric];
+    const struct pf_model *model = aggregate->model;
+    const struct pf_metric *about = &model->metrics[metric];
     place->aggregate = aggregate;
     place->sums = &aggregate->metrics[metric];
     place->context = context;
-    place->counts = pf_counts(about->over_contexts, profile->contexts->flags[context]);
+    place->counts = pf_counts(about->over_contexts, model->contexts->flags[context]);
     place->is_at = about->over_partitions == PF_AT;
     place->at = about->at;
     find_sum(place);
@@ -186,11 +186,11 @@ struct columns {
     unsigned partition, context, metric, value;
 };
 
-static int find_columns(const struct pf_profile *profile, struct columns *columns, struct pf_error *error)
+static int find_columns(const struct pf_model *model, struct columns *columns, struct pf_error *error)
 {
-    const struct pf_table *table = profile->cells;
+    const struct pf_table *table = model->cells;
     unsigned found = 0;
-    *columns = (struct columns){.value = profile->cells_value};
+    *columns = (struct columns){.value = model->cells_value};
     for (unsigned i = 0; i < table->n_columns; i++) {
         enum pf_role role = table->columns[i].role;
         unsigned *at = role == PF_PARTITION ? &columns->partition
@@ -203,7 +203,7 @@ static int find_columns(const struct pf_profile *profile, struct columns *column
         }
     }
     if (found != (1u << PF_PARTITION | 1u << PF_CONTEXT | 1u << PF_METRIC) ||
-        profile->cells_value >= table->n_columns)
+        model->cells_value >= table->n_columns)
         return pf_fail(error, EINVAL, "table %.60s has no partition, context, metric and value", table->name);
     return 0;
 }
@@ -237,7 +237,7 @@ static bool read_row(const struct pf_aggregate *aggregate, const struct columns 
 {
     return read_index(&cells[columns->partition], aggregate->n_partitions, &row->partition) &&
            read_index(&cells[columns->context], aggregate->n_contexts, &row->context) &&
-           read_index(&cells[columns->metric], aggregate->profile->n_metrics, &row->metric) &&
+           read_index(&cells[columns->metric], aggregate->model->n_metrics, &row->metric) &&
            read_number(&cells[columns->value], &row->value);
 }
 
@@ -267,8 +267,8 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct columns
  */
 static inline int add_first(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
 {
-    const struct pf_profile *profile = aggregate->profile;
-    const struct pf_metric *about = &profile->metrics[row->metric];
+    const struct pf_model *model = aggregate->model;
+    const struct pf_metric *about = &model->metrics[row->metric];
     struct pf_metric_sums *sums = &aggregate->metrics[row->metric];
     struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, row->partition);
     const struct value *value = &row->value;
@@ -285,7 +285,7 @@ static inline int add_first(struct pf_aggregate *aggregate, const struct row *ro
         return kept;
     sums->magnitude = magnitude;
     sums->negative |= real ? value->d < 0 : value->i < 0;
-    if (pf_counts(about->over_contexts, profile->contexts->flags[row->context]))
+    if (pf_counts(about->over_contexts, model->contexts->flags[row->context]))
         add_number(&partition->sum, value, real);
     partition->contexts++;
     return 1;
@@ -379,16 +379,16 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
 }
 
 /* Those of a metric and its partner, if both is set. */
-static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric, bool both,
+static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric, bool both,
                      struct pf_pass *pass, struct pf_error *error)
 {
     struct columns columns;
-    if (find_columns(profile, &columns, error))
+    if (find_columns(model, &columns, error))
         return -1;
-    struct pf_cell *cells = calloc(profile->cells->n_columns, sizeof *cells);
+    struct pf_cell *cells = calloc(model->cells->n_columns, sizeof *cells);
     if (!cells)
         return pf_fail_memory(error);
-    struct pf_cursor cursor = {.profile = profile, .table = profile->cells, .only = PF_UNRESTRICTED};
+    struct pf_cursor cursor = {.model = model, .table = model->cells, .only = PF_UNRESTRICTED};
     cursor.only.metric = metric;
     cursor.partner = both;
     const struct pf_cursor_ops *ops = pf_table_ops(cursor.table);
@@ -401,13 +401,13 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile,
     return result;
 }
 
-int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
+int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
                      struct pf_pass *pass, struct pf_error *error)
 {
     bool both = metric >= 0 &&
-                (profile->cells->next_values || profile->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
-    int partner = metric >= 0 && !both ? pf_aggregate_partner(profile, (unsigned)metric) : PF_NO_PARTNER;
-    if (add_table(aggregate, profile, metric, both, pass, error))
+                (model->cells->next_values || model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
+    int partner = metric >= 0 && !both ? pf_aggregate_partner(model, (unsigned)metric) : PF_NO_PARTNER;
+    if (add_table(aggregate, model, metric, both, pass, error))
         return -1;
-    return partner >= 0 ? add_table(aggregate, profile, partner, false, pass, error) : 0;
+    return partner >= 0 ? add_table(aggregate, model, partner, false, pass, error) : 0;
 }

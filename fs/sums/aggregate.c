@@ -16,7 +16,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
                        union pf_number *number)
 {
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    enum pf_over_partitions over = aggregate->profile->metrics[metric].over_partitions;
+    enum pf_over_partitions over = aggregate->model->metrics[metric].over_partitions;
     struct pf_context_sum sum;
     if (over == PF_SUM)
         return pf_context_total(&sums->contexts, context, sums->real, number);
@@ -42,18 +42,18 @@ bool pf_adds_up(const struct pf_metric *metric)
 static void add_total(struct pf_aggregate *aggregate, unsigned metric)
 {
     struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    const struct pf_profile *profile = aggregate->profile;
+    const struct pf_model *model = aggregate->model;
     const struct pf_context_sums *contexts = &sums->contexts;
     union pf_number number;
     for (size_t i = pf_context_next(contexts, 0); i < contexts->n; i = pf_context_next(contexts, i + 1))
-        if (pf_counts(profile->metrics[metric].over_contexts, profile->contexts->flags[i]) &&
+        if (pf_counts(model->metrics[metric].over_contexts, model->contexts->flags[i]) &&
             pf_context_number(aggregate, metric, (uint32_t)i, &number))
             pf_number_add(&sums->total, &number, sums->real);
 }
 
 void pf_count_holders(struct pf_aggregate *aggregate)
 {
-    for (size_t m = 0; m < aggregate->profile->n_metrics; m++) {
+    for (size_t m = 0; m < aggregate->model->n_metrics; m++) {
         struct pf_metric_sums *sums = &aggregate->metrics[m];
         size_t n = aggregate->n_partitions;
         for (size_t i = pf_plane_next(&sums->partitions, 0, n); i < n;
@@ -67,14 +67,14 @@ void pf_count_holders(struct pf_aggregate *aggregate)
 static void add_totals(struct pf_aggregate *aggregate)
 {
     pf_count_holders(aggregate);
-    for (unsigned i = 0; i < aggregate->profile->n_metrics; i++)
+    for (unsigned i = 0; i < aggregate->model->n_metrics; i++)
         add_total(aggregate, i);
 }
 
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide)
 {
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    if (!pf_adds_up(&aggregate->profile->metrics[metric]))
+    if (!pf_adds_up(&aggregate->model->metrics[metric]))
         return pf_absent();
     struct pf_cell cell = pf_number_cell(&sums->total, sums->real);
     if (cell.type == PF_WIDE) {
@@ -86,7 +86,7 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
 
 bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric)
 {
-    int partner = aggregate->profile->metrics[metric].partner;
+    int partner = aggregate->model->metrics[metric].partner;
     bool told = partner >= 0 && (unsigned)partner < metric && aggregate->metrics[partner].beyond;
     return aggregate->metrics[metric].beyond && !told;
 }
@@ -111,10 +111,10 @@ static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_
 static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsigned metric,
                                      const struct pf_context_sum *sum)
 {
-    const struct pf_profile *profile = aggregate->profile;
+    const struct pf_model *model = aggregate->model;
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    if (strcmp(profile->partitions.singular, "thread") != 0 ||
-        profile->metrics[metric].over_partitions != PF_SUM)
+    if (strcmp(model->partitions.singular, "thread") != 0 ||
+        model->metrics[metric].over_partitions != PF_SUM)
         return pf_absent();
     double total = pf_number_double(&sum->sum, sums->real);
     double largest = sums->real ? sum->high.d : pf_int_double(sum->high.i);
@@ -146,25 +146,25 @@ void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric,
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error)
+struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = calloc(1, sizeof *aggregate);
-    struct pf_metric_sums *metrics = calloc(profile->n_metrics + 1, sizeof *metrics);
+    struct pf_metric_sums *metrics = calloc(model->n_metrics + 1, sizeof *metrics);
     if (!aggregate || !metrics) {
         free(aggregate);
         free(metrics);
         pf_fail_memory(error);
         return NULL;
     }
-    aggregate->profile = profile;
+    aggregate->model = model;
     aggregate->metrics = metrics;
-    aggregate->n_contexts = profile->contexts ? profile->contexts->count : 0;
-    for (size_t i = 0; i < profile->n_metrics; i++) {
-        metrics[i].real = !strcmp(profile->metrics[i].type, "double");
+    aggregate->n_contexts = model->contexts ? model->contexts->count : 0;
+    for (size_t i = 0; i < model->n_metrics; i++) {
+        metrics[i].real = !strcmp(model->metrics[i].type, "double");
         metrics[i].contexts.n = metrics[i].at.n = aggregate->n_contexts;
     }
-    aggregate->n_partitions = profile->partitions.items ? pf_rows_count(profile->partitions.items) : 0;
-    aggregate->arena.limit = profile->options ? profile->options->cache : UINT64_MAX;
+    aggregate->n_partitions = model->partitions.items ? pf_rows_count(model->partitions.items) : 0;
+    aggregate->arena.limit = model->options ? model->options->cache : UINT64_MAX;
     aggregate->arena.file = -1;
     pthread_mutex_init(&aggregate->lock, NULL);
     return aggregate;
@@ -187,12 +187,12 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
 }
 
 /* Those of all metrics, or of one (>= 0) and its partner: which shares are above 100 % is told of all alone. */
-static struct pf_aggregate *make(struct pf_profile *profile, int64_t metric, struct pf_pass *pass,
+static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct pf_pass *pass,
                                  struct pf_error *error)
 {
-    struct pf_aggregate *aggregate = pf_aggregate_empty(profile, error);
+    struct pf_aggregate *aggregate = pf_aggregate_empty(model, error);
     int result = !aggregate       ? -1
-                 : profile->cells ? pf_aggregate_add(aggregate, profile, metric, pass, error)
+                 : model->cells ? pf_aggregate_add(aggregate, model, metric, pass, error)
                                   : 0;
     if (!result)
         add_totals(aggregate);
@@ -206,36 +206,36 @@ static struct pf_aggregate *make(struct pf_profile *profile, int64_t metric, str
     return NULL;
 }
 
-struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
+struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_pass *pass,
                                       struct pf_error *error)
 {
-    return make(profile, -1, pass, error);
+    return make(model, -1, pass, error);
 }
 
-bool pf_aggregate_skips(const struct pf_profile *profile)
+bool pf_aggregate_skips(const struct pf_model *model)
 {
-    return profile->cells && profile->cells->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);
+    return model->cells && model->cells->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);
 }
 
-bool pf_aggregate_is_large(const struct pf_profile *profile)
+bool pf_aggregate_is_large(const struct pf_model *model)
 {
     enum { SHARE = 8, VALUES = 1 << 20 };
-    uint64_t contexts = profile->contexts ? profile->contexts->count : 0;
-    uint64_t sums = contexts * profile->n_metrics, partitions = pf_rows_count(profile->partitions.items);
-    return pf_aggregate_skips(profile) && profile->n_metrics > 1 &&
-           (sums > profile->options->cache / SHARE / PF_CONTEXT_LEAST || sums > VALUES / (partitions + 1));
+    uint64_t contexts = model->contexts ? model->contexts->count : 0;
+    uint64_t sums = contexts * model->n_metrics, partitions = pf_rows_count(model->partitions.items);
+    return pf_aggregate_skips(model) && model->n_metrics > 1 &&
+           (sums > model->options->cache / SHARE / PF_CONTEXT_LEAST || sums > VALUES / (partitions + 1));
 }
 
-int pf_aggregate_partner(const struct pf_profile *profile, unsigned metric)
+int pf_aggregate_partner(const struct pf_model *model, unsigned metric)
 {
-    struct pf_twins twins = pf_twins_of(profile, metric);
+    struct pf_twins twins = pf_twins_of(model, metric);
     return twins.exclusive == (int)metric ? twins.inclusive : twins.exclusive;
 }
 
-struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric, struct pf_pass *pass,
+struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_pass *pass,
                                      struct pf_error *error)
 {
-    return make(profile, pf_aggregate_skips(profile) ? (int64_t)metric : -1, pass, error);
+    return make(model, pf_aggregate_skips(model) ? (int64_t)metric : -1, pass, error);
 }
 
 /* ---- the primary metric ------------------------------------------------------------------------- */

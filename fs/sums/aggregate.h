@@ -19,13 +19,13 @@ struct pf_aggregate;
 
 /* NULL with *error filled (ECANCELED if the pass was stopped). The profile must be loaded as far as
  * cells->stage and PF_MODELLED. */
-struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
+struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_pass *pass,
                                       struct pf_error *error);
 /*
  * The same for one metric alone and those that its views are made from, if the table of values skips the data of others: these
  * then seem to have no values.
  */
-struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric, struct pf_pass *pass,
+struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_pass *pass,
                                      struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
@@ -40,16 +40,16 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
 bool pf_sums_are_pressed(void);
 
 /* True if the table of values skips other metrics' data: it seeks or skims. */
-bool pf_aggregate_skips(const struct pf_profile *profile);
+bool pf_aggregate_skips(const struct pf_model *model);
 
 /*
  * True if aggregates of all metrics at once may take long, or a good part of the memory that is allowed for them, and the table
  * of values skips other metrics' data. Its contexts must be loaded.
  */
-bool pf_aggregate_is_large(const struct pf_profile *profile);
+bool pf_aggregate_is_large(const struct pf_model *model);
 
 /* The other metric that a metric's views are made from, which pf_aggregate_of adds up with it; PF_NO_PARTNER if there is none. */
-int pf_aggregate_partner(const struct pf_profile *profile, unsigned metric);
+int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
 
 /*
  * For the cache file: appends the aggregate to `out`, unless it would take more than `limit` bytes (false; out is
@@ -57,7 +57,7 @@ int pf_aggregate_partner(const struct pf_profile *profile, unsigned metric);
  * not fit the profile or memory runs out: then the values have to be gone through anew.
  */
 bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out);
-struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const void *bytes, size_t size);
+struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const void *bytes, size_t size);
 
 /*
  * What the metric adds up to over contexts and partitions; absent if it does not add up over one of them.
@@ -117,7 +117,7 @@ struct pf_folding {
     bool loses;     /* rounding may leave positive values out */
     bool saturates; /* values may be beyond 64 bits */
 };
-struct pf_folding pf_folding(const struct pf_profile *profile, unsigned metric);
+struct pf_folding pf_folding(const struct pf_model *model, unsigned metric);
 
 /* How many contexts' positive values rounding leaves out of the folded stacks. 0, or -1 with *error filled. */
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
@@ -130,7 +130,7 @@ int64_t pf_unit_ns(const char *unit);
  * A walk over one view. The result borrows profile and aggregate, and is freed by its close. NULL with *error
  * filled. Any number of walks may run side by side.
  */
-struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                  enum pf_metric_view view, struct pf_error *error);
 
 /*

@@ -111,8 +111,8 @@ bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, str
     bool fits = true;
     pf_pack_u64(out, aggregate->n_contexts);
     pf_pack_u64(out, aggregate->n_partitions);
-    pf_pack_u64(out, aggregate->profile->n_metrics);
-    for (size_t m = 0; fits && m < aggregate->profile->n_metrics; m++) {
+    pf_pack_u64(out, aggregate->model->n_metrics);
+    for (size_t m = 0; fits && m < aggregate->model->n_metrics; m++) {
         struct pf_metric_sums *sums = &aggregate->metrics[m];
         pf_pack_u64(out, (sums->real ? REAL : 0U) | (sums->beyond ? BEYOND : 0U));
         pf_buf_add(out, (const char *)&sums->magnitude, sizeof sums->magnitude);
@@ -143,16 +143,16 @@ static bool unpack_metric(struct pf_aggregate *aggregate, struct pf_metric_sums 
            unpack_partitions(aggregate, sums, in);
 }
 
-struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const void *bytes, size_t size)
+struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const void *bytes, size_t size)
 {
     struct pf_error error;
     struct pf_unpack in = {bytes, (const char *)bytes + size, false};
-    struct pf_aggregate *aggregate = pf_aggregate_empty(profile, &error);
+    struct pf_aggregate *aggregate = pf_aggregate_empty(model, &error);
     if (!aggregate)
         return NULL;
     bool fits = pf_unpack_u64(&in) == aggregate->n_contexts &&
-                pf_unpack_u64(&in) == aggregate->n_partitions && pf_unpack_u64(&in) == profile->n_metrics;
-    for (size_t m = 0; fits && m < profile->n_metrics; m++)
+                pf_unpack_u64(&in) == aggregate->n_partitions && pf_unpack_u64(&in) == model->n_metrics;
+    for (size_t m = 0; fits && m < model->n_metrics; m++)
         fits = unpack_metric(aggregate, &aggregate->metrics[m], &in);
     pf_count_holders(aggregate);
     if (fits)

@@ -274,7 +274,7 @@ struct pf_metric_sums {
 struct pf_arranged;
 
 struct pf_aggregate {
-    const struct pf_profile *profile;
+    const struct pf_model *model;
     uint32_t n_contexts;
     size_t n_partitions;
     struct pf_arena arena;
@@ -292,10 +292,10 @@ static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned
 }
 
 /* An aggregate without values, or NULL with *error filled. */
-struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error);
+struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_error *error);
 
 /* Adds all values, or those of one metric (>= 0) and its partner. 0, or -1 with *error filled. (adding.c) */
-int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
+int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
                      struct pf_pass *pass, struct pf_error *error);
 
 /* Fills beyond of each metric. 0, or -1 with *error filled. */
@@ -318,7 +318,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
 struct pf_twins {
     int exclusive, inclusive;
 };
-struct pf_twins pf_twins_of(const struct pf_profile *profile, unsigned metric);
+struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric);
 
 /* One metric's values by context, as they are made. */
 struct pf_values {
@@ -422,7 +422,7 @@ enum {
     PF_FUNCTION_FILE,
     PF_FUNCTION_COLUMNS
 };
-void pf_function_cells(const struct pf_profile *profile, const struct pf_arranged *arranged, size_t i,
+void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS]);
 
 /* Makes columns wide enough for both. */
@@ -494,7 +494,7 @@ struct pf_metric_walk {
     struct pf_lines lines;
     pf_metric_record *record; /* of the view */
     struct pf_aggregate *aggregate;
-    const struct pf_profile *profile;
+    const struct pf_model *model;
     unsigned metric;
     struct pf_arranged *arranged; /* NULL if the view needs none */
     struct pf_stack *stack;       /* owned; stacks.folded only, as the next */

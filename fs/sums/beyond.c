@@ -28,7 +28,7 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
 /* Takes each value off the nearest caller's that has one. `left` is 0 throughout before and after. */
 static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
-    const struct pf_tree *tree = aggregate->profile->contexts;
+    const struct pf_tree *tree = aggregate->model->contexts;
     const struct pf_context_sums *sums = &aggregate->metrics[metric].contexts;
     union pf_number number;
     bool real = aggregate->metrics[metric].real, less = false;
@@ -52,7 +52,7 @@ static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsign
 
 static bool may_exceed(const struct pf_aggregate *aggregate, struct pf_twins twins, double *left)
 {
-    return aggregate->profile->edges ||
+    return aggregate->model->edges ||
            (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
            (twins.inclusive != PF_NO_PARTNER &&
             holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left));
@@ -107,12 +107,12 @@ struct looked_at {
 static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, double *left,
                           struct looked_at *last, struct pf_error *error)
 {
-    const struct pf_profile *profile = aggregate->profile;
+    const struct pf_model *model = aggregate->model;
     struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    if (!pf_adds_up(&profile->metrics[metric]) || !sums->contexts.plane.stretches)
+    if (!pf_adds_up(&model->metrics[metric]) || !sums->contexts.plane.stretches)
         return 0;
-    struct pf_twins twins = pf_twins_of(profile, metric);
-    if (!profile->edges && twins.exclusive == last->twins.exclusive &&
+    struct pf_twins twins = pf_twins_of(model, metric);
+    if (!model->edges && twins.exclusive == last->twins.exclusive &&
         twins.inclusive == last->twins.inclusive)
         sums->beyond = last->beyond;
     else if (may_exceed(aggregate, twins, left) && look_closer(aggregate, metric, error))
@@ -128,7 +128,7 @@ int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
     int result = 0;
     if (!left)
         return pf_fail_memory(error);
-    for (unsigned m = 0; !result && m < aggregate->profile->n_metrics; m++)
+    for (unsigned m = 0; !result && m < aggregate->model->n_metrics; m++)
         result = look_at_metric(aggregate, m, left, &last, error);
     free(left);
     return result;

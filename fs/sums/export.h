@@ -10,11 +10,11 @@
  * Values are whole numbers in the units of folded stacks (see pf_folding); one beyond 64 bits is the nearest that fits. The
  * primary metric is the default type. A walk; it borrows profile and aggregate. NULL with *error filled.
  */
-struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate *aggregate,
+struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
                                 struct pf_error *error);
 
 /* The number of contexts whose value of a metric is beyond 64 bits in that profile. */
-uint64_t pf_pprof_saturated(const struct pf_profile *profile, const struct pf_aggregate *aggregate,
+uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
                             unsigned metric);
 
 /*
@@ -28,7 +28,7 @@ uint64_t pf_pprof_saturated(const struct pf_profile *profile, const struct pf_ag
  *
  * A walk; it borrows the profile. NULL with *error filled.
  */
-struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf_table *table,
+struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_table *table,
                                      struct pf_error *error);
 
 #endif

@@ -66,7 +66,7 @@ struct place {
 
 struct walk {
     struct pf_lines lines;
-    const struct pf_profile *profile;
+    const struct pf_model *model;
     const struct pf_aggregate *aggregate;
     uint32_t *place_of; /* by context */
     struct place *places;
@@ -87,13 +87,13 @@ static uint64_t string_of(uint32_t name)
 
 static uint64_t metric_string(const struct walk *walk, unsigned k, bool unit)
 {
-    return (uint64_t)pf_strings_count(walk->profile->contexts->strings) + 1 + 2 * k + unit;
+    return (uint64_t)pf_strings_count(walk->model->contexts->strings) + 1 + 2 * k + unit;
 }
 
 static void add_head(struct walk *walk, struct pf_buf *out)
 {
-    const struct pf_profile *profile = walk->profile;
-    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    const struct pf_model *model = walk->model;
+    int primary = pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
     for (unsigned k = 0; k < walk->n; k++) {
         put_number(&walk->part, 1, metric_string(walk, k, false));
         put_number(&walk->part, 2, metric_string(walk, k, true));
@@ -121,12 +121,12 @@ static int64_t folded(const struct pf_folding *folding, const union pf_number *n
 }
 
 /* What a context holds of a metric, as `folded`; 0 if it does not count. */
-static int64_t context_value(const struct pf_profile *profile, const struct pf_aggregate *aggregate,
+static int64_t context_value(const struct pf_model *model, const struct pf_aggregate *aggregate,
                              unsigned metric, const struct pf_folding *folding, uint32_t context,
                              bool *saturated)
 {
     union pf_number number;
-    bool counts = pf_counts(profile->metrics[metric].over_contexts, profile->contexts->flags[context]) &&
+    bool counts = pf_counts(model->metrics[metric].over_contexts, model->contexts->flags[context]) &&
                   pf_context_number(aggregate, metric, context, &number);
     *saturated = false;
     return counts ? folded(folding, &number, aggregate->metrics[metric].real, saturated) : 0;
@@ -137,7 +137,7 @@ static bool has_values(struct walk *walk, uint32_t context)
 {
     bool any = false, saturated;
     for (unsigned k = 0; k < walk->n; k++) {
-        walk->values[k] = context_value(walk->profile, walk->aggregate, walk->metrics[k], &walk->folding[k],
+        walk->values[k] = context_value(walk->model, walk->aggregate, walk->metrics[k], &walk->folding[k],
                                         context, &saturated);
         any |= walk->values[k] != 0;
     }
@@ -147,7 +147,7 @@ static bool has_values(struct walk *walk, uint32_t context)
 /* The locations of a stack, innermost first: of a deep one the inner and the outer half. */
 static void add_stack(struct walk *walk, uint32_t context)
 {
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     uint32_t outer = tree->depth[context] >= 2 * PF_STACK_HALF ? walk->outer[context] : PF_NO_CONTEXT;
     for (uint32_t n = 0; context != PF_NO_CONTEXT; n++) {
         if (n == PF_STACK_HALF && outer != PF_NO_CONTEXT)
@@ -201,14 +201,14 @@ static void add_unit(struct walk *walk, unsigned k, struct pf_buf *out)
 
 static void add_string(struct walk *walk, uint32_t number, struct pf_buf *out)
 {
-    const struct pf_strings *strings = walk->profile->contexts->strings;
+    const struct pf_strings *strings = walk->model->contexts->strings;
     uint32_t known = pf_strings_count(strings), k = number - known - 1;
     if (number <= known)
         put_string(out, &walk->whole, number ? pf_interned(strings, number - 1) : pf_text("", 0));
     else if (k % 2)
         add_unit(walk, k / 2, out);
     else
-        put_string(out, &walk->whole, pf_string(walk->profile->metrics[walk->metrics[k / 2]].name));
+        put_string(out, &walk->whole, pf_string(walk->model->metrics[walk->metrics[k / 2]].name));
 }
 
 /* How many records a stage has. */
@@ -275,15 +275,15 @@ static bool is_exported(const struct pf_metric *metric)
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
 }
 
-uint64_t pf_pprof_saturated(const struct pf_profile *profile, const struct pf_aggregate *aggregate,
+uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
                             unsigned metric)
 {
-    struct pf_folding folding = pf_folding(profile, metric);
+    struct pf_folding folding = pf_folding(model, metric);
     uint64_t n = 0;
     bool saturated;
-    for (uint32_t i = 0; i < aggregate->n_contexts && is_exported(&profile->metrics[metric]);
+    for (uint32_t i = 0; i < aggregate->n_contexts && is_exported(&model->metrics[metric]);
          i++, n += saturated)
-        context_value(profile, aggregate, metric, &folding, i, &saturated);
+        context_value(model, aggregate, metric, &folding, i, &saturated);
     return n;
 }
 
@@ -294,7 +294,7 @@ static bool is_place(const void *of, uint32_t number, const void *key)
 
 static int number_places(struct walk *walk, struct pf_hash_table *table, struct pf_error *error)
 {
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     size_t room = 0;
     for (uint32_t i = 0; i < tree->count; i++) {
         struct place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
@@ -314,7 +314,7 @@ static int number_places(struct walk *walk, struct pf_hash_table *table, struct 
 
 static int find_places(struct walk *walk, struct pf_error *error)
 {
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     struct pf_hash_table table = {0};
     walk->place_of = malloc(((size_t)tree->count + 1) * sizeof *walk->place_of);
     if (!walk->place_of)
@@ -326,22 +326,22 @@ static int find_places(struct walk *walk, struct pf_error *error)
 
 static int choose_metrics(struct walk *walk, struct pf_error *error)
 {
-    const struct pf_profile *profile = walk->profile;
-    size_t n = profile->n_metrics + 1;
+    const struct pf_model *model = walk->model;
+    size_t n = model->n_metrics + 1;
     walk->metrics = calloc(n, sizeof *walk->metrics);
     walk->folding = calloc(n, sizeof *walk->folding);
     walk->values = calloc(n, sizeof *walk->values);
     if (!walk->metrics || !walk->folding || !walk->values)
         return pf_fail_memory(error);
-    for (unsigned m = 0; m < profile->n_metrics; m++)
-        if (is_exported(&profile->metrics[m])) {
-            walk->folding[walk->n] = pf_folding(profile, m);
+    for (unsigned m = 0; m < model->n_metrics; m++)
+        if (is_exported(&model->metrics[m])) {
+            walk->folding[walk->n] = pf_folding(model, m);
             walk->metrics[walk->n++] = m;
         }
     return 0;
 }
 
-struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate *aggregate,
+struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
                                 struct pf_error *error)
 {
     struct walk *walk = calloc(1, sizeof *walk);
@@ -350,7 +350,7 @@ struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate 
         return NULL;
     }
     walk->lines.ops = &pprof_ops;
-    walk->profile = profile;
+    walk->model = model;
     walk->aggregate = aggregate;
     if (!find_places(walk, error) && !choose_metrics(walk, error))
         return &walk->lines;

@@ -22,7 +22,7 @@ struct position {
 
 struct walk {
     struct pf_lines lines;
-    struct pf_profile *profile;
+    struct pf_model *model;
     const struct pf_table *table;
     const struct pf_cursor_ops *ops;
     struct pf_cursor cursor;
@@ -93,7 +93,7 @@ static void add_event(const struct walk *walk, struct pf_buf *out, char phase)
 
 static struct pf_cell name_of(const struct walk *walk)
 {
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     if (walk->name >= 0 && walk->table->columns[walk->name].role != PF_CONTEXT_NAME)
         return walk->cells[walk->name];
     const struct pf_cell *context = walk->context >= 0 ? &walk->cells[walk->context] : NULL;
@@ -127,7 +127,7 @@ static void add_head(const struct walk *walk, struct pf_buf *out)
 {
     pf_buf_str(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
                     "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
-    add_string(out, pf_string(walk->profile->driver->name));
+    add_string(out, pf_string(walk->model->driver->name));
     pf_buf_str(out, "}}");
 }
 
@@ -135,7 +135,7 @@ static void add_thread(const struct walk *walk, uint32_t thread, struct pf_buf *
 {
     pf_buf_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
                   thread + 1);
-    add_string(out, pf_rows_at(walk->profile->partitions.items, thread)[1]);
+    add_string(out, pf_rows_at(walk->model->partitions.items, thread)[1]);
     pf_buf_str(out, "}}");
 }
 
@@ -238,7 +238,7 @@ static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *err
             add_head(walk, out);
             walk->at.stage = THREADS;
         } else if (walk->at.stage == THREADS) {
-            if (walk->at.thread < pf_rows_count(walk->profile->partitions.items))
+            if (walk->at.thread < pf_rows_count(walk->model->partitions.items))
                 add_thread(walk, walk->at.thread++, out);
             else
                 walk->at = (struct position){.stage = ROWS, .thread = UINT32_MAX};
@@ -302,7 +302,7 @@ static const struct pf_lines_ops trace_ops = {
 static void find_columns(struct walk *walk)
 {
     const struct pf_table *table = walk->table;
-    const char *unit = walk->profile->time_unit ? walk->profile->time_unit : "";
+    const char *unit = walk->model->time_unit ? walk->model->time_unit : "";
     walk->partition = pf_table_column(table, PF_PARTITION);
     walk->time = pf_table_column_named(table, "time");
     walk->duration = pf_table_column_named(table, "duration");
@@ -314,7 +314,7 @@ static void find_columns(struct walk *walk)
     walk->ns = pf_unit_ns(unit) ? pf_unit_ns(unit) : 1000;
 }
 
-struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf_table *table,
+struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_table *table,
                                      struct pf_error *error)
 {
     struct walk *walk = calloc(1, sizeof *walk);
@@ -323,10 +323,10 @@ struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf
         return NULL;
     }
     walk->lines.ops = &trace_ops;
-    walk->profile = profile;
+    walk->model = model;
     walk->table = table;
     walk->ops = pf_table_ops(table);
-    walk->cursor = (struct pf_cursor){.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+    walk->cursor = (struct pf_cursor){.model = model, .table = table, .only = PF_UNRESTRICTED};
     find_columns(walk);
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
     int failed = walk->cells ? walk->ops->open(&walk->cursor, error) : pf_fail_memory(error);

@@ -267,7 +267,7 @@ static int add_edge(struct pf_values *values, struct numbering *numbering, struc
 static int arrange_edges(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
                          struct pf_error *error)
 {
-    struct edges edges = find_edges(values->aggregate->profile->edges);
+    struct edges edges = find_edges(values->aggregate->model->edges);
     if (!(arranged->strings = pf_strings_new()))
         return pf_fail_memory(error);
     values->inclusive_real |= are_real(&edges, values->metric);
@@ -283,7 +283,7 @@ static int arrange_edges(struct pf_values *values, struct numbering *numbering, 
 int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
     struct numbering numbering = {.callers = arranged->kind == PF_BY_CALLER};
-    bool edges = numbering.callers && values->aggregate->profile->edges;
+    bool edges = numbering.callers && values->aggregate->model->edges;
     int result = edges ? arrange_edges(values, &numbering, arranged, error)
                        : arrange_contexts(values, &numbering, arranged, error);
     pf_hash_free(&numbering.table);

@@ -148,7 +148,7 @@ static int order_by_stack(const struct pf_values *values, const struct pf_foldin
 /* Takes the values over. */
 static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
-    struct pf_folding folding = pf_folding(values->aggregate->profile, values->metric);
+    struct pf_folding folding = pf_folding(values->aggregate->model, values->metric);
     bool real = values->exclusive_real;
     for (uint32_t i = 0; i < values->n; i++) {
         values->present[i] = pf_is_folded(&folding, &values->exclusive[i], real);

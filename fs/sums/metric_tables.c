@@ -11,12 +11,12 @@
 
 static struct pf_cell name_cell(const struct pf_metric_walk *walk, uint32_t name)
 {
-    return pf_interned(walk->profile->contexts->strings, name);
+    return pf_interned(walk->model->contexts->strings, name);
 }
 
 static void add_context(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
 {
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     struct pf_statistics it;
     pf_aggregate_context(walk->aggregate, walk->metric, context, &it);
     struct pf_cell cells[] = {pf_uint(pf_tree_id(tree, context)),
@@ -54,14 +54,14 @@ static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
 static struct pf_cell partition_sum(const struct pf_metric_walk *walk, const struct pf_partition_sum *sum)
 {
     static const union pf_number zero;
-    if (walk->profile->metrics[walk->metric].over_contexts == PF_OVER_NO_CONTEXTS)
+    if (walk->model->metrics[walk->metric].over_contexts == PF_OVER_NO_CONTEXTS)
         return pf_absent();
     return pf_number_cell(sum ? &sum->sum : &zero, walk->aggregate->metrics[walk->metric].real);
 }
 
 static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    const struct pf_partitions *partitions = &walk->profile->partitions;
+    const struct pf_partitions *partitions = &walk->model->partitions;
     uint64_t at = walk->lines.position++;
     if (!at) {
         struct pf_cell head[] = {pf_string(partitions->singular), pf_string("sum"), pf_string("contexts")};
@@ -85,12 +85,12 @@ static struct pf_cell percent_cell(const union pf_number *part, bool real, doubl
     return pf_double(fabs(x) < 1e300 ? x * 100 / whole : x / whole * 100);
 }
 
-void pf_function_cells(const struct pf_profile *profile, const struct pf_arranged *arranged, size_t i,
+void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS])
 {
     const struct pf_function *it = &arranged->functions[i];
-    const struct pf_metric *metric = &profile->metrics[arranged->metric];
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_metric *metric = &model->metrics[arranged->metric];
+    const struct pf_tree *tree = model->contexts;
     cells[PF_FUNCTION_KIND] = pf_string(tree->kinds[it->kind]);
     cells[PF_FUNCTION_CONTEXTS] = pf_uint(it->contexts);
     for (int c = PF_FUNCTION_EXCLUSIVE; c <= PF_FUNCTION_INCLUSIVE_PERCENT; c++)
@@ -119,7 +119,7 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
         return true;
     }
     struct pf_cell cells[PF_FUNCTION_COLUMNS];
-    pf_function_cells(walk->profile, walk->arranged, at - 1, cells);
+    pf_function_cells(walk->model, walk->arranged, at - 1, cells);
     pf_csv_row(out, cells, PF_FUNCTION_COLUMNS, '\n');
     return true;
 }
@@ -134,8 +134,8 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
     const struct pf_arranged *arranged = walk->arranged;
     const struct pf_function *it = &arranged->functions[at - 1];
     bool edges = arranged->strings != NULL; /* they have what goes along and nothing else */
-    bool sums = pf_adds_up(&walk->profile->metrics[walk->metric]);
-    const struct pf_strings *strings = edges ? arranged->strings : walk->profile->contexts->strings;
+    bool sums = pf_adds_up(&walk->model->metrics[walk->metric]);
+    const struct pf_strings *strings = edges ? arranged->strings : walk->model->contexts->strings;
     struct pf_cell cells[] = {
         edges ? pf_absent() : pf_uint(it->contexts),
         sums && !edges ? pf_number_cell(&it->exclusive, arranged->exclusive_real) : pf_absent(),
@@ -204,7 +204,7 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
             return pf_fail_memory(error);
         walk->stack->add_name = pf_folded_frame;
     }
-    walk->folding = pf_folding(walk->profile, walk->metric);
+    walk->folding = pf_folding(walk->model, walk->metric);
     static const enum pf_arrangement kinds[] = {[FUNCTIONS] = PF_BY_FUNCTION,
                                                 [CALLERS] = PF_BY_CALLER,
                                                 [CALLS] = PF_BY_CALLS,
@@ -219,10 +219,10 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
     return 0;
 }
 
-struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                  enum pf_metric_view view, struct pf_error *error)
 {
-    if (metric >= profile->n_metrics || (unsigned)view >= PF_METRIC_VIEWS) {
+    if (metric >= model->n_metrics || (unsigned)view >= PF_METRIC_VIEWS) {
         pf_fail(error, EINVAL, "there is no such view of metric %u", metric);
         return NULL;
     }
@@ -235,7 +235,7 @@ struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate
         (struct pf_metric_walk){.lines = {.ops = views[view].items == STACKS ? &stack_walk_ops : &walk_ops},
                                 .record = views[view].record,
                                 .aggregate = aggregate,
-                                .profile = profile,
+                                .model = model,
                                 .metric = metric};
     if (prepare(walk, views[view].items, error)) {
         walk_close(&walk->lines);

@@ -186,14 +186,14 @@ void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
 /* True of a metric that does not add up; that is then all there is to say. */
 static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    const struct pf_metric *metric = &walk->profile->metrics[walk->metric];
+    const struct pf_metric *metric = &walk->model->metrics[walk->metric];
     if (pf_adds_up(metric))
         return false;
     struct pf_cell name = pf_string(metric->name);
     add_name(out, &name);
     pf_buf_str(out, " does not add up over ");
     pf_buf_str(out,
-               metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : walk->profile->partitions.plural);
+               metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : walk->model->partitions.plural);
     pf_buf_str(out, ": its values stand in contexts.csv\n");
     walk->lines.position = walk->end;
     return true;
@@ -202,7 +202,7 @@ static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
 static void add_with_unit(const struct pf_metric_walk *walk, const union pf_number *number, bool real,
                           struct pf_buf *out)
 {
-    struct pf_cell unit = pf_string(walk->profile->metrics[walk->metric].unit);
+    struct pf_cell unit = pf_string(walk->model->metrics[walk->metric].unit);
     add_number(out, number, real, 0);
     if (unit.size) {
         pf_buf_char(out, ' ');
@@ -271,7 +271,7 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
         return true;
     }
     const struct pf_function *function = &arranged->functions[at - 1];
-    struct pf_cell name = pf_interned(walk->profile->contexts->strings, function->name);
+    struct pf_cell name = pf_interned(walk->model->contexts->strings, function->name);
     add_number(out, &function->exclusive, arranged->exclusive_real, column_width(walk));
     pf_buf_char(out, ' ');
     add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), arranged->total,
@@ -315,7 +315,7 @@ static void add_tree_head(const struct pf_metric_walk *walk, struct pf_buf *out)
 bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_arranged *arranged = walk->arranged;
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     if (ends_without_sums(walk, out))
         return true;
     uint64_t at = walk->lines.position++;
@@ -338,11 +338,11 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
 
-struct pf_folding pf_folding(const struct pf_profile *profile, unsigned m)
+struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
 {
-    const struct pf_metric *metric = &profile->metrics[m];
-    int exclusive = pf_twins_of(profile, m).exclusive;
-    bool real = !strcmp(profile->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
+    const struct pf_metric *metric = &model->metrics[m];
+    int exclusive = pf_twins_of(model, m).exclusive;
+    bool real = !strcmp(model->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
     int64_t ns = pf_unit_ns(metric->unit);
     bool large =
         metric->most * (double)(ns ? ns : 1) >= 0x1p62; /* far enough from 64 bits for a rounded sum */
@@ -411,7 +411,7 @@ static void add_value(const struct pf_folding *folding, const union pf_number *n
 /* The line at the walk's position, which it moves on; its stack is set. */
 static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
 {
-    const struct pf_tree *tree = walk->profile->contexts;
+    const struct pf_tree *tree = walk->model->contexts;
     struct pf_stack *stack = walk->stack;
     uint64_t at = walk->lines.position++;
     const struct pf_folded_line *line = &walk->arranged->folded[at];

@@ -16,17 +16,17 @@ static bool is_inclusive(const struct pf_metric *metric)
     return metric->over_contexts == PF_OVER_ROOTS;
 }
 
-struct pf_twins pf_twins_of(const struct pf_profile *profile, unsigned metric)
+struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
 {
     struct pf_twins twins = {PF_NO_PARTNER, PF_NO_PARTNER};
-    const struct pf_metric *self = &profile->metrics[metric];
+    const struct pf_metric *self = &model->metrics[metric];
     if (!pf_adds_up(self))
         return twins;
     *(is_inclusive(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
-    if (self->partner < 0 || (size_t)self->partner >= profile->n_metrics)
+    if (self->partner < 0 || (size_t)self->partner >= model->n_metrics)
         return twins;
-    const struct pf_metric *partner = &profile->metrics[self->partner];
-    if (profile->edges && !is_inclusive(self))
+    const struct pf_metric *partner = &model->metrics[self->partner];
+    if (model->edges && !is_inclusive(self))
         twins.inclusive = self->partner;
     else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
         *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
@@ -47,7 +47,7 @@ static bool number_at(const struct pf_values *values, int metric, uint32_t conte
 static void read_exclusive(struct pf_values *values)
 {
     int metric = values->twins.exclusive;
-    enum pf_over_contexts over = values->aggregate->profile->metrics[metric].over_contexts;
+    enum pf_over_contexts over = values->aggregate->model->metrics[metric].over_contexts;
     for (uint32_t i = 0; i < values->n; i++)
         if (!pf_counts(over, values->tree->flags[i]) ||
             !number_at(values, metric, i, values->exclusive_real, &values->exclusive[i]))
@@ -173,7 +173,7 @@ bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
  * nothing adds up. */
 static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
 {
-    const struct pf_metric *about = &values->aggregate->profile->metrics[metric];
+    const struct pf_metric *about = &values->aggregate->model->metrics[metric];
     if (!pf_context_has(&values->aggregate->metrics[metric].contexts, context) ||
         (metric != (int)values->metric && !pf_adds_up(about)))
         return false;
@@ -207,16 +207,16 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
 {
     uint32_t n = aggregate->n_contexts;
     *values = (struct pf_values){.aggregate = aggregate,
-                                 .tree = aggregate->profile->contexts,
+                                 .tree = aggregate->model->contexts,
                                  .metric = metric,
                                  .exclusive_only = exclusive_only,
-                                 .twins = pf_twins_of(aggregate->profile, metric),
+                                 .twins = pf_twins_of(aggregate->model, metric),
                                  .n = n,
                                  .exclusive = calloc((size_t)n + 1, sizeof *values->exclusive),
                                  .inclusive = calloc((size_t)n + 1, sizeof *values->inclusive),
                                  .present = calloc((size_t)n + 1, sizeof *values->present),
                                  .scratch = calloc((size_t)n + 1, sizeof *values->scratch)};
-    bool edges = aggregate->profile->edges != NULL;
+    bool edges = aggregate->model->edges != NULL;
     if (edges)
         values->lacking = calloc((size_t)n + 1, sizeof *values->lacking);
     if (!values->exclusive || !values->inclusive || !values->present || !values->scratch ||

@@ -64,18 +64,18 @@ enum { CHUNK = 64 * 1024 };
 
 struct blob_lines {
     struct pf_lines lines;
-    struct pf_profile *profile;
+    struct pf_model *model;
     size_t blob;
 };
 
 static int blob_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
-    struct pf_profile *profile = ((struct blob_lines *)lines)->profile;
+    struct pf_model *model = ((struct blob_lines *)lines)->model;
     size_t blob = ((struct blob_lines *)lines)->blob;
     char *at = pf_buf_reserve(out, CHUNK);
     if (!at)
         return pf_fail_memory(error);
-    ssize_t n = profile->driver->blob_read(profile, blob, at, CHUNK, lines->position, error);
+    ssize_t n = model->driver->blob_read(model, blob, at, CHUNK, lines->position, error);
     if (n <= 0)
         return n < 0 ? -1 : 0;
     out->size += (size_t)n;
@@ -90,13 +90,13 @@ static void blob_close(struct pf_lines *lines)
 
 static const struct pf_lines_ops blob_ops = {.next = blob_next, .close = blob_close};
 
-struct pf_lines *pf_blob_lines(struct pf_profile *profile, size_t blob, struct pf_error *error)
+struct pf_lines *pf_blob_lines(struct pf_model *model, size_t blob, struct pf_error *error)
 {
     struct blob_lines *view = calloc(1, sizeof *view);
     if (!view) {
         pf_fail_memory(error);
         return NULL;
     }
-    *view = (struct blob_lines){.lines = {.ops = &blob_ops}, .profile = profile, .blob = blob};
+    *view = (struct blob_lines){.lines = {.ops = &blob_ops}, .model = model, .blob = blob};
     return &view->lines;
 }

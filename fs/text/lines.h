@@ -42,6 +42,6 @@ struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error);
  * The bytes of a file that the profile carries, as a walk whose records are chunks of it. Borrows the profile;
  * freed by its close. NULL with *error filled.
  */
-struct pf_lines *pf_blob_lines(struct pf_profile *profile, size_t blob, struct pf_error *error);
+struct pf_lines *pf_blob_lines(struct pf_model *model, size_t blob, struct pf_error *error);
 
 #endif

@@ -162,17 +162,17 @@ static void list_all_filled(struct walk *walk, const struct pf_table *table)
     list_filled(walk, table, false, false);
 }
 
-static int walk_open(struct walk *walk, struct pf_profile *profile, const struct pf_table *table,
+static int walk_open(struct walk *walk, struct pf_model *model, const struct pf_table *table,
                      struct pf_restriction only, struct pf_error *error)
 {
-    *walk = (struct walk){.cursor = {.profile = profile, .table = table, .only = only},
+    *walk = (struct walk){.cursor = {.model = model, .table = table, .only = only},
                           .ops = pf_table_ops(table),
                           .partition = -1,
                           .context = -1,
                           .partition_column = pf_table_column(table, PF_PARTITION),
                           .context_column = pf_table_column(table, PF_CONTEXT)};
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
-    walk->n_metrics = pf_table_has(table, PF_METRIC) ? profile->n_metrics : 0;
+    walk->n_metrics = pf_table_has(table, PF_METRIC) ? model->n_metrics : 0;
     walk->metric_names = calloc(walk->n_metrics + 1, sizeof *walk->metric_names);
     walk->filled = calloc(table->n_columns + 1, sizeof *walk->filled);
     walk->named = calloc(table->n_columns + 1, sizeof *walk->named);
@@ -182,7 +182,7 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
     }
     list_all_filled(walk, table);
     for (size_t m = 0; m < walk->n_metrics; m++) {
-        walk->metric_names[m] = pf_string(profile->metrics[m].name);
+        walk->metric_names[m] = pf_string(model->metrics[m].name);
         pf_cell_mark(&walk->metric_names[m]);
     }
     walk->opened = true;
@@ -206,9 +206,9 @@ static struct pf_cell partition_cell(const struct pf_partitions *partitions, int
 /* A metric's or key's cell as it is printed: the name that its index stands for. */
 static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
 {
-    const struct pf_profile *profile = walk->cursor.profile;
+    const struct pf_model *model = walk->cursor.model;
     const struct pf_cell *cell = &walk->cells[filled->column];
-    const struct pf_rows *keys = profile->keys.items;
+    const struct pf_rows *keys = model->keys.items;
     bool metric = filled->role == PF_METRIC;
     uint64_t known = metric ? walk->n_metrics : pf_rows_count(keys);
     if (cell->type != PF_INT || cell->u >= known)
@@ -227,14 +227,14 @@ static void name_partition(struct walk *walk, int64_t partition)
     walk->partition = partition;
     walk->partition_size = walk->n_partition;
     for (size_t i = 0; i < walk->n_partition; i++) {
-        walk->named[i] = partition_cell(&walk->cursor.profile->partitions, partition, &walk->filled[i]);
+        walk->named[i] = partition_cell(&walk->cursor.model->partitions, partition, &walk->filled[i]);
         walk->partition_size += pf_row_cell_size(&walk->named[i]);
     }
 }
 
 static void name_context(struct walk *walk, int64_t context)
 {
-    const struct pf_tree *tree = walk->cursor.profile->contexts;
+    const struct pf_tree *tree = walk->cursor.model->contexts;
     bool known = tree && context >= 0 && context < tree->count;
     walk->context = context;
     walk->context_size = walk->n_named - walk->n_partition;
@@ -380,7 +380,7 @@ static void close_lines(struct pf_lines *lines)
 static const struct pf_lines_ops table_lines_ops = {next_lines, measure_line, save_lines, restore_lines,
                                                     close_lines};
 
-struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slice *slice,
+struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice,
                                 struct pf_error *error)
 {
     const struct pf_table *table = slice->table;
@@ -393,7 +393,7 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
     for (unsigned c = 0; c < table->n_columns; c++)
         if (!dropped(slice, table->columns[c].role))
             view->kept[view->n_kept++] = c;
-    if (walk_open(&view->walk, profile, table, slice->only, error)) {
+    if (walk_open(&view->walk, model, table, slice->only, error)) {
         free(view);
         return NULL;
     }
@@ -408,7 +408,7 @@ struct pf_measure {
     unsigned plain[]; /* columns whose cells are printed as the driver gives them */
 };
 
-struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
+struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table *table, int64_t partition,
                                   struct pf_error *error)
 {
     struct pf_measure *measure = calloc(1, sizeof *measure + table->n_columns * sizeof *measure->plain);
@@ -418,7 +418,7 @@ struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_ta
     }
     struct pf_restriction only = PF_UNRESTRICTED;
     only.partition = partition;
-    if (walk_open(&measure->walk, profile, table, only, error)) {
+    if (walk_open(&measure->walk, model, table, only, error)) {
         free(measure);
         return NULL;
     }

@@ -16,7 +16,7 @@ struct pf_slice {
 
 /* A walk over the slice's lines, header first. Borrows the profile; freed by its close. NULL with *error
  * filled. */
-struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slice *slice,
+struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice,
                                 struct pf_error *error);
 
 /* The cursor operations of a table, also for one that is held in rows. */
@@ -42,7 +42,7 @@ struct pf_row_size {
 
 /* A walk for measuring all of a table (or one partition of it). Thread-safe as cursors are. */
 struct pf_measure;
-struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
+struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table *table, int64_t partition,
                                   struct pf_error *error);
 /* 1: *size is the next row's; 0: no more; -1: *error filled. */
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error);

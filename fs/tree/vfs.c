@@ -368,7 +368,7 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;
     pthread_mutex_unlock(&fs->lock);
-    return lookup_in_folder(fs, folder, pf_live_profile(place->live)->src, attr, job);
+    return lookup_in_folder(fs, folder, pf_live_model(place->live)->src, attr, job);
 }
 
 /* The entry of a folder inside a profile. */

@@ -17,11 +17,11 @@ static void add_up(void)
 {
     struct pf_error error;
     struct pf_options options = {.cache = 1 << 20};
-    struct pf_profile profile;
-    if (profile_open(&profile, &pf_afperf_driver, fuzz_folder(), name, &options, &error) ||
-        pf_profile_load(&profile, PF_DERIVED, NULL, &error) || !times_add_up(&profile))
+    struct pf_model model;
+    if (profile_open(&model, &pf_afperf_driver, fuzz_folder(), name, &options, &error) ||
+        pf_model_load(&model, PF_DERIVED, NULL, &error) || !times_add_up(&model))
         abort();
-    profile_close(&profile);
+    profile_close(&model);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

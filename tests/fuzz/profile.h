@@ -115,20 +115,20 @@ FUZZ void fuzz_probe(const struct pf_driver *driver, int folder, const char *nam
 }
 
 /* An item of this axis; -1: it has none. */
-FUZZ int64_t fuzz_item(const struct pf_profile *profile, enum pf_role role, unsigned choice)
+FUZZ int64_t fuzz_item(const struct pf_model *model, enum pf_role role, unsigned choice)
 {
-    int64_t items = sound_items(profile, role);
+    int64_t items = sound_items(model, role);
     return items > 0 ? (int64_t)choice % items : -1;
 }
 
-FUZZ void fuzz_look(struct pf_profile *profile, unsigned choice, enum fuzz_rules rules)
+FUZZ void fuzz_look(struct pf_model *model, unsigned choice, enum fuzz_rules rules)
 {
     struct sound_limits limits = {
         .rows = FUZZ_ROWS, .hop = 1 + choice / 8, .resumes = 4, .twice = rules & FUZZ_TWICE};
-    struct pf_restriction only = {fuzz_item(profile, PF_PARTITION, choice),
-                                  fuzz_item(profile, PF_CONTEXT, choice),
-                                  fuzz_item(profile, PF_METRIC, choice), fuzz_item(profile, PF_KEY, choice)};
-    const char *wrong = sound_profile(profile, only, limits);
+    struct pf_restriction only = {fuzz_item(model, PF_PARTITION, choice),
+                                  fuzz_item(model, PF_CONTEXT, choice),
+                                  fuzz_item(model, PF_METRIC, choice), fuzz_item(model, PF_KEY, choice)};
+    const char *wrong = sound_profile(model, only, limits);
     if (!wrong)
         return;
     fprintf(stderr, "not sound: %s\n", wrong);
@@ -142,17 +142,17 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     struct pf_error error = {0};
     /* Little memory at times, so that sums and tapes spill. */
     struct pf_options options = {.cache = choice & 8 ? 4096 : 1 << 20};
-    struct pf_profile profile;
+    struct pf_model model;
     fuzz_probe(driver, folder, name);
-    bool opened = profile_open(&profile, driver, folder, name, &options, &error) == 0;
-    bool loaded = opened && !pf_profile_load(&profile, PF_DERIVED, NULL, &error);
+    bool opened = profile_open(&model, driver, folder, name, &options, &error) == 0;
+    bool loaded = opened && !pf_model_load(&model, PF_DERIVED, NULL, &error);
     if ((!opened && (rules & FUZZ_OPENS)) || (opened && !loaded && (rules & FUZZ_LOADS))) {
         fprintf(stderr, "not %s: %s\n", opened ? "loaded" : "opened", error.what);
         abort();
     }
     if (loaded)
-        fuzz_look(&profile, choice, rules);
-    profile_close(&profile);
+        fuzz_look(&model, choice, rules);
+    profile_close(&model);
 }
 
 /* Reads a file of these bytes. */

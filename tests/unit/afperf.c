@@ -16,7 +16,7 @@ static void serves(const char *text, const char *table, const char *columns, con
 {
     struct afperf_profile p;
     set_up(&p, text, strlen(text));
-    char *have = p.result ? NULL : dump(&p.profile, table, PF_UNRESTRICTED, columns, 0);
+    char *have = p.result ? NULL : dump(&p.model, table, PF_UNRESTRICTED, columns, 0);
     is(have, want, name);
     free(have);
     tear_down(&p);
@@ -26,7 +26,7 @@ static void runs_are(const char *text, const char *columns, const char *want, co
 {
     struct afperf_profile p;
     set_up(&p, text, strlen(text));
-    char *have = p.result ? NULL : dump_runs(&p.profile, columns);
+    char *have = p.result ? NULL : dump_runs(&p.model, columns);
     is(have, want, name);
     free(have);
     tear_down(&p);
@@ -36,7 +36,7 @@ static void warns(const char *text, const char *want, const char *name)
 {
     struct afperf_profile p;
     set_up(&p, text, strlen(text));
-    char *have = p.result ? NULL : dump_warnings(&p.profile);
+    char *have = p.result ? NULL : dump_warnings(&p.model);
     is(have, want, name);
     free(have);
     tear_down(&p);
@@ -79,7 +79,7 @@ static void test_opening(void)
        "another version is not opened, and it is told why");
     tear_down(&p);
     set_up(&p, HEADER, 16);
-    ok(!p.result && !pf_rows_count(p.profile.partitions.items) && !p.profile.contexts->count,
+    ok(!p.result && !pf_rows_count(p.model.partitions.items) && !p.model.contexts->count,
        "a header alone is an empty profile");
     tear_down(&p);
     warns(HEADER RUN "# AFPerf v2     \nRunInfo,x\n", "3 fatal other-version-header\n",
@@ -101,12 +101,12 @@ static void test_stopping(void)
     struct pf_pass *before = pf_pass_enter(&pass);
     load_profile(&p, &pass);
     pf_pass_leave(before);
-    ok(p.result < 0 && p.error.code == ECANCELED && !p.profile.contexts && !p.profile.partitions.items &&
-           !pf_rows_count(p.profile.warnings),
+    ok(p.result < 0 && p.error.code == ECANCELED && !p.model.contexts && !p.model.partitions.items &&
+           !pf_rows_count(p.model.warnings),
        "a pass that nobody waits for stops and leaves no trace");
     unload_profile(&p);
     load_profile(&p, NULL);
-    ok(!p.result && p.profile.contexts, "another one can follow");
+    ok(!p.result && p.model.contexts, "another one can follow");
     tear_down(&p);
     free(text);
 }
@@ -266,7 +266,7 @@ static void test_sections(void)
            "sections have no exclusive time");
     struct afperf_profile p;
     set_up(&p, text, strlen(text));
-    ok(p.profile.contexts->flags[0] == 0 && p.profile.metrics[0].over_contexts == PF_OVER_FRAMES,
+    ok(p.model.contexts->flags[0] == 0 && p.model.metrics[0].over_contexts == PF_OVER_FRAMES,
        "and count for no total");
     tear_down(&p);
 }
@@ -331,9 +331,9 @@ static char *busy_text(size_t *size)
 }
 
 /* The lines of a table whose first column that `lead` names is `wanted`. */
-static bool agree(struct pf_profile *profile, const char *table, struct pf_restriction only, unsigned hop)
+static bool agree(struct pf_model *model, const char *table, struct pf_restriction only, unsigned hop)
 {
-    char *whole = dump(profile, table, only, NULL, 0), *parts = dump(profile, table, only, NULL, hop);
+    char *whole = dump(model, table, only, NULL, 0), *parts = dump(model, table, only, NULL, hop);
     bool same = !strcmp(whole, parts) && !strstr(whole, "error:");
     free(whole);
     free(parts);
@@ -348,9 +348,9 @@ static size_t lines(const char *text)
     return n;
 }
 
-static size_t count(struct pf_profile *profile, const char *table, struct pf_restriction only)
+static size_t count(struct pf_model *model, const char *table, struct pf_restriction only)
 {
-    char *text = dump(profile, table, only, "line,time,metric,start", 0);
+    char *text = dump(model, table, only, "line,time,metric,start", 0);
     size_t n = lines(text);
     free(text);
     return n;
@@ -366,28 +366,28 @@ static void test_walks(void)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         bool same = true;
         for (unsigned hop = 1; hop < 6; hop += 2)
-            same &= agree(&p.profile, tables[i], PF_UNRESTRICTED, hop);
+            same &= agree(&p.model, tables[i], PF_UNRESTRICTED, hop);
         ok(same, "%s: a walk goes on from a saved position", tables[i]);
         if (!strcmp(tables[i], "tags"))
             continue;
-        size_t whole = count(&p.profile, tables[i], PF_UNRESTRICTED), runs = 0, contexts = 0;
+        size_t whole = count(&p.model, tables[i], PF_UNRESTRICTED), runs = 0, contexts = 0;
         same = true;
         for (int64_t run = 0; run < 2; run++) {
             struct pf_restriction only = {run, -1, -1, -1};
-            runs += count(&p.profile, tables[i], only);
-            same &= agree(&p.profile, tables[i], only, 2);
+            runs += count(&p.model, tables[i], only);
+            same &= agree(&p.model, tables[i], only, 2);
         }
-        for (int64_t context = 0; context < p.profile.contexts->count; context++) {
+        for (int64_t context = 0; context < p.model.contexts->count; context++) {
             struct pf_restriction only = {-1, context, -1, -1};
-            contexts += count(&p.profile, tables[i], only);
-            same &= agree(&p.profile, tables[i], only, 2);
+            contexts += count(&p.model, tables[i], only);
+            same &= agree(&p.model, tables[i], only, 2);
         }
         ok(runs == whole && same, "%s: the rows of all runs are those of the table", tables[i]);
-        size_t without = strcmp(tables[i], "trace") ? 0 : count(&p.profile, "pauses", PF_UNRESTRICTED) * 2;
+        size_t without = strcmp(tables[i], "trace") ? 0 : count(&p.model, "pauses", PF_UNRESTRICTED) * 2;
         ok(contexts + without == whole, "%s: those of all contexts too, but for what has none", tables[i]);
     }
     struct pf_restriction only = {1, 0, 2, -1};
-    ok(count(&p.profile, "values", only) == 1, "values can be restricted to one");
+    ok(count(&p.model, "values", only) == 1, "values can be restricted to one");
     tear_down(&p);
     free(text);
 }
@@ -417,13 +417,13 @@ static void test_parts_of_the_file(const char *text, size_t size, const char *wh
     size_t far_size;
     char *far = spread(text, size, &far_size);
     set_up(&p, far, far_size);
-    for (size_t t = 0; t < p.profile.n_tables; t++) {
-        const struct pf_table *table = &p.profile.tables[t];
+    for (size_t t = 0; t < p.model.n_tables; t++) {
+        const struct pf_table *table = &p.model.tables[t];
         bool same = true;
-        for (int64_t run = 0; table->ops && run < (int64_t)pf_rows_count(p.profile.partitions.items); run++)
-            same &= !sound_table(&p.profile, table, (struct pf_restriction){run, -1, -1, -1}, limits);
-        for (int64_t context = 0; table->ops && context < p.profile.contexts->count; context++)
-            same &= !sound_table(&p.profile, table, (struct pf_restriction){-1, context, -1, -1}, limits);
+        for (int64_t run = 0; table->ops && run < (int64_t)pf_rows_count(p.model.partitions.items); run++)
+            same &= !sound_table(&p.model, table, (struct pf_restriction){run, -1, -1, -1}, limits);
+        for (int64_t context = 0; table->ops && context < p.model.contexts->count; context++)
+            same &= !sound_table(&p.model, table, (struct pf_restriction){-1, context, -1, -1}, limits);
         ok(same, "%s: %s of a run or context has all of its rows", what, table->name);
     }
     tear_down(&p);
@@ -464,7 +464,7 @@ static void test_positions_are_checked(void)
     memset(wrong, 0x7f, sizeof wrong);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct pf_cursor cursor = {
-            .profile = &p.profile, .table = table_of(&p.profile, tables[i]), .only = PF_UNRESTRICTED};
+            .model = &p.model, .table = table_of(&p.model, tables[i]), .only = PF_UNRESTRICTED};
         const struct pf_cursor_ops *ops = cursor.table->ops;
         int failed = ops->open(&cursor, &p.error);
         size_t saved = ops->save(&cursor, NULL, 0);

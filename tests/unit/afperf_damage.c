@@ -15,7 +15,7 @@ static const char *trouble_with(struct afperf_profile *p, const char *text, size
     unlinkat(p->directory, "run.afperf", 0);
     write_profile(p->directory, text, size);
     load_profile(p, NULL);
-    const char *trouble = p->result ? "not opened" : unsound(&p->profile, hop);
+    const char *trouble = p->result ? "not opened" : unsound(&p->model, hop);
     unload_profile(p);
     return trouble;
 }
@@ -125,24 +125,24 @@ static void test_compressed(const char *text, size_t size)
     char *bytes = gzipped(text, size, &packed_size);
     set_up(&plain, text, size);
     set_up(&packed, bytes, packed_size);
-    ok(!packed.result && !unsound(&packed.profile, 3), "a file compressed by gzip is a sound profile");
+    ok(!packed.result && !unsound(&packed.model, 3), "a file compressed by gzip is a sound profile");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        char *want = dump(&plain.profile, tables[i], PF_UNRESTRICTED, NULL, 0);
-        char *have = dump(&packed.profile, tables[i], PF_UNRESTRICTED, NULL, 2);
+        char *want = dump(&plain.model, tables[i], PF_UNRESTRICTED, NULL, 0);
+        char *have = dump(&packed.model, tables[i], PF_UNRESTRICTED, NULL, 2);
         ok(*want && !strcmp(have, want), "its table %s is that of the plain file", tables[i]);
         free(want);
         free(have);
     }
     char *original = malloc(size + 1);
-    ssize_t got = pf_afperf_driver.blob_read(&packed.profile, 0, original, size + 1, 0, &packed.error);
-    ok(packed.profile.n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
+    ssize_t got = pf_afperf_driver.blob_read(&packed.model, 0, original, size + 1, 0, &packed.error);
+    ok(packed.model.n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
        "it carries what it inflates to");
-    ok(!plain.profile.n_blobs, "other files carry nothing");
+    ok(!plain.model.n_blobs, "other files carry nothing");
     tear_down(&packed);
     set_up(&packed, bytes, packed_size / 2);
-    char *warnings = dump_warnings(&packed.profile);
-    ok(!packed.result && strstr(warnings, "fatal damaged-compression") && packed.profile.contexts->count &&
-           !unsound(&packed.profile, 3),
+    char *warnings = dump_warnings(&packed.model);
+    ok(!packed.result && strstr(warnings, "fatal damaged-compression") && packed.model.contexts->count &&
+           !unsound(&packed.model, 3),
        "of one cut off, what comes before is served, and it is told");
     free(warnings);
     free(original);

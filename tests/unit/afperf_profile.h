@@ -25,7 +25,7 @@ struct afperf_profile {
     int directory;
     char folder[40];
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     int result; /* of opening or loading */
     struct pf_error error;
 };
@@ -48,14 +48,14 @@ static inline void load_profile(struct afperf_profile *p, struct pf_pass *pass)
 {
     p->options = (struct pf_options){.cache = 1 << 20};
     p->result =
-        profile_open(&p->profile, &pf_afperf_driver, p->directory, "run.afperf", &p->options, &p->error);
+        profile_open(&p->model, &pf_afperf_driver, p->directory, "run.afperf", &p->options, &p->error);
     if (!p->result)
-        p->result = pf_profile_load(&p->profile, PF_DERIVED, pass, &p->error);
+        p->result = pf_model_load(&p->model, PF_DERIVED, pass, &p->error);
 }
 
 static inline void unload_profile(struct afperf_profile *p)
 {
-    profile_close(&p->profile);
+    profile_close(&p->model);
 }
 
 static inline void make_folder(struct afperf_profile *p)
@@ -87,15 +87,15 @@ static inline void tear_down(struct afperf_profile *p)
 
 /* ---- tables as text ----------------------------------------------------------------------------- */
 
-static inline void print_cell(FILE *out, const struct pf_profile *profile, const struct pf_column *column,
+static inline void print_cell(FILE *out, const struct pf_model *model, const struct pf_column *column,
                               const struct pf_cell *cell)
 {
     if (column->role == PF_CONTEXT && cell->type == PF_INT) {
-        const struct pf_tree *tree = profile->contexts;
+        const struct pf_tree *tree = model->contexts;
         struct pf_cell name = pf_interned(tree->strings, tree->name[cell->i]);
         fprintf(out, "%.*s", (int)name.size, name.text);
     } else if (column->role == PF_METRIC) {
-        fprintf(out, "%s", profile->metrics[cell->i].name);
+        fprintf(out, "%s", model->metrics[cell->i].name);
     } else if (cell->type == PF_TEXT) {
         fprintf(out, "%.*s", (int)cell->size, cell->text);
     } else if (cell->type == PF_DOUBLE) {
@@ -109,11 +109,11 @@ static inline void print_cell(FILE *out, const struct pf_profile *profile, const
     }
 }
 
-static inline const struct pf_table *table_of(const struct pf_profile *profile, const char *name)
+static inline const struct pf_table *table_of(const struct pf_model *model, const char *name)
 {
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (!strcmp(profile->tables[i].name, name))
-            return &profile->tables[i];
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (!strcmp(model->tables[i].name, name))
+            return &model->tables[i];
     return NULL;
 }
 
@@ -127,7 +127,7 @@ static inline bool wanted(const char *columns, const char *name)
     return !columns;
 }
 
-static inline void print_row(FILE *out, const struct pf_profile *profile, const struct pf_column *columns,
+static inline void print_row(FILE *out, const struct pf_model *model, const struct pf_column *columns,
                              size_t n, const struct pf_cell *cells, const char *only)
 {
     const char *separator = "";
@@ -135,22 +135,22 @@ static inline void print_row(FILE *out, const struct pf_profile *profile, const 
         if (columns[c].role == PF_CONTEXT_NAME || !wanted(only, columns[c].name))
             continue;
         fputs(separator, out);
-        print_cell(out, profile, &columns[c], &cells[c]);
+        print_cell(out, model, &columns[c], &cells[c]);
         separator = ",";
     }
     fputc('\n', out);
 }
 
 /* A walk over a table; every `hop` rows (0: never) it goes on in a new cursor at the saved position. */
-static inline void print_walk(FILE *out, struct pf_profile *profile, const struct pf_table *table,
+static inline void print_walk(FILE *out, struct pf_model *model, const struct pf_table *table,
                               struct pf_restriction only, const char *columns, unsigned hop)
 {
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
+    struct pf_cursor cursor = {.model = model, .table = table, .only = only};
     struct pf_cell cells[32];
     struct pf_error error;
     int got = table->ops->open(&cursor, &error);
     for (unsigned row = 1; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; row++) {
-        print_row(out, profile, table->columns, table->n_columns, cells, columns);
+        print_row(out, model, table->columns, table->n_columns, cells, columns);
         got = 0;
         if (!hop || row % hop)
             continue;
@@ -167,39 +167,39 @@ static inline void print_walk(FILE *out, struct pf_profile *profile, const struc
     table->ops->close(&cursor);
 }
 
-static inline void print_rows(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+static inline void print_rows(FILE *out, const struct pf_model *model, const struct pf_table *table,
                               const char *columns)
 {
     for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-        print_row(out, profile, table->columns, table->n_columns, pf_rows_at(*table->rows, i), columns);
+        print_row(out, model, table->columns, table->n_columns, pf_rows_at(*table->rows, i), columns);
 }
 
 /* A table as lines of text, of these columns (NULL: all); to be freed. */
-static inline char *dump(struct pf_profile *profile, const char *name, struct pf_restriction only,
+static inline char *dump(struct pf_model *model, const char *name, struct pf_restriction only,
                          const char *columns, unsigned hop)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    const struct pf_table *table = table_of(profile, name);
+    const struct pf_table *table = table_of(model, name);
     if (!table)
         fputs("no such table\n", out);
     else if (table->ops)
-        print_walk(out, profile, table, only, columns, hop);
+        print_walk(out, model, table, only, columns, hop);
     else
-        print_rows(out, profile, table, columns);
+        print_rows(out, model, table, columns);
     fclose(out);
     return text;
 }
 
 /* "line severity code" of each warning. */
-static inline char *dump_warnings(const struct pf_profile *profile)
+static inline char *dump_warnings(const struct pf_model *model)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
-        const struct pf_cell *cells = pf_rows_at(profile->warnings, i);
+    for (size_t i = 0; i < pf_rows_count(model->warnings); i++) {
+        const struct pf_cell *cells = pf_rows_at(model->warnings, i);
         fprintf(out, "%" PRId64 " %.*s %.*s\n", cells[0].i, (int)cells[2].size, cells[2].text,
                 (int)cells[3].size, cells[3].text);
     }
@@ -208,14 +208,14 @@ static inline char *dump_warnings(const struct pf_profile *profile)
 }
 
 /* The runs, of these columns. */
-static inline char *dump_runs(const struct pf_profile *profile, const char *columns)
+static inline char *dump_runs(const struct pf_model *model, const char *columns)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    const struct pf_partitions *runs = &profile->partitions;
+    const struct pf_partitions *runs = &model->partitions;
     for (size_t i = 0; i < pf_rows_count(runs->fields); i++)
-        print_row(out, profile, runs->field_columns, runs->n_fields, pf_rows_at(runs->fields, i), columns);
+        print_row(out, model, runs->field_columns, runs->n_fields, pf_rows_at(runs->fields, i), columns);
     fclose(out);
     return text;
 }
@@ -223,15 +223,15 @@ static inline char *dump_runs(const struct pf_profile *profile, const char *colu
 /* ---- soundness ---------------------------------------------------------------------------------- */
 
 /* Sum of a metric over the contexts of a run that count for it. */
-static inline pf_int128 sum_of(struct pf_profile *profile, int64_t run, int64_t metric, unsigned flag)
+static inline pf_int128 sum_of(struct pf_model *model, int64_t run, int64_t metric, unsigned flag)
 {
-    struct pf_cursor cursor = {.profile = profile, .table = profile->cells, .only = {run, -1, metric, -1}};
+    struct pf_cursor cursor = {.model = model, .table = model->cells, .only = {run, -1, metric, -1}};
     struct pf_cell cells[8];
     struct pf_error error;
     pf_int128 sum = 0;
     if (cursor.table->ops->open(&cursor, &error) == 0)
         while (cursor.table->ops->next(&cursor, cells, &error) > 0)
-            if (profile->contexts->flags[cells[1].i] & flag)
+            if (model->contexts->flags[cells[1].i] & flag)
                 sum += cells[3].type == PF_WIDE
                            ? *cells[3].wide
                            : (pf_int128)(cells[3].type == PF_UINT ? cells[3].u : (uint64_t)cells[3].i);
@@ -248,32 +248,32 @@ static inline size_t nesting_column(const struct pf_partitions *runs)
 }
 
 /* True if, in each run whose regions do not overlap, exclusive times add up to the roots' inclusive ones. */
-static inline bool times_add_up(struct pf_profile *profile)
+static inline bool times_add_up(struct pf_model *model)
 {
-    const struct pf_partitions *runs = &profile->partitions;
+    const struct pf_partitions *runs = &model->partitions;
     for (size_t i = 0; i < pf_rows_count(runs->fields); i++) {
         const struct pf_cell *nesting = &pf_rows_at(runs->fields, i)[nesting_column(runs)];
         if (*nesting->text != 'g' && /* "geometry" */
-            (sum_of(profile, (int64_t)i, 1, PF_FRAME) != sum_of(profile, (int64_t)i, 2, PF_ROOT) ||
-             sum_of(profile, (int64_t)i, 3, PF_FRAME) != sum_of(profile, (int64_t)i, 4, PF_ROOT)))
+            (sum_of(model, (int64_t)i, 1, PF_FRAME) != sum_of(model, (int64_t)i, 2, PF_ROOT) ||
+             sum_of(model, (int64_t)i, 3, PF_FRAME) != sum_of(model, (int64_t)i, 4, PF_ROOT)))
             return false;
     }
     return true;
 }
 
 /* What is wrong with a profile that has been loaded; NULL: nothing. Walks go on from a position saved every `hop` rows. */
-static inline const char *unsound(struct pf_profile *profile, unsigned hop)
+static inline const char *unsound(struct pf_model *model, unsigned hop)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = hop, .resumes = 12};
     const struct pf_restriction first = {0, 0, 0, -1};
-    const struct pf_restriction last = {(int64_t)pf_rows_count(profile->partitions.items) - 1,
-                                        (int64_t)profile->contexts->count - 1,
-                                        (int64_t)profile->n_metrics - 1, -1};
+    const struct pf_restriction last = {(int64_t)pf_rows_count(model->partitions.items) - 1,
+                                        (int64_t)model->contexts->count - 1,
+                                        (int64_t)model->n_metrics - 1, -1};
     const char *wrong =
-        last.partition >= 0 && last.context >= 0 ? sound_profile(profile, first, limits) : NULL;
+        last.partition >= 0 && last.context >= 0 ? sound_profile(model, first, limits) : NULL;
     if (!wrong)
-        wrong = sound_profile(profile, last, limits);
-    return wrong || times_add_up(profile) ? wrong : "times that do not add up";
+        wrong = sound_profile(model, last, limits);
+    return wrong || times_add_up(model) ? wrong : "times that do not add up";
 }
 
 #endif

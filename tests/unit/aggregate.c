@@ -6,7 +6,7 @@
 #include "formats/kit/pass.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
-#include "tests/unit/fake_profile.h"
+#include "tests/unit/fake_model.h"
 
 /* What a profile's values add up to: totals, and statistics of a context. */
 
@@ -85,7 +85,7 @@ static void imbalance_is_of_all_threads_that_measure(void)
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, one, &it);
     is_cell(it.imbalance, "16", "what one of 16 threads runs has imbalance 16");
-    fake.profile.partitions.singular = "point";
+    fake.model.partitions.singular = "point";
     pf_aggregate_context(fake.aggregate, m, one, &it);
     is_cell(it.imbalance, "", "only threads are in balance or out of it");
     fake_free(&fake);
@@ -410,7 +410,7 @@ static void a_disk_that_loses_sums(void)
     if (functions)
         pf_arranged_put(fake.aggregate, functions);
     pf_aggregate_free(fake.aggregate);
-    fake.aggregate = pf_aggregate_new(&fake.profile, NULL, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, NULL, &error);
     ok(fake.aggregate && all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
        "made again, they are whole");
     fake_free(&fake);
@@ -424,10 +424,10 @@ static void no_room_to_spill(void)
     fake.options.cache = 0;
     fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     fake_value(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "main", 0), 0, 1);
-    must(!pf_tree_finish(fake.profile.contexts, &error));
+    must(!pf_tree_finish(fake.model.contexts, &error));
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
     setenv("TMPDIR", "/proc/none", 1);
-    fake.aggregate = pf_aggregate_new(&fake.profile, NULL, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, NULL, &error);
     ok(!fake.aggregate && error.code == ENOENT, "without a place for the temporary file there is an error");
     if (before)
         setenv("TMPDIR", before, 1);
@@ -459,7 +459,7 @@ static void one_metric_alone(void)
     fake_finish(&fake);
     struct pf_aggregate *all = fake.aggregate;
     struct pf_buf want = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
-    fake.aggregate = pf_aggregate_of(&fake.profile, time, NULL, &error);
+    fake.aggregate = pf_aggregate_of(&fake.model, time, NULL, &error);
     must(fake.aggregate);
     struct pf_buf have = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
     is(have.data, want.data, "aggregates of one metric alone are what they are among all");
@@ -513,13 +513,13 @@ static void kept_as_bytes(void)
     struct pf_buf want = all_text(&fake, 3);
     ok(!pf_aggregate_pack(made, 100, &packed) && !packed.size, "what takes too many bytes is not kept");
     ok(pf_aggregate_pack(made, 10000, &packed), "other aggregates are kept as bytes");
-    fake.aggregate = pf_aggregate_unpack(&fake.profile, packed.data, packed.size);
+    fake.aggregate = pf_aggregate_unpack(&fake.model, packed.data, packed.size);
     must(fake.aggregate);
     struct pf_buf have = all_text(&fake, 3);
     is(have.data, want.data, "and are the same when they have been made of these again");
     unsigned sound = 0;
     for (size_t size = 0; size < packed.size; size++) {
-        struct pf_aggregate *cut = pf_aggregate_unpack(&fake.profile, packed.data, size);
+        struct pf_aggregate *cut = pf_aggregate_unpack(&fake.model, packed.data, size);
         sound += cut != NULL;
         pf_aggregate_free(cut);
     }
@@ -537,11 +537,11 @@ static void a_pass_that_nobody_waits_for(void)
     struct pf_error error = {0};
     struct pf_pass pass = {.stop = true};
     fake_init(&fake, 1);
-    must(!pf_tree_finish(fake.profile.contexts, &error));
+    must(!pf_tree_finish(fake.model.contexts, &error));
     struct pf_pass *before = pf_pass_enter(&pass);
-    fake.aggregate = pf_aggregate_new(&fake.profile, &pass, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, &pass, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "a pass that nobody waits for stops");
-    fake.aggregate = pf_aggregate_new(&fake.profile, NULL, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, NULL, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "and so does what is a part of it");
     pf_pass_leave(before);
     fake_free(&fake);

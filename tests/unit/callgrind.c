@@ -37,8 +37,8 @@ static void contexts_are(const char *text, const char *want, const char *name)
     size_t size;
     struct file file = read_by(&pf_callgrind_driver, text);
     FILE *out = open_memstream(&have, &size);
-    for (uint32_t i = 0; i < file.profile.contexts->count; i++) {
-        print_path(out, file.profile.contexts, i);
+    for (uint32_t i = 0; i < file.model.contexts->count; i++) {
+        print_path(out, file.model.contexts, i);
         fputc('|', out);
     }
     fclose(out);
@@ -178,7 +178,7 @@ static void many_lines(void)
             fprintf(out, "%u 1\n", i * 7919 % LINES + 1);
     fclose(out);
     struct file file = read_by(&pf_callgrind_driver, text);
-    char *have = table_text(&file.profile, "lines", PF_UNRESTRICTED, 1000), *at = have;
+    char *have = table_text(&file.model, "lines", PF_UNRESTRICTED, 1000), *at = have;
     unsigned right = 0;
     for (char row[64]; right < LINES; right++) {
         int length = snprintf(row, sizeof row, "Ir,3,%u,f,a.c|", right + 1);
@@ -205,7 +205,7 @@ static void parts(void)
     values_are("version: 1\ncmd: unknown\nevents: T\n\nfl=\nfn=root\n1 5\n\ntotal: 5\n",
                "all,root,T,5|all,root,T (inc),5|", "", "php-memprof's total is no fault");
     struct file file = read_by(&pf_callgrind_driver, "version: 1\nthread: 3\nevents: Ir\n");
-    is(file.loaded ? (const char *)pf_rows_at(file.profile.partitions.items, 0)[1].text : "", "3",
+    is(file.loaded ? (const char *)pf_rows_at(file.model.partitions.items, 0)[1].text : "", "3",
        "a thread without costs is one");
     file_close(&file);
 }
@@ -225,14 +225,14 @@ static void units(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct file file = read_by(&pf_callgrind_driver, cases[i].header);
-        is(file.loaded && file.profile.n_metrics ? file.profile.metrics[0].unit : "none", cases[i].unit,
+        is(file.loaded && file.model.n_metrics ? file.model.metrics[0].unit : "none", cases[i].unit,
            "a unit from the event's name or title");
         file_close(&file);
     }
     struct file file = read_by(&pf_callgrind_driver, "creator: x\ncmd: ./a b\nevents: A\n");
-    ok(file.profile.metrics[1].partner == 0 && file.profile.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
+    ok(file.model.metrics[1].partner == 0 && file.model.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
        "what functions hold of each other does not add up");
-    ok(pf_rows_count(file.profile.info) == 2, "the program and the writer are told");
+    ok(pf_rows_count(file.model.info) == 2, "the program and the writer are told");
     file_close(&file);
 }
 
@@ -244,7 +244,7 @@ static void long_events(void)
     name[300] = 0;
     snprintf(text, sizeof text, "events: %s1 %s2\nfn=f\n1 1 2\n", name, name);
     struct file file = read_by(&pf_callgrind_driver, text);
-    ok(file.loaded && file.profile.n_metrics == 4 && file.profile.metrics[2].partner == 3,
+    ok(file.loaded && file.model.n_metrics == 4 && file.model.metrics[2].partner == 3,
        "long events have inclusive metrics of their own");
     file_close(&file);
 }

@@ -65,7 +65,7 @@ static uint64_t hash_rows(uint64_t hash, const struct pf_rows *rows, size_t colu
 }
 
 /* A walk may say once that it has to begin again. */
-static uint64_t hash_table(uint64_t before, struct pf_profile *profile, const struct pf_table *table)
+static uint64_t hash_table(uint64_t before, struct pf_model *model, const struct pf_table *table)
 {
     static struct pf_cell cells[SOUND_COLUMNS];
     struct pf_error error = {0};
@@ -74,7 +74,7 @@ static uint64_t hash_table(uint64_t before, struct pf_profile *profile, const st
     if (!table->ops)
         return hash_rows(hash, *table->rows, table->n_columns);
     for (int trial = 0; got < 0 && trial < 3; trial++) {
-        struct pf_cursor cursor = {.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+        struct pf_cursor cursor = {.model = model, .table = table, .only = PF_UNRESTRICTED};
         got = table->ops->open(&cursor, &error);
         for (hash = before; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; got = 0)
             for (size_t c = 0; c < table->n_columns; c++)
@@ -85,22 +85,22 @@ static uint64_t hash_table(uint64_t before, struct pf_profile *profile, const st
     return got ? hash_text(before, error.what) : hash;
 }
 
-static uint64_t hash_profile(struct pf_profile *profile)
+static uint64_t hash_profile(struct pf_model *model)
 {
-    uint64_t hash = hash_rows(1, profile->info, 2);
-    hash = hash_rows(hash, profile->partitions.items, 2);
-    hash = hash_rows(hash, profile->partitions.fields, profile->partitions.n_fields);
-    hash = hash_rows(hash, profile->keys.items, 2);
-    hash = sound_mix(hash, profile->contexts ? profile->contexts->count : UINT64_MAX);
-    for (uint32_t i = 0; profile->contexts && i < profile->contexts->count; i++) {
-        const struct pf_cell name = pf_interned(profile->contexts->strings, profile->contexts->name[i]);
-        hash = sound_mix(sound_cell(hash, &name), profile->contexts->parent[i]);
+    uint64_t hash = hash_rows(1, model->info, 2);
+    hash = hash_rows(hash, model->partitions.items, 2);
+    hash = hash_rows(hash, model->partitions.fields, model->partitions.n_fields);
+    hash = hash_rows(hash, model->keys.items, 2);
+    hash = sound_mix(hash, model->contexts ? model->contexts->count : UINT64_MAX);
+    for (uint32_t i = 0; model->contexts && i < model->contexts->count; i++) {
+        const struct pf_cell name = pf_interned(model->contexts->strings, model->contexts->name[i]);
+        hash = sound_mix(sound_cell(hash, &name), model->contexts->parent[i]);
     }
-    for (size_t i = 0; i < profile->n_metrics; i++)
-        hash = hash_text(hash_text(hash, profile->metrics[i].name), profile->metrics[i].unit);
-    for (size_t i = 0; i < profile->n_tables; i++)
-        hash = hash_table(hash, profile, &profile->tables[i]);
-    return hash_rows(hash, profile->warnings, 5); /* last: tables may add some */
+    for (size_t i = 0; i < model->n_metrics; i++)
+        hash = hash_text(hash_text(hash, model->metrics[i].name), model->metrics[i].unit);
+    for (size_t i = 0; i < model->n_tables; i++)
+        hash = hash_table(hash, model, &model->tables[i]);
+    return hash_rows(hash, model->warnings, 5); /* last: tables may add some */
 }
 
 /* ---- cancelling --------------------------------------------------------------------------------- */
@@ -115,22 +115,22 @@ struct sample {
 };
 
 /* Loads are numbered by their stage; opening, which is PF_OPENED, is cancelled too, and then made with a new profile. */
-static int open_sample(struct sample *sample, struct pf_profile *profile, struct pf_error *error)
+static int open_sample(struct sample *sample, struct pf_model *model, struct pf_error *error)
 {
     static const struct pf_options options = {.cache = 1 << 20};
-    return profile_open(profile, sample->driver, sample->folder, sample->name, &options, error);
+    return profile_open(model, sample->driver, sample->folder, sample->name, &options, error);
 }
 
 /* Cancels the stage at its k-th check. True if it ended before that. */
-static bool load_cancelled(struct sample *sample, struct pf_profile *profile, int stage, uint64_t k)
+static bool load_cancelled(struct sample *sample, struct pf_model *model, int stage, uint64_t k)
 {
     struct pf_pass pass = {0};
     struct pf_error error = {0};
     struct pf_pass *before = pf_pass_enter(&pass);
     checks = 0;
     cancelled_at = k;
-    int result = stage == PF_OPENED ? open_sample(sample, profile, &error)
-                                    : sample->driver->load(profile, (enum pf_stage)stage, &pass, &error);
+    int result = stage == PF_OPENED ? open_sample(sample, model, &error)
+                                    : sample->driver->load(model, (enum pf_stage)stage, &pass, &error);
     pf_pass_leave(before);
     bool reached = k && checks >= k;
     if (reached && !result)
@@ -145,23 +145,23 @@ static bool load_cancelled(struct sample *sample, struct pf_profile *profile, in
 /* What the profile holds after the stage has been cancelled at its k-th check. False: it has fewer checks than k. */
 static bool look(struct sample *sample, int stage, uint64_t k, uint64_t *hash)
 {
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_error error = {0};
     bool whole = true;
-    if (stage == PF_OPENED && !(whole = load_cancelled(sample, &profile, stage, k)))
-        profile_close(&profile);
+    if (stage == PF_OPENED && !(whole = load_cancelled(sample, &model, stage, k)))
+        profile_close(&model);
     if (stage != PF_OPENED || !whole)
-        if (open_sample(sample, &profile, &error))
+        if (open_sample(sample, &model, &error))
             sample->wrong = "cannot be opened";
     for (int at = PF_PARTITIONED; at <= PF_DERIVED && !sample->wrong; at++) {
-        if (at == stage && (whole = load_cancelled(sample, &profile, at, k)))
+        if (at == stage && (whole = load_cancelled(sample, &model, at, k)))
             continue;
-        if (!sample->wrong && sample->driver->load(&profile, (enum pf_stage)at, NULL, &error))
+        if (!sample->wrong && sample->driver->load(&model, (enum pf_stage)at, NULL, &error))
             sample->wrong = "cannot be loaded after it was cancelled";
     }
     if (!sample->wrong && (!k || !whole))
-        *hash = hash_profile(&profile);
-    profile_close(&profile);
+        *hash = hash_profile(&model);
+    profile_close(&model);
     return !whole;
 }
 

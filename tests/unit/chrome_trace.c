@@ -105,10 +105,10 @@ static void threads(void)
     char *have = NULL;
     size_t size;
     FILE *out = open_memstream(&have, &size);
-    for (size_t i = 0; file.loaded && i < pf_rows_count(file.profile.partitions.items); i++) {
-        print_cell(out, &pf_rows_at(file.profile.partitions.items, i)[1]);
+    for (size_t i = 0; file.loaded && i < pf_rows_count(file.model.partitions.items); i++) {
+        print_cell(out, &pf_rows_at(file.model.partitions.items, i)[1]);
         fputc(':', out);
-        print_cell(out, &pf_rows_at(file.profile.partitions.fields, i)[2]);
+        print_cell(out, &pf_rows_at(file.model.partitions.fields, i)[2]);
         fputc('|', out);
     }
     fclose(out);
@@ -145,13 +145,13 @@ static void other_events(void)
     struct file file = trace(text);
     struct pf_restriction only = PF_UNRESTRICTED;
     for (unsigned hop = 1; hop < 3; hop++) {
-        char *have = table_text(&file.profile, "counters", only, hop);
+        char *have = table_text(&file.model, "counters", only, hop);
         is(have, "1/2,2000,1,,a,mem|1/2,2000,2.5,,c,mem|1/2,5000,3,,a,mem|",
            "a position may be saved between the series of a counter");
         free(have);
     }
     only.partition = 1;
-    char *have = table_text(&file.profile, "trace", only, 1);
+    char *have = table_text(&file.model, "trace", only, 1);
     is(have, "1/3,3000,,,,i,mark|", "one thread alone");
     free(have);
     file_close(&file);
@@ -174,7 +174,7 @@ static void long_chains(void)
     fclose(out);
     struct file file;
     file_open(&file, &pf_chrome_trace_driver, "a.json", text, size, 1 << 16);
-    ok(file.loaded && file.profile.contexts->count == 2 * SLICES,
+    ok(file.loaded && file.model.contexts->count == 2 * SLICES,
        "slices may overlap without end, and in any number");
     file_close(&file);
     free(text);
@@ -254,7 +254,7 @@ static void much_memory(void)
     char *text = repeated("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}",
                           ",{\"ph\":\"B\",\"name\":\"b\",\"ts\":3}", 4000000, "]");
     file_open(&file, &pf_chrome_trace_driver, "a.json", text, strlen(text), 1 << 20);
-    const struct pf_rows *warnings = file.profile.warnings;
+    const struct pf_rows *warnings = file.model.warnings;
     ok(file.loaded && pf_rows_count(warnings) && !strcmp(pf_rows_at(warnings, 0)[3].text, "too-large"),
        "memory is bounded");
     file_close(&file);

@@ -70,8 +70,8 @@ static void long_lines(void)
         memcpy(text + (size_t)2 * i, i % 1000 ? "a;" : " ;", 2);
     strcpy(text + (size_t)2 * FRAMES - 1, " 3\nb 4");
     struct file file = stacks(text);
-    ok(file.loaded && file.profile.contexts->count == FRAMES + 1, "a stack may be deep");
-    ok(!pf_rows_count(file.profile.warnings), "    without a warning");
+    ok(file.loaded && file.model.contexts->count == FRAMES + 1, "a stack may be deep");
+    ok(!pf_rows_count(file.model.warnings), "    without a warning");
     file_close(&file);
     free(text);
 }
@@ -112,14 +112,14 @@ static void stopping(void)
     temp_dir_make(file.folder);
     write_text(file.folder, "a.folded", text);
     file.directory = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    file.opened = !profile_open(&file.profile, &pf_collapsed_driver, file.directory, "a.folded",
+    file.opened = !profile_open(&file.model, &pf_collapsed_driver, file.directory, "a.folded",
                                 &file.options, &file.error);
     struct pf_pass *before = pf_pass_enter(&pass);
-    ok(pf_profile_load(&file.profile, PF_MODELLED, &pass, &file.error) && file.error.code == ECANCELED &&
-           !file.profile.contexts && !pf_rows_count(file.profile.warnings),
+    ok(pf_model_load(&file.model, PF_MODELLED, &pass, &file.error) && file.error.code == ECANCELED &&
+           !file.model.contexts && !pf_rows_count(file.model.warnings),
        "a load that is stopped leaves nothing");
     pf_pass_leave(before);
-    file.loaded = !pf_build_load(&file.profile, PF_MODELLED, NULL, &file.error);
+    file.loaded = !pf_build_load(&file.model, PF_MODELLED, NULL, &file.error);
     table_is(&file, "values", "all,a>b,samples,5000|", "    and may be tried again");
     file_close(&file);
     free(text);

@@ -59,7 +59,7 @@ static void files(void)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct file file;
         file_open(&file, &pf_cpuprofile_driver, "a.json", texts[i], strlen(texts[i]), 1 << 20);
-        const struct pf_tree *tree = file.profile.contexts;
+        const struct pf_tree *tree = file.model.contexts;
         struct pf_cell name = tree->file ? pf_interned(tree->strings, tree->file[0]) : pf_absent();
         ok(name.size == 4 && !memcmp(name.text, "u.js", 4) && !tree->module,
            "a script is a file, not a module: %zu", i);
@@ -149,7 +149,7 @@ static void deep(void)
     fclose(out);
     struct file file;
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, size, 1 << 20);
-    ok(file.loaded && file.profile.contexts->count == DEPTH && !pf_rows_count(file.profile.warnings),
+    ok(file.loaded && file.model.contexts->count == DEPTH && !pf_rows_count(file.model.warnings),
        "a heap may be deep");
     file_close(&file);
     free(text);
@@ -177,7 +177,7 @@ static void much_memory(void)
     char *text = repeated("{\"nodes\":[" NODE(1, "f", ""), ",{}", 5000000, "],\"samples\":[1]}");
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
     warnings_are(&file, "fatal damaged|warning no-samples|", "memory is bounded");
-    ok(file.loaded && file.profile.contexts->count, "    and what came before is there");
+    ok(file.loaded && file.model.contexts->count, "    and what came before is there");
     file_close(&file);
     free(text);
 }

@@ -16,14 +16,14 @@ static void set_up_anchor(struct fixture *fixture, const char *anchor)
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
-static const char *metrics_text(const struct pf_profile *profile)
+static const char *metrics_text(const struct pf_model *model)
 {
     static char text[4096];
     FILE *out = fmemopen(text, sizeof text, "w");
-    for (size_t i = 0; i < profile->n_metrics; i++) {
+    for (size_t i = 0; i < model->n_metrics; i++) {
         struct pf_cell cells[8];
-        profile->metric_cells(profile, i, cells);
-        fprintf(out, "%s %s parent ", profile->metrics[i].name, profile->metrics[i].scope);
+        model->metric_cells(model, i, cells);
+        fprintf(out, "%s %s parent ", model->metrics[i].name, model->metrics[i].scope);
         print_cell(out, &cells[0]);
         fputc('|', out);
     }
@@ -42,15 +42,15 @@ static void metrics_form_a_tree(void)
                        "</metric>"
                        "<metric id='10' type='PREDERIVED_INCLUSIVE'><uniq_name>pre</uniq_name></metric>",
                        PROGRAM, SYSTEM));
-    const struct pf_profile *profile = &fixture.profile;
-    is(metrics_text(profile),
+    const struct pf_model *model = &fixture.model;
+    is(metrics_text(model),
        "time exclusive parent |time (inc) inclusive parent |mpi exclusive parent 0|mpi (inc) inclusive "
        "parent 1|"
        "share derived parent 0|pre (inc) inclusive parent |",
        "each metric has two sides, derived ones have one; parts know what they are parts of");
-    is(profile->metrics[4].expression, "metric::time() < 3", "a derived metric has its expression");
-    ok(!profile->metrics[0].expression && profile->metrics[0].partner == 1 &&
-           profile->metrics[1].partner == 0,
+    is(model->metrics[4].expression, "metric::time() < 3", "a derived metric has its expression");
+    ok(!model->metrics[0].expression && model->metrics[0].partner == 1 &&
+           model->metrics[1].partner == 0,
        "the sides of a metric are twins");
     tear_down(&fixture);
 }
@@ -62,7 +62,7 @@ static void names_of_metrics_are_unique(void)
                   WITH(METRIC(0, "EXCLUSIVE", "t", "DOUBLE") METRIC(1, "EXCLUSIVE", "t", "DOUBLE")
                            METRIC(2, "EXCLUSIVE", "t (inc)", "DOUBLE") METRIC(3, "EXCLUSIVE", "", "DOUBLE"),
                        PROGRAM, SYSTEM));
-    is(metrics_text(&fixture.profile),
+    is(metrics_text(&fixture.model),
        "t exclusive parent |t (inc) inclusive parent |t#1 exclusive parent |t#1 (inc) inclusive parent |"
        "t (inc)#2 exclusive parent |t (inc) (inc) inclusive parent |#3 exclusive parent |#3 (inc) inclusive "
        "parent |",
@@ -81,14 +81,14 @@ static void markup_is_taken_as_it_comes(void)
                   "<metrics title=\"&lt;odd&gt;\"><metric id=\"0\"><uniq_name><![CDATA[a<b]]></uniq_name>"
                   "<dtype> DOUBLE\n</dtype><uom>A & B &nothing; 1 < 2</uom></metric></metrics>" PROGRAM SYSTEM
                   "</cube>\n");
-    const struct pf_profile *profile = &fixture.profile;
-    is(profile->n_metrics ? profile->metrics[0].name : "", "a<b", "CDATA is text");
-    is(profile->n_metrics ? profile->metrics[0].unit : "", "A & B &nothing; 1 < 2",
+    const struct pf_model *model = &fixture.model;
+    is(model->n_metrics ? model->metrics[0].name : "", "a<b", "CDATA is text");
+    is(model->n_metrics ? model->metrics[0].unit : "", "A & B &nothing; 1 < 2",
        "signs that somebody has not escaped stand for themselves");
-    is(profile->version, "4.4", "values need no quotes");
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (!strcmp(profile->tables[i].name, "attributes"))
-            is(rows_text(*profile->tables[i].rows), "a b & \"c\" \xe2\x98\xba|x y|",
+    is(model->version, "4.4", "values need no quotes");
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (!strcmp(model->tables[i].name, "attributes"))
+            is(rows_text(*model->tables[i].rows), "a b & \"c\" \xe2\x98\xba|x y|",
                "references stand for characters");
     ok(is_sound(&fixture), "none of this is an error");
     tear_down(&fixture);
@@ -126,7 +126,7 @@ static void names_may_be_long(void)
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     forget(&anchor);
     set_up(&fixture, &tar);
-    const struct pf_tree *tree = fixture.profile.contexts;
+    const struct pf_tree *tree = fixture.model.contexts;
     ok(!fixture.result && tree->count == 1 && pf_interned(tree->strings, tree->name[0]).size > 100000 &&
            pf_interned(tree->strings, tree->name[0]).size < 700000,
        "endless names are cut");
@@ -139,13 +139,13 @@ static void contexts_are_those_of_the_document(void)
 {
     struct fixture fixture;
     set_up_anchor(&fixture, ANCHOR(""));
-    const struct pf_profile *profile = &fixture.profile;
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_model *model = &fixture.model;
+    const struct pf_tree *tree = model->contexts;
     char text[512];
     FILE *out = fmemopen(text, sizeof text, "w");
     for (uint32_t i = 0; i < tree->count; i++) {
         struct pf_cell cells[8], name = pf_interned(tree->strings, tree->name[i]);
-        profile->context_cells(profile, i, cells);
+        model->context_cells(model, i, cells);
         fprintf(out, "%d %.*s %s %u in region %d called at %d|", (int)pf_tree_id(tree, i), (int)name.size,
                 name.text, tree->kinds[tree->kind[i]], tree->line[i], (int)cells[0].i,
                 cells[1].type ? (int)cells[1].i : -1);
@@ -161,7 +161,7 @@ static void contexts_are_those_of_the_document(void)
 
 static const char *kind_of(const struct fixture *fixture, uint32_t context)
 {
-    const struct pf_tree *tree = fixture->profile.contexts;
+    const struct pf_tree *tree = fixture->model.contexts;
     return tree->kinds[tree->kind[context]];
 }
 
@@ -183,7 +183,7 @@ static void roles_are_kinds(void)
     put(&anchor, tail, sizeof tail - 1);
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     set_up(&fixture, &tar);
-    const uint8_t *kinds = fixture.profile.contexts->kind;
+    const uint8_t *kinds = fixture.model.contexts->kind;
     is(kind_of(&fixture, 7), "role 6", "the role of a region is the kind of its call paths, whatever it is");
     ok(kinds[6] == kinds[7] && kinds[5] != kinds[6], "regions of one role have one kind");
     tear_down(&fixture);
@@ -214,7 +214,7 @@ static void parameters_are_kept(void)
                        "<parameter partype=\"string\" parkey=\"n\" parvalue=\"x\"/></cnode></program>",
                        SYSTEM));
     struct pf_cell cells[8];
-    fixture.profile.context_cells(&fixture.profile, 0, cells);
+    fixture.model.context_cells(&fixture.model, 0, cells);
     ok(cells[3].type == PF_TEXT && cells[3].size == 18 && !memcmp(cells[3].text, "callsite id=3; n=x", 18),
        "parameters of a call path stand in one cell");
     tear_down(&fixture);
@@ -223,7 +223,7 @@ static void parameters_are_kept(void)
 static bool has_parameters(const struct fixture *fixture, uint32_t context, const char *want)
 {
     struct pf_cell cells[8];
-    fixture->profile.context_cells(&fixture->profile, context, cells);
+    fixture->model.context_cells(&fixture->model, context, cells);
     return cells[3].type == PF_TEXT && cells[3].size == strlen(want) &&
            !memcmp(cells[3].text, want, cells[3].size);
 }
@@ -267,7 +267,7 @@ static uint32_t strings_of_parameters(int n, bool nested)
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     forget(&anchor);
     set_up(&fixture, &tar);
-    uint32_t count = fixture.result ? UINT32_MAX : pf_strings_count(fixture.profile.contexts->strings);
+    uint32_t count = fixture.result ? UINT32_MAX : pf_strings_count(fixture.model.contexts->strings);
     tear_down(&fixture);
     return count;
 }
@@ -284,9 +284,9 @@ static void threads_have_names_of_their_own(void)
 {
     struct fixture fixture;
     set_up_anchor(&fixture, ANCHOR(""));
-    is(rows_text(fixture.profile.partitions.items), "0 rank 0.master|1 rank 1.master|",
+    is(rows_text(fixture.model.partitions.items), "0 rank 0.master|1 rank 1.master|",
        "threads that are called alike in each process have its name before theirs");
-    is(rows_text(fixture.profile.partitions.fields),
+    is(rows_text(fixture.model.partitions.fields),
        "0 0 thread rank 0 machine/rank 0|1 0 thread rank 1 machine/rank 1|",
        "they tell rank, thread and place");
     tear_down(&fixture);
@@ -297,9 +297,9 @@ static void threads_have_names_of_their_own(void)
              "<system><machine Id='0'><name>m</name><node Id='0'><name>n</name><process Id='0'><name>p</name>"
              "<rank>5</rank><thread Id='1'><name>one</name><rank>1</rank></thread>"
              "<thread Id='0'><name>zero</name><rank>0</rank></thread></process></node></machine></system>"));
-    is(rows_text(fixture.profile.partitions.items), "0 zero|1 one|",
+    is(rows_text(fixture.model.partitions.items), "0 zero|1 one|",
        "in the syntax of version 4.0 too; the id is the column, whatever the document's order");
-    is(rows_text(fixture.profile.partitions.fields), "5 0 thread p m/n/p|5 1 thread p m/n/p|",
+    is(rows_text(fixture.model.partitions.fields), "5 0 thread p m/n/p|5 1 thread p m/n/p|",
        "where machine, node, process and thread are elements");
     tear_down(&fixture);
 }
@@ -317,7 +317,7 @@ static void wrong_ids_are_fatal(void)
                        "</cnode></program>",
                        SYSTEM));
     ok(!fixture.result && warns(&fixture, "fatal", "doubled-id") &&
-           pf_tree_id(fixture.profile.contexts, 1) == 1,
+           pf_tree_id(fixture.model.contexts, 1) == 1,
        "so is one that is there twice; ids are then counted anew");
     tear_down(&fixture);
     set_up_anchor(
@@ -363,10 +363,10 @@ static void deep_calls_add_up(uint32_t depth, uint32_t locations)
     struct pf_cell cells[8] = {{0}};
     put_chain(&tar, depth, locations);
     set_up(&fixture, &tar);
-    const struct pf_table *table = fixture.profile.cells;
+    const struct pf_table *table = fixture.model.cells;
     uint64_t right = 0;
     for (int by_thread = 0; by_thread < 2; by_thread++) {
-        struct pf_cursor cursor = {.profile = &fixture.profile,
+        struct pf_cursor cursor = {.model = &fixture.model,
                                    .table = table,
                                    .only = {by_thread ? (int64_t)locations - 1 : -1, -1, 1, -1}};
         if (fixture.result || table->ops->open(&cursor, &fixture.error))

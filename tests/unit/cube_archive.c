@@ -96,17 +96,17 @@ static void members_are_carried(void)
     put_text(&tar, "Humpty Dumpty", "sat on a wall");
     put_text(&tar, "anchor.xml", ONE_METRIC);
     set_up(&fixture, &tar);
-    const struct pf_profile *profile = &fixture.profile;
-    ok(profile->n_blobs == 2 && !strcmp(profile->blobs[0].name, "Humpty Dumpty") &&
-           !strcmp(profile->blobs[1].name, "anchor.xml"),
+    const struct pf_model *model = &fixture.model;
+    ok(model->n_blobs == 2 && !strcmp(model->blobs[0].name, "Humpty Dumpty") &&
+           !strcmp(model->blobs[1].name, "anchor.xml"),
        "what is no matrix is carried as a file");
-    ssize_t size = pf_cube_driver.blob_read(&fixture.profile, 0, text, sizeof text, 4, &fixture.error);
+    ssize_t size = pf_cube_driver.blob_read(&fixture.model, 0, text, sizeof text, 4, &fixture.error);
     ok(size == 9 && !memcmp(text, "on a wall", 9), "and read from anywhere");
     tear_down(&fixture);
 
     put_metric(&tar);
     set_up(&fixture, &tar);
-    ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && fixture.profile.n_blobs == 2,
+    ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && fixture.model.n_blobs == 2,
        "without an anchor there are the members as they stand, and a warning");
     tear_down(&fixture);
 }
@@ -157,10 +157,10 @@ static void a_damaged_metric_leaves_the_others(void)
     set_up(&fixture, &tar);
     values_are(&fixture, ONE_VALUE, "metrics with damaged members have no values, the others have theirs");
     ok(warns(&fixture, "error", "bad-index") && warns(&fixture, "error", "bad-data") &&
-           warns(&fixture, "error", "no-data") && pf_rows_count(fixture.profile.warnings) == 4,
+           warns(&fixture, "error", "no-data") && pf_rows_count(fixture.model.warnings) == 4,
        "each of them is told; a metric without members is not");
-    const struct pf_metric *metrics = fixture.profile.metrics;
-    ok(fixture.profile.n_metrics == 12 && !metrics[0].empty && metrics[6].empty && metrics[10].empty,
+    const struct pf_metric *metrics = fixture.model.metrics;
+    ok(fixture.model.n_metrics == 12 && !metrics[0].empty && metrics[6].empty && metrics[10].empty,
        "all metrics are listed; those without members are known to be empty");
     tear_down(&fixture);
     forget(&rows);

@@ -193,7 +193,7 @@ struct fixture {
     char folder[64];
     int directory;
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     int result;
     struct pf_error error;
 };
@@ -209,17 +209,17 @@ CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(AT_FDCWD, path_in(fixture->folder, "profile.cubex"), times, 0);
     fixture->directory = open(fixture->folder, O_RDONLY | O_DIRECTORY);
-    fixture->result = profile_open(&fixture->profile, &pf_cube_driver, fixture->directory, "profile.cubex",
+    fixture->result = profile_open(&fixture->model, &pf_cube_driver, fixture->directory, "profile.cubex",
                                    &fixture->options, &fixture->error);
     if (!fixture->result)
-        fixture->result = pf_profile_load(&fixture->profile, PF_DERIVED, NULL, &fixture->error);
+        fixture->result = pf_model_load(&fixture->model, PF_DERIVED, NULL, &fixture->error);
     if (fixture->result)
         printf("# %s\n", fixture->error.what);
 }
 
 CUBE_FIXTURE void tear_down(struct fixture *fixture)
 {
-    profile_close(&fixture->profile);
+    profile_close(&fixture->model);
     close(fixture->directory);
     temp_dir_remove(fixture->folder);
 }
@@ -257,12 +257,12 @@ CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows)
     return text;
 }
 
-CUBE_FIXTURE void print_value(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+CUBE_FIXTURE void print_value(FILE *out, const struct pf_model *model, const struct pf_table *table,
                               const struct pf_cell *cells)
 {
-    struct pf_cell name = pf_interned(profile->contexts->strings, profile->contexts->name[cells[1].i]);
+    struct pf_cell name = pf_interned(model->contexts->strings, model->contexts->name[cells[1].i]);
     fprintf(out, "%jd %.*s %s ", (intmax_t)cells[0].i, (int)name.size, name.text,
-            profile->metrics[cells[2].i].name);
+            model->metrics[cells[2].i].name);
     for (size_t c = 3; c + 1 < table->n_columns; c++) {
         print_cell(out, &cells[c]);
         fputc(c + 2 < table->n_columns ? ' ' : '|', out);
@@ -279,7 +279,7 @@ CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *tab
     size_t size, saved = 0;
     FILE *out = open_memstream(&text, &size);
     for (bool more = true; more;) {
-        struct pf_cursor cursor = {.profile = &fixture->profile, .table = table, .only = only};
+        struct pf_cursor cursor = {.model = &fixture->model, .table = table, .only = only};
         if (table->ops->open(&cursor, &fixture->error) ||
             (saved && table->ops->restore(&cursor, position, saved, &fixture->error)))
             abort();
@@ -289,7 +289,7 @@ CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *tab
                 abort();
             more = got > 0;
             if (more)
-                print_value(out, &fixture->profile, table, cells);
+                print_value(out, &fixture->model, table, cells);
         } while (more && !resume);
         saved = table->ops->save(&cursor, position, sizeof position);
         table->ops->close(&cursor);
@@ -300,14 +300,14 @@ CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *tab
 
 CUBE_FIXTURE char *values_text(struct fixture *fixture, struct pf_restriction only, bool resume)
 {
-    return walk_text(fixture, fixture->profile.cells, only, resume);
+    return walk_text(fixture, fixture->model.cells, only, resume);
 }
 
 CUBE_FIXTURE char *components_text(struct fixture *fixture, struct pf_restriction only, bool resume)
 {
-    for (size_t i = 0; i < fixture->profile.n_tables; i++)
-        if (!strcmp(fixture->profile.tables[i].name, "components"))
-            return walk_text(fixture, &fixture->profile.tables[i], only, resume);
+    for (size_t i = 0; i < fixture->model.n_tables; i++)
+        if (!strcmp(fixture->model.tables[i].name, "components"))
+            return walk_text(fixture, &fixture->model.tables[i], only, resume);
     abort();
 }
 
@@ -320,7 +320,7 @@ CUBE_FIXTURE void values_are(struct fixture *fixture, const char *want, const ch
 
 CUBE_FIXTURE bool warns(const struct fixture *fixture, const char *severity, const char *code)
 {
-    const struct pf_rows *warnings = fixture->profile.warnings;
+    const struct pf_rows *warnings = fixture->model.warnings;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
         const struct pf_cell *row = pf_rows_at(warnings, i);
         if (row[2].size == strlen(severity) && !memcmp(row[2].text, severity, row[2].size) &&
@@ -333,9 +333,9 @@ CUBE_FIXTURE bool warns(const struct fixture *fixture, const char *severity, con
 
 CUBE_FIXTURE bool is_sound(const struct fixture *fixture)
 {
-    if (!pf_rows_count(fixture->profile.warnings))
+    if (!pf_rows_count(fixture->model.warnings))
         return true;
-    printf("#   warnings: %s\n", rows_text(fixture->profile.warnings));
+    printf("#   warnings: %s\n", rows_text(fixture->model.warnings));
     return false;
 }
 

@@ -77,7 +77,7 @@ static void counts_are_exact(void)
        "sums of 64-bit counts need more bits, differences a sign");
     free(text);
     ok(warns(&fixture, "warning", "wrapped") && warns(&fixture, "warning", "negative") &&
-           pf_rows_count(fixture.profile.warnings) == 3,
+           pf_rows_count(fixture.model.warnings) == 3,
        "of each metric it is told that its counts may have wrapped around, and of one that it falls below "
        "zero");
     tear_down(&fixture);
@@ -105,9 +105,9 @@ static void minima_are_not_sums(void)
                "0 a max 3|1 a max 0|0 a max (inc) 4|1 a max (inc) 2|"
                "0 d<int> max 4|1 d<int> max 2|0 d<int> max (inc) 4|1 d<int> max (inc) 2|",
                "minima and maxima are taken over subtrees; a zero counts, a missing row does not");
-    ok(fixture.profile.metrics[0].over_partitions == PF_MIN &&
-           fixture.profile.metrics[3].over_partitions == PF_MAX &&
-           fixture.profile.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
+    ok(fixture.model.metrics[0].over_partitions == PF_MIN &&
+           fixture.model.metrics[3].over_partitions == PF_MAX &&
+           fixture.model.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
        "over threads they are taken likewise, over call paths not added");
     tear_down(&fixture);
     forget(&rows);
@@ -276,7 +276,7 @@ static void long_elements_are_looked_through_once(void)
 static void first_value(struct fixture *fixture, struct pf_restriction only, char text[32])
 {
     struct pf_cell cells[8] = {{0}};
-    struct pf_cursor cursor = {.profile = &fixture->profile, .table = fixture->profile.cells, .only = only};
+    struct pf_cursor cursor = {.model = &fixture->model, .table = fixture->model.cells, .only = only};
     strcpy(text, "?");
     if (!cursor.table->ops->open(&cursor, &fixture->error) &&
         cursor.table->ops->next(&cursor, cells, &fixture->error) > 0)
@@ -402,8 +402,8 @@ static void wrong_positions_are_refused(void)
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "x", "DOUBLE")));
     set_up(&fixture, &tar);
-    const struct pf_table *table = fixture.profile.cells;
-    struct pf_cursor cursor = {.profile = &fixture.profile, .table = table, .only = PF_UNRESTRICTED};
+    const struct pf_table *table = fixture.model.cells;
+    struct pf_cursor cursor = {.model = &fixture.model, .table = table, .only = PF_UNRESTRICTED};
     unsigned char blob[sizeof(uint64_t)];
     memset(blob, 0x7f, sizeof blob);
     ok(!table->ops->open(&cursor, &fixture.error) &&
@@ -451,7 +451,7 @@ static void a_walk_without_reads_can_be_cancelled(void)
     free(anchor);
     set_up(&fixture, &tar);
     struct pf_cursor cursor = {
-        .profile = &fixture.profile, .table = fixture.profile.cells, .only = PF_UNRESTRICTED};
+        .model = &fixture.model, .table = fixture.model.cells, .only = PF_UNRESTRICTED};
     if (fixture.result || cursor.table->ops->open(&cursor, &fixture.error))
         abort();
     struct pf_pass *before = pf_pass_enter(&pass);

@@ -48,7 +48,7 @@ struct study {
     char folder[64], root[80];
     int directory;
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     int result;
     struct pf_error error;
 };
@@ -65,17 +65,17 @@ static void open_study(struct study *study)
 {
     nftw(study->root, age, 16, FTW_DEPTH | FTW_PHYS);
     study->directory = open(study->folder, O_RDONLY | O_DIRECTORY);
-    study->result = profile_open(&study->profile, &pf_cubedir_driver, study->directory, "study",
+    study->result = profile_open(&study->model, &pf_cubedir_driver, study->directory, "study",
                                  &study->options, &study->error);
     if (!study->result)
-        study->result = pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
+        study->result = pf_model_load(&study->model, PF_DERIVED, NULL, &study->error);
     if (study->result)
         printf("# %s\n", study->error.what);
 }
 
 static void close_study(struct study *study)
 {
-    profile_close(&study->profile);
+    profile_close(&study->model);
     close(study->directory);
     temp_dir_remove(study->folder);
 }
@@ -84,22 +84,22 @@ static void close_study(struct study *study)
 
 static const struct pf_table *find_table(const struct study *study, const char *name)
 {
-    for (size_t i = 0; i < study->profile.n_tables; i++)
-        if (!strcmp(study->profile.tables[i].name, name))
-            return &study->profile.tables[i];
+    for (size_t i = 0; i < study->model.n_tables; i++)
+        if (!strcmp(study->model.tables[i].name, name))
+            return &study->model.tables[i];
     abort();
 }
 
-static void print_row(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+static void print_row(FILE *out, const struct pf_model *model, const struct pf_table *table,
                       const struct pf_cell *cells)
 {
     for (size_t c = 0; c < table->n_columns; c++) {
         if (table->columns[c].role == PF_CONTEXT) {
             struct pf_cell name =
-                pf_interned(profile->contexts->strings, profile->contexts->name[cells[c].i]);
+                pf_interned(model->contexts->strings, model->contexts->name[cells[c].i]);
             print_cell(out, &name);
         } else if (table->columns[c].role == PF_METRIC) {
-            fputs(profile->metrics[cells[c].i].name, out);
+            fputs(model->metrics[cells[c].i].name, out);
         } else if (table->columns[c].role == PF_PLAIN || table->columns[c].role == PF_PARTITION) {
             print_cell(out, &cells[c]);
         } else {
@@ -121,14 +121,14 @@ static const char *table_text(struct study *study, const char *name, struct pf_r
     FILE *out = fmemopen(text, sizeof text, "w");
     text[0] = 0;
     for (int more = 1; more > 0;) {
-        struct pf_cursor cursor = {.profile = &study->profile, .table = table, .only = only};
+        struct pf_cursor cursor = {.model = &study->model, .table = table, .only = only};
         if (table->ops->open(&cursor, &study->error) ||
             (saved && table->ops->restore(&cursor, position, saved, &study->error)))
             abort();
         do {
             more = table->ops->next(&cursor, cells, &study->error);
             if (more > 0)
-                print_row(out, &study->profile, table, cells);
+                print_row(out, &study->model, table, cells);
         } while (more > 0 && !resume);
         saved = table->ops->save(&cursor, position, sizeof position);
         table->ops->close(&cursor);
@@ -139,7 +139,7 @@ static const char *table_text(struct study *study, const char *name, struct pf_r
 
 static bool study_warns(const struct study *study, const char *code)
 {
-    const struct pf_rows *warnings = study->profile.warnings;
+    const struct pf_rows *warnings = study->model.warnings;
     for (size_t i = 0; i < pf_rows_count(warnings); i++)
         if (pf_rows_at(warnings, i)[3].size == strlen(code) &&
             !memcmp(pf_rows_at(warnings, i)[3].text, code, strlen(code)))
@@ -159,7 +159,7 @@ static void values_are_pooled(void)
     add_cube(study.root, "run.p1.n7.r2", "profile.cubex", (double[]){6, 8, 0, 0, 3, 4}, false);
     mkdir(path_in(study.root, "notes"), 0755);
     open_study(&study);
-    is(rows_text(study.profile.partitions.items), "0 p=1|1 p=2|",
+    is(rows_text(study.model.partitions.items), "0 p=1|1 p=2|",
        "points are sorted; what is the same everywhere is no parameter, folders without Cube files are no "
        "points");
     is(table_text(&study, "values", (struct pf_restriction){-1, 0, 0, -1}, false),
@@ -184,11 +184,11 @@ static void values_are_pooled(void)
        "main 6.5 2 | f 1.25 15 | ", "scaling shows the mean over locations");
     is(table_text(&study, "scaling_total", (struct pf_restriction){-1, -1, 0, -1}, true),
        "main 13 4 | f 2.5 30 | ", "scaling_total their sum, of several files or call paths the mean of it");
-    ok(strstr(study.profile.metrics[0].description, "mean over all locations"), "a metric says so");
-    ok(study.profile.n_metrics == 2 && study.profile.metrics[0].partner == 1 &&
-           !strcmp(study.profile.metrics[1].scope, "inclusive"),
+    ok(strstr(study.model.metrics[0].description, "mean over all locations"), "a metric says so");
+    ok(study.model.n_metrics == 2 && study.model.metrics[0].partner == 1 &&
+           !strcmp(study.model.metrics[1].scope, "inclusive"),
        "the sides of a metric are twins; a metric without data is none");
-    ok(!pf_rows_count(study.profile.warnings), "nothing is wrong");
+    ok(!pf_rows_count(study.model.warnings), "nothing is wrong");
     char *values = strdup(table_text(&study, "values", PF_UNRESTRICTED, false));
     is(table_text(&study, "values", PF_UNRESTRICTED, true), values,
        "a walk over values goes on from any saved position");
@@ -229,7 +229,7 @@ static void what_is_no_point_is_told(void)
     add_cube(study.root, "y2", "a.cubex", (double[]){1, 3, 1, 1, 1, 1}, false);
     write_text(study.root, "x2/b.cubex", "this is no Cube file, but it is called so");
     open_study(&study);
-    ok(!study.result && pf_rows_count(study.profile.partitions.items) == 2,
+    ok(!study.result && pf_rows_count(study.model.partitions.items) == 2,
        "folders of other parameters are left out");
     ok(study_warns(&study, "bad-member"), "files that are damaged are told");
     is(table_text(&study, "values", (struct pf_restriction){1, 0, 0, -1}, false),

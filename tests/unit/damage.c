@@ -53,37 +53,37 @@ static void note(struct sample *sample, size_t where, const char *wrong)
     sample->where = where;
 }
 
-static bool has_fatal(const struct pf_profile *profile)
+static bool has_fatal(const struct pf_model *model)
 {
-    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
-        const struct pf_cell *severity = &pf_rows_at(profile->warnings, i)[2];
+    for (size_t i = 0; i < pf_rows_count(model->warnings); i++) {
+        const struct pf_cell *severity = &pf_rows_at(model->warnings, i)[2];
         if (severity->size == 5 && !memcmp(severity->text, "fatal", 5))
             return true;
     }
     return false;
 }
 
-static const struct pf_table *table_of_records(const struct pf_profile *profile)
+static const struct pf_table *table_of_records(const struct pf_model *model)
 {
     for (size_t i = 0; i < sizeof record_tables / sizeof *record_tables; i++)
-        for (size_t k = 0; k < profile->n_tables; k++)
-            if (!strcmp(profile->tables[k].name, record_tables[i]))
-                return &profile->tables[k];
+        for (size_t k = 0; k < model->n_tables; k++)
+            if (!strcmp(model->tables[k].name, record_tables[i]))
+                return &model->tables[k];
     return NULL;
 }
 
 /* A walk may say once that it has to begin again. */
-static uint64_t count_rows(struct pf_profile *profile)
+static uint64_t count_rows(struct pf_model *model)
 {
     static struct pf_cell cells[SOUND_COLUMNS];
-    const struct pf_table *table = table_of_records(profile);
+    const struct pf_table *table = table_of_records(model);
     struct pf_error error = {0};
     uint64_t count = 0;
     int got = -1;
     if (!table || !table->ops)
         return table ? pf_rows_count(*table->rows) : 0;
     for (int trial = 0; got < 0 && trial < 2; trial++) {
-        struct pf_cursor cursor = {.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+        struct pf_cursor cursor = {.model = model, .table = table, .only = PF_UNRESTRICTED};
         got = table->ops->open(&cursor, &error);
         for (count = 0; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; got = 0)
             count++;
@@ -113,20 +113,20 @@ static struct served look(struct sample *sample, const char *folder, size_t wher
     const struct sound_limits limits = {.rows = 3000, .hop = 211, .resumes = 2, .twice = true};
     const struct pf_options options = {.cache = 1 << 20};
     struct served served = {.opened = false};
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_error error = {0};
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    served.opened = !profile_open(&profile, sample->driver, directory, sample->name, &options, &error);
+    served.opened = !profile_open(&model, sample->driver, directory, sample->name, &options, &error);
     if (!served.opened)
         note(sample, where, *error.what ? NULL : "it cannot be opened, and nothing tells why");
-    else if (pf_profile_load(&profile, PF_DERIVED, NULL, &error))
+    else if (pf_model_load(&model, PF_DERIVED, NULL, &error))
         note(sample, where, error.what);
     else {
-        note(sample, where, sound_profile(&profile, (struct pf_restriction){0, 0, 0, -1}, limits));
-        served.fatal = has_fatal(&profile);
-        served.rows = count_rows(&profile);
+        note(sample, where, sound_profile(&model, (struct pf_restriction){0, 0, 0, -1}, limits));
+        served.fatal = has_fatal(&model);
+        served.rows = count_rows(&model);
     }
-    profile_close(&profile);
+    profile_close(&model);
     close(directory);
     return served;
 }

@@ -5,7 +5,7 @@
 #include "fs/draw/draw.h"
 #include "fs/text/text.h"
 #include "fs/draw/svg.h"
-#include "tests/unit/fake_profile.h"
+#include "tests/unit/fake_model.h"
 
 /* Pictures, read back as XML. */
 
@@ -63,7 +63,7 @@ static char *titles_of(const struct picture *picture)
 static struct picture flame_of(struct fake *fake, unsigned metric)
 {
     struct pf_error error;
-    return picture_of(pf_flame_lines(&fake->profile, fake->aggregate, metric, &error));
+    return picture_of(pf_flame_lines(&fake->model, fake->aggregate, metric, &error));
 }
 
 /* ---- flame graphs ------------------------------------------------------------------------------- */
@@ -166,19 +166,19 @@ static void timelines(void)
     struct pf_rows *rows = pf_rows_new(5);
     must(rows);
     const struct pf_table table = {.name = "trace", .columns = trace_columns, .n_columns = 5, .rows = &rows};
-    ok(!pf_timeline_table(&fake.profile), "a profile without a trace has no time line");
-    fake.profile.tables = &table;
-    fake.profile.n_tables = 1;
-    fake.profile.time_unit = "ns";
-    ok(pf_timeline_table(&fake.profile) == &table, "one with a trace has one");
-    struct picture picture = picture_of(pf_timeline_lines(&fake.profile, &error));
+    ok(!pf_timeline_table(&fake.model), "a profile without a trace has no time line");
+    fake.model.tables = &table;
+    fake.model.n_tables = 1;
+    fake.model.time_unit = "ns";
+    ok(pf_timeline_table(&fake.model) == &table, "one with a trace has one");
+    struct picture picture = picture_of(pf_timeline_lines(&fake.model, &error));
     ok(picture.document && strstr(picture.text.data, "nothing to show"), "an empty one shows nothing");
     free_picture(&picture);
     add_span(rows, 0, pf_int(1000000000), pf_int(990), 0);
     add_span(rows, 0, pf_int(1000000000), pf_int(10), 1);
     add_span(rows, 1, pf_double(1000000500), pf_int(2), 0);
     add_span(rows, 1, pf_int(1000000600), pf_absent(), 0);
-    picture = picture_of(pf_timeline_lines(&fake.profile, &error));
+    picture = picture_of(pf_timeline_lines(&fake.model, &error));
     char *titles = titles_of(&picture);
     is(titles, "t0|t1|", "a row a thread");
     ok(picture.document && strstr(picture.text.data, "d=\"M212 55h978M700 69h4\"") &&

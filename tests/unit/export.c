@@ -9,7 +9,7 @@ extern const struct pf_driver pf_collapsed_driver, pf_perf_script_driver, pf_ppr
 
 /* The text of a walk; `hop`: from so many records on a new walk goes on where the last one stood. */
 struct source {
-    struct pf_profile *profile;
+    struct pf_model *model;
     struct pf_aggregate *aggregate; /* NULL: its time line is asked for */
 };
 
@@ -17,8 +17,8 @@ static struct pf_lines *walk_of(const struct source *source)
 {
     struct pf_error error;
     struct pf_lines *lines =
-        source->aggregate ? pf_pprof_lines(source->profile, source->aggregate, &error)
-                          : pf_trace_json_lines(source->profile, pf_timeline_table(source->profile), &error);
+        source->aggregate ? pf_pprof_lines(source->model, source->aggregate, &error)
+                          : pf_trace_json_lines(source->model, pf_timeline_table(source->model), &error);
     if (!lines)
         abort();
     return lines;
@@ -54,7 +54,7 @@ static void is_the_same(const struct source *source, const struct pf_buf *whole,
 static struct pf_aggregate *aggregate_of(struct file *file)
 {
     struct pf_error error;
-    struct pf_aggregate *aggregate = pf_aggregate_new(&file->profile, NULL, &error);
+    struct pf_aggregate *aggregate = pf_aggregate_new(&file->model, NULL, &error);
     if (!aggregate)
         abort();
     return aggregate;
@@ -64,7 +64,7 @@ static struct pf_aggregate *aggregate_of(struct file *file)
 static struct file read_again(struct file *file)
 {
     struct file again;
-    struct source source = {&file->profile, aggregate_of(file)};
+    struct source source = {&file->model, aggregate_of(file)};
     struct pf_buf text = text_of(&source, 1000000);
     is_the_same(&source, &text, "    from saved positions too");
     file_open(&again, &pf_pprof_driver, "profile.pb", text.data, text.size - 1, 1 << 20);
@@ -114,7 +114,7 @@ static void deep_stacks(void)
     struct file file;
     file_open(&file, &pf_collapsed_driver, "profile", text, strlen(text), 1 << 20);
     struct file again = read_again(&file);
-    const struct pf_tree *tree = again.profile.contexts;
+    const struct pf_tree *tree = again.model.contexts;
     struct pf_cell inner = pf_interned(tree->strings, tree->name[512]);
     ok(tree->count == 1024 && inner.size == 5 && !memcmp(inner.text, "f2488", 5),
        "of a deep stack the outer and the inner frames");
@@ -127,7 +127,7 @@ static void times_are(const struct pf_driver *driver, const char *text, const ch
 {
     struct file file;
     file_open(&file, driver, "profile", text, strlen(text), 1 << 20);
-    struct source source = {&file.profile, NULL};
+    struct source source = {&file.model, NULL};
     struct pf_buf have = text_of(&source, 1000000);
     is(have.data, want, name);
     is_the_same(&source, &have, "    from saved positions too");

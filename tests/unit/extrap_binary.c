@@ -154,9 +154,9 @@ static void all_of_it(bool big, bool options)
                      : "Default Model,main->main #1,time,0.5,,2.5,1.5,,5.25 + x^(1.5) * log2(x)^(2.0)\n",
              options ? "models have RE where generators have options" : "and have none where they have not");
     has_warnings(&study, "", "and nothing is wrong");
-    is(study.profile.metrics[0].unit, "s", "metrics have units");
-    ok(study.profile.contexts->line[0] == 7 && study.profile.contexts->file[0] != PF_NO_STRING &&
-           study.profile.contexts->file[1] == PF_NO_STRING,
+    is(study.model.metrics[0].unit, "s", "metrics have units");
+    ok(study.model.contexts->line[0] == 7 && study.model.contexts->file[0] != PF_NO_STRING &&
+           study.model.contexts->file[1] == PF_NO_STRING,
        "call paths have the places of their regions");
     close_study(&study);
     ok(confidence(&pf_extrap_binary_driver, file.bytes, file.size) >= 32, "it is recognised");
@@ -178,7 +178,7 @@ static void cut_anywhere(void)
         open_study(&study, &pf_extrap_binary_driver, file.bytes, size);
         well &= !study.result;
         if (!study.result && size >= kept) {
-            char *rows = rows_of(&study, study.profile.cells, PF_UNRESTRICTED, false);
+            char *rows = rows_of(&study, study.model.cells, PF_UNRESTRICTED, false);
             well &= !strncmp(rows, "x=1,,main->main #1,time.mean,2.5\n", 33);
             free(rows);
         }

@@ -36,7 +36,7 @@ static void figures_only(void)
              "statistics are those of the file");
     struct pf_restriction only = {-1, -1, 1, -1};
     has_rows_only(&study, "scaling", only, "main->WAIT,2,2\n", "scaling of a figure shows that figure");
-    is(study.profile.version, "4.0.3", "the version is that of Extra-P");
+    is(study.model.version, "4.0.3", "the version is that of Extra-P");
     close_study(&study);
 }
 
@@ -140,7 +140,7 @@ static void values_told_again(void)
             rows++;
         ok(rows >= 256 && rows * 8 <= (deflated ? values_size : archive.size),
            "no more values than a chunk can hold are served");
-        ok(pf_rows_count(study.profile.warnings) > 50, "and those that are told again are refused");
+        ok(pf_rows_count(study.model.warnings) > 50, "and those that are told again are refused");
         free(have);
         close_study(&study);
     }
@@ -309,7 +309,7 @@ static void bomb(void)
     finish_archive(&archive);
     struct study study;
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
-    ok(!study.result && pf_rows_count(study.profile.warnings) > 0,
+    ok(!study.result && pf_rows_count(study.model.warnings) > 0,
        "a bomb is left when it has become too large");
     close_study(&study);
 }
@@ -360,7 +360,7 @@ static void cut_archive(void)
     archive = (struct archive){.size = 0};
     add_member(&archive, "experiment.json", json, size, 1, size);
     open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size / 2);
-    ok(!study.result && pf_rows_count(study.profile.partitions.items) > 5,
+    ok(!study.result && pf_rows_count(study.model.partitions.items) > 5,
        "of an archive that is cut off, what is there is served");
     close_study(&study);
     ok(confidence(&pf_extrap_saved_driver, archive.bytes, archive.size / 2) > 0, "and it is recognised");

@@ -19,7 +19,7 @@ struct study {
     char folder[64];
     int directory;
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     int result; /* of opening and loading */
     struct pf_error error;
 };
@@ -35,14 +35,14 @@ static void open_only(struct study *study, const struct pf_driver *driver, const
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(study->directory, "study", times, 0);
     study->result =
-        profile_open(&study->profile, driver, study->directory, "study", &study->options, &study->error);
+        profile_open(&study->model, driver, study->directory, "study", &study->options, &study->error);
 }
 
 static void open_study(struct study *study, const struct pf_driver *driver, const void *bytes, size_t size)
 {
     open_only(study, driver, bytes, size);
     if (!study->result)
-        study->result = pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
+        study->result = pf_model_load(&study->model, PF_DERIVED, NULL, &study->error);
 }
 
 __attribute__((unused)) static void open_text(struct study *study, const struct pf_driver *driver,
@@ -53,7 +53,7 @@ __attribute__((unused)) static void open_text(struct study *study, const struct 
 
 static void close_study(struct study *study)
 {
-    profile_close(&study->profile);
+    profile_close(&study->model);
     close(study->directory);
     temp_dir_remove(study->folder);
 }
@@ -97,19 +97,19 @@ static void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
 }
 
 /* A cell as people read it: names in place of numbers. */
-static void print_role(FILE *out, const struct pf_profile *profile, enum pf_role role, struct pf_cell cell)
+static void print_role(FILE *out, const struct pf_model *model, enum pf_role role, struct pf_cell cell)
 {
     if (role == PF_PARTITION)
-        print_cell(out, pf_rows_at(profile->partitions.items, (size_t)cell.i)[1]);
+        print_cell(out, pf_rows_at(model->partitions.items, (size_t)cell.i)[1]);
     else if (role == PF_CONTEXT)
-        print_path(out, profile->contexts, (uint32_t)cell.i);
+        print_path(out, model->contexts, (uint32_t)cell.i);
     else if (role == PF_METRIC)
-        fputs(profile->metrics[cell.i].name, out);
+        fputs(model->metrics[cell.i].name, out);
     else
         print_cell(out, cell);
 }
 
-static void print_row(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+static void print_row(FILE *out, const struct pf_model *model, const struct pf_table *table,
                       const struct pf_cell *cells)
 {
     const char *separator = "";
@@ -118,7 +118,7 @@ static void print_row(FILE *out, const struct pf_profile *profile, const struct 
         if (role == PF_PARTITION_FIELD || role == PF_CONTEXT_NAME)
             continue;
         fputs(separator, out);
-        print_role(out, profile, role, cells[i]);
+        print_role(out, model, role, cells[i]);
         separator = ",";
     }
     fputc('\n', out);
@@ -129,7 +129,7 @@ static void change_cursor(struct pf_cursor *cursor, struct pf_error *error)
 {
     char position[256];
     size_t size = cursor->table->ops->save(cursor, position, sizeof position);
-    struct pf_cursor other = {.profile = cursor->profile, .table = cursor->table, .only = cursor->only};
+    struct pf_cursor other = {.model = cursor->model, .table = cursor->table, .only = cursor->only};
     if (cursor->table->ops->open(&other, error) || cursor->table->ops->restore(&other, position, size, error))
         puts("not ok - a saved position is good");
     cursor->table->ops->close(cursor);
@@ -144,12 +144,12 @@ static char *rows_of(struct study *study, const struct pf_table *table, struct p
     if (study->result) /* it could not be opened */
         return strdup(study->error.what);
     FILE *out = open_memstream(&text, &size);
-    struct pf_cursor cursor = {.profile = &study->profile, .table = table, .only = only};
+    struct pf_cursor cursor = {.model = &study->model, .table = table, .only = only};
     struct pf_cell cells[64];
     struct pf_error error;
     int got = table->ops->open(&cursor, &error);
     while (!got && (got = table->ops->next(&cursor, cells, &error)) > 0) {
-        print_row(out, &study->profile, table, cells);
+        print_row(out, &study->model, table, cells);
         got = 0;
         if (hops)
             change_cursor(&cursor, &error);
@@ -163,12 +163,12 @@ static char *rows_of(struct study *study, const struct pf_table *table, struct p
 
 static const struct pf_table *table_named(const struct study *study, const char *name)
 {
-    const struct pf_profile *profile = &study->profile;
+    const struct pf_model *model = &study->model;
     if (!strcmp(name, "cells"))
-        return profile->cells;
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (!strcmp(profile->tables[i].name, name))
-            return &profile->tables[i];
+        return model->cells;
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (!strcmp(model->tables[i].name, name))
+            return &model->tables[i];
     puts("Bail out! no such table");
     exit(1);
 }
@@ -199,8 +199,8 @@ __attribute__((unused)) static void has_warnings(struct study *study, const char
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    for (size_t i = 0; i < pf_rows_count(study->profile.warnings); i++) {
-        const struct pf_cell *cells = pf_rows_at(study->profile.warnings, i);
+    for (size_t i = 0; i < pf_rows_count(study->model.warnings); i++) {
+        const struct pf_cell *cells = pf_rows_at(study->model.warnings, i);
         print_cell(out, cells[0]);
         fputc(' ', out);
         print_cell(out, cells[3]);

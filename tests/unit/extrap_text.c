@@ -47,8 +47,8 @@ static void check_warning(const char *text, const char *want, const char *name)
     char have[128] = "no such warning";
     open_study(&study, &pf_extrap_text_driver, text, strlen(text));
     const char *code = strrchr(want, ' ') + 1;
-    for (size_t i = 0; i < pf_rows_count(study.profile.warnings); i++) {
-        const struct pf_cell *row = pf_rows_at(study.profile.warnings, i);
+    for (size_t i = 0; i < pf_rows_count(study.model.warnings); i++) {
+        const struct pf_cell *row = pf_rows_at(study.model.warnings, i);
         if (row[3].size == strlen(code) && !memcmp(row[3].text, code, row[3].size)) {
             snprintf(have, sizeof have, "%jd %.*s %s", row[0].type == PF_INT ? (intmax_t)row[0].i : 0,
                      (int)row[2].size, row[2].text, code);
@@ -97,7 +97,7 @@ static char *points_of(const char *text)
     size_t size;
     FILE *out = open_memstream(&have, &size);
     open_study(&study, &pf_extrap_text_driver, text, strlen(text));
-    struct pf_partitions *points = &study.profile.partitions;
+    struct pf_partitions *points = &study.model.partitions;
     for (size_t i = 0; i < pf_rows_count(points->items); i++) {
         print_cell(out, pf_rows_at(points->items, i)[1]);
         for (size_t c = 0; c < points->n_fields; c++) {
@@ -125,8 +125,8 @@ static char *contexts_of(const char *text)
     size_t size;
     FILE *out = open_memstream(&have, &size);
     open_study(&study, &pf_extrap_text_driver, text, strlen(text));
-    for (uint32_t i = 0; i < study.profile.contexts->count; i++) {
-        print_path(out, study.profile.contexts, i);
+    for (uint32_t i = 0; i < study.model.contexts->count; i++) {
+        print_path(out, study.model.contexts, i);
         fputc('|', out);
     }
     fclose(out);
@@ -157,14 +157,14 @@ static void check_model(void)
 
     struct study study;
     open_only(&study, &pf_extrap_text_driver, STUDY, strlen(STUDY));
-    const struct pf_profile *profile = &study.profile;
-    ok(profile->n_metrics == 2 && !strcmp(profile->metrics[0].name, "time") &&
-           !strcmp(profile->metrics[1].name, "bytes") && profile->metrics_stage == PF_OPENED,
+    const struct pf_model *model = &study.model;
+    ok(model->n_metrics == 2 && !strcmp(model->metrics[0].name, "time") &&
+           !strcmp(model->metrics[1].name, "bytes") && model->metrics_stage == PF_OPENED,
        "opening a small file tells its metrics, in order of appearance");
-    ok(profile->tables[0].n_columns == 8 && !strcmp(profile->tables[0].columns[1].name, "p") &&
-           !strcmp(profile->tables[0].columns[2].name, "n"),
+    ok(model->tables[0].n_columns == 8 && !strcmp(model->tables[0].columns[1].name, "p") &&
+           !strcmp(model->tables[0].columns[2].name, "n"),
        "tables have a column a parameter");
-    ok(pf_rows_count(profile->warnings) == 0, "a sound file gives no warnings");
+    ok(pf_rows_count(model->warnings) == 0, "a sound file gives no warnings");
     close_study(&study);
 }
 
@@ -316,13 +316,13 @@ static void check_hops_with(struct study *study, const char *table, const char *
 /* No position that a damaged cache could hold does harm: it is refused or gives rows and an end. */
 static void check_damaged_positions(struct study *study, const char *name)
 {
-    struct pf_profile *profile = &study->profile;
+    struct pf_model *model = &study->model;
     const struct pf_table *table = table_named(study, name);
     struct pf_cell cells[32];
     struct pf_error error;
     bool ends = true;
     for (unsigned i = 0; i < 600; i++) {
-        struct pf_cursor cursor = {.profile = profile, .table = table, .only = {-1, i % 3 ? -1 : 1, -1, -1}};
+        struct pf_cursor cursor = {.model = model, .table = table, .only = {-1, i % 3 ? -1 : 1, -1, -1}};
         unsigned char blob[256];
         ends &= table->ops->open(&cursor, &error) == 0;
         for (unsigned row = 0; row < i % 5; row++)
@@ -443,22 +443,22 @@ static void check_big(void)
     char *text = big_study(&size);
     struct study study;
     open_only(&study, &pf_extrap_text_driver, text, size);
-    struct pf_profile *profile = &study.profile;
-    ok(!study.result && profile->metrics_stage == PF_MODELLED && !profile->partitions.items &&
-           profile->tables[0].n_columns == 8,
+    struct pf_model *model = &study.model;
+    ok(!study.result && model->metrics_stage == PF_MODELLED && !model->partitions.items &&
+           model->tables[0].n_columns == 8,
        "opening a file of %zu bytes tells its parameters and leaves the rest for later", size);
 
     struct pf_pass pass = {0};
     atomic_store(&pass.stop, true);
     struct pf_pass *before = pf_pass_enter(&pass);
-    ok(pf_profile_load(&study.profile, PF_DERIVED, &pass, &study.error) < 0 &&
-           study.error.code == ECANCELED && !profile->contexts && !profile->partitions.items &&
-           !pf_rows_count(profile->warnings),
+    ok(pf_model_load(&study.model, PF_DERIVED, &pass, &study.error) < 0 &&
+           study.error.code == ECANCELED && !model->contexts && !model->partitions.items &&
+           !pf_rows_count(model->warnings),
        "a pass that nobody waits for leaves no trace");
     pf_pass_leave(before);
-    ok(pf_profile_load(&study.profile, PF_DERIVED, NULL, &study.error) == 0 &&
-           pf_rows_count(profile->partitions.items) == BIG_POINTS &&
-           profile->contexts->count == BIG_REGIONS + 1 && pf_rows_count(profile->warnings) == 1,
+    ok(pf_model_load(&study.model, PF_DERIVED, NULL, &study.error) == 0 &&
+           pf_rows_count(model->partitions.items) == BIG_POINTS &&
+           model->contexts->count == BIG_REGIONS + 1 && pf_rows_count(model->warnings) == 1,
        "and the next one finds everything, the gap once");
 
     char *rows = rows_of(&study, table_named(&study, "values"), all, false);
@@ -501,7 +501,7 @@ static void check_long_lines(void)
 
     struct study study;
     open_study(&study, &pf_extrap_text_driver, text, size);
-    ok(pf_rows_count(study.profile.partitions.items) == 60000, "a line may hold any number of points");
+    ok(pf_rows_count(study.model.partitions.items) == 60000, "a line may hold any number of points");
     char *rows = rows_of(&study, table_named(&study, "statistics"), all, false);
     is(rows, "x=0,a,,150000,74999.5,74999.5,0,149999,43301.3\nx=1,a,,1,7,7,7,7,0\n", "and of values");
     free(rows);

@@ -45,9 +45,9 @@ static const struct pf_column fake_notes_columns[] = {{.name = "thread", .role =
                                                       {.name = "note", .role = PF_PLAIN}};
 static const struct pf_column fake_field_columns[] = {{.name = "host"}, {.name = "cores, used"}};
 
-static struct fake_tables *fake_of(const struct pf_profile *profile)
+static struct fake_tables *fake_of(const struct pf_model *model)
 {
-    return profile->state;
+    return model->state;
 }
 
 static const char *fake_note(uint64_t i)
@@ -86,7 +86,7 @@ static bool fake_matches(int64_t only, const struct pf_cell *cell)
 
 static int fake_next_value(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
-    struct fake_tables *fake = fake_of(cursor->profile);
+    struct fake_tables *fake = fake_of(cursor->model);
     struct fake_position *at = cursor->state;
     (void)error;
     for (; at->partition < fake->partitions; at->partition++, at->row = 0) {
@@ -108,7 +108,7 @@ static int fake_next_value(struct pf_cursor *cursor, struct pf_cell *cells, stru
 
 static int fake_next_event(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
-    struct fake_tables *fake = fake_of(cursor->profile);
+    struct fake_tables *fake = fake_of(cursor->model);
     struct fake_position *at = cursor->state;
     while (at->row < fake->events) {
         uint64_t row = at->row++;
@@ -169,7 +169,7 @@ static const struct pf_cursor_ops fake_events_ops = {
 /* ---- the model ---------------------------------------------------------------------------------- */
 
 /* What is known once such a profile is open. */
-__attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, struct pf_profile *profile)
+__attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, struct pf_model *model)
 {
     static const char *const names[] = {"time", "bytes, \"moved\""};
     fake->tables[FAKE_VALUES] = (struct pf_table){.name = "values",
@@ -202,41 +202,41 @@ __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, s
                                               .type = "double",
                                               .description = "",
                                               .partner = PF_NO_PARTNER};
-    profile->state = fake;
-    profile->partitions = (struct pf_partitions){.singular = "thread",
+    model->state = fake;
+    model->partitions = (struct pf_partitions){.singular = "thread",
                                                  .plural = "threads",
                                                  .field_columns = fake_field_columns,
                                                  .n_fields = 2,
                                                  .fields_stage = PF_PARTITIONED};
-    profile->metrics = fake->metrics;
-    profile->n_metrics = FAKE_METRICS;
-    profile->metrics_stage = PF_OPENED;
-    profile->tables = fake->tables;
-    profile->n_tables = FAKE_TABLES;
-    profile->cells = &fake->tables[FAKE_VALUES];
-    profile->cells_value = 4;
+    model->metrics = fake->metrics;
+    model->n_metrics = FAKE_METRICS;
+    model->metrics_stage = PF_OPENED;
+    model->tables = fake->tables;
+    model->n_tables = FAKE_TABLES;
+    model->cells = &fake->tables[FAKE_VALUES];
+    model->cells_value = 4;
 }
 
-static int fake_load_partitions(struct fake_tables *fake, struct pf_profile *profile, struct pf_error *error)
+static int fake_load_partitions(struct fake_tables *fake, struct pf_model *model, struct pf_error *error)
 {
     static const char *const hosts[] = {"alpha", "beta, gamma", "\"delta\""};
-    profile->partitions.items = pf_rows_new(2);
-    profile->partitions.fields = pf_rows_new(2);
+    model->partitions.items = pf_rows_new(2);
+    model->partitions.fields = pf_rows_new(2);
     for (uint32_t p = 0; p < fake->partitions; p++) {
         char name[32];
         snprintf(name, sizeof name, p % 3 ? "thread %u" : "node, %u", p);
         struct pf_cell item[] = {pf_int(p), pf_string(name)};
         struct pf_cell fields[] = {pf_string(hosts[p % 3]), pf_int(p * p)};
-        if (pf_rows_add(profile->partitions.items, item, error) ||
-            pf_rows_add(profile->partitions.fields, fields, error))
+        if (pf_rows_add(model->partitions.items, item, error) ||
+            pf_rows_add(model->partitions.fields, fields, error))
             return -1;
     }
     return 0;
 }
 
-static int fake_load_contexts(struct fake_tables *fake, struct pf_profile *profile, struct pf_error *error)
+static int fake_load_contexts(struct fake_tables *fake, struct pf_model *model, struct pf_error *error)
 {
-    struct pf_tree *tree = profile->contexts = pf_tree_new(fake_kinds);
+    struct pf_tree *tree = model->contexts = pf_tree_new(fake_kinds);
     for (uint32_t c = 0; c < fake->contexts; c++) {
         char name[64];
         snprintf(name, sizeof name, c % 4 == 2 ? "f<int, %u>(\"x\")" : "main %u", c / 2);
@@ -259,14 +259,14 @@ static int fake_load_notes(struct fake_tables *fake, struct pf_error *error)
     return 0;
 }
 
-__attribute__((unused)) static int fake_tables_load(struct fake_tables *fake, struct pf_profile *profile,
+__attribute__((unused)) static int fake_tables_load(struct fake_tables *fake, struct pf_model *model,
                                                     enum pf_stage stage, struct pf_error *error)
 {
     switch (stage) {
     case PF_PARTITIONED:
-        return fake_load_partitions(fake, profile, error);
+        return fake_load_partitions(fake, model, error);
     case PF_MODELLED:
-        return fake_load_contexts(fake, profile, error);
+        return fake_load_contexts(fake, model, error);
     case PF_DERIVED:
         return fake_load_notes(fake, error);
     default:

@@ -19,7 +19,7 @@
 
 struct fixture {
     struct fake_tables fake;
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_options options;
     struct pf_pool *pool;
 };
@@ -29,20 +29,20 @@ static void set_up(struct fixture *fixture, uint32_t partitions, uint32_t contex
     struct pf_error error;
     *fixture = (struct fixture){.fake = {.partitions = partitions, .contexts = contexts, .events = events},
                                 .options = {.cache = 1 << 20}};
-    fixture->profile.options = &fixture->options;
+    fixture->model.options = &fixture->options;
     fixture->pool = pf_pool_new(2, 1);
-    fake_tables_open(&fixture->fake, &fixture->profile);
+    fake_tables_open(&fixture->fake, &fixture->model);
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
-        if (fake_tables_load(&fixture->fake, &fixture->profile, stage, &error))
+        if (fake_tables_load(&fixture->fake, &fixture->model, stage, &error))
             abort();
 }
 
 static void tear_down(struct fixture *fixture)
 {
     fake_tables_close(&fixture->fake);
-    pf_rows_free(fixture->profile.partitions.items);
-    pf_rows_free(fixture->profile.partitions.fields);
-    pf_tree_free(fixture->profile.contexts);
+    pf_rows_free(fixture->model.partitions.items);
+    pf_rows_free(fixture->model.partitions.fields);
+    pf_tree_free(fixture->model.contexts);
     pf_pool_free(fixture->pool);
 }
 
@@ -60,7 +60,7 @@ static struct pf_buf text_from(struct fixture *fixture, const struct pf_slice *s
 {
     struct pf_error error;
     struct pf_buf out = {0};
-    struct pf_lines *lines = pf_table_lines(&fixture->profile, slice, &error);
+    struct pf_lines *lines = pf_table_lines(&fixture->model, slice, &error);
     if (position && pf_lines_restore(lines, position, size, &error))
         abort();
     while (lines->ops->next(lines, &out, &error) > 0)
@@ -78,7 +78,7 @@ static uint64_t measured(struct fixture *fixture, const struct pf_slice *slice)
 {
     struct pf_error error;
     uint64_t size = 0;
-    struct pf_lines *lines = pf_table_lines(&fixture->profile, slice, &error);
+    struct pf_lines *lines = pf_table_lines(&fixture->model, slice, &error);
     while (lines->ops->measure(lines, &size, &error) > 0)
         ;
     lines->ops->close(lines);
@@ -120,7 +120,7 @@ static void check_sizes(struct fixture *fixture, int table, const char *name)
 {
     struct pf_error error = {0};
     struct pf_family *family =
-        pf_family_new(fixture->pool, &fixture->profile, &fixture->fake.tables[table], NULL, &error);
+        pf_family_new(fixture->pool, &fixture->model, &fixture->fake.tables[table], NULL, &error);
     if (!ok(family != NULL, "%s: can be measured", name))
         return;
     ok(has_size(fixture, slice_of(fixture, table, -1, -1), family->whole), "%s: the whole has the size found",
@@ -233,7 +233,7 @@ static void test_changed_mind(void)
     set_up(&fixture, 5, 9, 20000);
     fixture.fake.changes_left = 3;
     struct pf_family *family =
-        pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[FAKE_EVENTS], NULL, &error);
+        pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], NULL, &error);
     ok(family && fixture.fake.changes_left == 0, "a pass that finds its rows wrong is begun anew");
     ok(family && has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1), family->whole) &&
            has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, 2, -1), family->partition[2]) &&
@@ -241,7 +241,7 @@ static void test_changed_mind(void)
        "and its sizes are those of the last attempt");
     pf_family_free(family);
     fixture.fake.changes_left = 1000;
-    ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[FAKE_EVENTS], NULL, &error),
+    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], NULL, &error),
        "a table that never makes up its mind is an error, not a hang");
     tear_down(&fixture);
 }
@@ -253,14 +253,14 @@ static void test_failing(void)
     struct pf_pass pass = {0};
     set_up(&fixture, 30, 900, 60000);
     fixture.fake.fails = EIO;
-    ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[FAKE_EVENTS], NULL, &error) &&
+    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], NULL, &error) &&
            error.code == EIO,
        "a table that can't be read has no sizes");
     atomic_store(&pass.stop, true);
     struct pf_pass *before = pf_pass_enter(&pass);
     for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
         atomic_store(&fixture.fake.walked, 0);
-        ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[table], &pass, &error) &&
+        ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &pass, &error) &&
                error.code == ECANCELED && fixture.fake.walked < 20000,
            "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
     }
@@ -276,7 +276,7 @@ static void test_rows_positions(void)
     struct pf_error error = {0};
     set_up(&fixture, 4, 3, 8);
     struct pf_slice slice = slice_of(&fixture, FAKE_NOTES, -1, -1);
-    struct pf_lines *lines = pf_table_lines(&fixture.profile, &slice, &error);
+    struct pf_lines *lines = pf_table_lines(&fixture.model, &slice, &error);
     uint64_t far = UINT64_MAX;
     struct pf_buf out = {0};
     ok(pf_lines_restore(lines, "abc", 3, &error) && error.code == EINVAL,

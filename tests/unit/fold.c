@@ -121,14 +121,14 @@ static struct pf_buf expected(struct pf_restriction only)
 static struct pf_buf rows_of(struct pf_fold *fold, struct pf_restriction only, bool resumed)
 {
     struct pf_fold_state state = {fold};
-    struct pf_profile profile = {.state = &state, .metrics = metrics, .n_metrics = METRICS};
+    struct pf_model model = {.state = &state, .metrics = metrics, .n_metrics = METRICS};
     struct pf_error error;
     struct pf_buf out = {0};
     struct pf_cell cells[PF_FOLD_COLUMNS];
     unsigned char position[64];
     size_t size = 0;
     int more = 1;
-    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only, .partner = with_partner};
+    struct pf_cursor cursor = {.model = &model, .table = &table, .only = only, .partner = with_partner};
     while (more > 0) {
         if (!cursor.state && pf_fold_cursor.ops.open(&cursor, &error))
             abort();
@@ -197,12 +197,12 @@ static void check_fold(struct pf_fold *fold, const char *where)
 static void test_positions_meet(struct pf_fold *fold)
 {
     struct pf_fold_state state = {fold};
-    struct pf_profile profile = {.state = &state};
+    struct pf_model model = {.state = &state};
     struct pf_error error;
     struct pf_cell cells[PF_FOLD_COLUMNS];
     unsigned char position[64];
-    struct pf_cursor part = {.profile = &profile, .table = &table, .only = {2, -1, -1, -1}},
-                     whole = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
+    struct pf_cursor part = {.model = &model, .table = &table, .only = {2, -1, -1, -1}},
+                     whole = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
     pf_fold_cursor.ops.open(&part, &error);
     for (int i = 0; i < 100; i++)
         pf_fold_cursor.ops.next(&part, cells, &error);
@@ -229,13 +229,13 @@ static void test_positions_meet(struct pf_fold *fold)
 static void test_damaged_positions(struct pf_fold *fold)
 {
     struct pf_fold_state state = {fold};
-    struct pf_profile profile = {.state = &state};
+    struct pf_model model = {.state = &state};
     struct pf_error error;
     struct pf_cell cells[PF_FOLD_COLUMNS];
     unsigned char position[64];
     unsigned seed = 3;
     int refused = 0;
-    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
+    struct pf_cursor cursor = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
     pf_fold_cursor.ops.open(&cursor, &error);
     size_t size = pf_fold_cursor.ops.save(&cursor, position, sizeof position);
     ok(pf_fold_cursor.ops.save(&cursor, NULL, 0) == size, "a position's size can be asked for");

@@ -24,9 +24,9 @@ static void opens(struct database *db, const char *name)
 }
 
 /* Its name, parent's id, kind and flags, of the context with an id. */
-static void describe(char *out, size_t room, const struct pf_profile *profile, uint64_t id)
+static void describe(char *out, size_t room, const struct pf_model *model, uint64_t id)
 {
-    const struct pf_tree *tree = profile->contexts;
+    const struct pf_tree *tree = model->contexts;
     snprintf(out, room, "none");
     for (uint32_t i = 0; i < tree->count; i++) {
         if (tree->id[i] != id)
@@ -39,10 +39,10 @@ static void describe(char *out, size_t room, const struct pf_profile *profile, u
     }
 }
 
-static void context_is(const struct pf_profile *profile, uint64_t id, const char *want)
+static void context_is(const struct pf_model *model, uint64_t id, const char *want)
 {
     char have[300], name[80];
-    describe(have, sizeof have, profile, id);
+    describe(have, sizeof have, model, id);
     snprintf(name, sizeof name, "context %" PRIu64 " is %.50s", id, want);
     is(have, want, name);
 }
@@ -52,11 +52,11 @@ static void every_layout(const char *name)
     struct database db;
     unsigned n = 0;
     opens(&db, name);
-    ok(totals_hold(&db.profile, false, &n) && n >= 4, "%s: all sums are the database's own total", name);
-    ok(singles_hold(&db.profile), "%s: metrics that are added up alone are what they are among all", name);
-    ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows", name);
-    char *values = all_rows(&db.profile, "values");
-    char *trace = all_rows(&db.profile, "trace");
+    ok(totals_hold(&db.model, false, &n) && n >= 4, "%s: all sums are the database's own total", name);
+    ok(singles_hold(&db.model), "%s: metrics that are added up alone are what they are among all", name);
+    ok(restrictions_hold(&db.model), "%s: restricted and resumed walks give the whole table's rows", name);
+    char *values = all_rows(&db.model, "values");
+    char *trace = all_rows(&db.model, "trace");
     ok(has_line(values, !strcmp(name, "solver-2019") ? "rank0.thread0 6 CPUTIME (sec) (I) 7.25390625 "
                                                      : "rank0.thread0 5 CPUTIME (sec) (I) 7.25 ") ||
            strstr(values, "rank0.thread0"),
@@ -72,32 +72,32 @@ static void the_released_layout(void)
 {
     struct database db;
     opens(&db, "solver-2023");
-    const struct pf_profile *profile = &db.profile;
-    context_is(profile, 0, "root, root in -1, frame, root");
-    context_is(profile, 1, "main thread, entry in 0, frame");
-    context_is(profile, 5, "solve, function in 4, frame");
-    context_is(profile, 6, "loop at solver.c:6, loop in 5");
-    context_is(profile, 7, "solver.c:7, line in 6");
-    context_is(profile, 11, "dot, function in 10, frame");
-    context_is(profile, 18, "libmpi.so.12+0x20a88, instruction in 17");
-    context_is(profile, 19, "libc.so.6+0x9f310, instruction in 17, frame");
-    context_is(profile, 8, "unlisted instruction, instruction in -1");
-    ok(warned(profile, "unlisted-contexts") == 1, "instructions that the tree leaves out are told of");
-    is(profile->metrics[0].name, "CPUTIME (sec) (E)", "the exclusive scope comes first and is called (E)");
-    is(profile->metrics[2].name, "CPUTIME (sec) (point)", "other scopes stand in brackets");
-    is(profile->metrics[0].unit, "sec", "the unit is what the name ends with");
-    ok(profile->metrics[2].over_contexts == PF_OVER_ALL && profile->metrics[2].partner == 1,
+    const struct pf_model *model = &db.model;
+    context_is(model, 0, "root, root in -1, frame, root");
+    context_is(model, 1, "main thread, entry in 0, frame");
+    context_is(model, 5, "solve, function in 4, frame");
+    context_is(model, 6, "loop at solver.c:6, loop in 5");
+    context_is(model, 7, "solver.c:7, line in 6");
+    context_is(model, 11, "dot, function in 10, frame");
+    context_is(model, 18, "libmpi.so.12+0x20a88, instruction in 17");
+    context_is(model, 19, "libc.so.6+0x9f310, instruction in 17, frame");
+    context_is(model, 8, "unlisted instruction, instruction in -1");
+    ok(warned(model, "unlisted-contexts") == 1, "instructions that the tree leaves out are told of");
+    is(model->metrics[0].name, "CPUTIME (sec) (E)", "the exclusive scope comes first and is called (E)");
+    is(model->metrics[2].name, "CPUTIME (sec) (point)", "other scopes stand in brackets");
+    is(model->metrics[0].unit, "sec", "the unit is what the name ends with");
+    ok(model->metrics[2].over_contexts == PF_OVER_ALL && model->metrics[2].partner == 1,
        "points add up over all contexts and look to their inclusive values");
-    char *functions = all_rows(&db.profile, "functions");
+    char *functions = all_rows(&db.model, "functions");
     ok(has_line(functions, "4  133696 MPI_Sendrecv  /usr/lib64/libmpi.so.12"), "functions are listed");
     free(functions);
     close_database(&db);
 }
 
 /* Whether all metrics of the summary that have this in their names have this unit. */
-static bool all_in(const struct pf_profile *profile, const char *part, const char *unit)
+static bool all_in(const struct pf_model *model, const char *part, const char *unit)
 {
-    const struct pf_rows *rows = *table_named(profile, "summary_metrics")->rows;
+    const struct pf_rows *rows = *table_named(model, "summary_metrics")->rows;
     size_t found = 0, right = 0;
     for (size_t i = 0; i < pf_rows_count(rows); i++) {
         const struct pf_cell *cells = pf_rows_at(rows, i);
@@ -113,20 +113,20 @@ static void experiment_4(void)
 {
     struct database db;
     opens(&db, "solver-2021");
-    const struct pf_profile *profile = &db.profile;
-    context_is(profile, 21, "operator\"\" _km, function in 20, frame");
-    context_is(profile, 4, "main.c:11, call in 3");
-    context_is(profile, 19, "<unknown procedure> 0x9f310 [libc.so.6], function in 17, frame");
-    context_is(profile, 8, "unlisted instruction, instruction in -1");
-    char *values = rows_of(&db.profile, "values", (struct pf_restriction){1, 5, -1, -1}, 0, PF_UNRESTRICTED);
+    const struct pf_model *model = &db.model;
+    context_is(model, 21, "operator\"\" _km, function in 20, frame");
+    context_is(model, 4, "main.c:11, call in 3");
+    context_is(model, 19, "<unknown procedure> 0x9f310 [libc.so.6], function in 17, frame");
+    context_is(model, 8, "unlisted instruction, instruction in -1");
+    char *values = rows_of(&db.model, "values", (struct pf_restriction){1, 5, -1, -1}, 0, PF_UNRESTRICTED);
     is(values,
        "rank0.thread0 5 CPUTIME (sec) (E) 5 \nrank0.thread0 5 CPUTIME (sec) (I) 7.25 \n"
        "rank0.thread0 5 PAPI_TOT_CYC (E) 1200000 \nrank0.thread0 5 PAPI_TOT_CYC (I) 1738000 \n",
        "values that stand in any order come by metric");
     free(values);
-    ok(all_in(profile, "CPUTIME (sec):PARTIAL:0", "sec") && all_in(profile, "CPUTIME (sec):Mean", "sec"),
+    ok(all_in(model, "CPUTIME (sec):PARTIAL:0", "sec") && all_in(model, "CPUTIME (sec):Mean", "sec"),
        "statistics have the unit of what they are made from");
-    ok(all_in(profile, "PAPI_TOT_CYC", ""), "counts have none");
+    ok(all_in(model, "PAPI_TOT_CYC", ""), "counts have none");
     close_database(&db);
 }
 
@@ -134,13 +134,13 @@ static void experiment_2(void)
 {
     struct database db;
     opens(&db, "solver-2019");
-    context_is(&db.profile, 1, "root, root in -1, frame, root");
-    context_is(&db.profile, 10, "dot, inlined in 9");
-    char *trace = all_rows(&db.profile, "trace");
+    context_is(&db.model, 1, "root, root in -1, frame, root");
+    context_is(&db.model, 10, "dot, inlined in 9");
+    char *trace = all_rows(&db.model, "trace");
     ok(has_line(trace, "rank0.thread0 1700000000020000000 11 vec.h:5"),
        "samples have numbers of their own, and times in ticks");
     char *summary =
-        rows_of(&db.profile, "summary", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
+        rows_of(&db.model, "summary", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
     is(summary, "1 CPUTIME (sec):Sum (I) 25.1924 \n1 PAPI_TOT_CYC:Sum (I) 5469000 \n",
        "the summary is what stands among the contexts");
     free(trace);
@@ -160,7 +160,7 @@ static void does_without(const char *name, const char *missing)
     unlink(path);
     load_database(&db, copy.folder, "db");
     unsigned n = 0;
-    ok(!db.result && totals_hold(&db.profile, false, &n) && restrictions_hold(&db.profile),
+    ok(!db.result && totals_hold(&db.model, false, &n) && restrictions_hold(&db.model),
        "%s does without %s", name, missing);
     close_database(&db);
     remove_copy(&copy);
@@ -207,7 +207,7 @@ static void merged_files(void)
     load_database(&single, SAMPLES, "solver-2019");
     static const char *const tables[] = {"values", "trace"};
     for (size_t i = 0; i < 2; i++) {
-        char *want = all_rows(&single.profile, tables[i]), *have = all_rows(&db.profile, tables[i]);
+        char *want = all_rows(&single.model, tables[i]), *have = all_rows(&db.model, tables[i]);
         ok(want && have && *want && !strcmp(want, have), "%s of merged files are those of the single ones",
            tables[i]);
         free(want);
@@ -226,15 +226,15 @@ static void stopping(void)
     bool stopped = true;
     for (enum pf_stage stage = PF_PARTITIONED; stage <= PF_MODELLED; stage++) {
         struct pf_pass *before = pf_pass_enter(&pass);
-        stopped = stopped && pf_hpctoolkit_driver.load(&db.profile, stage, &pass, &db.error) &&
+        stopped = stopped && pf_hpctoolkit_driver.load(&db.model, stage, &pass, &db.error) &&
                   db.error.code == ECANCELED;
         pf_pass_leave(before);
-        if (pf_hpctoolkit_driver.load(&db.profile, stage, NULL, &db.error))
+        if (pf_hpctoolkit_driver.load(&db.model, stage, NULL, &db.error))
             break;
     }
     ok(stopped, "a pass that nobody waits for stops");
-    ok(!pf_hpctoolkit_driver.load(&db.profile, PF_DERIVED, NULL, &db.error) &&
-           restrictions_hold(&db.profile) && warned(&db.profile, "unlisted-contexts") == 1,
+    ok(!pf_hpctoolkit_driver.load(&db.model, PF_DERIVED, NULL, &db.error) &&
+           restrictions_hold(&db.model) && warned(&db.model, "unlisted-contexts") == 1,
        "done again after that, it leaves no trace of having been stopped");
     close_database(&db);
 }

@@ -15,14 +15,14 @@ static void check(const char *folder, const char *name)
     unsigned n = 0;
     load_database(&db, folder, name);
     if (ok(!db.result, "%s: the database loads", name)) {
-        bool hold = totals_hold(&db.profile, lacks_values(name), &n);
+        bool hold = totals_hold(&db.model, lacks_values(name), &n);
         ok(hold, "%s: all sums are %sthe database's own total (%u metrics)", name,
            lacks_values(name) ? "at most " : "", n);
-        ok(singles_hold(&db.profile), "%s: metrics that are added up alone are what they are among all",
+        ok(singles_hold(&db.model), "%s: metrics that are added up alone are what they are among all",
            name);
         /* Large ones take long: each row is compared once a context. */
-        if (db.profile.contexts->count <= 300)
-            ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows",
+        if (db.model.contexts->count <= 300)
+            ok(restrictions_hold(&db.model), "%s: restricted and resumed walks give the whole table's rows",
                name);
     } else {
         printf("# %s: %s\n", db.error.where, db.error.what);
@@ -36,7 +36,7 @@ static void empty_metrics(const char *folder)
     struct database db;
     open_database(&db, folder, "draft-multithread");
     if (!db.result) {
-        const struct pf_metric *metrics = db.profile.metrics;
+        const struct pf_metric *metrics = db.model.metrics;
         ok(!metrics[0].empty && !metrics[1].empty && metrics[2].empty,
            "a metric without values is known when opened");
         ok(metrics[0].partner == 1 && metrics[2].partner == PF_NO_PARTNER,

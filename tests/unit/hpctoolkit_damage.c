@@ -7,19 +7,19 @@
 static bool readable(struct database *db)
 {
     bool read = true;
-    for (size_t i = 0; i < db->profile.n_tables; i++) {
-        const struct pf_table *table = &db->profile.tables[i];
-        char *rows = table->ops ? all_rows(&db->profile, table->name) : NULL;
+    for (size_t i = 0; i < db->model.n_tables; i++) {
+        const struct pf_table *table = &db->model.tables[i];
+        char *rows = table->ops ? all_rows(&db->model, table->name) : NULL;
         read = read && (rows || !table->ops);
         free(rows);
     }
     return read;
 }
 
-static bool has_fatal(const struct pf_profile *profile)
+static bool has_fatal(const struct pf_model *model)
 {
-    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
-        const struct pf_cell *severity = pf_rows_at(profile->warnings, i) + 2;
+    for (size_t i = 0; i < pf_rows_count(model->warnings); i++) {
+        const struct pf_cell *severity = pf_rows_at(model->warnings, i) + 2;
         if (severity->size == 5 && !memcmp(severity->text, "fatal", 5))
             return true;
     }
@@ -34,7 +34,7 @@ static int fares(const struct copy *copy, const char *file, const unsigned char 
     struct database db;
     put_file(copy, file, bytes, size);
     load_database(&db, copy->folder, "db");
-    int result = !db.result ? (readable(&db) ? 1 + has_fatal(&db.profile) : -1) : *db.error.what ? 0 : -1;
+    int result = !db.result ? (readable(&db) ? 1 + has_fatal(&db.model) : -1) : *db.error.what ? 0 : -1;
     snprintf(what, room, "%s", db.result ? db.error.what : "");
     close_database(&db);
     return result;
@@ -147,7 +147,7 @@ static void lies_are_told(const struct lie *lie)
     put_file(&copy, lie->file, bytes, size);
     free(bytes);
     load_database(&db, copy.folder, "db");
-    bool told = lie->code ? !db.result && warned(&db.profile, lie->code) && readable(&db) : db.result < 0;
+    bool told = lie->code ? !db.result && warned(&db.model, lie->code) && readable(&db) : db.result < 0;
     ok(told, "%s/%s: %s", lie->layout, lie->file, lie->name);
     if (!told)
         printf("# result %d: %s\n", db.result, db.error.what);
@@ -171,7 +171,7 @@ static void cycles(void)
     put_file(&copy, "meta.db", bytes, size);
     free(bytes);
     load_database(&db, copy.folder, "db");
-    ok(!db.result && warned(&db.profile, "context-twice") == 1 && readable(&db),
+    ok(!db.result && warned(&db.model, "context-twice") == 1 && readable(&db),
        "a tree that leads back to itself is walked once");
     close_database(&db);
     remove_copy(&copy);
@@ -197,9 +197,9 @@ static void deep_xml(void)
     put_file(&copy, "experiment.xml", text, size);
     free(text);
     load_database(&db, copy.folder, "db");
-    ok(!db.result && db.profile.contexts->count == DEPTH + 1 && db.profile.contexts->depth[DEPTH] == DEPTH,
+    ok(!db.result && db.model.contexts->count == DEPTH + 1 && db.model.contexts->depth[DEPTH] == DEPTH,
        "elements may nest as deep as calls do");
-    ok(warned(&db.profile, "cut-xml") == 1, "an experiment.xml that ends inside of them is told of");
+    ok(warned(&db.model, "cut-xml") == 1, "an experiment.xml that ends inside of them is told of");
     close_database(&db);
     remove_copy(&copy);
 }

@@ -26,7 +26,7 @@ extern const struct pf_driver pf_hpctoolkit_driver;
 struct database {
     int folder;
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_error error;
     int result; /* of opening and loading */
 };
@@ -35,7 +35,7 @@ struct database {
 static inline int load_all(struct database *db, struct pf_pass *pass)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
-        if (pf_hpctoolkit_driver.load(&db->profile, stage, pass, &db->error))
+        if (pf_hpctoolkit_driver.load(&db->model, stage, pass, &db->error))
             return -1;
     return 0;
 }
@@ -46,7 +46,7 @@ static inline void open_database(struct database *db, const char *folder, const 
     *db = (struct database){.options = {.cache = 1 << 20}};
     db->folder = open(folder, O_RDONLY | O_DIRECTORY);
     db->result =
-        profile_open(&db->profile, &pf_hpctoolkit_driver, db->folder, name, &db->options, &db->error);
+        profile_open(&db->model, &pf_hpctoolkit_driver, db->folder, name, &db->options, &db->error);
 }
 
 static inline void load_database(struct database *db, const char *folder, const char *name)
@@ -58,7 +58,7 @@ static inline void load_database(struct database *db, const char *folder, const 
 
 static inline void close_database(struct database *db)
 {
-    profile_close(&db->profile);
+    profile_close(&db->model);
     close(db->folder);
 }
 
@@ -153,11 +153,11 @@ static inline void remove_copy(const struct copy *copy)
 }
 
 /* The number of warnings that have this code. */
-static inline unsigned warned(const struct pf_profile *profile, const char *code)
+static inline unsigned warned(const struct pf_model *model, const char *code)
 {
     unsigned n = 0;
-    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
-        struct pf_cell cell = pf_rows_at(profile->warnings, i)[3];
+    for (size_t i = 0; i < pf_rows_count(model->warnings); i++) {
+        struct pf_cell cell = pf_rows_at(model->warnings, i)[3];
         n += cell.size == strlen(code) && !memcmp(cell.text, code, cell.size);
     }
     return n;
@@ -165,25 +165,25 @@ static inline unsigned warned(const struct pf_profile *profile, const char *code
 
 /* ---- tables ------------------------------------------------------------------------------------------- */
 
-static inline const struct pf_table *table_named(const struct pf_profile *profile, const char *name)
+static inline const struct pf_table *table_named(const struct pf_model *model, const char *name)
 {
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (!strcmp(profile->tables[i].name, name))
-            return &profile->tables[i];
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (!strcmp(model->tables[i].name, name))
+            return &model->tables[i];
     die(name);
     return NULL;
 }
 
-static inline void print_cell(FILE *out, const struct pf_profile *profile, enum pf_role role,
+static inline void print_cell(FILE *out, const struct pf_model *model, enum pf_role role,
                               struct pf_cell cell)
 {
     char number[PF_NUMBER_MAX];
     if (role == PF_PARTITION)
-        cell = pf_rows_at(profile->partitions.items, (size_t)cell.i)[1];
+        cell = pf_rows_at(model->partitions.items, (size_t)cell.i)[1];
     else if (role == PF_CONTEXT)
-        cell = pf_uint(pf_tree_id(profile->contexts, (uint32_t)cell.i));
+        cell = pf_uint(pf_tree_id(model->contexts, (uint32_t)cell.i));
     else if (role == PF_METRIC)
-        cell = pf_string(profile->metrics[cell.i].name);
+        cell = pf_string(model->metrics[cell.i].name);
     if (cell.type == PF_TEXT)
         fprintf(out, "%.*s", (int)cell.size, cell.text);
     else if (cell.type == PF_DOUBLE)
@@ -213,11 +213,11 @@ static inline bool matches(const struct pf_table *table, const struct pf_cell *c
  * The rows of a table, a line each, to be freed; NULL if the walk fails. `hop` > 0: the walk is saved after every so many
  * rows and goes on in a cursor of its own. `filter`: of the rows walked, those that fit it.
  */
-static inline char *rows_of(struct pf_profile *profile, const char *name, struct pf_restriction only,
+static inline char *rows_of(struct pf_model *model, const char *name, struct pf_restriction only,
                             unsigned hop, struct pf_restriction filter)
 {
-    const struct pf_table *table = table_named(profile, name);
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
+    const struct pf_table *table = table_named(model, name);
+    struct pf_cursor cursor = {.model = model, .table = table, .only = only};
     struct pf_cell cells[16] = {0};
     struct pf_error error;
     char *text = NULL;
@@ -228,14 +228,14 @@ static inline char *rows_of(struct pf_profile *profile, const char *name, struct
         more = 0;
         for (size_t i = 0; matches(table, cells, filter) && i < table->n_columns; i++) {
             if (table->columns[i].role != PF_CONTEXT_NAME)
-                print_cell(out, profile, table->columns[i].role, cells[i]);
+                print_cell(out, model, table->columns[i].role, cells[i]);
             fputc(i + 1 < table->n_columns ? ' ' : '\n', out);
         }
         if (hop && row % hop == 0) {
             unsigned char place[64];
             size_t saved = table->ops->save(&cursor, place, sizeof place);
             table->ops->close(&cursor);
-            cursor = (struct pf_cursor){.profile = profile, .table = table, .only = only};
+            cursor = (struct pf_cursor){.model = model, .table = table, .only = only};
             more = table->ops->open(&cursor, &error) || table->ops->restore(&cursor, place, saved, &error)
                        ? -1
                        : 0;
@@ -251,18 +251,18 @@ static inline char *rows_of(struct pf_profile *profile, const char *name, struct
     return text;
 }
 
-static inline char *all_rows(struct pf_profile *profile, const char *name)
+static inline char *all_rows(struct pf_model *model, const char *name)
 {
-    return rows_of(profile, name, PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
+    return rows_of(model, name, PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
 }
 
 /* ---- what must hold of every database ------------------------------------------------------------------- */
 
-static inline bool same_rows(struct pf_profile *profile, const char *name, struct pf_restriction only,
+static inline bool same_rows(struct pf_model *model, const char *name, struct pf_restriction only,
                              unsigned hop)
 {
-    char *want = rows_of(profile, name, PF_UNRESTRICTED, 0, only);
-    char *have = rows_of(profile, name, only, hop, PF_UNRESTRICTED);
+    char *want = rows_of(model, name, PF_UNRESTRICTED, 0, only);
+    char *have = rows_of(model, name, only, hop, PF_UNRESTRICTED);
     bool same = want && have && !strcmp(want, have);
     free(want);
     free(have);
@@ -270,17 +270,17 @@ static inline bool same_rows(struct pf_profile *profile, const char *name, struc
 }
 
 /* Restricted to each thread, each context and both, whole and in pieces, the values are those of the whole table. */
-static inline bool restrictions_hold(struct pf_profile *profile)
+static inline bool restrictions_hold(struct pf_model *model)
 {
-    bool hold = same_rows(profile, "values", PF_UNRESTRICTED, 3);
-    size_t threads = pf_rows_count(profile->partitions.items);
+    bool hold = same_rows(model, "values", PF_UNRESTRICTED, 3);
+    size_t threads = pf_rows_count(model->partitions.items);
     for (size_t t = 0; t < threads; t++)
-        hold = same_rows(profile, "values", (struct pf_restriction){(int64_t)t, -1, -1, -1}, t % 5) && hold;
-    for (uint32_t c = 0; c < profile->contexts->count; c++) {
-        hold = same_rows(profile, "values", (struct pf_restriction){-1, c, -1, -1}, c % 3) && hold;
-        hold = same_rows(profile, "summary", (struct pf_restriction){-1, c, -1, -1}, c % 2) && hold;
+        hold = same_rows(model, "values", (struct pf_restriction){(int64_t)t, -1, -1, -1}, t % 5) && hold;
+    for (uint32_t c = 0; c < model->contexts->count; c++) {
+        hold = same_rows(model, "values", (struct pf_restriction){-1, c, -1, -1}, c % 3) && hold;
+        hold = same_rows(model, "summary", (struct pf_restriction){-1, c, -1, -1}, c % 2) && hold;
         if (threads)
-            hold = same_rows(profile, "values", (struct pf_restriction){c % threads, c, -1, -1}, 1) && hold;
+            hold = same_rows(model, "values", (struct pf_restriction){c % threads, c, -1, -1}, 1) && hold;
     }
     return hold;
 }

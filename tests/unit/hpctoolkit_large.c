@@ -38,8 +38,8 @@ static void large_with_unknown_metric(void)
     free(bytes);
     stretch(&copy, "profile.db", 8 << 20);
     load_database(&db, copy.folder, "db");
-    char *rows = db.result ? NULL : all_rows(&db.profile, "values");
-    ok(rows && warned(&db.profile, "unknown-metric") == 1 && strstr(rows, "metric 99"),
+    char *rows = db.result ? NULL : all_rows(&db.model, "values");
+    ok(rows && warned(&db.model, "unknown-metric") == 1 && strstr(rows, "metric 99"),
        "a metric that nothing tells of is kept in a large database, too, where threads begin with it");
     free(rows);
     close_database(&db);
@@ -52,8 +52,8 @@ static void contexts_without_index(const char *layout)
     struct database db;
     open_database(&db, SAMPLES, layout);
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_DERIVED && !db.result; stage++)
-        db.result = pf_hpctoolkit_driver.load(&db.profile, stage, NULL, &db.error);
-    ok(!db.result && restrictions_hold(&db.profile),
+        db.result = pf_hpctoolkit_driver.load(&db.model, stage, NULL, &db.error);
+    ok(!db.result && restrictions_hold(&db.model),
        "%s: without an index, too, each context has the values that the whole table has", layout);
     close_database(&db);
 }

@@ -37,9 +37,9 @@ static void unload(const struct copy *copy, struct database *db)
     remove_copy(copy);
 }
 
-static struct pf_cell name_of(const struct pf_profile *profile, uint32_t context)
+static struct pf_cell name_of(const struct pf_model *model, uint32_t context)
 {
-    return pf_interned(profile->contexts->strings, profile->contexts->name[context]);
+    return pf_interned(model->contexts->strings, model->contexts->name[context]);
 }
 
 static bool cell_is(struct pf_cell cell, const char *want)
@@ -64,10 +64,10 @@ static void numbers_without_a_word(void)
     struct database db;
     struct pf_cell cells[8];
     load_changed(&copy, &db, "meta.db", unknown_kinds);
-    ok(!db.result && cell_is(name_of(&db.profile, 1), "entry of type 7"),
+    ok(!db.result && cell_is(name_of(&db.model, 1), "entry of type 7"),
        "an entry of an unknown kind has its number for a name");
-    ok(!db.result && cell_is(name_of(&db.profile, 2), "context of type 9"), "so has a context");
-    db.profile.context_cells(&db.profile, 2, cells);
+    ok(!db.result && cell_is(name_of(&db.model, 2), "context of type 9"), "so has a context");
+    db.model.context_cells(&db.model, 2, cells);
     ok(cells[0].type == PF_UINT && cells[0].u == 6, "an unknown relation is a number in its column");
     unload(&copy, &db);
 }
@@ -84,7 +84,7 @@ static void combined_in_a_new_way(void)
     struct database db;
     load_changed(&copy, &db, "meta.db", unknown_combination);
     bool found = false;
-    const struct pf_rows *rows = *table_named(&db.profile, "summary_metrics")->rows;
+    const struct pf_rows *rows = *table_named(&db.model, "summary_metrics")->rows;
     for (size_t i = 0; i < pf_rows_count(rows); i++)
         found = found || cell_is(pf_rows_at(rows, i)[5], "5");
     ok(found, "a summary combined in an unknown way has its number in the column `combine`");
@@ -102,8 +102,8 @@ static void metric_without_a_name(void)
     struct database db;
     unsigned named = 0;
     load_changed(&copy, &db, "meta.db", nameless_metric);
-    for (size_t i = 0; i < db.profile.n_metrics; i++)
-        named += !strncmp(db.profile.metrics[i].name, "metric ", 7);
+    for (size_t i = 0; i < db.model.n_metrics; i++)
+        named += !strncmp(db.model.metrics[i].name, "metric ", 7);
     ok(named == 3, "a metric without a name goes by its number, in all its scopes");
     unload(&copy, &db);
 }
@@ -120,9 +120,9 @@ static void summary_that_is_not_first(void)
     struct copy copy;
     struct database db;
     load_changed(&copy, &db, "profile.db", later_summary);
-    char *rows = db.result ? NULL : all_rows(&db.profile, "summary");
-    const struct pf_cell *first = db.result ? NULL : pf_rows_at(db.profile.partitions.items, 0);
-    ok(first && first[0].u == 0 && !warned(&db.profile, "summary"),
+    char *rows = db.result ? NULL : all_rows(&db.model, "summary");
+    const struct pf_cell *first = db.result ? NULL : pf_rows_at(db.model.partitions.items, 0);
+    ok(first && first[0].u == 0 && !warned(&db.model, "summary"),
        "the first profile is a thread if it is not marked as a summary");
     ok(rows && *rows, "and what is marked as one is the summary wherever it stands");
     free(rows);
@@ -141,7 +141,7 @@ static void coefficient_of_variation(void)
     make_folder(&copy);
     put_file(&copy, "experiment.xml", text, sizeof text - 1);
     load_database(&db, copy.folder, "db");
-    const struct pf_rows *rows = db.result ? NULL : *table_named(&db.profile, "summary_metrics")->rows;
+    const struct pf_rows *rows = db.result ? NULL : *table_named(&db.model, "summary_metrics")->rows;
     ok(rows && cell_is(pf_rows_at(rows, 0)[2], "") && cell_is(pf_rows_at(rows, 1)[2], "sec"),
        "a standard deviation has a unit, a coefficient of variation has none");
     unload(&copy, &db);

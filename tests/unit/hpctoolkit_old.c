@@ -25,9 +25,9 @@ static void drop(const struct copy *copy, const char *name)
 }
 
 /* The rows of a thread, less its name, which is the first word. */
-static char *of_thread(struct pf_profile *profile, const char *table, int64_t thread)
+static char *of_thread(struct pf_model *model, const char *table, int64_t thread)
 {
-    char *rows = rows_of(profile, table, (struct pf_restriction){thread, -1, -1, -1}, 0, PF_UNRESTRICTED);
+    char *rows = rows_of(model, table, (struct pf_restriction){thread, -1, -1, -1}, 0, PF_UNRESTRICTED);
     char *out = rows;
     for (const char *at = rows; rows && *at;) {
         const char *end = strchr(at, '\n') + 1;
@@ -41,7 +41,7 @@ static char *of_thread(struct pf_profile *profile, const char *table, int64_t th
     return rows;
 }
 
-static bool same_thread(struct pf_profile *a, int64_t x, struct pf_profile *b, int64_t y, const char *table)
+static bool same_thread(struct pf_model *a, int64_t x, struct pf_model *b, int64_t y, const char *table)
 {
     char *have = of_thread(a, table, x), *want = of_thread(b, table, y);
     bool same = have && want && *want && !strcmp(have, want);
@@ -61,10 +61,10 @@ static void processes_of_one_rank(void)
     drop(&copy, "1.solver-000000-000-7f0101-4711-0.hpctrace");
     load_database(&db, copy.folder, "db");
     load_database(&single, SAMPLES, "solver-2019");
-    ok(!db.result && same_thread(&db.profile, 1, &single.profile, 2, "values") &&
-           same_thread(&db.profile, 1, &single.profile, 2, "trace"),
+    ok(!db.result && same_thread(&db.model, 1, &single.model, 2, "values") &&
+           same_thread(&db.model, 1, &single.model, 2, "trace"),
        "of two processes with one rank each has the trace whose file is named as its own");
-    char *none = db.result ? NULL : of_thread(&db.profile, "trace", 0);
+    char *none = db.result ? NULL : of_thread(&db.model, "trace", 0);
     is(none, "", "and none if there is no such file");
     free(none);
     close_database(&db);
@@ -80,8 +80,8 @@ static void trace_without_values(void)
     drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
     load_database(&db, copy.folder, "db");
     load_database(&single, SAMPLES, "solver-2019");
-    ok(!db.result && pf_rows_count(db.profile.partitions.items) == 4 &&
-           same_thread(&db.profile, 3, &single.profile, 0, "trace"),
+    ok(!db.result && pf_rows_count(db.model.partitions.items) == 4 &&
+           same_thread(&db.model, 3, &single.model, 0, "trace"),
        "a thread that has a trace alone stands behind those that have values");
     close_database(&db);
     close_database(&single);
@@ -101,9 +101,9 @@ static void traces_out_of_order(void)
     drop(&copy, "1.solver-000001-001-7f0101-4711-0.hpctrace");
     load_database(&db, copy.folder, "db");
     load_database(&single, SAMPLES, "solver-2019");
-    ok(!db.result && pf_rows_count(db.profile.partitions.items) == 4 &&
-           same_thread(&db.profile, 3, &single.profile, 0, "values") &&
-           same_thread(&db.profile, 3, &single.profile, 0, "trace"),
+    ok(!db.result && pf_rows_count(db.model.partitions.items) == 4 &&
+           same_thread(&db.model, 3, &single.model, 0, "values") &&
+           same_thread(&db.model, 3, &single.model, 0, "trace"),
        "whatever order files are found in, each thread has its own trace");
     close_database(&db);
     close_database(&single);
@@ -129,10 +129,10 @@ static void merged_and_single(void)
     free(bytes);
     load_database(&db, copy.folder, "db");
     load_database(&single, SAMPLES, "solver-2019");
-    ok(!db.result && same_thread(&db.profile, 0, &single.profile, 0, "values") &&
-           same_thread(&db.profile, 0, &single.profile, 0, "trace"),
+    ok(!db.result && same_thread(&db.model, 0, &single.model, 0, "values") &&
+           same_thread(&db.model, 0, &single.model, 0, "trace"),
        "beside a merged file the files that it was made of count no second time");
-    ok(warned(&db.profile, "part") == 1, "which is told");
+    ok(warned(&db.model, "part") == 1, "which is told");
     close_database(&db);
     close_database(&single);
     remove_copy(&copy);
@@ -168,11 +168,11 @@ static void too_many_parts(void)
     unsigned long long before = read_calls();
     load_database(&db, copy.folder, "db");
     unsigned long long calls = read_calls() - before;
-    ok(!db.result && pf_rows_count(db.profile.partitions.items) == MOST + 3,
+    ok(!db.result && pf_rows_count(db.model.partitions.items) == MOST + 3,
        "of a merged file of too many parts a million are kept");
     bool told = false;
-    for (size_t i = 0; i < pf_rows_count(db.profile.warnings); i++) {
-        struct pf_cell text = pf_rows_at(db.profile.warnings, i)[4];
+    for (size_t i = 0; i < pf_rows_count(db.model.warnings); i++) {
+        struct pf_cell text = pf_rows_at(db.model.warnings, i)[4];
         told |= memmem(text.text, text.size, "the rest is left out", 20) != NULL;
     }
     ok(told, "which is told");
@@ -182,11 +182,11 @@ static void too_many_parts(void)
 }
 
 /* The value of a line of info.txt; NULL: there is none. Good until the next call. */
-static const char *info_of(const struct pf_profile *profile, const char *key)
+static const char *info_of(const struct pf_model *model, const char *key)
 {
     static char value[100];
-    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
-        const struct pf_cell *row = pf_rows_at(profile->info, i);
+    for (size_t i = 0; i < pf_rows_count(model->info); i++) {
+        const struct pf_cell *row = pf_rows_at(model->info, i);
         snprintf(value, sizeof value, "%.*s", (int)row[1].size, row[1].text);
         if (row[0].size == strlen(key) && !memcmp(row[0].text, key, row[0].size))
             return value;
@@ -201,17 +201,17 @@ static void summary_alone(void)
     struct database db;
     copy_database(&copy, SOLVER);
     load_database(&db, copy.folder, "db");
-    ok(!db.result && !info_of(&db.profile, "Values"), "of a database with files of threads nothing is said");
+    ok(!db.result && !info_of(&db.model, "Values"), "of a database with files of threads nothing is said");
     close_database(&db);
     drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
     drop(&copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
     drop(&copy, "1.solver-000001-000-7f0101-4711-0.metric-db");
     drop(&copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
     load_database(&db, copy.folder, "db");
-    is(db.result ? NULL : info_of(&db.profile, "Values"), "summary.csv alone: there are no files of threads",
+    is(db.result ? NULL : info_of(&db.model, "Values"), "summary.csv alone: there are no files of threads",
        "a database without them says where its values are");
-    char *summary = db.result ? NULL : rows_of(&db.profile, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
-    ok(summary && *summary && !pf_rows_count(db.profile.warnings), "which are there, and nothing is wrong");
+    char *summary = db.result ? NULL : rows_of(&db.model, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
+    ok(summary && *summary && !pf_rows_count(db.model.warnings), "which are there, and nothing is wrong");
     free(summary);
     close_database(&db);
     remove_copy(&copy);

@@ -13,39 +13,39 @@ static inline bool close_to(double a, double b)
 }
 
 /* A draft announces points without having any. */
-static inline bool has_values(struct pf_profile *profile, size_t metric)
+static inline bool has_values(struct pf_model *model, size_t metric)
 {
     char *rows =
-        rows_of(profile, "values", (struct pf_restriction){-1, -1, (int64_t)metric, -1}, 0, PF_UNRESTRICTED);
+        rows_of(model, "values", (struct pf_restriction){-1, -1, (int64_t)metric, -1}, 0, PF_UNRESTRICTED);
     bool has = rows && *rows;
     free(rows);
     return has;
 }
 
 /* The metric's values in the root, all threads added up: what the database itself says the program cost. */
-static inline double root_value(struct pf_profile *profile, size_t metric)
+static inline double root_value(struct pf_model *model, size_t metric)
 {
-    const struct pf_table *table = profile->cells;
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = {-1, 0, (int64_t)metric, -1}};
+    const struct pf_table *table = model->cells;
+    struct pf_cursor cursor = {.model = model, .table = table, .only = {-1, 0, (int64_t)metric, -1}};
     struct pf_cell cells[16] = {0};
     struct pf_error error;
     double sum = 0;
     if (!table->ops->open(&cursor, &error))
         while (table->ops->next(&cursor, cells, &error) > 0)
-            sum += cells[profile->cells_value].d;
+            sum += cells[model->cells_value].d;
     table->ops->close(&cursor);
     return sum;
 }
 
 /* What the lines of stacks.folded add up to in the metric's unit; *slack: how much of it rounding may have taken. */
-static inline double sum_of_stacks(struct pf_profile *profile, struct pf_aggregate *aggregate,
+static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *aggregate,
                                    unsigned metric, double *slack)
 {
     struct pf_error error;
-    double factor = (double)pf_folding(profile, metric).factor;
+    double factor = (double)pf_folding(model, metric).factor;
     uint64_t left_out = 0;
     *slack = pf_folded_left_out(aggregate, metric, &left_out, &error) ? 0 : (double)left_out / 2 / factor;
-    struct pf_lines *lines = pf_metric_lines(profile, aggregate, metric, PF_METRIC_FOLDED, &error);
+    struct pf_lines *lines = pf_metric_lines(model, aggregate, metric, PF_METRIC_FOLDED, &error);
     struct pf_buf out = {0};
     double sum = 0;
     while (lines && lines->ops->next(lines, &out, &error) > 0) {
@@ -62,9 +62,9 @@ static inline double sum_of_stacks(struct pf_profile *profile, struct pf_aggrega
 }
 
 /* The metric that holds all costs of the program in its root: the metric itself, or its inclusive partner. */
-static inline int inclusive_of(const struct pf_profile *profile, size_t metric)
+static inline int inclusive_of(const struct pf_model *model, size_t metric)
 {
-    const struct pf_metric *metrics = profile->metrics;
+    const struct pf_metric *metrics = model->metrics;
     if (metrics[metric].over_contexts == PF_OVER_ROOTS)
         return (int)metric;
     if (metrics[metric].over_contexts == PF_OVER_NO_CONTEXTS)
@@ -76,25 +76,25 @@ static inline int inclusive_of(const struct pf_profile *profile, size_t metric)
  * All metrics that add up give the database's own total, in sums and in stacks; *n: how many did. If values are `missing` in the
  * database, they give at most that.
  */
-static inline bool totals_hold(struct pf_profile *profile, bool missing, unsigned *n)
+static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n)
 {
     struct pf_error error;
-    struct pf_aggregate *aggregate = pf_aggregate_new(profile, NULL, &error);
+    struct pf_aggregate *aggregate = pf_aggregate_new(model, NULL, &error);
     bool hold = aggregate != NULL;
     *n = 0;
-    for (unsigned m = 0; aggregate && m < profile->n_metrics; m++) {
+    for (unsigned m = 0; aggregate && m < model->n_metrics; m++) {
         pf_int128 wide;
-        int inclusive = inclusive_of(profile, m);
-        if (inclusive < 0 || !has_values(profile, m))
+        int inclusive = inclusive_of(model, m);
+        if (inclusive < 0 || !has_values(model, m))
             continue;
-        double want = root_value(profile, (size_t)inclusive);
+        double want = root_value(model, (size_t)inclusive);
         struct pf_cell cell = pf_aggregate_total(aggregate, m, &wide);
         double total = cell.type == PF_DOUBLE ? cell.d : (double)cell.i;
-        double slack, stacks = sum_of_stacks(profile, aggregate, m, &slack);
+        double slack, stacks = sum_of_stacks(model, aggregate, m, &slack);
         *n += want != 0;
         bool whole = close_to(total, want) && fabs(stacks - want) <= slack + 1e-9 * fabs(want);
         if (!whole && !(missing && total <= want && stacks <= want + slack)) {
-            printf("# %s: total %.17g, stacks %.17g, the root has %.17g\n", profile->metrics[m].name, total,
+            printf("# %s: total %.17g, stacks %.17g, the root has %.17g\n", model->metrics[m].name, total,
                    stacks, want);
             hold = false;
         }
@@ -104,14 +104,14 @@ static inline bool totals_hold(struct pf_profile *profile, bool missing, unsigne
 }
 
 /* What two views of a metric say that need all that a metric's aggregates have; to be freed. */
-static inline struct pf_buf views_of(struct pf_profile *profile, struct pf_aggregate *aggregate,
+static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate *aggregate,
                                      unsigned metric)
 {
     struct pf_error error;
     struct pf_buf out = {0};
     for (int view = PF_METRIC_CONTEXTS; view <= PF_METRIC_FUNCTIONS; view++) {
         struct pf_lines *lines =
-            pf_metric_lines(profile, aggregate, metric, (enum pf_metric_view)view, &error);
+            pf_metric_lines(model, aggregate, metric, (enum pf_metric_view)view, &error);
         while (lines && lines->ops->next(lines, &out, &error) > 0)
             continue;
         if (lines)
@@ -122,17 +122,17 @@ static inline struct pf_buf views_of(struct pf_profile *profile, struct pf_aggre
 }
 
 /* Aggregates of each metric alone, for which the values are skimmed, tell the same as those of all. */
-static inline bool singles_hold(struct pf_profile *profile)
+static inline bool singles_hold(struct pf_model *model)
 {
     struct pf_error error;
-    struct pf_aggregate *all = pf_aggregate_new(profile, NULL, &error);
+    struct pf_aggregate *all = pf_aggregate_new(model, NULL, &error);
     bool hold = all != NULL;
-    for (unsigned m = 0; all && m < profile->n_metrics; m++) {
-        struct pf_aggregate *single = pf_aggregate_of(profile, m, NULL, &error);
-        struct pf_buf want = views_of(profile, all, m),
-                      have = single ? views_of(profile, single, m) : (struct pf_buf){0};
+    for (unsigned m = 0; all && m < model->n_metrics; m++) {
+        struct pf_aggregate *single = pf_aggregate_of(model, m, NULL, &error);
+        struct pf_buf want = views_of(model, all, m),
+                      have = single ? views_of(model, single, m) : (struct pf_buf){0};
         if (!single || strcmp(want.data, have.data) != 0) {
-            printf("# %s: alone it is something else\n", profile->metrics[m].name);
+            printf("# %s: alone it is something else\n", model->metrics[m].name);
             hold = false;
         }
         pf_buf_free(&want);

@@ -99,7 +99,7 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
     struct pf_node parent, found;
     char name[256];
     bool right = !size_of(visit->live, node, &size, &error) &&
-                 (pf_is_cheap(pf_live_profile(visit->live), node) ||
+                 (pf_is_cheap(pf_live_model(visit->live), node) ||
                   (pf_live_known_size(visit->live, node, &known) && known == size));
     right = right && !read_file(visit->core, visit->live, node, 1 << 20, &once, &error) && once.size == size;
     right = right && !read_file(visit->core, visit->live, node, 1 + size / 3, &pieces, &error) &&
@@ -236,14 +236,14 @@ static uint64_t walked_for(struct pf_live *live, uint32_t from, uint32_t to, boo
 {
     struct pf_error error = {0};
     struct pf_core *core = live->core;
-    uint64_t before = fake_of(&live->profile)->walked, after = before;
+    uint64_t before = fake_of(&live->model)->walked, after = before;
     for (uint32_t p = from; p < to; p++) {
         const struct pf_node node = {PF_TABLE_OF_PARTITION, p};
         struct pf_buf out = {0};
         uint64_t size = 0;
-        uint64_t start = fake_of(&live->profile)->walked;
+        uint64_t start = fake_of(&live->model)->walked;
         *exact &= !size_of(live, node, &size, &error);
-        after += fake_of(&live->profile)->walked - start;
+        after += fake_of(&live->model)->walked - start;
         *exact &= !read_file(core, live, node, 4096, &out, &error) && out.size == size;
         pf_buf_free(&out);
     }

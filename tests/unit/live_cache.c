@@ -22,7 +22,7 @@ static void survey_file(struct visit *visit, struct pf_node node, const char *pa
     uint64_t size = 0;
     if (survey->known_only) {
         bool known = pf_live_known_size(visit->live, node, &size);
-        survey->unknown += !known && !pf_is_cheap(pf_live_profile(visit->live), node);
+        survey->unknown += !known && !pf_is_cheap(pf_live_model(visit->live), node);
         return;
     }
     survey->errors += size_of(visit->live, node, &size, &error) != 0;
@@ -130,7 +130,7 @@ static void test_kept(const char *folder, const char *cache)
     ok(process.core.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
     struct survey known = survey_of(&process.core, process.live, true);
     ok(known.unknown == 0, "it knows all sizes that take a pass");
-    ok(ask_aggregate(process.live, -1) && fake_of(pf_live_profile(process.live))->walked == 0,
+    ok(ask_aggregate(process.live, -1) && fake_of(pf_live_model(process.live))->walked == 0,
        "its aggregates go through no value");
     uint64_t passes = process.core.passes;
     struct survey after = survey_of(&process.core, process.live, false);
@@ -157,7 +157,7 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
         begin(&process, folder, cache);
         process.core.options.cache = 64; /* any number of contexts are many */
         bool there = ask_aggregate(process.live, life != 1);
-        uint64_t walked = fake_of(pf_live_profile(process.live))->walked;
+        uint64_t walked = fake_of(pf_live_model(process.live))->walked;
         ok(there && (walked > 0) == (life < 2),
            life < 2 ? "each metric's aggregates are made when they are asked for"
                     : "and are known to later processes, those of one metric beside those of another");

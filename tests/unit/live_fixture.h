@@ -25,18 +25,18 @@ struct control {
 };
 static struct control control;
 
-static int open_made_up(struct pf_profile *profile, struct pf_error *error)
+static int open_made_up(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input, *extra;
     struct pf_error absent;
     char text[64] = "";
     unsigned partitions, contexts, events;
     atomic_fetch_add(&control.opens, 1);
-    if (pf_source_open(profile->source, NULL, &input, error) ||
+    if (pf_source_open(model->source, NULL, &input, error) ||
         pf_input_read(input, text, sizeof text - 1, 0, error) < 0)
         return -1;
     if (!control.alone)
-        pf_source_open(profile->source, "log.extra", &extra, &absent);
+        pf_source_open(model->source, "log.extra", &extra, &absent);
     if (sscanf(text, "%u %u %u", &partitions, &contexts, &events) != 3)
         return pf_fail_at(error, EINVAL, 0, "not three numbers");
     struct fake_tables *fake = calloc(1, sizeof *fake);
@@ -46,7 +46,7 @@ static int open_made_up(struct pf_profile *profile, struct pf_error *error)
     fake->contexts = contexts;
     fake->events = events;
     fake->changes_left = control.changes;
-    fake_tables_open(fake, profile);
+    fake_tables_open(fake, model);
     fake->tables[FAKE_VALUES].flags |= control.skips;
     if (control.leans) {
         fake->metrics[0].partner = 1;
@@ -55,7 +55,7 @@ static int open_made_up(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
-static int load_made_up(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+static int load_made_up(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                         struct pf_error *error)
 {
     atomic_fetch_add(&control.loads[stage], 1);
@@ -65,15 +65,15 @@ static int load_made_up(struct pf_profile *profile, enum pf_stage stage, struct 
         return pf_fail(error, control.fails[stage], "the stage can't be loaded");
     if (pf_pass_step(pass, 1, 1, error))
         return -1;
-    return fake_tables_load(profile->state, profile, stage, error);
+    return fake_tables_load(model->state, model, stage, error);
 }
 
-static void close_made_up(struct pf_profile *profile)
+static void close_made_up(struct pf_model *model)
 {
     atomic_fetch_add(&control.closes, 1);
-    if (profile->state)
-        fake_tables_close(profile->state);
-    free(profile->state);
+    if (model->state)
+        fake_tables_close(model->state);
+    free(model->state);
 }
 
 /* Whatever begins with a digit, or says that it is broken. */
@@ -86,21 +86,21 @@ static void probe_made_up(struct pf_probe *probe, struct pf_verdict *verdict)
         verdict->confidence = 8;
 }
 
-static size_t facts_made_up(const struct pf_profile *profile, void *blob, size_t room)
+static size_t facts_made_up(const struct pf_model *model, void *blob, size_t room)
 {
-    int64_t fact = fake_of(profile)->fact;
+    int64_t fact = fake_of(model)->fact;
     if (room >= sizeof fact)
         memcpy(blob, &fact, sizeof fact);
     return sizeof fact;
 }
 
-static int recall_made_up(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error)
+static int recall_made_up(struct pf_model *model, const void *blob, size_t size, struct pf_error *error)
 {
     int64_t fact;
     if (size != sizeof fact)
         return pf_fail(error, EINVAL, "not a fact");
     memcpy(&fact, blob, size);
-    fake_of(profile)->fact = control.recalled = fact;
+    fake_of(model)->fact = control.recalled = fact;
     return 0;
 }
 

@@ -32,11 +32,11 @@ static void snapshots_are(const char *text, const char *want, const char *name)
     size_t size;
     struct file file = massif(text);
     FILE *out = open_memstream(&have, &size);
-    for (size_t i = 0; i < pf_rows_count(file.profile.partitions.items); i++) {
-        print_cell(out, &pf_rows_at(file.profile.partitions.items, i)[1]);
-        for (size_t f = 0; f < file.profile.partitions.n_fields; f++) {
+    for (size_t i = 0; i < pf_rows_count(file.model.partitions.items); i++) {
+        print_cell(out, &pf_rows_at(file.model.partitions.items, i)[1]);
+        for (size_t f = 0; f < file.model.partitions.n_fields; f++) {
             fputc(',', out);
-            print_cell(out, &pf_rows_at(file.profile.partitions.fields, i)[f]);
+            print_cell(out, &pf_rows_at(file.model.partitions.fields, i)[f]);
         }
         fputc('|', out);
     }
@@ -85,7 +85,7 @@ static void trees(void)
                "", "bytes that the root holds itself are a context of its name");
     struct file file = massif(HEAD AT("0", "1", "2") REST "heap_tree=detailed\nn1: 2 " ROOT
                                                           "\n n0: 2 0x1F: a::b(char (*)[2]) (a (1).c:12)\n");
-    const struct pf_tree *tree = file.profile.contexts;
+    const struct pf_tree *tree = file.model.contexts;
     struct pf_cell name = pf_interned(tree->strings, tree->name[0]),
                    at = pf_interned(tree->strings, tree->file[0]);
     ok(tree->count == 1 && name.size == 17 && !memcmp(name.text, "a::b(char (*)[2])", 17) && at.size == 7 &&
@@ -99,16 +99,16 @@ static void peak(void)
     const char *text = HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn0: 9 " ROOT "\n" AT("1", "1", "8")
         REST "heap_tree=peak\nn0: 8 " ROOT "\n";
     struct file file = massif(text);
-    ok(file.profile.metrics[0].over_partitions == PF_AT && file.profile.metrics[0].at == 1,
+    ok(file.model.metrics[0].over_partitions == PF_AT && file.model.metrics[0].at == 1,
        "what is shown of all snapshots is the peak");
-    ok(file.profile.metrics[1].empty && file.profile.metrics[2].empty, "no tree tells of the other bytes");
+    ok(file.model.metrics[1].empty && file.model.metrics[2].empty, "no tree tells of the other bytes");
     file_close(&file);
     file = massif(HEAD AT("0", "1", "1") REST "heap_tree=detailed\nn0: 1 " ROOT "\n" AT("1", "1", "9") REST
                   "heap_tree=detailed\nn0: 9 " ROOT "\n");
-    ok(file.profile.metrics[0].at == 1, "without a peak, the largest of those that have a tree");
+    ok(file.model.metrics[0].at == 1, "without a peak, the largest of those that have a tree");
     file_close(&file);
     file = massif(HEAD AT("0", "1", "1") REST "heap_tree=empty\n");
-    ok(file.profile.metrics[0].over_partitions == PF_OVER_NO_PARTITIONS, "without a tree, nothing");
+    ok(file.model.metrics[0].over_partitions == PF_OVER_NO_PARTITIONS, "without a tree, nothing");
     file_close(&file);
 }
 
@@ -148,7 +148,7 @@ static void ends(void)
                  whole[i].last);
         struct file file = massif(text);
         warnings_are(&file, "warning no-newline|", "a whole last line without a line end is a warning");
-        ok(file.profile.contexts->count == 1, "    and counts: %s", whole[i].what);
+        ok(file.model.contexts->count == 1, "    and counts: %s", whole[i].what);
         file_close(&file);
     }
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty", "", "warning no-newline|",
@@ -158,10 +158,10 @@ static void ends(void)
     snapshots_are(HEAD AT("0", "1", "9") "mem_heap_extra_B=12", "0,1,9,,,|", "nor is a number");
     struct file file =
         massif(AT("0", "0.5", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s");
-    ok(pf_rows_count(file.profile.info) == 3, "a header at the end may lack the line end");
+    ok(pf_rows_count(file.model.info) == 3, "a header at the end may lack the line end");
     file_close(&file);
     file = massif(MARK HEAD AT("0", "1", "9") REST "heap_tree=empty\n");
-    ok(file.loaded && pf_rows_count(file.profile.info) == 3, "a byte order mark hides no line of the header");
+    ok(file.loaded && pf_rows_count(file.model.info) == 3, "a byte order mark hides no line of the header");
     warnings_are(&file, "", "    and is no damage");
     file_close(&file);
 }
@@ -179,7 +179,7 @@ static void deep_tree(void)
     fclose(out);
     struct file file = massif(text);
     warnings_are(&file, "fatal too-large|", "a deep tree makes no more contexts than the file's size allows");
-    ok(file.loaded && file.profile.contexts->count > 1000 * 1000, "    and those before are served");
+    ok(file.loaded && file.model.contexts->count > 1000 * 1000, "    and those before are served");
     file_close(&file);
     free(text);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "tests/unit/fake_profile.h"
+#include "tests/unit/fake_model.h"
 
 /* What stands under metrics/: golden texts of small profiles. */
 
@@ -481,7 +481,7 @@ static void files_tell_functions_apart(void)
     fake_init(&fake, 1);
     unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     static const char *const names[][2] = {{"init", "b.c"}, {"init", "a.c"}, {"init", "b.c"}, {"exit", ""}};
-    struct pf_tree *tree = fake.profile.contexts;
+    struct pf_tree *tree = fake.model.contexts;
     must((tree->file = calloc(4, sizeof *tree->file)));
     for (int i = 0; i < 4; i++) {
         uint32_t context = fake_context(&fake, PF_NO_CONTEXT, names[i][0], 0);
@@ -505,8 +505,8 @@ static void kinds_tell_functions_apart(void)
     fake_init(&fake, 1);
     unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     uint32_t f = fake_context(&fake, PF_NO_CONTEXT, "f", 0), loop = fake_context(&fake, f, "f", 0);
-    fake.profile.contexts->kinds = kinds;
-    fake.profile.contexts->kind[loop] = 1;
+    fake.model.contexts->kinds = kinds;
+    fake.model.contexts->kind[loop] = 1;
     fake_value(&fake, 0, f, m, 3);
     fake_value(&fake, 0, loop, m, 1);
     fake_finish(&fake);
@@ -570,7 +570,7 @@ static void call_edges(void)
                                   pf_string(calls[i].caller), pf_string(calls[i].callee)};
         must(!pf_rows_add(rows, cells, &error));
     }
-    fake.profile.edges = &edges;
+    fake.model.edges = &edges;
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_CALLERS,
           "contexts,exclusive,inclusive,caller,callee\n,,15,main,f\n,,15,main,g\n",
@@ -613,7 +613,7 @@ static void contexts_have_their_own_ids(void)
     struct fake fake;
     fake_init(&fake, 1);
     unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
-    struct pf_tree *tree = fake.profile.contexts;
+    struct pf_tree *tree = fake.model.contexts;
     must((tree->id = calloc(2, sizeof *tree->id)));
     for (int i = 0; i < 2; i++) {
         uint32_t context = fake_context(&fake, PF_NO_CONTEXT, i ? "second" : "first", 0);
@@ -736,7 +736,7 @@ static void saved_positions_are_checked(void)
         pf_buf_free(&out);
         lines->ops->close(lines);
     }
-    ok(!pf_metric_lines(&fake.profile, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
+    ok(!pf_metric_lines(&fake.model, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
        "there is no view of a metric that is not there");
     fake_free(&fake);
 }

@@ -6,40 +6,40 @@
 
 static const struct pf_table values = {.name = "values"};
 
-static int open_measuring(struct pf_profile *profile, struct pf_error *error)
+static int open_measuring(struct pf_model *model, struct pf_error *error)
 {
     (void)error;
-    profile->cells = &values;
+    model->cells = &values;
     return 0;
 }
 
-static int open_index(struct pf_profile *profile, struct pf_error *error)
+static int open_index(struct pf_model *model, struct pf_error *error)
 {
-    (void)profile, (void)error;
+    (void)model, (void)error;
     return 0;
 }
 
-static void close_nothing(struct pf_profile *profile)
+static void close_nothing(struct pf_model *model)
 {
-    (void)profile;
+    (void)model;
 }
 
 static void thread_all(void)
 {
     static const struct pf_driver measuring = {.open = open_measuring, .close = close_nothing};
     static const struct pf_driver of_others = {.open = open_index, .close = close_nothing};
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_error error;
     struct pf_options options = {0};
-    ok(!pf_profile_open(&profile, &measuring, NULL, &options, &error) &&
-           !strcmp(profile.partitions.plural, "threads") && pf_rows_count(profile.partitions.items) == 1,
+    ok(!pf_model_open(&model, &measuring, NULL, &options, &error) &&
+           !strcmp(model.partitions.plural, "threads") && pf_rows_count(model.partitions.items) == 1,
        "a format without partitions has one thread");
-    struct pf_cell name = pf_rows_at(profile.partitions.items, 0)[1];
+    struct pf_cell name = pf_rows_at(model.partitions.items, 0)[1];
     ok(name.size == 3 && !memcmp(name.text, "all", 3), "it is called all");
-    pf_profile_end(&profile);
-    ok(!pf_profile_open(&profile, &of_others, NULL, &options, &error) && !profile.partitions.plural,
+    pf_model_end(&model);
+    ok(!pf_model_open(&model, &of_others, NULL, &options, &error) && !model.partitions.plural,
        "a profile that holds no measurements has none");
-    pf_profile_end(&profile);
+    pf_model_end(&model);
 }
 
 int main(void)

@@ -13,17 +13,17 @@ static char *told(const struct pf_notes *notes)
     size_t size;
     struct pf_error error;
     FILE *out = open_memstream(&text, &size);
-    struct pf_profile profile = {.warnings = pf_rows_new(5)};
-    if (!profile.warnings || pf_notes_publish(notes, &profile, &error))
+    struct pf_model model = {.warnings = pf_rows_new(5)};
+    if (!model.warnings || pf_notes_publish(notes, &model, &error))
         abort();
-    for (size_t i = 0; i < pf_rows_count(profile.warnings); i++) {
-        const struct pf_cell *row = pf_rows_at(profile.warnings, i);
+    for (size_t i = 0; i < pf_rows_count(model.warnings); i++) {
+        const struct pf_cell *row = pf_rows_at(model.warnings, i);
         for (int k = 0; k < 2; k++)
             fprintf(out, row[k].type == PF_ABSENT ? "- " : "%jd ", (intmax_t)row[k].i);
         for (int k = 2; k < 5; k++)
             fprintf(out, "%.*s%s", (int)row[k].size, row[k].text, k < 4 ? " " : "|");
     }
-    pf_rows_free(profile.warnings);
+    pf_rows_free(model.warnings);
     fclose(out);
     return text;
 }

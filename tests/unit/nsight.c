@@ -61,8 +61,8 @@ static void test_ranges(void)
 static void open_and_close(void *name)
 {
     struct open_export *export = open_export(name);
-    if (export->failed || export->profile.contexts->count != 100000 ||
-        pf_rows_count(export->profile.partitions.items) != 100001)
+    if (export->failed || export->model.contexts->count != 100000 ||
+        pf_rows_count(export->model.partitions.items) != 100001)
         abort();
     close_export(export);
 }
@@ -339,8 +339,8 @@ static void test_info(void)
               "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);"
               "INSERT INTO StringIds VALUES (30,'worker, 1'); INSERT INTO ThreadNames VALUES (30,0," THREAD_7
               ");");
-    is(export->profile.version, "2.9.1", "the version is that of the schema");
-    ok(pf_rows_count(export->profile.info) == 2, "product and GPUs are told");
+    is(export->model.version, "2.9.1", "the version is that of the schema");
+    ok(pf_rows_count(export->model.info) == 2, "product and GPUs are told");
     ok(strstr(threads(export), "thread-7,thread,7,7,,,,worker, 1\n") != NULL,
        "threads have the names they were given");
     close_export(export);
@@ -357,7 +357,7 @@ static void test_info_of_other_versions(void)
                         "INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_SCHEMA_VERSION','2.0.0');"
                         "CREATE TABLE TARGET_INFO_CUDA_GPU (vmId INTEGER, name TEXT, deviceId INTEGER);"
                         "INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0,'Imagined GPU',0);");
-    is(export->profile.version, "3.15.1", "newer exports keep their version elsewhere; that one counts");
+    is(export->model.version, "3.15.1", "newer exports keep their version elsewhere; that one counts");
     is(info_of(export), "Product version: 2024.7\nGPU: Imagined GPU\n", "older ones list GPUs elsewhere");
     close_export(export);
 }

@@ -72,8 +72,8 @@ static void test_restrictions(struct open_export *export)
 
 static void test_positions(struct open_export *export)
 {
-    const struct pf_table *table = table_named(&export->profile, "events");
-    struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = PF_UNRESTRICTED};
+    const struct pf_table *table = table_named(&export->model, "events");
+    struct pf_cursor cursor = {.model = &export->model, .table = table, .only = PF_UNRESTRICTED};
     unsigned char rubbish[16];
     struct pf_error error;
     memset(rubbish, 0xee, sizeof rubbish);
@@ -89,8 +89,8 @@ static void test_positions(struct open_export *export)
 static void *walk(void *arg)
 {
     struct open_export *export = arg;
-    const struct pf_table *table = table_named(&export->profile, "events");
-    struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = PF_UNRESTRICTED};
+    const struct pf_table *table = table_named(&export->model, "events");
+    struct pf_cursor cursor = {.model = &export->model, .table = table, .only = PF_UNRESTRICTED};
     struct pf_cell cells[16] = {0};
     struct pf_error error;
     uintptr_t n = 0;

@@ -317,14 +317,14 @@ static void test_changed(void)
     close_export(export_of(TABLES NAMES MANY(20000)));
     struct open_export *export = open_export("export.sqlite");
     struct pf_error error;
-    struct pf_profile again;
-    if (pf_profile_begin(&again, &pf_nsight_driver, export->profile.source, &export->options, &error) ||
+    struct pf_model again;
+    if (pf_model_begin(&again, &pf_nsight_driver, export->model.source, &export->options, &error) ||
         pf_nsight_driver.open(&again, &error) || truncate(path_in(export_folder, "export.sqlite"), 4096))
         abort();
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error),
        "a file that is cut while it is read is an error");
     ok(error.code == ESTALE, "which says that it has changed");
-    pf_profile_end(&again);
+    pf_model_end(&again);
     close_export(export);
 }
 
@@ -333,11 +333,11 @@ static void test_stopped(void)
     close_export(export_of(TABLES NAMES MANY(20000)));
     struct open_export *export = open_export("export.sqlite");
     struct pf_pass pass = {.stop = true};
-    struct pf_profile *profile = &export->profile;
-    struct pf_source *source = profile->source;
+    struct pf_model *model = &export->model;
+    struct pf_source *source = model->source;
     struct pf_error error;
-    struct pf_profile again;
-    if (pf_profile_begin(&again, &pf_nsight_driver, source, &export->options, &error) ||
+    struct pf_model again;
+    if (pf_model_begin(&again, &pf_nsight_driver, source, &export->options, &error) ||
         pf_nsight_driver.open(&again, &error))
         abort();
     struct pf_pass *before = pf_pass_enter(&pass);
@@ -347,7 +347,7 @@ static void test_stopped(void)
     ok(!again.partitions.items && !again.contexts &&
            !pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error) && again.contexts,
        "and leaves nothing that another one would trip over");
-    pf_profile_end(&again);
+    pf_model_end(&again);
     close_export(export);
 }
 

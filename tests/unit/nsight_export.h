@@ -120,7 +120,7 @@ EXPORT void remove_export(const char *name)
 
 struct open_export {
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_error error;
     bool failed;
 };
@@ -133,16 +133,16 @@ EXPORT struct open_export *open_export(const char *name)
     if (!open_one || folder < 0)
         abort();
     open_one->options.cache = 1 << 20;
-    open_one->failed = profile_open(&open_one->profile, &pf_nsight_driver, folder, name, &open_one->options,
+    open_one->failed = profile_open(&open_one->model, &pf_nsight_driver, folder, name, &open_one->options,
                                     &open_one->error) ||
-                       pf_profile_load(&open_one->profile, PF_DERIVED, NULL, &open_one->error);
+                       pf_model_load(&open_one->model, PF_DERIVED, NULL, &open_one->error);
     close(folder);
     return open_one;
 }
 
 EXPORT void close_export(struct open_export *open_one)
 {
-    profile_close(&open_one->profile);
+    profile_close(&open_one->model);
     free(open_one);
 }
 
@@ -189,8 +189,8 @@ EXPORT const char *info_of(const struct open_export *export)
 {
     export_size = 0;
     append("%s", "");
-    for (size_t i = 0; i < pf_rows_count(export->profile.info); i++) {
-        const struct pf_cell *row = pf_rows_at(export->profile.info, i);
+    for (size_t i = 0; i < pf_rows_count(export->model.info); i++) {
+        const struct pf_cell *row = pf_rows_at(export->model.info, i);
         append_cell(&row[0]);
         append(": ");
         append_cell(&row[1]);
@@ -211,7 +211,7 @@ EXPORT void append_path(const struct pf_tree *tree, uint32_t context)
 }
 
 /* A row as the core prints it, but for contexts, which are paths, and their names, which are left out. */
-EXPORT void append_row(const struct pf_profile *profile, const struct pf_table *table,
+EXPORT void append_row(const struct pf_model *model, const struct pf_table *table,
                        const struct pf_cell *cells)
 {
     for (size_t c = 0; c < table->n_columns; c++) {
@@ -220,32 +220,32 @@ EXPORT void append_row(const struct pf_profile *profile, const struct pf_table *
             continue;
         append(c ? "," : "");
         if (column->role == PF_CONTEXT && cells[c].type != PF_ABSENT)
-            append_path(profile->contexts, (uint32_t)cells[c].i);
+            append_path(model->contexts, (uint32_t)cells[c].i);
         else if (column->role == PF_PARTITION)
-            append_cell(&pf_rows_at(profile->partitions.items, (size_t)cells[c].i)[1]);
+            append_cell(&pf_rows_at(model->partitions.items, (size_t)cells[c].i)[1]);
         else if (column->role == PF_METRIC)
-            append("%s", profile->metrics[cells[c].i].name);
+            append("%s", model->metrics[cells[c].i].name);
         else
             append_cell(&cells[c]);
     }
     append("\n");
 }
 
-EXPORT const struct pf_table *table_named(const struct pf_profile *profile, const char *name)
+EXPORT const struct pf_table *table_named(const struct pf_model *model, const char *name)
 {
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (!strcmp(profile->tables[i].name, name))
-            return &profile->tables[i];
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (!strcmp(model->tables[i].name, name))
+            return &model->tables[i];
     abort();
 }
 
 EXPORT void append_table(struct open_export *export, const struct pf_table *table, struct pf_restriction only)
 {
-    struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = only};
+    struct pf_cursor cursor = {.model = &export->model, .table = table, .only = only};
     struct pf_cell cells[16] = {0};
     int more = table->ops->open(&cursor, &export->error) ? -1 : 1;
     while (more > 0 && (more = table->ops->next(&cursor, cells, &export->error)) > 0)
-        append_row(&export->profile, table, cells);
+        append_row(&export->model, table, cells);
     table->ops->close(&cursor);
     if (more < 0)
         append("FAILED: %s\n", export->error.what);
@@ -254,14 +254,14 @@ EXPORT void append_table(struct open_export *export, const struct pf_table *tabl
 /* The rows of a table that a restriction lets through. Good until the next text. */
 EXPORT const char *rows_only(struct open_export *export, const char *name, struct pf_restriction only)
 {
-    const struct pf_table *table = table_named(&export->profile, name);
+    const struct pf_table *table = table_named(&export->model, name);
     export_size = 0;
     *export_text = 0;
     if (table->ops)
         append_table(export, table, only);
     else
         for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-            append_row(&export->profile, table, pf_rows_at(*table->rows, i));
+            append_row(&export->model, table, pf_rows_at(*table->rows, i));
     return export_text;
 }
 
@@ -273,20 +273,20 @@ EXPORT const char *rows(struct open_export *export, const char *name)
 /* Each event, read by a cursor of its own that was told where it stands. */
 EXPORT const char *rows_resumed(struct open_export *export, struct pf_restriction only)
 {
-    const struct pf_table *table = table_named(&export->profile, "events");
+    const struct pf_table *table = table_named(&export->model, "events");
     struct pf_cell cells[16] = {0};
     char position[64];
     size_t saved = 0;
     export_size = 0;
     *export_text = 0;
     for (int more = 1; more > 0;) {
-        struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = only};
+        struct pf_cursor cursor = {.model = &export->model, .table = table, .only = only};
         if (table->ops->open(&cursor, &export->error) ||
             (saved && table->ops->restore(&cursor, position, saved, &export->error)))
             abort();
         more = table->ops->next(&cursor, cells, &export->error);
         if (more > 0)
-            append_row(&export->profile, table, cells);
+            append_row(&export->model, table, cells);
         saved = table->ops->save(&cursor, position, sizeof position);
         table->ops->close(&cursor);
     }
@@ -296,10 +296,10 @@ EXPORT const char *rows_resumed(struct open_export *export, struct pf_restrictio
 /* The lines of `values` that tell of one metric: context and value. */
 EXPORT const char *values_of(struct open_export *export, const char *metric)
 {
-    const struct pf_profile *profile = &export->profile;
+    const struct pf_model *model = &export->model;
     struct pf_restriction only = PF_UNRESTRICTED;
-    for (size_t i = 0; i < profile->n_metrics; i++)
-        if (!strcmp(profile->metrics[i].name, metric))
+    for (size_t i = 0; i < model->n_metrics; i++)
+        if (!strcmp(model->metrics[i].name, metric))
             only.metric = (int64_t)i;
     return rows_only(export, "values", only);
 }
@@ -307,7 +307,7 @@ EXPORT const char *values_of(struct open_export *export, const char *metric)
 /* All of a table held in rows beside the tables: partitions with their fields, warnings' codes. */
 EXPORT const char *threads(struct open_export *export)
 {
-    const struct pf_partitions *partitions = &export->profile.partitions;
+    const struct pf_partitions *partitions = &export->model.partitions;
     export_size = 0;
     *export_text = 0;
     for (size_t i = 0; i < pf_rows_count(partitions->items); i++) {
@@ -323,7 +323,7 @@ EXPORT const char *threads(struct open_export *export)
 
 EXPORT const char *codes(struct open_export *export)
 {
-    const struct pf_rows *warnings = export->profile.warnings;
+    const struct pf_rows *warnings = export->model.warnings;
     export_size = 0;
     *export_text = 0;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
@@ -335,7 +335,7 @@ EXPORT const char *codes(struct open_export *export)
 
 EXPORT const char *paths(struct open_export *export)
 {
-    const struct pf_tree *tree = export->profile.contexts;
+    const struct pf_tree *tree = export->model.contexts;
     export_size = 0;
     *export_text = 0;
     for (uint32_t c = 0; c < tree->count; c++) {

@@ -26,16 +26,16 @@ static struct open_export *open_study(void)
     if (!study || folder < 0)
         abort();
     study->options.cache = 1 << 20;
-    study->failed = profile_open(&study->profile, &pf_nsight_folder_driver, folder, "study", &study->options,
+    study->failed = profile_open(&study->model, &pf_nsight_folder_driver, folder, "study", &study->options,
                                  &study->error) ||
-                    pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
+                    pf_model_load(&study->model, PF_DERIVED, NULL, &study->error);
     close(folder);
     return study;
 }
 
 static void close_study(struct open_export *study)
 {
-    profile_close(&study->profile);
+    profile_close(&study->model);
     free(study);
 }
 
@@ -52,10 +52,10 @@ static bool is_probed(void)
 /* What is in a metric's rows of values. */
 static const char *measured(struct open_export *study, const char *metric)
 {
-    const struct pf_profile *profile = &study->profile;
+    const struct pf_model *model = &study->model;
     struct pf_restriction only = PF_UNRESTRICTED;
-    for (size_t i = 0; i < profile->n_metrics; i++)
-        if (!strcmp(profile->metrics[i].name, metric))
+    for (size_t i = 0; i < model->n_metrics; i++)
+        if (!strcmp(model->metrics[i].name, metric))
             only.metric = (int64_t)i;
     return rows_only(study, "values", only);
 }
@@ -84,9 +84,9 @@ static void test_study(void)
        "n=20,,0,main/cudaLaunchKernel,time (inc),1\n",
        "exports of one point are its repetitions, whatever folder they are in");
     is(codes(study), "bad-point", "a folder that is no point is told");
-    ok(!pf_source_check(study->profile.source, &study->error), "nothing has changed");
+    ok(!pf_source_check(study->model.source, &study->error), "nothing has changed");
     write_point("run.n20.r1", "rank1.sqlite", RUN(7));
-    ok(pf_source_check(study->profile.source, &study->error) && study->error.code == ESTALE,
+    ok(pf_source_check(study->model.source, &study->error) && study->error.code == ESTALE,
        "an export that comes to a point is a change");
     close_study(study);
 }

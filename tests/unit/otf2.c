@@ -53,8 +53,8 @@ static void load_archive(struct file *file)
     file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file->options.cache = 1 << 20;
     file->opened =
-        !profile_open(&file->profile, &pf_otf2_driver, file->directory, "run", &file->options, &file->error);
-    file->loaded = file->opened && !pf_profile_load(&file->profile, PF_DERIVED, NULL, &file->error);
+        !profile_open(&file->model, &pf_otf2_driver, file->directory, "run", &file->options, &file->error);
+    file->loaded = file->opened && !pf_model_load(&file->model, PF_DERIVED, NULL, &file->error);
 }
 
 static void open_archive(struct file *file, const struct archive *archive)
@@ -206,10 +206,10 @@ static void messages(void)
     has(&archive, "messages", want, "", "peers are found by the ranks of a communicator");
     struct file file;
     open_archive(&file, &archive);
-    char *hops = table_text(&file.profile, "messages", PF_UNRESTRICTED, 1);
+    char *hops = table_text(&file.model, "messages", PF_UNRESTRICTED, 1);
     is(hops, want, "a cursor goes on from every saved position");
     free(hops);
-    hops = table_text(&file.profile, "messages", (struct pf_restriction){1, -1, -1, -1}, 1);
+    hops = table_text(&file.model, "messages", (struct pf_restriction){1, -1, -1, -1}, 1);
     is(hops, strstr(want, OTHER ",10"), "a location alone");
     free(hops);
     file_close(&file);
@@ -492,12 +492,12 @@ static void fields(void)
     struct archive archive = usual(false);
     struct file file;
     open_archive(&file, &archive);
-    const struct pf_cell *row = pf_rows_at(file.profile.partitions.fields, 1);
+    const struct pf_cell *row = pf_rows_at(file.model.partitions.fields, 1);
     ok(row[0].size == 6 && !memcmp(row[0].text, "thread", 6) && row[3].i == 4,
        "locations have names and numbers of events");
     struct pf_cell cells[2];
-    file.profile.context_cells(&file.profile, 2, cells);
-    ok(cells[0].u == 3 && !memcmp(cells[1].text, "MPI", 3) && file.profile.contexts->line[2] == 13,
+    file.model.context_cells(&file.model, 2, cells);
+    ok(cells[0].u == 3 && !memcmp(cells[1].text, "MPI", 3) && file.model.contexts->line[2] == 13,
        "contexts tell the region, where it stands and whose it is");
     file_close(&file);
 }

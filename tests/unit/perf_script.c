@@ -50,9 +50,9 @@ static void headers(void)
     header_is("w 9 [000] 1.5: sched:sched_switch: prev_comm=w prev_pid=9 ==> next_pid=0: ", "w 9",
               "sched:sched_switch,1", "text of a tracepoint");
     struct file file = text_of("w x 12/13 [001] 1.5: cycles:\n" A "\nw 7 1.5: cycles:\n" A);
-    const struct pf_cell *fields = pf_rows_at(file.profile.partitions.fields, 0);
+    const struct pf_cell *fields = pf_rows_at(file.model.partitions.fields, 0);
     ok(fields[0].i == 12 && fields[1].i == 13 && fields[2].size == 3 &&
-           pf_rows_at(file.profile.partitions.fields, 1)[0].type == PF_ABSENT,
+           pf_rows_at(file.model.partitions.fields, 1)[0].type == PF_ABSENT,
        "threads tell process, thread and command");
     file_close(&file);
 }
@@ -130,7 +130,7 @@ static void rest_is(const char *rest, const char *symbol, const char *module, co
     snprintf(text, sizeof text, "w 9 1.5: 2 cycles: %s\n", rest);
     snprintf(want, sizeof want, "w 9,%s,samples,1|w 9,%s,cycles,2|", symbol, symbol);
     struct file file = text_of(text);
-    const struct pf_tree *tree = file.profile.contexts;
+    const struct pf_tree *tree = file.model.contexts;
     table_is(&file, "values", want, name);
     warnings_are(&file, "", "    without a warning");
     struct pf_cell cell = tree->module ? pf_interned(tree->strings, tree->module[0]) : pf_absent();
@@ -209,8 +209,8 @@ static void records(void)
     "PERF_RECORD_LOST lost 5\nheat PERF_RECORD_SWITCH OUT preempt\n"
     const char *text = RECORDS "w 9 1.5: 2 cycles:\n" A "\n" RECORDS "w 9 1.5: 3 cycles: 1 a (/a)\n" RECORDS;
     struct file file = text_of(text);
-    ok(file.profile.n_metrics == 2, "side-band records are no events");
-    ok(pf_rows_count(file.profile.partitions.items) == 1, "and no threads");
+    ok(file.model.n_metrics == 2, "side-band records are no events");
+    ok(pf_rows_count(file.model.partitions.items) == 1, "and no threads");
     table_is(&file, "values", "w 9,a,samples,1|w 9,a,cycles,2|w 9,a,samples,1|w 9,a,cycles,3|",
              "nor samples");
     warnings_are(&file, "", "and no damage");
@@ -236,7 +236,7 @@ static void frame_is(const char *line, const char *symbol, const char *module)
     snprintf(text, sizeof text, "w 9 1.5: 2 cycles:\n\t  %s\n" B, line);
     snprintf(want, sizeof want, "w 9,b>%s,samples,1|w 9,b>%s,cycles,2|", symbol, symbol);
     struct file file = text_of(text);
-    const struct pf_tree *tree = file.profile.contexts;
+    const struct pf_tree *tree = file.model.contexts;
     table_is(&file, "values", want, line);
     warnings_are(&file, "", "    without a warning");
     struct pf_cell cell = tree->module ? pf_interned(tree->strings, tree->module[1]) : pf_absent();
@@ -267,8 +267,8 @@ static void events(void)
 {
     struct file file =
         text_of("w 9 1.5: 2 cpu-clock:u:\n" A "\nw 9 1.5: 3 faults:\n" A "\nw 9 1.5: task-clock:\n" A);
-    ok(file.profile.n_metrics == 4 && !strcmp(file.profile.metrics[1].unit, "ns") &&
-           !file.profile.metrics[2].unit[0] && !file.profile.metrics[3].unit[0],
+    ok(file.model.n_metrics == 4 && !strcmp(file.model.metrics[1].unit, "ns") &&
+           !file.model.metrics[2].unit[0] && !file.model.metrics[3].unit[0],
        "periods of clocks are nanoseconds");
     table_is(&file, "values", "w 9,a,samples,3|w 9,a,cpu-clock:u,2|w 9,a,faults,3|w 9,a,task-clock,1|",
              "each event is a metric");

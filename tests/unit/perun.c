@@ -24,7 +24,7 @@ static void test_snapshots(void)
         &file, "values",
         "0,f,memory(malloc).amount,4|2,f,memory(malloc).amount,6|2,g,memory.amount,5|all,f,memory.amount,1|",
         "values are sums by snapshot, context and metric");
-    ok(pf_rows_count(file.profile.partitions.items) == 4, "a snapshot without resources is one all the same");
+    ok(pf_rows_count(file.model.partitions.items) == 4, "a snapshot without resources is one all the same");
     warnings_are(&file, "", "nothing is wrong with such a file");
     file_close(&file);
     file =
@@ -58,10 +58,10 @@ static void test_types(void)
              "columns become rows, types find their entries in any order, what is shared wins over a column");
     table_is(&file, "values", "2,b,time.amount,3.5|5,a,time.amount,3|all,c,time.amount,8|",
              "integers and decimals add up");
-    is(file.profile.metrics[0].unit, "s",
+    is(file.model.metrics[0].unit, "s",
        "the unit is the header's, though that stands behind the resources");
-    char *all = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1000);
-    char *hops = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1);
+    char *all = table_text(&file.model, "resources", PF_UNRESTRICTED, 1000);
+    char *hops = table_text(&file.model, "resources", PF_UNRESTRICTED, 1);
     is(hops, all, "a cursor goes on from every saved position");
     free(all);
     free(hops);
@@ -156,7 +156,7 @@ static void test_same_places(void)
                 "]}]}");
     table_is(&file, "values", "0,s.c:f:7,amount,7|",
              "equal places are one context, however they are written");
-    const struct pf_tree *tree = file.profile.contexts;
+    const struct pf_tree *tree = file.model.contexts;
     ok(tree->line && tree->line[0] == 7 && tree->file &&
            !memcmp(pf_interned(tree->strings, tree->file[0]).text, "s.c", 3),
        "its file and line are known");
@@ -176,7 +176,7 @@ static void test_amounts(void)
              ",g|7,,,0,,1,,,g|8,,,0,,nan,,,g|9,,,0,,1.8446744073709552e+19,,,g|10,,,0,,-9.223372036854776e+"
              "18,,,g|",
              "amounts are numbers, also as text with a unit; beyond 64 bits they are doubles");
-    is(file.profile.metrics[0].unit, "ms",
+    is(file.model.metrics[0].unit, "ms",
        "the unit beside an amount is the metric's if the header has none");
     file_close(&file);
 }
@@ -188,7 +188,7 @@ static void test_cut_amounts(void)
                 "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"
                 "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"
                 "\u00e9\u00e9\u00e9\"}]}");
-    const struct pf_cell *text = &pf_rows_at(file.profile.warnings, 0)[4];
+    const struct pf_cell *text = &pf_rows_at(file.model.warnings, 0)[4];
     ok(text->size > 59 && !memcmp(text->text + text->size - 4, "\xc3\xa9\xc3\xa9", 4),
        "a long amount that is none is cut between characters");
     file_close(&file);
@@ -259,15 +259,15 @@ static void test_many_sums(void)
     struct file roomy, tight;
     file_open(&roomy, &pf_perun_driver, "job.perf", json, size, 64 << 20);
     file_open(&tight, &pf_perun_driver, "job.perf", json, size, 4096);
-    char *a = table_text(&roomy.profile, "values", PF_UNRESTRICTED, 100000);
-    char *b = table_text(&tight.profile, "values", PF_UNRESTRICTED, 777);
+    char *a = table_text(&roomy.model, "values", PF_UNRESTRICTED, 100000);
+    char *b = table_text(&tight.model, "values", PF_UNRESTRICTED, 777);
     ok(roomy.loaded && tight.loaded && !strcmp(a, b), "sums are the same if memory is short");
-    char *c = table_text(&roomy.profile, "resources", PF_UNRESTRICTED, 100000);
-    char *d = table_text(&tight.profile, "resources", PF_UNRESTRICTED, 501);
+    char *c = table_text(&roomy.model, "resources", PF_UNRESTRICTED, 100000);
+    char *d = table_text(&tight.model, "resources", PF_UNRESTRICTED, 501);
     ok(!strcmp(c, d), "and so are resources");
-    char *e = table_text(&tight.profile, "values", (struct pf_restriction){2, 5, -1, -1}, 100000);
+    char *e = table_text(&tight.model, "values", (struct pf_restriction){2, 5, -1, -1}, 100000);
     is(e, "2,f5,amount,14|", "values can be had of one snapshot and context");
-    char *f = table_text(&tight.profile, "values", (struct pf_restriction){-1, 1, -1, -1}, 1);
+    char *f = table_text(&tight.model, "values", (struct pf_restriction){-1, 1, -1, -1}, 1);
     is(f,
        "0,f1,amount,2|1,f1,amount,4|2,f1,amount,6|3,f1,amount,8|4,f1,amount,10|5,f1,amount,12|6,f1,amount,"
        "14|",
@@ -283,9 +283,9 @@ static void adds_up(const struct file *file, const char *metric, enum pf_over_co
                     const char *name)
 {
     bool right = false;
-    for (size_t i = 0; i < file->profile.n_metrics; i++)
-        right |= !strcmp(file->profile.metrics[i].name, metric) &&
-                 file->profile.metrics[i].over_contexts == contexts;
+    for (size_t i = 0; i < file->model.n_metrics; i++)
+        right |= !strcmp(file->model.metrics[i].name, metric) &&
+                 file->model.metrics[i].over_contexts == contexts;
     ok(right, "%s", name);
 }
 
@@ -304,10 +304,10 @@ static void test_metrics(void)
     adds_up(&file, "mixed(inclusive).amount", PF_OVER_ROOTS,
             "inclusive amounts of a trace add up over roots");
     adds_up(&file, "mixed(cycles).score", PF_OVER_NO_CONTEXTS, "unknown fields do not add up");
-    ok(file.profile.metrics[0].partner == 1 && file.profile.metrics[1].partner == 0,
+    ok(file.model.metrics[0].partner == 1 && file.model.metrics[1].partner == 0,
        "an amount and its exclusive part know each other");
-    is(file.profile.metrics[0].unit, "us", "a unit is found with a blank before the subtype");
-    is(file.profile.metrics[4].unit, "c", "or by the subtype alone");
+    is(file.model.metrics[0].unit, "us", "a unit is found with a blank before the subtype");
+    is(file.model.metrics[4].unit, "c", "or by the subtype alone");
     file_close(&file);
     file =
         file_of("{\"header\":{\"type\":\"mixed\"},\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"subtype\":"
@@ -320,8 +320,8 @@ static void test_metrics(void)
         "{\"uid\":\"real\",\"amount\":\"2 s\"},{\"uid\":\"user\",\"amount\":\"1 s\"},"
         "{\"uid\":\"real\",\"type\":\"term\",\"amount\":3}]}}");
     adds_up(&file, "time.amount", PF_OVER_NO_CONTEXTS, "clocks of one interval do not add up");
-    is(file.profile.metrics[0].unit, "s", "a unit beside amounts is that of their metric");
-    is(file.profile.metrics[1].unit, "", "and of no other");
+    is(file.model.metrics[0].unit, "s", "a unit beside amounts is that of their metric");
+    is(file.model.metrics[1].unit, "", "and of no other");
     file_close(&file);
 }
 
@@ -338,8 +338,8 @@ static void test_fields(void)
     fputs("}]}]}", out);
     fclose(out);
     struct file file = file_of(json);
-    const struct pf_table *table = &file.profile.tables[1];
-    char *text = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1000);
+    const struct pf_table *table = &file.model.tables[1];
+    char *text = table_text(&file.model, "resources", PF_UNRESTRICTED, 1000);
     ok(table->n_columns == 8 + 256, "as many as 256 fields have columns");
     ok(strstr(text, ",3,3,0,1,2,") != NULL, "the thread is there twice");
     warnings_are(&file, "warning too-many|", "that there are more is told");
@@ -348,7 +348,7 @@ static void test_fields(void)
     file_close(&file);
     file = file_of("{\"resources\":[{\"uid\":\"a\",\"row\":\"mine\",\"thread\":2,\"list\":[1, {}]}]}");
     table_is(&file, "resources", "0,,,0,2,mine,[1, {}],,,a|", "a list is shown as its text");
-    is(file.profile.tables[1].columns[5].name, "field.row",
+    is(file.model.tables[1].columns[5].name, "field.row",
        "a field that is called as a column of ours has another name");
     file_close(&file);
 }
@@ -370,11 +370,11 @@ static void test_models(void)
         "0,1,1,3,,,2e-05 - 10 * x,b0=2e-05;b1=-10.0,linear,full,f,|1,0.5,,,3,nan 15.0 25,,,moving_a"
         "verage,,f,|2,,,,,,,,mystery,,g,|",
         "models: old names of keys, coefficients in order, kinds that only the method names, unknown ones");
-    char *line = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
+    char *line = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
     is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|", "points of a model, by x, and its values");
-    char *average = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 1}, 1000);
+    char *average = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 1}, 1000);
     is(average, "1,1,10,|1,2,20,15|1,3,30,25|", "a moving average has a value a point");
-    const struct pf_rows *names = file.profile.keys.items;
+    const struct pf_rows *names = file.model.keys.items;
     ok(pf_rows_count(names) == 3 && !memcmp(pf_rows_at(names, 0)[1].text, "f linear", 8) &&
            pf_rows_at(names, 2)[1].size == 1,
        "a model is called as its uid, and its kind where there are several");
@@ -403,10 +403,10 @@ static void test_many_points(void)
     fclose(out);
     fclose(rows);
     struct file file = file_of(json);
-    char *points = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 1}, 1);
+    char *points = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 1}, 1);
     ok(points && !strcmp(points, want), "points are sorted once, not whenever a cursor is opened");
     free(points);
-    points = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
+    points = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
     is(points, "", "a model of another uid has none of them");
     free(points);
     free(json);
@@ -432,7 +432,7 @@ static void test_points_of_many_fields(void)
     struct file file = file_of(json);
     static const char *const want[] = {[0] = "62,62,7,|", "63,63,7,|", "", "", "66,63,7,|"};
     for (int i = 0; i < 5; i++) {
-        char *points = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 62 + i}, 1);
+        char *points = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 62 + i}, 1);
         is(points, want[i], "models of one uid are of up to 64 pairs of fields");
         free(points);
     }
@@ -465,7 +465,7 @@ static void test_long_stats(void)
 {
     enum { STATS = 5 };
     struct file file = stats_of(1, 100000);
-    const struct pf_table *models = file.profile.tables;
+    const struct pf_table *models = file.model.tables;
     while (strcmp(models->name, "models") != 0)
         models++;
     struct pf_cell stats = pf_rows_at(*models->rows, 0)[STATS];
@@ -485,7 +485,7 @@ static void model_is(const char *model, const char *formula, const char *points)
              "\"models\":[{%s,\"uid\":\"f\"}]}",
              model);
     struct file file = file_of(json);
-    char *row = table_text(&file.profile, "models", PF_UNRESTRICTED, 1000), *at = row;
+    char *row = table_text(&file.model, "models", PF_UNRESTRICTED, 1000), *at = row;
     for (int commas = 0; commas < 6; commas++)
         at = strchr(at, ',') + 1;
     const char *other = strrchr(at, ',');
@@ -495,7 +495,7 @@ static void model_is(const char *model, const char *formula, const char *points)
         is(other + 1, "of_key=exclusive buckets_method=doane list=[12] none=null|",
            "what has no column is in `other`");
     free(row);
-    row = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1000);
+    row = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 0}, 1000);
     is(row, points, "and its points");
     free(row);
     file_close(&file);
@@ -540,8 +540,8 @@ static void info_is(const char *json, const char *want, const char *name)
 {
     struct file file = file_of(json);
     char have[500] = "";
-    for (size_t i = 0; i < pf_rows_count(file.profile.info); i++) {
-        const struct pf_cell *row = pf_rows_at(file.profile.info, i);
+    for (size_t i = 0; i < pf_rows_count(file.model.info); i++) {
+        const struct pf_cell *row = pf_rows_at(file.model.info, i);
         sprintf(have + strlen(have), "%.*s: %.*s|", (int)row[0].size, row[0].text, (int)row[1].size,
                 row[1].text);
     }
@@ -578,8 +578,8 @@ static void test_many_units(void)
     fputs("]}}", out);
     fclose(out);
     struct file file = file_of(json);
-    ok(file.loaded && file.profile.n_metrics == METRICS && !strcmp(file.profile.metrics[7].unit, "us") &&
-           !strcmp(file.profile.metrics[8].unit, ""),
+    ok(file.loaded && file.model.n_metrics == METRICS && !strcmp(file.model.metrics[7].unit, "us") &&
+           !strcmp(file.model.metrics[8].unit, ""),
        "units of many metrics are found among many properties: the last of a name wins");
     file_close(&file);
     free(json);
@@ -593,11 +593,11 @@ static void test_damage(void)
         file_of("{\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":\"b\",");
     table_is(&file, "values", "0,a,amount,1|", "of text that is cut off, what came before is kept");
     warnings_are(&file, "fatal bad-json|", "and where reading ends is told");
-    ok(pf_rows_at(file.profile.warnings, 0)[0].i == 1, "with the line");
+    ok(pf_rows_at(file.model.warnings, 0)[0].i == 1, "with the line");
     file_close(&file);
     file = file_of("[{\"resources\":{}}]");
     warnings_are(&file, "fatal bad-json|", "a list is no profile");
-    ok(pf_rows_at(file.profile.warnings, 0)[0].i == 1, "which is told with the line");
+    ok(pf_rows_at(file.model.warnings, 0)[0].i == 1, "which is told with the line");
     file_close(&file);
     file = file_of("{\"header\":{}}");
     warnings_are(&file, "error no-resources|", "a profile without any region of resources is told");
@@ -605,7 +605,7 @@ static void test_damage(void)
     file = file_of("{\"\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},\n{\"trace\":[{},],\"\":1}");
     table_is(&file, "resources", "0,,,0,,1,,,a|", "damage inside a trace leaves what came before");
     warnings_are(&file, "fatal bad-json|", "and is told");
-    ok(pf_rows_at(file.profile.warnings, 0)[0].i == 2 && pf_rows_at(file.profile.warnings, 0)[1].i == 57,
+    ok(pf_rows_at(file.model.warnings, 0)[0].i == 2 && pf_rows_at(file.model.warnings, 0)[1].i == 57,
        "with the place in the file");
     file_close(&file);
     file = file_of("{\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":{\"file\":},\"amount\":2}]}");

@@ -14,7 +14,7 @@ PROFILE_FILE struct file file_of(const char *json)
 {
     struct file file;
     file_open(&file, &pf_perun_driver, "job.perf", json, strlen(json), 1 << 20);
-    file.profile.options = NULL;
+    file.model.options = NULL;
     return file;
 }
 

@@ -65,8 +65,8 @@ static void test_columns(uint64_t limit, const char *what)
         fprintf(out, "%u,,,0,,%s,%u,x, y,t,,a|", i, numbers[i % NUMBERS][1], i / 8);
     fclose(out);
     file_open(&file, &pf_perun_driver, "job.perf", json, strlen(json), limit);
-    char *whole = table_text(&file.profile, "resources", PF_UNRESTRICTED, ROWS);
-    char *hops = table_text(&file.profile, "resources", PF_UNRESTRICTED, 777);
+    char *whole = table_text(&file.model, "resources", PF_UNRESTRICTED, ROWS);
+    char *hops = table_text(&file.model, "resources", PF_UNRESTRICTED, 777);
     ok(!strcmp(whole, want), "numbers in columns are shown as they are printed, %s", what);
     ok(!strcmp(hops, want), "and from saved positions");
     file_close(&file);
@@ -82,8 +82,8 @@ static void test_damage_behind(void)
         file_of("{\"header\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},\n{\"uid\":\"a\",\"amount\":2},\n"
                 "{\"uid\":\"a\",\"amount\":3},\n{\"uid\":\"a\",\"amount\":4}{");
     table_is(&file, "values", "all,a,amount,10|", "what is alike and stands before damage is kept");
-    const struct pf_cell *row = pf_rows_at(file.profile.warnings, 0);
-    ok(pf_rows_count(file.profile.warnings) == 1 && row[0].i == 4, "the damage is told with its line");
+    const struct pf_cell *row = pf_rows_at(file.model.warnings, 0);
+    ok(pf_rows_count(file.model.warnings) == 1 && row[0].i == 4, "the damage is told with its line");
     file_close(&file);
 }
 

@@ -249,10 +249,10 @@ static void many_labels(void)
     fclose(out);
     struct file file;
     file_open(&file, &pf_pprof_driver, "a.pb", (const char *)all, size, 1 << 20);
-    char *have = table_text(&file.profile, "labels", PF_UNRESTRICTED, 1000);
+    char *have = table_text(&file.model, "labels", PF_UNRESTRICTED, 1000);
     ok(!strcmp(have, want), "labels may be as many as samples");
     free(have);
-    have = table_text(&file.profile, "labels", (struct pf_restriction){1, -1, -1, -1}, 1000);
+    have = table_text(&file.model, "labels", (struct pf_restriction){1, -1, -1, -1}, 1000);
     is(have, "", "    and are asked for by thread");
     file_close(&file);
     free(have);
@@ -278,7 +278,7 @@ static void metrics(void)
     number(&inner, 2, 0);
     message(&none, 2, &inner);
     struct file file = profile_of(&none);
-    ok(file.profile.metrics[0].empty && !file.profile.metrics[1].empty,
+    ok(file.model.metrics[0].empty && !file.model.metrics[1].empty,
        "one that holds nothing is known as such, lest it be primary");
     file_close(&file);
 }
@@ -299,9 +299,9 @@ static void many_metrics(void)
     for (unsigned i = 1; i < TYPES; i++)
         content(&out, 1, "", 0);
     struct file file = profile_of(&out);
-    ok(file.loaded && file.profile.n_metrics == MOST, "a profile has at most %d metrics", MOST);
+    ok(file.loaded && file.model.n_metrics == MOST, "a profile has at most %d metrics", MOST);
     warnings_are(&file, "error many-metrics|", "    and further ones are warned of once");
-    char *text = table_text(&file.profile, "labels", PF_UNRESTRICTED, 1);
+    char *text = table_text(&file.model, "labels", PF_UNRESTRICTED, 1);
     size_t rows = 0;
     for (const char *at = text; (at = strchr(at, '|')); at++)
         rows++;
@@ -330,7 +330,7 @@ static void many_frames(void)
     struct file file = profile_of(&out);
     table_is(&file, "values", "all,main,cpu,1|", "one sample with too many frames ends the profile");
     warnings_are(&file, "fatal many-frames|", "    and is told of");
-    ok(file.loaded && file.profile.contexts->count <= 1000 * 1000, "    before the frames are made");
+    ok(file.loaded && file.model.contexts->count <= 1000 * 1000, "    before the frames are made");
     file_close(&file);
 }
 

@@ -13,7 +13,7 @@
 struct file {
     char folder[64];
     int directory;
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_options options;
     struct pf_error error;
     bool opened, loaded;
@@ -41,14 +41,14 @@ PROFILE_FILE void file_open(struct file *file, const struct pf_driver *driver, c
     write_bytes(file->folder, name, bytes, size);
     file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file->options.cache = cache;
-    file->opened = !profile_open(&file->profile, driver, file->directory, name, &file->options, &file->error);
-    file->loaded = file->opened && !driver->load(&file->profile, PF_PARTITIONED, NULL, &file->error) &&
-                   !driver->load(&file->profile, PF_MODELLED, NULL, &file->error);
+    file->opened = !profile_open(&file->model, driver, file->directory, name, &file->options, &file->error);
+    file->loaded = file->opened && !driver->load(&file->model, PF_PARTITIONED, NULL, &file->error) &&
+                   !driver->load(&file->model, PF_MODELLED, NULL, &file->error);
 }
 
 PROFILE_FILE void file_close(struct file *file)
 {
-    profile_close(&file->profile);
+    profile_close(&file->model);
     close(file->directory);
     temp_dir_remove(file->folder);
 }
@@ -79,7 +79,7 @@ PROFILE_FILE void print_path(FILE *out, const struct pf_tree *tree, uint32_t con
     print_cell(out, &name);
 }
 
-PROFILE_FILE void print_row(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+PROFILE_FILE void print_row(FILE *out, const struct pf_model *model, const struct pf_table *table,
                             const struct pf_cell *cells)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
@@ -89,45 +89,45 @@ PROFILE_FILE void print_row(FILE *out, const struct pf_profile *profile, const s
         if (i)
             fputc(',', out);
         if (role == PF_PARTITION)
-            print_cell(out, &pf_rows_at(profile->partitions.items, (size_t)cells[i].i)[1]);
+            print_cell(out, &pf_rows_at(model->partitions.items, (size_t)cells[i].i)[1]);
         else if (role == PF_CONTEXT)
-            print_path(out, profile->contexts, (uint32_t)cells[i].i);
+            print_path(out, model->contexts, (uint32_t)cells[i].i);
         else if (role == PF_METRIC)
-            fputs(profile->metrics[cells[i].i].name, out);
+            fputs(model->metrics[cells[i].i].name, out);
         else
             print_cell(out, &cells[i]);
     }
     fputc('|', out);
 }
 
-PROFILE_FILE void print_rows(FILE *out, const struct pf_profile *profile, const struct pf_table *table)
+PROFILE_FILE void print_rows(FILE *out, const struct pf_model *model, const struct pf_table *table)
 {
     for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-        print_row(out, profile, table, pf_rows_at(*table->rows, i));
+        print_row(out, model, table, pf_rows_at(*table->rows, i));
 }
 
 /* All rows of a table, restricted; a new cursor goes on from the saved position after each `hop` rows. */
-PROFILE_FILE char *table_text(struct pf_profile *profile, const char *name, struct pf_restriction only,
+PROFILE_FILE char *table_text(struct pf_model *model, const char *name, struct pf_restriction only,
                               unsigned hop)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    for (size_t t = 0; t < profile->n_tables; t++) {
-        const struct pf_table *table = &profile->tables[t];
+    for (size_t t = 0; t < model->n_tables; t++) {
+        const struct pf_table *table = &model->tables[t];
         if (strcmp(table->name, name) != 0)
             continue;
         if (!table->ops) {
-            print_rows(out, profile, table);
+            print_rows(out, model, table);
             continue;
         }
-        struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
+        struct pf_cursor cursor = {.model = model, .table = table, .only = only};
         struct pf_cell cells[300];
         struct pf_error error;
         if (table->ops->open(&cursor, &error))
             abort();
         for (unsigned row = 1; table->ops->next(&cursor, cells, &error) > 0; row++) {
-            print_row(out, profile, table, cells);
+            print_row(out, model, table, cells);
             if (row % hop)
                 continue;
             char position[4096];
@@ -146,7 +146,7 @@ PROFILE_FILE char *table_text(struct pf_profile *profile, const char *name, stru
 PROFILE_FILE void table_is(struct file *file, const char *table, const char *want, const char *name)
 {
     char *have =
-        file->loaded ? table_text(&file->profile, table, PF_UNRESTRICTED, 1000) : strdup(file->error.what);
+        file->loaded ? table_text(&file->model, table, PF_UNRESTRICTED, 1000) : strdup(file->error.what);
     is(have, want, name);
     free(have);
 }
@@ -157,8 +157,8 @@ PROFILE_FILE void warnings_are(struct file *file, const char *want, const char *
     char *have = NULL;
     size_t size;
     FILE *out = open_memstream(&have, &size);
-    for (size_t i = 0; i < pf_rows_count(file->profile.warnings); i++) {
-        const struct pf_cell *row = pf_rows_at(file->profile.warnings, i);
+    for (size_t i = 0; i < pf_rows_count(file->model.warnings); i++) {
+        const struct pf_cell *row = pf_rows_at(file->model.warnings, i);
         fprintf(out, "%.*s %.*s|", (int)row[2].size, row[2].text, (int)row[3].size, row[3].text);
     }
     fclose(out);

@@ -22,17 +22,17 @@ static void probe_shelf(struct pf_probe *probe, struct pf_verdict *verdict)
         verdict->confidence = 32;
 }
 
-static int open_shelf(struct pf_profile *profile, struct pf_error *error)
+static int open_shelf(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
     char text[64] = "";
     struct fake_tables *fake = calloc(1, sizeof *fake);
-    profile->state = fake;
-    if (!fake || pf_source_open(profile->source, "data", &input, error) ||
+    model->state = fake;
+    if (!fake || pf_source_open(model->source, "data", &input, error) ||
         pf_input_read(input, text, sizeof text - 1, 0, error) < 0 ||
         sscanf(text, "%u %u", &fake->partitions, &fake->contexts) != 2)
         return -1;
-    fake_tables_open(fake, profile);
+    fake_tables_open(fake, model);
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "fs/runs/changes.h"
 #include "fs/text/csv.h"
-#include "tests/unit/fake_profile.h"
+#include "tests/unit/fake_model.h"
 
 /* How one metric changes from run to run. */
 

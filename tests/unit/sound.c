@@ -21,16 +21,16 @@ static int64_t item_of(int64_t n, int64_t third)
 }
 
 /* Looks at the first, a middle and the last item of each axis. */
-static const char *check_items(struct pf_profile *profile)
+static const char *check_items(struct pf_model *model)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = 211, .resumes = 12};
     const char *wrong = NULL;
     for (int64_t third = 0; third < 3 && !wrong; third++) {
-        struct pf_restriction only = {item_of(sound_items(profile, PF_PARTITION), third),
-                                      item_of(sound_items(profile, PF_CONTEXT), third),
-                                      item_of(sound_items(profile, PF_METRIC), third),
-                                      item_of(sound_items(profile, PF_KEY), third)};
-        wrong = sound_profile(profile, only, limits);
+        struct pf_restriction only = {item_of(sound_items(model, PF_PARTITION), third),
+                                      item_of(sound_items(model, PF_CONTEXT), third),
+                                      item_of(sound_items(model, PF_METRIC), third),
+                                      item_of(sound_items(model, PF_KEY), third)};
+        wrong = sound_profile(model, only, limits);
     }
     return wrong;
 }
@@ -40,12 +40,12 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
 {
     struct pf_error error = {0};
     struct pf_options options = {.cache = 1 << 20};
-    struct pf_profile profile;
+    struct pf_model model;
     const char *wrong = NULL;
-    if (!profile_open(&profile, driver, folder, name, &options, &error))
-        wrong = pf_profile_load(&profile, PF_DERIVED, NULL, &error) ? error.what : check_items(&profile);
+    if (!profile_open(&model, driver, folder, name, &options, &error))
+        wrong = pf_model_load(&model, PF_DERIVED, NULL, &error) ? error.what : check_items(&model);
     ok(!wrong, "%s is a sound profile%s%s", path, wrong ? ": " : "", wrong ? wrong : "");
-    profile_close(&profile);
+    profile_close(&model);
 }
 
 /* True if the entry has been read as a profile that stands in its place. */
@@ -98,10 +98,10 @@ static void check_closing_unopened(void)
 {
     const struct pf_options options = {.cache = 1 << 20};
     for (size_t i = 0; pf_drivers[i]; i++) {
-        struct pf_profile profile;
+        struct pf_model model;
         struct pf_error error;
-        bool begun = !pf_profile_begin(&profile, pf_drivers[i], NULL, &options, &error);
-        pf_profile_end(&profile);
+        bool begun = !pf_model_begin(&model, pf_drivers[i], NULL, &options, &error);
+        pf_model_end(&model);
         ok(begun, "a %s profile that was never opened can be closed", pf_drivers[i]->name);
     }
 }

@@ -80,7 +80,7 @@ static void files(void)
     struct file file;
     static const char text[] = "{" SCHEMA "," SHARED ",\"profiles\":[" SAMPLED("none", "[0]", "1") "]}";
     file_open(&file, &pf_speedscope_driver, "a.json", text, strlen(text), 1 << 20);
-    const struct pf_tree *tree = file.profile.contexts;
+    const struct pf_tree *tree = file.model.contexts;
     struct pf_cell name = tree->file ? pf_interned(tree->strings, tree->file[0]) : pf_absent();
     ok(name.size == 3 && !memcmp(name.text, "a.c", 3) && !tree->module, "a script is a file, not a module");
     file_close(&file);
@@ -89,7 +89,7 @@ static void files(void)
         ",\"shared\":{\"frames\":[{\"name\":\"a\",\"file\":\"a.c\"},{\"name\":\"a\",\"file\":\"b.c\"},"
         "{\"name\":\"b\",\"file\":\"b.c\"}]},\"profiles\":[" SAMPLED("none", "[0],[1],[2]", "1,1,1") "]}";
     file_open(&file, &pf_speedscope_driver, "a.json", several, strlen(several), 1 << 20);
-    tree = file.profile.contexts;
+    tree = file.model.contexts;
     ok(tree->count == 3 && tree->file && tree->file[0] == PF_NO_STRING && tree->file[1] == PF_NO_STRING &&
            tree->file[2] != PF_NO_STRING,
        "functions of one name in several files are one function, and contexts of their own");
@@ -149,10 +149,10 @@ static void long_times(void)
                 samples, weights);
         fclose(out);
         file_open(&file, &pf_speedscope_driver, "a.json", text, size, 1 << 20);
-        rows = table_text(&file.profile, "trace", PF_UNRESTRICTED, 1 << 20);
+        rows = table_text(&file.model, "trace", PF_UNRESTRICTED, 1 << 20);
         snprintf(part, sizeof part, "|t,%s1e+26,", signs[i]);
         ok(strstr(rows, part) != NULL, "times are saturated, the sign being \"%s\"", signs[i]);
-        const struct pf_rows *warnings = file.profile.warnings;
+        const struct pf_rows *warnings = file.model.warnings;
         size_t n = pf_rows_count(warnings), found = 0;
         for (size_t k = 0; k < n; k++)
             found += !strcmp(pf_rows_at(warnings, k)[3].text, "time-range");
@@ -181,9 +181,9 @@ static void much_memory(void)
         char *inner = repeated(cases[i].before, cases[i].part, CALLS, cases[i].after);
         char *text = repeated(head, inner, 1, "");
         file_open(&file, &pf_speedscope_driver, "a.json", text, strlen(text), 1 << 20);
-        const struct pf_rows *warnings = file.profile.warnings;
+        const struct pf_rows *warnings = file.model.warnings;
         size_t n = pf_rows_count(warnings);
-        ok(file.loaded && file.profile.contexts->count < CALLS && n &&
+        ok(file.loaded && file.model.contexts->count < CALLS && n &&
                !strcmp(pf_rows_at(warnings, n - 1)[2].text, "fatal"),
            "memory is bounded: %s", cases[i].name);
         file_close(&file);

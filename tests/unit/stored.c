@@ -61,9 +61,9 @@ static bool is_wanted(uint64_t i, struct pf_restriction only)
 }
 
 /* Rows are those wanted, in order; every hundredth time the walk goes on from its position in a new cursor. */
-static bool walks(struct pf_profile *profile, const struct pf_table *table, struct pf_restriction only)
+static bool walks(struct pf_model *model, const struct pf_table *table, struct pf_restriction only)
 {
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
+    struct pf_cursor cursor = {.model = model, .table = table, .only = only};
     struct pf_cell cells[COLUMNS];
     struct pf_error error;
     unsigned char blob[16];
@@ -77,7 +77,7 @@ static bool walks(struct pf_profile *profile, const struct pf_table *table, stru
             good = !table->ops->open(&cursor, &error) && !table->ops->restore(&cursor, blob, size, &error);
         }
         good = good && table->ops->next(&cursor, cells, &error) == 1 &&
-               is_row(cells, i, profile->contexts->strings);
+               is_row(cells, i, model->contexts->strings);
     }
     good = good && table->ops->next(&cursor, cells, &error) == 0;
     table->ops->close(&cursor);
@@ -89,8 +89,8 @@ static void check(const char *name, uint64_t limit)
     static const char *const kinds[] = {"kind"};
     struct pf_error error;
     struct pf_stored *stored = pf_stored_new(COLUMNS, limit);
-    struct pf_profile profile = {.state = &stored, .contexts = pf_tree_new(kinds)};
-    bool added = pf_intern(profile.contexts->strings, "a name", 6, &error) == 0;
+    struct pf_model model = {.state = &stored, .contexts = pf_tree_new(kinds)};
+    bool added = pf_intern(model.contexts->strings, "a name", 6, &error) == 0;
     for (uint64_t i = 0; i < ROWS && added; i++) {
         char buffer[40];
         pf_int128 wide;
@@ -108,19 +108,19 @@ static void check(const char *name, uint64_t limit)
     ok(added, "%s: rows are added and changed", name);
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
         const char *how = t ? "looked up" : "looked through";
-        ok(walks(&profile, &tables[t], PF_UNRESTRICTED), "%s, %s: all rows are as they were added", name,
+        ok(walks(&model, &tables[t], PF_UNRESTRICTED), "%s, %s: all rows are as they were added", name,
            how);
-        ok(walks(&profile, &tables[t], (struct pf_restriction){3, -1, -1, -1}) &&
-               walks(&profile, &tables[t], (struct pf_restriction){0, -1, -1, -1}) &&
-               walks(&profile, &tables[t], (struct pf_restriction){THREADS - 1, -1, 2, -1}) &&
-               walks(&profile, &tables[t], (struct pf_restriction){THREADS, -1, -1, -1}),
+        ok(walks(&model, &tables[t], (struct pf_restriction){3, -1, -1, -1}) &&
+               walks(&model, &tables[t], (struct pf_restriction){0, -1, -1, -1}) &&
+               walks(&model, &tables[t], (struct pf_restriction){THREADS - 1, -1, 2, -1}) &&
+               walks(&model, &tables[t], (struct pf_restriction){THREADS, -1, -1, -1}),
            "%s, %s: those of a partition", name, how);
-        ok(walks(&profile, &tables[t], (struct pf_restriction){-1, -1, 0, -1}) &&
-               walks(&profile, &tables[t], (struct pf_restriction){-1, -1, 4, -1}),
+        ok(walks(&model, &tables[t], (struct pf_restriction){-1, -1, 0, -1}) &&
+               walks(&model, &tables[t], (struct pf_restriction){-1, -1, 4, -1}),
            "%s, %s: those of a metric", name, how);
     }
     pf_stored_free(stored);
-    pf_tree_free(profile.contexts);
+    pf_tree_free(model.contexts);
 }
 
 int main(void)

@@ -41,8 +41,8 @@ static struct pf_sums *finished(struct pf_sums *sums)
 static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
 {
     struct pf_sums_state state = {sums};
-    struct pf_profile profile = {.state = &state};
-    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only};
+    struct pf_model model = {.state = &state};
+    struct pf_cursor cursor = {.model = &model, .table = &table, .only = only};
     struct pf_error error;
     struct pf_buf out = {0};
     struct pf_cell cells[PF_SUMS_COLUMNS];
@@ -190,8 +190,8 @@ static void damaged_positions_are_refused(void)
     add(sums, 0, 0, 0, pf_int(1));
     finished(sums);
     struct pf_sums_state state = {sums};
-    struct pf_profile profile = {.state = &state};
-    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
+    struct pf_model model = {.state = &state};
+    struct pf_cursor cursor = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
     struct pf_error error;
     uint64_t beyond = 2;
     if (pf_sums_cursor.ops.open(&cursor, &error))

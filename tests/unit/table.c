@@ -2,7 +2,7 @@
 /* A table's lines, and how long they are. */
 #include "fs/text/table.h"
 
-#include "tests/unit/fake_profile.h"
+#include "tests/unit/fake_model.h"
 
 enum { ROWS = 400, THREADS = 4, CONTEXTS = 5 };
 
@@ -85,7 +85,7 @@ static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
 {
     struct pf_error error;
     struct pf_slice slice = {&fake->table, only};
-    struct pf_lines *lines = pf_table_lines(&fake->profile, &slice, &error);
+    struct pf_lines *lines = pf_table_lines(&fake->model, &slice, &error);
     must(lines != NULL);
     return lines;
 }
@@ -141,7 +141,7 @@ static void lines_fit(struct fake *fake, struct pf_restriction only, int rows, c
 static void row_sizes(struct fake *fake)
 {
     struct pf_error error;
-    struct pf_measure *measure = pf_measure_new(&fake->profile, &fake->table, -1, &error);
+    struct pf_measure *measure = pf_measure_new(&fake->model, &fake->table, -1, &error);
     struct pf_row_size head = pf_header_size(&fake->table), row;
     uint64_t full = head.full, partition = head.full - head.partition, context = head.full - head.context;
     must(measure != NULL);
@@ -166,13 +166,13 @@ static void row_sizes(struct fake *fake)
 static void without_metrics(struct fake *fake)
 {
     struct pf_buf want = text_of(fake, PF_UNRESTRICTED);
-    fake->profile.n_metrics = 3;
-    fake->profile.metrics = NULL;
+    fake->model.n_metrics = 3;
+    fake->model.metrics = NULL;
     struct pf_buf have = text_of(fake, PF_UNRESTRICTED);
     ok(have.size == want.size && !memcmp(have.data, want.data, want.size),
        "a table without a metric column is printed without the metrics");
-    fake->profile.n_metrics = 0;
-    fake->profile.metrics = fake->metrics;
+    fake->model.n_metrics = 0;
+    fake->model.metrics = fake->metrics;
     pf_buf_free(&want);
     pf_buf_free(&have);
 }

@@ -51,13 +51,13 @@ static int fill_catalogue(struct catalogue *catalogue, struct pf_error *error)
     return 0;
 }
 
-static int open_catalogue(struct pf_profile *profile, struct pf_error *error)
+static int open_catalogue(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
     struct catalogue *catalogue = calloc(1, sizeof *catalogue);
     if (!catalogue)
         return pf_fail_memory(error);
-    profile->state = catalogue;
+    model->state = catalogue;
     catalogue->keys = pf_rows_new(2);
     catalogue->models = pf_rows_new(2);
     catalogue->points = pf_rows_new(3);
@@ -72,27 +72,27 @@ static int open_catalogue(struct pf_profile *profile, struct pf_error *error)
                                              .stage = PF_MODELLED,
                                              .flags = PF_ONLY_IN_KEYS,
                                              .rows = &catalogue->points};
-    profile->tables = catalogue->tables;
-    profile->n_tables = 2;
-    profile->keys =
+    model->tables = catalogue->tables;
+    model->n_tables = 2;
+    model->keys =
         (struct pf_keys){.plural = "models", .items = catalogue->keys, .stage = PF_MODELLED, .about = 0};
-    profile->blobs = originals;
-    profile->n_blobs = 2;
-    profile->links = links;
-    profile->n_links = 2;
-    return pf_source_open(profile->source, NULL, &input, error);
+    model->blobs = originals;
+    model->n_blobs = 2;
+    model->links = links;
+    model->n_links = 2;
+    return pf_source_open(model->source, NULL, &input, error);
 }
 
-static int load_catalogue(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+static int load_catalogue(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                           struct pf_error *error)
 {
     (void)pass;
-    return stage == PF_MODELLED ? fill_catalogue(profile->state, error) : 0;
+    return stage == PF_MODELLED ? fill_catalogue(model->state, error) : 0;
 }
 
-static void close_catalogue(struct pf_profile *profile)
+static void close_catalogue(struct pf_model *model)
 {
-    struct catalogue *catalogue = profile->state;
+    struct catalogue *catalogue = model->state;
     if (!catalogue)
         return;
     pf_rows_free(catalogue->keys);
@@ -106,11 +106,11 @@ static char original_byte(uint64_t offset)
     return (char)('a' + offset * 7919 % 26);
 }
 
-static ssize_t read_original(struct pf_profile *profile, size_t blob, void *buffer, size_t size,
+static ssize_t read_original(struct pf_model *model, size_t blob, void *buffer, size_t size,
                              uint64_t offset, struct pf_error *error)
 {
     uint64_t end = blob ? 3 : ORIGINAL_SIZE;
-    (void)profile, (void)error;
+    (void)model, (void)error;
     if (offset >= end)
         return 0;
     if (size > end - offset)
@@ -136,18 +136,18 @@ static void probe_database(struct pf_probe *probe, struct pf_verdict *verdict)
     verdict->confidence = pf_probe_has(probe, "made.db") ? 32 : 0;
 }
 
-static int open_bare(struct pf_profile *profile, const char *input_name, struct pf_error *error)
+static int open_bare(struct pf_model *model, const char *input_name, struct pf_error *error)
 {
     static struct pf_table none;
     struct pf_input *input;
-    profile->tables = &none;
-    return input_name ? pf_source_open(profile->source, input_name, &input, error) : 0;
+    model->tables = &none;
+    return input_name ? pf_source_open(model->source, input_name, &input, error) : 0;
 }
 
-static int open_database(struct pf_profile *profile, struct pf_error *error)
+static int open_database(struct pf_model *model, struct pf_error *error)
 {
-    profile->src = "src";
-    return open_bare(profile, "made.db", error);
+    model->src = "src";
+    return open_bare(model, "made.db", error);
 }
 
 static void probe_study(struct pf_probe *probe, struct pf_verdict *verdict)
@@ -162,26 +162,26 @@ static int count_folder(void *arg, const char *name, unsigned char type)
     return 0;
 }
 
-static int open_study(struct pf_profile *profile, struct pf_error *error)
+static int open_study(struct pf_model *model, struct pf_error *error)
 {
     int64_t folders = 0;
-    if (pf_source_list_folders(profile->source, count_folder, &folders, error) ||
-        open_bare(profile, NULL, error))
+    if (pf_source_list_folders(model->source, count_folder, &folders, error) ||
+        open_bare(model, NULL, error))
         return -1;
     struct pf_cell line[] = {pf_string("Points"), pf_int(folders)};
-    return pf_rows_add(profile->info, line, error);
+    return pf_rows_add(model->info, line, error);
 }
 
-static int load_nothing(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+static int load_nothing(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
                         struct pf_error *error)
 {
-    (void)profile, (void)stage, (void)pass, (void)error;
+    (void)model, (void)stage, (void)pass, (void)error;
     return 0;
 }
 
-static void close_nothing(struct pf_profile *profile)
+static void close_nothing(struct pf_model *model)
 {
-    (void)profile;
+    (void)model;
 }
 
 const struct pf_driver database_driver = {.name = "database",

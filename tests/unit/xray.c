@@ -32,19 +32,19 @@ static void opens_the_header(struct log *log)
     struct opened opened;
     put_header(log, 3, 2000000000, 16384);
     ok(!open_log(&opened, log, PF_OPENED), "a header opens");
-    is(opened.profile.version, "3", "the version is the header's");
-    columns_are(opened.profile.info, "01",
+    is(opened.model.version, "3", "the version is the header's");
+    columns_are(opened.model.info, "01",
                 "Type,flight data recorder (FDR)\nByte order,little-endian\n"
                 "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
                 "Buffer size (bytes),16384\nInstrumentation map,none found\n",
                 "the header's facts are told");
-    is(opened.profile.time_unit, "ns", "time is in nanoseconds where the frequency is known");
-    ok(opened.profile.n_metrics == 6, "so there are metrics of time");
+    is(opened.model.time_unit, "ns", "time is in nanoseconds where the frequency is known");
+    ok(opened.model.n_metrics == 6, "so there are metrics of time");
     close_log(&opened);
     put_header(log, 5, 0, 16384);
     open_log(&opened, log, PF_OPENED);
-    is(opened.profile.time_unit, "ticks", "without a frequency time is in ticks");
-    ok(opened.profile.n_metrics == 4, "and there are no metrics of time");
+    is(opened.model.time_unit, "ticks", "without a frequency time is in ticks");
+    ok(opened.model.n_metrics == 4, "and there are no metrics of time");
     close_log(&opened);
     ok(open_bytes(&opened, log->bytes, 31) == -1, "a file shorter than a header does not open");
     close_log(&opened);
@@ -71,17 +71,17 @@ static void names_threads(struct log *log)
     put_small(log, 8, 20, 0, 900, 1);
     put_small(log, 7, 10, 1, 200, 1);
     open_log(&opened, log, PF_MODELLED);
-    columns_are(opened.profile.partitions.items, "01",
+    columns_are(opened.model.partitions.items, "01",
                 "0,process-7.thread-20\n1,thread-10\n2,process-8.thread-20\n",
                 "threads come in the order of their first buffers, and say the process where need be");
-    columns_are(opened.profile.partitions.fields, "012", "7,20,1\n7,10,2\n8,20,1\n",
+    columns_are(opened.model.partitions.fields, "012", "7,20,1\n7,10,2\n8,20,1\n",
                 "and tell their ids and how many buffers they have");
     close_log(&opened);
     put_header(log, 2, 0, 4096);
     put_small(log, 7, -5, 0, 500, 1);
     open_log(&opened, log, PF_MODELLED);
-    columns_are(opened.profile.partitions.items, "1", "thread--5\n", "thread ids are signed");
-    columns_are(opened.profile.partitions.fields, "01", ",-5\n", "version 2 knows no process");
+    columns_are(opened.model.partitions.items, "1", "thread--5\n", "thread ids are signed");
+    columns_are(opened.model.partitions.fields, "01", ",-5\n", "version 2 knows no process");
     close_log(&opened);
 }
 

@@ -42,8 +42,8 @@ static void opens_the_header(struct log *log)
     struct opened opened;
     put_basic_header(log, 3, 2000000000);
     open_log(&opened, log, PF_OPENED);
-    is(opened.profile.version, "basic 3", "the version says that it is a basic log");
-    columns_are(opened.profile.info, "01",
+    is(opened.model.version, "basic 3", "the version says that it is a basic log");
+    columns_are(opened.model.info, "01",
                 log->big_endian
                     ? "Type,basic log\nByte order,big-endian\nCycle frequency (Hz),2000000000\n"
                       "Constant TSC,yes\nNonstop TSC,yes\nInstrumentation map,none found\n"
@@ -74,9 +74,9 @@ static void reads_versions(struct log *log)
                                 "1,0,400,3,enter,1,0,,,,#1\n1,50,450,3,exit,1,0,,,,#1\n",
                  "", "records are gathered thread by thread, in the order of their first ones");
         open_log(&opened, log, PF_DERIVED);
-        columns_are(opened.profile.partitions.items, "01", "0,thread-20\n1,thread-10\n",
+        columns_are(opened.model.partitions.items, "01", "0,thread-20\n1,thread-10\n",
                     "so are the threads");
-        columns_are(opened.profile.partitions.fields, "0123456789",
+        columns_are(opened.model.partitions.fields, "0123456789",
                     version < 3 ? ",20,,2,0,0,0,1,500,503\n,10,,2,0,0,0,1,400,450\n"
                                 : "7,20,,2,0,0,0,1,500,503\n7,10,,2,0,0,0,1,400,450\n",
                     "which have no buffers, and a process from version 3 on");
@@ -96,7 +96,7 @@ static void keeps_processes_apart(struct log *log)
     put_record(log, 20, EXIT, 1, 2);
     patch(log, log->size - 12, 8, 4);
     open_log(&opened, log, PF_PARTITIONED);
-    columns_are(opened.profile.partitions.items, "1", "process-7.thread-20\nprocess-8.thread-20\n",
+    columns_are(opened.model.partitions.items, "1", "process-7.thread-20\nprocess-8.thread-20\n",
                 "threads of two processes are two, also with one id");
     close_log(&opened);
 }

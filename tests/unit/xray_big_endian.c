@@ -34,16 +34,16 @@ static char *all_of(const struct log *log)
     struct pf_buf text = {0};
     if (open_log(&opened, log, PF_DERIVED))
         pf_buf_printf(&text, "%s\n", opened.error.what);
-    for (size_t i = 0; i < opened.profile.n_tables && opened.stage == PF_DERIVED; i++) {
-        char *rows = rows_of(&opened, opened.profile.tables[i].name, -1);
-        pf_buf_printf(&text, "%s:\n%s", opened.profile.tables[i].name, rows);
+    for (size_t i = 0; i < opened.model.n_tables && opened.stage == PF_DERIVED; i++) {
+        char *rows = rows_of(&opened, opened.model.tables[i].name, -1);
+        pf_buf_printf(&text, "%s:\n%s", opened.model.tables[i].name, rows);
         free(rows);
     }
     if (opened.stage == PF_DERIVED) {
-        char *threads = columns_of(opened.profile.partitions.items, "01");
-        char *fields = columns_of(opened.profile.partitions.fields, "0123456789");
-        char *warnings = columns_of(opened.profile.warnings, "1234");
-        pf_buf_printf(&text, "%s%s%s%s", opened.profile.version, threads, fields, warnings);
+        char *threads = columns_of(opened.model.partitions.items, "01");
+        char *fields = columns_of(opened.model.partitions.fields, "0123456789");
+        char *warnings = columns_of(opened.model.warnings, "1234");
+        pf_buf_printf(&text, "%s%s%s%s", opened.model.version, threads, fields, warnings);
         free(threads);
         free(fields);
         free(warnings);
@@ -77,7 +77,7 @@ static void tells_the_order(struct log *big)
     struct opened opened;
     put_header(big, 5, 2000000000, 16384);
     open_log(&opened, big, PF_OPENED);
-    columns_are(opened.profile.info, "01",
+    columns_are(opened.model.info, "01",
                 "Type,flight data recorder (FDR)\nByte order,big-endian\n"
                 "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
                 "Buffer size (bytes),16384\nInstrumentation map,none found\n",

@@ -69,7 +69,7 @@ static void closes_calls(struct log *log)
                "an exit closes the calls inside; one without an entry is ignored");
     struct opened opened;
     open_log(&opened, log, PF_MODELLED);
-    columns_are(opened.profile.partitions.fields, "0123456789", "7,1,1,5,1,2,0,3,1000,1004\n",
+    columns_are(opened.model.partitions.fields, "0123456789", "7,1,1,5,1,2,0,3,1000,1004\n",
                 "and both are counted");
     close_log(&opened);
     begin(log, 0);
@@ -160,11 +160,11 @@ static void keeps_threads_apart(struct log *log)
     open_log(&opened, log, PF_DERIVED);
     rows_are(&opened, "values", "0,0,calls,1\n0,0,ticks,507\n0,0,ticks (inc),507\n1,0,open,1\n",
              "calls go on over buffers, but not over threads");
-    struct pf_tree *tree = opened.profile.contexts;
+    struct pf_tree *tree = opened.model.contexts;
     ok(tree->count == 1 && tree->flags[0] == (PF_FRAME | PF_ROOT) && !strcmp(tree->kinds[0], "function"),
        "contexts are merged over the threads");
     struct pf_cell name = pf_interned(tree->strings, tree->name[0]), cell;
-    opened.profile.context_cells(&opened.profile, 0, &cell);
+    opened.model.context_cells(&opened.model, 0, &cell);
     ok(name.size == 2 && !memcmp(name.text, "#1", 2) && name.plain && cell.u == 1,
        "a context has its function's name and id");
     close_log(&opened);
@@ -200,7 +200,7 @@ static const struct pf_table *thread_durations(const struct opened *opened)
 static char *durations_of_thread(struct opened *opened, int64_t thread)
 {
     const struct pf_table *table = thread_durations(opened);
-    struct pf_cursor cursor = {.profile = &opened->profile, .table = table, .only = {thread, -1, -1, -1}};
+    struct pf_cursor cursor = {.model = &opened->model, .table = table, .only = {thread, -1, -1, -1}};
     struct pf_buf text = {0};
     if (!table->ops->open(&cursor, &opened->error))
         add_rows(&text, opened, &cursor);
@@ -265,10 +265,10 @@ static void stops(struct log *log)
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         enum pf_stage stage = passes[i];
         struct pf_pass *before = pf_pass_enter(&stopped);
-        int result = pf_xray_driver.load(&opened.profile, stage, &stopped, &opened.error);
+        int result = pf_xray_driver.load(&opened.model, stage, &stopped, &opened.error);
         pf_pass_leave(before);
         ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
-        ok(!pf_rows_count(opened.profile.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
+        ok(!pf_rows_count(opened.model.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
         ok(!load(&opened, stage), "and begun anew");
     }
     warnings_are(&opened, "120,fatal,cut-record\n", "then each problem is told once");

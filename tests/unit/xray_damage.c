@@ -168,7 +168,7 @@ static void says_open_across(const struct log *log, const char *want, const char
     struct opened opened;
     char text[256] = "";
     open_log(&opened, log, PF_MODELLED);
-    const struct pf_rows *warnings = opened.profile.warnings;
+    const struct pf_rows *warnings = opened.model.warnings;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
         const struct pf_cell *cells = pf_rows_at(warnings, i);
         if (cells[3].size == strlen("open-across-damage") &&
@@ -258,7 +258,7 @@ static void much_memory(struct log *log)
         abort();
     struct opened opened;
     ok(!open_bytes(&opened, packed, stream.total_out) && !load(&opened, PF_MODELLED) &&
-           opened.profile.contexts->count < CALLS,
+           opened.model.contexts->count < CALLS,
        "a compressed log has no more contexts than its size allows");
     warnings_are(&opened, ",fatal,too-large\n", "    and that is told");
     close_log(&opened);

@@ -231,7 +231,7 @@ struct opened {
     char folder[64];
     int directory;
     struct pf_options options;
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_error error;
     enum pf_stage stage; /* loaded so far */
 };
@@ -250,7 +250,7 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
         futimens(opened->directory, future))
         abort();
     close(fd);
-    return profile_open(&opened->profile, &pf_xray_driver, opened->directory, "log", &opened->options,
+    return profile_open(&opened->model, &pf_xray_driver, opened->directory, "log", &opened->options,
                         &opened->error);
 }
 
@@ -258,7 +258,7 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
 static inline int load(struct opened *opened, enum pf_stage stage)
 {
     while (opened->stage < stage) {
-        if (pf_xray_driver.load(&opened->profile, opened->stage + 1, NULL, &opened->error))
+        if (pf_xray_driver.load(&opened->model, opened->stage + 1, NULL, &opened->error))
             return -1;
         opened->stage++;
     }
@@ -272,7 +272,7 @@ static inline int open_log(struct opened *opened, const struct log *log, enum pf
 
 static inline void close_log(struct opened *opened)
 {
-    profile_close(&opened->profile);
+    profile_close(&opened->model);
     unlinkat(opened->directory, "log", 0);
     close(opened->directory);
     rmdir(opened->folder);
@@ -282,9 +282,9 @@ static inline void close_log(struct opened *opened)
 
 static inline const struct pf_table *table_of(const struct opened *opened, const char *name)
 {
-    for (size_t i = 0; i < opened->profile.n_tables; i++)
-        if (!strcmp(opened->profile.tables[i].name, name))
-            return &opened->profile.tables[i];
+    for (size_t i = 0; i < opened->model.n_tables; i++)
+        if (!strcmp(opened->model.tables[i].name, name))
+            return &opened->model.tables[i];
     return NULL;
 }
 
@@ -298,7 +298,7 @@ static inline void add_row(struct pf_buf *text, const struct opened *opened, con
     for (unsigned i = 0; i < table->n_columns; i++) {
         printed[i] = cells[i];
         if (table->columns[i].role == PF_METRIC)
-            printed[i] = pf_string(opened->profile.metrics[cells[i].i].name);
+            printed[i] = pf_string(opened->model.metrics[cells[i].i].name);
         if (table->columns[i].role != PF_CONTEXT_NAME)
             columns[n++] = i;
     }
@@ -310,7 +310,7 @@ static inline struct pf_cursor cursor_of(struct opened *opened, const char *tabl
     const struct pf_table *found = table_of(opened, table);
     if (!found) /* a test names a table that there is not */
         abort();
-    return (struct pf_cursor){.profile = &opened->profile,
+    return (struct pf_cursor){.model = &opened->model,
                               .table = found,
                               .only = {.partition = partition, .context = -1, .metric = -1}};
 }
@@ -385,7 +385,7 @@ static inline void columns_are(const struct pf_rows *rows, const char *columns, 
 /* Offset, severity and code of the warnings. */
 static inline void warnings_are(struct opened *opened, const char *want, const char *name)
 {
-    columns_are(opened->profile.warnings, "123", want, name);
+    columns_are(opened->model.warnings, "123", want, name);
 }
 
 /* Loads a log whole, compares its trace and its warnings, and closes it. */
@@ -415,8 +415,8 @@ static inline size_t rows_in(const struct log *log, const char *table)
     size_t rows = 0;
     bool failed = false;
     if (!open_log(&opened, log, PF_DERIVED)) {
-        for (size_t i = 0; i < opened.profile.n_tables; i++) {
-            char *text = rows_of(&opened, opened.profile.tables[i].name, -1);
+        for (size_t i = 0; i < opened.model.n_tables; i++) {
+            char *text = rows_of(&opened, opened.model.tables[i].name, -1);
             failed |= tells_error(text);
             free(text);
         }

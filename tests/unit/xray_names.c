@@ -275,7 +275,7 @@ static void remove_place(struct place *place)
 static void load_log(struct opened *opened, struct place *place, const char *name, const char *instr_map)
 {
     *opened = (struct opened){.options = {.cache = 1 << 20, .instr_map = instr_map}};
-    if (profile_open(&opened->profile, &pf_xray_driver, place->directory, name, &opened->options,
+    if (profile_open(&opened->model, &pf_xray_driver, place->directory, name, &opened->options,
                      &opened->error) ||
         load(opened, PF_DERIVED))
         abort();
@@ -283,14 +283,14 @@ static void load_log(struct opened *opened, struct place *place, const char *nam
 
 static void unload_log(struct opened *opened)
 {
-    profile_close(&opened->profile);
+    profile_close(&opened->model);
 }
 
 /* The names of the log's functions by id, a semicolon after each. */
 static void names_are(const struct opened *opened, const char *want, const char *name)
 {
     struct pf_buf text = {0};
-    const struct pf_tree *tree = opened->profile.contexts;
+    const struct pf_tree *tree = opened->model.contexts;
     for (uint32_t i = 0; i < tree->count; i++) {
         struct pf_cell cell = pf_interned(tree->strings, tree->name[i]);
         pf_buf_add(&text, cell.text, cell.size);
@@ -402,7 +402,7 @@ static void yaml_is(const char *text, const char *want, const char *warnings, co
     load_log(&opened, &place, LOG, NULL);
     names_are(&opened, want, name);
     if (warnings)
-        columns_are(opened.profile.warnings, "0234", warnings, "  and its warnings");
+        columns_are(opened.model.warnings, "0234", warnings, "  and its warnings");
     unload_log(&opened);
     remove_place(&place);
 }
@@ -461,7 +461,7 @@ static void cuts_long_names(void)
     strcpy(text + size + LONG, " }\n- { id: 2, function: 2, function-name: b }\n");
     put_yaml(&place, "prog.yaml", text);
     load_log(&opened, &place, LOG, NULL);
-    const struct pf_tree *tree = opened.profile.contexts;
+    const struct pf_tree *tree = opened.model.contexts;
     ok(pf_interned(tree->strings, tree->name[0]).size == XRAY_SYMBOL_MAX, "a name is cut to 64 KB");
     ok(pf_interned(tree->strings, tree->name[1]).size == 1, "and the next is read all the same");
     unload_log(&opened);
@@ -518,7 +518,7 @@ static void map_is(struct place *place, const char *instr_map, const char *want,
 {
     struct opened opened;
     load_log(&opened, place, LOG, instr_map);
-    const struct pf_rows *info = opened.profile.info;
+    const struct pf_rows *info = opened.model.info;
     const struct pf_cell *last = pf_rows_at(info, pf_rows_count(info) - 1);
     struct pf_buf text = {0};
     pf_csv_cell(&text, &last[0]);
@@ -558,17 +558,17 @@ static void tells_shared_objects(void)
     put_file(&place, LOG, log.bytes, log.size);
     struct opened opened;
     load_log(&opened, &place, LOG, NULL);
-    columns_are(opened.profile.warnings, "23", "", "without a map there is nothing to tell of objects");
+    columns_are(opened.model.warnings, "23", "", "without a map there is nothing to tell of objects");
     unload_log(&opened);
     put_yaml(&place, "prog.yaml", YAML("one") "- { id: 4, function: 4, function-name: four }\n");
     load_log(&opened, &place, LOG, NULL);
     names_are(&opened, "one;#2;#3;four;#33554437;", "functions of a shared object keep their ids as names");
-    columns_are(opened.profile.warnings, "23", "warning,shared-objects\n",
+    columns_are(opened.model.warnings, "23", "warning,shared-objects\n",
                 "which is told, and not taken for another program's map");
     unload_log(&opened);
     put_yaml(&place, "prog.yaml", YAML("one"));
     load_log(&opened, &place, LOG, NULL);
-    columns_are(opened.profile.warnings, "23", "warning,shared-objects\nwarning,short-map\n",
+    columns_are(opened.model.warnings, "23", "warning,shared-objects\nwarning,short-map\n",
                 "unless the program's own functions exceed it");
     unload_log(&opened);
     put_yaml(&place, "prog.yaml", YAML("one") "- { id: 33554437, function: 9, function-name: far }\n");
@@ -609,15 +609,15 @@ static void reports_bad_options(void)
     snprintf(place.path, sizeof place.path, "%s/absent", place.folder);
     load_log(&opened, &place, LOG, place.path);
     names_are(&opened, "#1;#2;#3;#4;", "the option names a file that is not there");
-    columns_are(opened.profile.warnings, "23", "warning,bad-map\n", "  and that is told");
-    ok(!pf_source_check(opened.profile.source, &opened.error), "the profile is up to date");
+    columns_are(opened.model.warnings, "23", "warning,bad-map\n", "  and that is told");
+    ok(!pf_source_check(opened.model.source, &opened.error), "the profile is up to date");
     put_yaml(&place, "absent", YAML("late"));
-    ok(pf_source_check(opened.profile.source, &opened.error), "until the file appears");
+    ok(pf_source_check(opened.model.source, &opened.error), "until the file appears");
     unload_log(&opened);
     calls_are(&place, LOG, place.path, "late;#2;#3;#4;", "and then it is read");
     put_yaml(&place, "absent", "neither\n");
     load_log(&opened, &place, LOG, place.path);
-    columns_are(opened.profile.warnings, "23", "warning,bad-map\n", "the option names a file that is no map");
+    columns_are(opened.model.warnings, "23", "warning,bad-map\n", "the option names a file that is no map");
     unload_log(&opened);
     remove_place(&place);
 }
@@ -626,7 +626,7 @@ static void reports_bad_options(void)
 
 static bool is_current(struct opened *opened)
 {
-    return !pf_source_check(opened->profile.source, &opened->error);
+    return !pf_source_check(opened->model.source, &opened->error);
 }
 
 static void notices_changes(void)

@@ -16,9 +16,9 @@ static void opens_the_header(struct log *log)
     struct opened opened;
     put_profiling_header(log, 1234);
     open_log(&opened, log, PF_OPENED);
-    is(opened.profile.version, "profiling 0x20180424", "the version says which kind of file it is");
+    is(opened.model.version, "profiling 0x20180424", "the version says which kind of file it is");
     columns_are(
-        opened.profile.info, "01",
+        opened.model.info, "01",
         log->big_endian
             ? "Type,profiling mode\nByte order,big-endian\n"
               "Created (ns since 1970),1500000000000000000\nProcess,1234\nInstrumentation map,none found\n"
@@ -54,14 +54,14 @@ static void adds_up(struct log *log)
     put_path(log, block, "13", 5, 25);
     put_path(log, block, "13", 1, 1);
     open_log(&opened, log, PF_DERIVED);
-    columns_are(opened.profile.partitions.items, "01", "0,thread-18446744073709551615\n1,thread-5\n",
+    columns_are(opened.model.partitions.items, "01", "0,thread-18446744073709551615\n1,thread-5\n",
                 "threads come in the order of their first blocks");
-    columns_are(opened.profile.partitions.fields, "012", "7,18446744073709551615,2\n7,5,1\n",
+    columns_are(opened.model.partitions.fields, "012", "7,18446744073709551615,2\n7,5,1\n",
                 "and tell their ids and how many blocks they have");
     rows_are(&opened, "values",
              "0,0,calls,1\n0,0,ticks,100\n0,1,calls,8\n0,1,ticks,76\n1,2,calls,4\n1,2,ticks,-9\n",
              "paths that come again add up, also over blocks; ticks may be negative");
-    struct pf_tree *tree = opened.profile.contexts;
+    struct pf_tree *tree = opened.model.contexts;
     ok(tree->count == 3 && tree->parent[2] == 1 && tree->parent[1] == 0 && tree->key[2] == 2 &&
            tree->flags[0] == (PF_FRAME | PF_ROOT) && tree->flags[2] == PF_FRAME,
        "paths are told from the innermost function outwards");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FAKE_PROFILE_H
-#define FAKE_PROFILE_H
+#ifndef FAKE_MODEL_H
+#define FAKE_MODEL_H
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
  * memory aborts.
  */
 struct fake {
-    struct pf_profile profile;
+    struct pf_model model;
     struct pf_options options;
     struct pf_metric metrics[16];
     struct pf_table table;
@@ -51,7 +51,7 @@ FAKE void fake_init(struct fake *fake, int threads)
     }
     fake->table =
         (struct pf_table){.name = "values", .columns = columns, .n_columns = 4, .rows = &fake->rows};
-    fake->profile = (struct pf_profile){.options = &fake->options,
+    fake->model = (struct pf_model){.options = &fake->options,
                                         .partitions = {"thread", "threads", .items = items},
                                         .contexts = tree,
                                         .metrics = fake->metrics,
@@ -62,8 +62,8 @@ FAKE void fake_init(struct fake *fake, int threads)
 FAKE void fake_free(struct fake *fake)
 {
     pf_aggregate_free(fake->aggregate);
-    pf_rows_free(fake->profile.partitions.items);
-    pf_tree_free(fake->profile.contexts);
+    pf_rows_free(fake->model.partitions.items);
+    pf_tree_free(fake->model.contexts);
     pf_rows_free(fake->rows);
 }
 
@@ -71,7 +71,7 @@ FAKE void fake_free(struct fake *fake)
 FAKE unsigned fake_metric(struct fake *fake, const char *name, const char *type,
                           enum pf_over_contexts contexts, enum pf_over_partitions partitions)
 {
-    struct pf_metric *metric = &fake->metrics[fake->profile.n_metrics];
+    struct pf_metric *metric = &fake->metrics[fake->model.n_metrics];
     *metric = (struct pf_metric){.name = name,
                                  .unit = "ns",
                                  .scope = contexts == PF_OVER_ROOTS ? "inclusive" : "exclusive",
@@ -80,7 +80,7 @@ FAKE unsigned fake_metric(struct fake *fake, const char *name, const char *type,
                                  .over_contexts = contexts,
                                  .over_partitions = partitions,
                                  .partner = PF_NO_PARTNER};
-    return (unsigned)fake->profile.n_metrics++;
+    return (unsigned)fake->model.n_metrics++;
 }
 
 FAKE void fake_partners(struct fake *fake, unsigned a, unsigned b)
@@ -93,7 +93,7 @@ FAKE void fake_partners(struct fake *fake, unsigned a, unsigned b)
 FAKE uint32_t fake_context(struct fake *fake, uint32_t parent, const char *name, uint8_t flags)
 {
     struct pf_error error;
-    struct pf_tree *tree = fake->profile.contexts;
+    struct pf_tree *tree = fake->model.contexts;
     uint32_t id = pf_intern(tree->strings, name, strlen(name), &error);
     uint32_t context = pf_tree_add(tree, parent, id, id, 0, flags, &error);
     must(id != PF_NO_STRING && context != PF_NO_CONTEXT);
@@ -121,8 +121,8 @@ FAKE void fake_real(struct fake *fake, int64_t thread, int64_t context, int64_t 
 FAKE void fake_finish(struct fake *fake)
 {
     struct pf_error error = {0};
-    must(!pf_tree_finish(fake->profile.contexts, &error));
-    fake->aggregate = pf_aggregate_new(&fake->profile, NULL, &error);
+    must(!pf_tree_finish(fake->model.contexts, &error));
+    fake->aggregate = pf_aggregate_new(&fake->model, NULL, &error);
     if (!fake->aggregate)
         printf("# %s\n", error.what);
     must(fake->aggregate);
@@ -131,7 +131,7 @@ FAKE void fake_finish(struct fake *fake)
 FAKE struct pf_lines *fake_walk(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
-    struct pf_lines *lines = pf_metric_lines(&fake->profile, fake->aggregate, metric, view, &error);
+    struct pf_lines *lines = pf_metric_lines(&fake->model, fake->aggregate, metric, view, &error);
     must(lines);
     return lines;
 }
