@@ -89,29 +89,29 @@ static void hide_progress(const struct progress *progress)
         fputs("\r\033[K", stderr);
 }
 
-static int load(struct pf_live *live, enum pf_stage stage, struct progress *progress, struct pf_error *error)
+static int load(struct pf_profile *profile, enum pf_stage stage, struct progress *progress, struct pf_error *error)
 {
     int result;
-    PF_WAIT_FOR(result, show_progress, progress, pf_live_stage(live, stage, &job, error));
+    PF_WAIT_FOR(result, show_progress, progress, pf_profile_stage(profile, stage, &job, error));
     return result;
 }
 
 /* Everything that passes can find. */
-static int load_all(struct pf_live *live, struct progress *progress, struct pf_error *error)
+static int load_all(struct pf_profile *profile, struct progress *progress, struct pf_error *error)
 {
-    int result = load(live, PF_DERIVED, progress, error);
+    int result = load(profile, PF_DERIVED, progress, error);
     if (result)
         return result;
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     for (size_t t = 0; !result && t < model->n_tables; t++) {
         struct pf_family *family;
         if (model->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
             continue; /* each of these files has a pass of its own */
-        PF_WAIT_FOR(result, show_progress, progress, pf_live_family(live, t, &family, &job, error));
+        PF_WAIT_FOR(result, show_progress, progress, pf_profile_family(profile, t, &family, &job, error));
     }
     struct pf_aggregate *aggregate;
     if (!result && model->partitions.plural)
-        PF_WAIT_FOR(result, show_progress, progress, pf_live_aggregate(live, -1, &aggregate, &job, error));
+        PF_WAIT_FOR(result, show_progress, progress, pf_profile_aggregate(profile, -1, &aggregate, &job, error));
     return result;
 }
 
@@ -144,7 +144,7 @@ int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t
 /* What people look at is looked at, so that it is known the next time: sizes, and the texts of small files. */
 struct learning {
     struct pf_core *core;
-    struct pf_live *live;
+    struct pf_profile *profile;
     struct progress *progress;
 };
 
@@ -157,7 +157,7 @@ static int read_file(struct learning *learning, struct pf_node node, struct pf_e
     struct pf_piece pieces[PF_PIECES];
     int result, n = 0;
     PF_WAIT_FOR(result, show_progress, learning->progress,
-                pf_file_open(learning->live, node, &file, &job, error));
+                pf_file_open(learning->profile, node, &file, &job, error));
     if (result)
         return result;
     const char *bytes;
@@ -172,14 +172,14 @@ static int read_file(struct learning *learning, struct pf_node node, struct pf_e
 }
 
 /* Files that have a pass of their own, or tell of one of very many, are left to who asks for them. */
-static bool is_left_out(struct pf_live *live, struct pf_node node)
+static bool is_left_out(struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_BLOB || node.kind == PF_SOURCE_FOLDER)
         return true;
     if (pf_table_of(node.kind) < 0)
         return false;
     unsigned base = pf_table_base(node.kind);
-    const struct pf_table *table = &pf_live_model(live)->tables[pf_table_of(node.kind)];
+    const struct pf_table *table = &pf_profile_model(profile)->tables[pf_table_of(node.kind)];
     return table->ops && (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY);
 }
 
@@ -187,25 +187,25 @@ static int learn_file(struct learning *learning, struct pf_node node, struct pf_
 {
     uint64_t size;
     int result;
-    if (is_left_out(learning->live, node))
+    if (is_left_out(learning->profile, node))
         return 0;
     PF_WAIT_FOR(result, show_progress, learning->progress,
-                pf_live_size(learning->live, node, &size, &job, error));
+                pf_profile_size(learning->profile, node, &size, &job, error));
     return result || size > PF_KNOWN_TEXT_MAX ? result : read_file(learning, node, error);
 }
 
 static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth,
                         struct pf_error *error)
 {
-    struct pf_live *live = learning->live;
+    struct pf_profile *profile = learning->profile;
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
     int result;
     if (folder.kind == PF_CONTEXTS || folder.kind == PF_EXPORT || depth > DEPTH_MAX)
         return 0;
-    PF_WAIT_FOR(result, show_progress, learning->progress, pf_live_ready(live, folder, &job, error));
-    bool many = !result && pf_folder_entry(live, folder, ITEMS_MAX, name, &entry);
-    for (uint64_t i = 0; !result && !many && pf_folder_entry(live, folder, i, name, &entry); i++)
+    PF_WAIT_FOR(result, show_progress, learning->progress, pf_profile_ready(profile, folder, &job, error));
+    bool many = !result && pf_folder_entry(profile, folder, ITEMS_MAX, name, &entry);
+    for (uint64_t i = 0; !result && !many && pf_folder_entry(profile, folder, i, name, &entry); i++)
         result = pf_is_folder(entry.kind) ? learn_folder(learning, entry, depth + 1, error)
                                           : learn_file(learning, entry, error);
     return result;
@@ -249,10 +249,10 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     indexing->progress.path = path;
     report_progress(&indexing->progress, 0);
     indexing->progress.profiles = ++indexing->profiles;
-    struct pf_live *live =
-        pf_live_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &failure);
-    int result = live ? load_all(live, &indexing->progress, &failure) : -1;
-    struct learning learning = {&indexing->fs->core, live, &indexing->progress};
+    struct pf_profile *profile =
+        pf_profile_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &failure);
+    int result = profile ? load_all(profile, &indexing->progress, &failure) : -1;
+    struct learning learning = {&indexing->fs->core, profile, &indexing->progress};
     if (!result && learning.core->cachedb)
         result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0, &failure);
     hide_progress(&indexing->progress);
@@ -261,12 +261,12 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
         print_error(path, &failure);
         note_status(indexing, pf_exit_of(failure.code));
     } else {
-        pf_part_learn(live, found);
-        indexing->problems += pf_rows_count(pf_live_model(live)->warnings) > 0;
+        pf_part_learn(profile, found);
+        indexing->problems += pf_rows_count(pf_profile_model(profile)->warnings) > 0;
         if (indexing->report)
-            print_counts(path, pf_live_model(live));
+            print_counts(path, pf_profile_model(profile));
     }
-    pf_live_release(live);
+    pf_profile_release(profile);
     return 0; /* go on with the others */
 }
 
@@ -354,20 +354,20 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     char *typed = typed_path(checking, path);
     if (!typed)
         return pf_fail_memory(error);
-    struct pf_live *live = pf_live_at(&checking->fs->core, found->driver, path, &found->st, NULL, &failure);
-    bool failed = !live || load_all(live, &checking->progress, &failure);
+    struct pf_profile *profile = pf_profile_at(&checking->fs->core, found->driver, path, &found->st, NULL, &failure);
+    bool failed = !profile || load_all(profile, &checking->progress, &failure);
     if (failed) {
         print_error(typed, &failure);
         note_status(checking, pf_exit_of(failure.code));
     }
-    const struct pf_rows *warnings = live ? pf_live_model(live)->warnings : NULL;
+    const struct pf_rows *warnings = profile ? pf_profile_model(profile)->warnings : NULL;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
         print_warning(typed, pf_rows_at(warnings, i));
         note_status(checking, PF_EXIT_PROBLEM);
     }
     checking->profiles++;
     checking->problems += failed || pf_rows_count(warnings);
-    pf_live_release(live);
+    pf_profile_release(profile);
     free(typed);
     return 0;
 }

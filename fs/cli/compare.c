@@ -115,18 +115,18 @@ static bool is_cut_off(const struct pf_model *model)
     return false;
 }
 
-static int add_live(struct comparison *comparison, unsigned run, struct pf_live *live, struct pf_error *error)
+static int add_live(struct comparison *comparison, unsigned run, struct pf_profile *profile, struct pf_error *error)
 {
     struct pf_aggregate *aggregate;
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
         return pf_fail(error, EINVAL, "it holds no measurements");
-    if (pf_live_load(live, model->metrics_stage, error))
+    if (pf_profile_load(profile, model->metrics_stage, error))
         return -1;
     int metric = metric_in(comparison, model);
     if (metric < 0)
         return fail_metric(comparison, model, error);
-    if (pf_live_add_up(live, metric, &aggregate, error))
+    if (pf_profile_add_up(profile, metric, &aggregate, error))
         return -1;
     if (is_cut_off(model))
         complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",
@@ -151,9 +151,9 @@ static int add_found(void *arg, const char *path, const struct pf_found *found, 
     if (opening->found)
         return pf_fail(error, EINVAL, "it is a folder of profiles, not one");
     opening->found = true;
-    struct pf_live *live = pf_open_found(opening->fs, path, found->driver, error);
-    int result = live ? add_live(opening->comparison, opening->run, live, error) : -1;
-    pf_live_release(live);
+    struct pf_profile *profile = pf_open_found(opening->fs, path, found->driver, error);
+    int result = profile ? add_live(opening->comparison, opening->run, profile, error) : -1;
+    pf_profile_release(profile);
     return result;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fs/draw/draw.h"
-#include "fs/profile/live_private.h"
+#include "fs/profile/profile_private.h"
 
 /* What may be rendered in one go on a thread that others wait for: about a millisecond. */
 enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
@@ -17,18 +17,18 @@ enum { AHEAD_BYTES = 2 * PF_BLOCK };
 /* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
 struct pf_file_text {
     struct pf_text text;
-    struct pf_live *live; /* not held: the live profile outlives it through handles and tasks */
+    struct pf_profile *profile; /* not held: the profile outlives it through handles and tasks */
     struct pf_node node;
-    unsigned references; /* handles and tasks; guarded by live->lock */
+    unsigned references; /* handles and tasks; guarded by profile->lock */
     bool keep;
-    bool alone;                /* a table's, measured without the others; guarded by live->lock */
+    bool alone;                /* a table's, measured without the others; guarded by profile->lock */
     atomic_bool ahead;         /* somebody is making what is likely to be read next */
-    struct pf_failure failure; /* guarded by live->lock */
+    struct pf_failure failure; /* guarded by profile->lock */
 };
 
 struct pf_file {
     atomic_uint references;
-    struct pf_live *live; /* held */
+    struct pf_profile *profile; /* held */
     struct pf_node node;
     _Atomic(struct pf_file_text *)
         text;    /* NULL: the size is known, and nothing else has been asked for yet */
@@ -42,7 +42,7 @@ struct pf_file {
 static struct pf_lines *walk_text(void *owner, struct pf_error *error)
 {
     struct pf_file_text *text = owner;
-    return pf_node_walk(text->live, text->node, error);
+    return pf_node_walk(text->profile, text->node, error);
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */
@@ -55,57 +55,57 @@ static void text_free(struct pf_file_text *text)
 }
 
 /* The text of a node, held; made if there is none. NULL: out of memory. */
-static struct pf_file_text *text_of(struct pf_live *live, struct pf_node node)
+static struct pf_file_text *text_of(struct pf_profile *profile, struct pf_node node)
 {
-    pthread_mutex_lock(&live->lock);
-    struct pf_file_text *text = pf_map_get(&live->texts, pf_node_key(node));
+    pthread_mutex_lock(&profile->lock);
+    struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
     if (!text && (text = calloc(1, sizeof *text))) {
-        pf_text_init(&text->text, atomic_fetch_add(&live->core->next_text, 1), walk_text, text);
-        text->live = live;
+        pf_text_init(&text->text, atomic_fetch_add(&profile->core->next_text, 1), walk_text, text);
+        text->profile = profile;
         text->node = node;
-        if (!pf_map_put(&live->texts, pf_node_key(node), text)) {
+        if (!pf_map_put(&profile->texts, pf_node_key(node), text)) {
             text_free(text);
             text = NULL;
         }
     }
     if (text)
         text->references++;
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&profile->lock);
     return text;
 }
 
 void pf_file_text_hold(struct pf_file_text *text)
 {
-    text->references++; /* with live->lock held: called from pf_task_start */
+    text->references++; /* with profile->lock held: called from pf_task_start */
 }
 
 void pf_file_text_release(struct pf_file_text *text)
 {
-    struct pf_live *live = text->live;
-    pthread_mutex_lock(&live->lock);
+    struct pf_profile *profile = text->profile;
+    pthread_mutex_lock(&profile->lock);
     bool closed = --text->references == 0, last = closed && !text->keep;
     if (last)
-        pf_map_remove(&live->texts, pf_node_key(text->node));
-    pthread_mutex_unlock(&live->lock);
+        pf_map_remove(&profile->texts, pf_node_key(text->node));
+    pthread_mutex_unlock(&profile->lock);
     if (last)
         text_free(text);
     else if (closed)
         pf_text_rest(&text->text); /* texts are kept by the thousand: their walks are not */
 }
 
-void pf_file_texts_free(struct pf_live *live)
+void pf_file_texts_free(struct pf_profile *profile)
 {
-    for (size_t i = 0; live->texts.slots && i <= live->texts.mask; i++)
-        if (live->texts.slots[i].value)
-            text_free(live->texts.slots[i].value);
-    pf_map_free(&live->texts);
+    for (size_t i = 0; profile->texts.slots && i <= profile->texts.mask; i++)
+        if (profile->texts.slots[i].value)
+            text_free(profile->texts.slots[i].value);
+    pf_map_free(&profile->texts);
 }
 
-void pf_file_texts_each(struct pf_live *live,
+void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg)
 {
-    for (size_t i = 0; live->texts.slots && i <= live->texts.mask; i++) {
-        struct pf_file_text *text = live->texts.slots[i].value;
+    for (size_t i = 0; profile->texts.slots && i <= profile->texts.mask; i++) {
+        struct pf_file_text *text = profile->texts.slots[i].value;
         if (!text)
             continue;
         pthread_mutex_lock(&text->text.lock);
@@ -118,17 +118,17 @@ void pf_file_texts_each(struct pf_live *live,
 static void count_alone(struct pf_file_text *text)
 {
     int table = pf_table_of(text->node.kind);
-    pthread_mutex_lock(&text->live->lock);
+    pthread_mutex_lock(&text->profile->lock);
     if (table >= 0 && !text->alone)
-        text->live->alone[table]++;
+        text->profile->alone[table]++;
     text->alone = true;
-    pthread_mutex_unlock(&text->live->lock);
+    pthread_mutex_unlock(&text->profile->lock);
 }
 
-bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t size, uint64_t covered,
+bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t covered,
                           struct pf_track *track)
 {
-    struct pf_file_text *text = text_of(live, node);
+    struct pf_file_text *text = text_of(profile, node);
     if (!text || text->text.sized) {
         pf_track_free(track);
         return false;
@@ -148,11 +148,11 @@ int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass
 {
     if (pf_text_cover(&text->text, until, pass, error))
         return -1;
-    pthread_mutex_lock(&text->live->lock);
+    pthread_mutex_lock(&text->profile->lock);
     /* A size that took work is not to be found again; and whoever waits for this pass holds the text no more. */
-    text->keep = !pf_is_cheap(&text->live->model, text->node);
-    pthread_mutex_unlock(&text->live->lock);
-    return pf_live_intact(text->live) ? 0 : pf_fail(error, ESTALE, "the file has changed");
+    text->keep = !pf_is_cheap(&text->profile->model, text->node);
+    pthread_mutex_unlock(&text->profile->lock);
+    return pf_profile_intact(text->profile) ? 0 : pf_fail(error, ESTALE, "the file has changed");
 }
 
 int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
@@ -161,9 +161,9 @@ int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t siz
     struct pf_piece pieces[PF_PIECES];
     if (pf_pass_step(pass, 0, 1, error))
         return -1;
-    int n = pf_text_read(&text->text, text->live->core->blocks, offset, (size_t)size, false, pieces, error);
+    int n = pf_text_read(&text->text, text->profile->core->blocks, offset, (size_t)size, false, pieces, error);
     for (int i = 0; i < n; i++)
-        pf_blocks_release(text->live->core->blocks, pieces[i].block);
+        pf_blocks_release(text->profile->core->blocks, pieces[i].block);
     return n < 0 ? -1 : 0;
 }
 
@@ -171,12 +171,12 @@ int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t siz
 static int start_task(struct pf_file_text *text, struct pf_task task, struct pf_job **job,
                       struct pf_error *error)
 {
-    struct pf_live *live = text->live;
+    struct pf_profile *profile = text->profile;
     task.text = text;
     task.failure = &text->failure;
-    pthread_mutex_lock(&live->lock);
-    int result = pf_task_start(live, &task, job, error);
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_lock(&profile->lock);
+    int result = pf_task_start(profile, &task, job, error);
+    pthread_mutex_unlock(&profile->lock);
     return result;
 }
 
@@ -197,13 +197,13 @@ static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct
 enum { ALONE_MAX = 16 };
 
 /* Rows may be made from facts that only a whole pass finds out. */
-static bool needs_facts(const struct pf_live *live, struct pf_node node)
+static bool needs_facts(const struct pf_profile *profile, struct pf_node node)
 {
-    return live->model.driver->facts && pf_table_of(node.kind) >= 0;
+    return profile->model.driver->facts && pf_table_of(node.kind) >= 0;
 }
 
 /* True if the file is, or is to be, measured on its own. */
-static bool is_alone(struct pf_live *live, struct pf_node node)
+static bool is_alone(struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
     if (table < 0)
@@ -211,13 +211,13 @@ static bool is_alone(struct pf_live *live, struct pf_node node)
     unsigned base = pf_table_base(node.kind);
     if (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY)
         return true;
-    if (base == PF_TABLE_WHOLE || !live->model.tables[table].ops || needs_facts(live, node) ||
-        !pf_is_seekable(&live->model, node))
+    if (base == PF_TABLE_WHOLE || !profile->model.tables[table].ops || needs_facts(profile, node) ||
+        !pf_is_seekable(&profile->model, node))
         return false;
-    pthread_mutex_lock(&live->lock);
-    const struct pf_file_text *text = pf_map_get(&live->texts, pf_node_key(node));
-    bool alone = !live->families[table] && ((text && text->alone) || live->alone[table] < ALONE_MAX);
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_lock(&profile->lock);
+    const struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
+    bool alone = !profile->families[table] && ((text && text->alone) || profile->alone[table] < ALONE_MAX);
+    pthread_mutex_unlock(&profile->lock);
     return alone;
 }
 
@@ -235,30 +235,30 @@ static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 }
 
 /* Few enough rows to render while somebody waits. */
-static bool is_short(struct pf_live *live, struct pf_node node)
+static bool is_short(struct pf_profile *profile, struct pf_node node)
 {
-    const struct pf_model *model = &live->model;
+    const struct pf_model *model = &profile->model;
     if (pf_is_cheap(model, node))
         return true;
     if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG ||
         node.kind == PF_TRACE_JSON)
         return false;
     return pf_rows_count(model->partitions.items) < ROWS_AT_ONCE &&
-           pf_live_context_count(live) < ROWS_AT_ONCE;
+           pf_profile_context_count(profile) < ROWS_AT_ONCE;
 }
 
 /* Everything that a walk over the file needs. 0: it is there. */
-static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
+static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_job **job, struct pf_error *error)
 {
     struct pf_aggregate *aggregate;
-    int result = pf_live_ready(live, node, job, error);
-    if (result == 0 && pf_needs_aggregate(&live->model, node))
-        result = pf_live_aggregate(live, pf_aggregate_metric(node), &aggregate, job, error);
+    int result = pf_profile_ready(profile, node, job, error);
+    if (result == 0 && pf_needs_aggregate(&profile->model, node))
+        result = pf_profile_aggregate(profile, pf_aggregate_metric(node), &aggregate, job, error);
     /* Its rows are the table's: a pass over that finds out the facts. */
-    if (result == 0 && node.kind == PF_TRACE_JSON && live->model.driver->facts) {
+    if (result == 0 && node.kind == PF_TRACE_JSON && profile->model.driver->facts) {
         struct pf_family *family;
-        size_t table = (size_t)(pf_timeline_table(&live->model) - live->model.tables);
-        result = pf_live_family(live, table, &family, job, error);
+        size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);
+        result = pf_profile_family(profile, table, &family, job, error);
     }
     return result;
 }
@@ -268,16 +268,16 @@ static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_e
     if (pf_text_is_sized(&text->text, NULL))
         return 0;
     count_alone(text);
-    int result = prepare(text->live, text->node, job, error);
+    int result = prepare(text->profile, text->node, job, error);
     if (result == 0)
-        result = cover(text, UINT64_MAX, is_short(text->live, text->node), job, error);
+        result = cover(text, UINT64_MAX, is_short(text->profile, text->node), job, error);
     return result;
 }
 
-static int size_alone(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
+static int size_alone(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
                       struct pf_error *error)
 {
-    struct pf_file_text *text = text_of(live, node);
+    struct pf_file_text *text = text_of(profile, node);
     if (!text)
         return pf_fail_memory(error);
     int result = size_text(text, job, error);
@@ -287,69 +287,69 @@ static int size_alone(struct pf_live *live, struct pf_node node, uint64_t *size,
     return result;
 }
 
-static int size_in_family(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
+static int size_in_family(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
                           struct pf_error *error)
 {
     struct pf_family *family;
-    int result = pf_live_family(live, (size_t)pf_table_of(node.kind), &family, job, error);
+    int result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, job, error);
     if (result == 0)
         *size = family_size(family, node);
     return result;
 }
 
 /* A size that needs no open profile. */
-static bool size_if_kept(struct pf_live *live, struct pf_node node, uint64_t *size)
+static bool size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size)
 {
     const char *target = pf_hidden_target(node.kind);
     if (target)
         *size = strlen(target);
-    return target || pf_known_file(&live->known, node, size, NULL);
+    return target || pf_known_file(&profile->known, node, size, NULL);
 }
 
-int pf_live_size(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
+int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
                  struct pf_error *error)
 {
-    if (size_if_kept(live, node, size))
+    if (size_if_kept(profile, node, size))
         return 0;
-    int result = pf_live_wake(live, error);
+    int result = pf_profile_wake(profile, error);
     if (!result)
-        result = is_alone(live, node) ? size_alone(live, node, size, job, error)
-                                      : size_in_family(live, node, size, job, error);
+        result = is_alone(profile, node) ? size_alone(profile, node, size, job, error)
+                                      : size_in_family(profile, node, size, job, error);
     if (!result)
-        pf_live_learn_file(live, node, *size, NULL);
+        pf_profile_learn_file(profile, node, *size, NULL);
     return result;
 }
 
-bool pf_live_known_size(struct pf_live *live, struct pf_node node, uint64_t *size)
+bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)
 {
     int table = pf_table_of(node.kind);
     bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
-    if (size_if_kept(live, node, size))
+    if (size_if_kept(profile, node, size))
         return true;
-    pthread_mutex_lock(&live->lock);
-    const struct pf_family *family = in_family ? live->families[table] : NULL;
-    struct pf_file_text *text = family ? NULL : pf_map_get(&live->texts, pf_node_key(node));
+    pthread_mutex_lock(&profile->lock);
+    const struct pf_family *family = in_family ? profile->families[table] : NULL;
+    struct pf_file_text *text = family ? NULL : pf_map_get(&profile->texts, pf_node_key(node));
     bool known = family || (text && pf_text_is_sized(&text->text, size));
     if (family)
         *size = family_size(family, node);
-    pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&profile->lock);
     return known;
 }
 
-int pf_file_walk(struct pf_live *live, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
+int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
                  struct pf_error *error)
 {
     uint64_t size;
     *lines = NULL;
-    if (pf_live_known_size(live, node, &size))
+    if (pf_profile_known_size(profile, node, &size))
         return 0;
-    if (pf_live_wake(live, error))
+    if (pf_profile_wake(profile, error))
         return -1;
-    if (needs_facts(live, node))
+    if (needs_facts(profile, node))
         return 0;
-    int result = prepare(live, node, job, error);
+    int result = prepare(profile, node, job, error);
     if (result == 0)
-        *lines = pf_node_walk(live, node, error);
+        *lines = pf_node_walk(profile, node, error);
     return result ? result : *lines ? 0 : -1;
 }
 
@@ -381,19 +381,19 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
 }
 
 /* The file's text, held and sized. 0: it is there. */
-static int sized_text(struct pf_live *live, struct pf_node node, struct pf_file_text **text,
+static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
                       struct pf_job **job, struct pf_error *error)
 {
     struct pf_family *family = NULL;
-    if (pf_live_wake(live, error))
+    if (pf_profile_wake(profile, error))
         return -1;
-    bool alone = is_alone(live, node);
-    int result = prepare(live, node, job, error);
+    bool alone = is_alone(profile, node);
+    int result = prepare(profile, node, job, error);
     if (result == 0 && !alone)
-        result = pf_live_family(live, (size_t)pf_table_of(node.kind), &family, job, error);
+        result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, job, error);
     if (result)
         return result;
-    *text = text_of(live, node);
+    *text = text_of(profile, node);
     if (!*text)
         return pf_fail_memory(error);
     if (family)
@@ -405,14 +405,14 @@ static int sized_text(struct pf_live *live, struct pf_node node, struct pf_file_
     return result;
 }
 
-int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **file, struct pf_job **job,
+int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_job **job,
                  struct pf_error *error)
 {
     struct pf_file_text *text = NULL;
     char *bytes;
     uint64_t size;
-    bool known = pf_known_file(&live->known, node, &size, &bytes); /* bytes are NULL where they are not */
-    int result = known ? 0 : sized_text(live, node, &text, job, error);
+    bool known = pf_known_file(&profile->known, node, &size, &bytes); /* bytes are NULL where they are not */
+    int result = known ? 0 : sized_text(profile, node, &text, job, error);
     if (result)
         return result;
     *file = calloc(1, sizeof **file);
@@ -423,7 +423,7 @@ int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **fil
         return pf_fail_memory(error);
     }
     **file = (struct pf_file){.references = 1,
-                              .live = pf_live_hold(live),
+                              .profile = pf_profile_hold(profile),
                               .node = node,
                               .text = text,
                               .bytes = bytes,
@@ -444,7 +444,7 @@ static int need_text(struct pf_file *file, struct pf_job **job, struct pf_error 
     struct pf_file_text *text, *none = NULL;
     if (atomic_load(&file->text))
         return 0;
-    int result = sized_text(file->live, file->node, &text, job, error);
+    int result = sized_text(file->profile, file->node, &text, job, error);
     if (result)
         return result;
     if (text->text.size != file->size)
@@ -460,9 +460,9 @@ struct pf_file *pf_file_hold(struct pf_file *file)
     return file;
 }
 
-struct pf_live *pf_file_live(const struct pf_file *file)
+struct pf_profile *pf_file_live(const struct pf_file *file)
 {
-    return file->live;
+    return file->profile;
 }
 
 struct pf_node pf_file_node(const struct pf_file *file)
@@ -476,7 +476,7 @@ void pf_file_close(struct pf_file *file)
         return;
     if (file->text)
         pf_file_text_release(file->text);
-    pf_live_release(file->live);
+    pf_profile_release(file->profile);
     free(file->bytes);
     free(file);
 }
@@ -486,7 +486,7 @@ static int make_readable(struct pf_file *file, uint64_t offset, size_t size, str
                          struct pf_error *error)
 {
     struct pf_text *text = &file->text->text;
-    bool heavy = pf_is_heavy(&file->live->model, file->text->node);
+    bool heavy = pf_is_heavy(&file->profile->model, file->text->node);
     uint64_t last = offset + size - 1;
     struct pf_task blocks = {.kind = PF_TASK_BLOCKS, .item = offset, .offset = offset, .size = size};
     uint64_t distance = pf_text_distance(text, last);
@@ -511,13 +511,13 @@ static bool reads_on(const struct pf_file *file, uint64_t offset)
 static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_t size)
 {
     return offset > 0 && size <= ALONE_BYTES && !reads_on(file, offset) &&
-           !pf_is_heavy(&file->live->model, file->text->node);
+           !pf_is_heavy(&file->profile->model, file->text->node);
 }
 
 /* Blocks that are likely to be read next, to be made by a thread that would else do nothing. */
 struct ahead {
     struct pf_errand errand;
-    struct pf_live *live;      /* held */
+    struct pf_profile *profile;      /* held */
     struct pf_file_text *text; /* held */
     uint64_t offset;
     size_t size;
@@ -531,7 +531,7 @@ static void make_ahead(struct pf_errand *errand)
     pf_file_text_blocks(ahead->text, ahead->offset, ahead->size, NULL, &error);
     atomic_store(&ahead->text->ahead, false);
     pf_file_text_release(ahead->text);
-    pf_live_release(ahead->live);
+    pf_profile_release(ahead->profile);
     free(ahead);
 }
 
@@ -546,11 +546,11 @@ static bool start_ahead(struct pf_file *file, uint64_t offset, size_t size)
         atomic_store(&text->ahead, false);
         return false;
     }
-    *ahead = (struct ahead){{.run = make_ahead}, pf_live_hold(file->live), text, offset, size};
-    pthread_mutex_lock(&file->live->lock);
+    *ahead = (struct ahead){{.run = make_ahead}, pf_profile_hold(file->profile), text, offset, size};
+    pthread_mutex_lock(&file->profile->lock);
     pf_file_text_hold(text);
-    pthread_mutex_unlock(&file->live->lock);
-    if (pf_pool_errand(file->live->core->pool, &ahead->errand))
+    pthread_mutex_unlock(&file->profile->lock);
+    if (pf_pool_errand(file->profile->core->pool, &ahead->errand))
         return true;
     make_ahead(&ahead->errand);
     return true;
@@ -588,20 +588,20 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     if (result)
         return result;
     bool goes_on = offset > 0 && reads_on(file, offset);
-    if (goes_on && !pf_is_heavy(&file->live->model, file->text->node))
+    if (goes_on && !pf_is_heavy(&file->profile->model, file->text->node))
         read_ahead(file, offset + size);
-    int got = pf_text_read(text, file->live->core->blocks, offset, size,
+    int got = pf_text_read(text, file->profile->core->blocks, offset, size,
                            is_alone_standing(file, offset, size), pieces, error);
     if (got < 0)
         return -1;
-    if (!pf_live_intact(file->live)) {
+    if (!pf_profile_intact(file->profile)) {
         while (got)
-            pf_blocks_release(file->live->core->blocks, pieces[--got].block);
+            pf_blocks_release(file->profile->core->blocks, pieces[--got].block);
         return pf_fail(error, ESTALE, "the file has changed");
     }
     *n = got;
     if (got == 1 && pieces[0].size == text->size && text->size <= PF_KNOWN_TEXT_MAX)
-        pf_live_learn_file(file->live, file->node, text->size, pieces[0].block->data + pieces[0].offset);
+        pf_profile_learn_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
     atomic_store(&file->read_to, offset + size);
     return 0;
 }

@@ -35,16 +35,16 @@ static int primary_of(const struct pf_model *model)
     return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
-struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_link_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     struct pf_buf out = {0};
     char name[PF_NAME_MAX + 1] = "";
     const char *hidden = pf_hidden_target(node.kind);
     if (hidden) {
         pf_buf_str(&out, hidden);
     } else if (node.kind == PF_PRIMARY_LINK) {
-        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary_of(model), name);
+        pf_dirname(pf_profile_names(profile, PF_NAMED_METRICS), (uint32_t)primary_of(model), name);
         pf_buf_str(&out, "../metrics/");
         pf_buf_str(&out, name);
     } else {
@@ -55,9 +55,9 @@ struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct
     return pf_lines_of_text(&out, error);
 }
 
-static void add_metrics(struct pf_live *live, struct pf_buf *out)
+static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     char name[PF_NAME_MAX + 1];
     int primary = model->metrics_stage == PF_OPENED ? primary_of(model) : -1;
     if (primary < 0)
@@ -69,7 +69,7 @@ static void add_metrics(struct pf_live *live, struct pf_buf *out)
         add_value(out, pf_string(model->metrics[m].name));
     }
     pf_buf_char(out, '\n');
-    pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary, name);
+    pf_dirname(pf_profile_names(profile, PF_NAMED_METRICS), (uint32_t)primary, name);
     add_line(out, "Primary", pf_string(name));
 }
 
@@ -83,10 +83,10 @@ static bool has_own_title(const struct pf_model *model)
     return false;
 }
 
-struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     struct pf_buf out = {0};
     add_line(&out, "Format", pf_string(model->driver->name));
     add_line(&out, "Version", pf_string(model->version));
@@ -101,14 +101,14 @@ struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct
     }
     add_line(&out, "Partition", pf_string(model->partitions.singular));
     add_line(&out, "Time unit", pf_string(model->time_unit));
-    add_metrics(live, &out);
+    add_metrics(profile, &out);
     return pf_lines_of_text(&out, error);
 }
 
-struct pf_lines *pf_partition_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t partition = node.item;
-    const struct pf_partitions *partitions = &pf_live_model(live)->partitions;
+    const struct pf_partitions *partitions = &pf_profile_model(profile)->partitions;
     const struct pf_cell *item = pf_rows_at(partitions->items, partition);
     struct pf_buf out = {0};
     add_line(&out, "Name", item[1]);
@@ -132,10 +132,10 @@ static size_t own_cells(const struct pf_model *model, uint32_t context,
     return n;
 }
 
-struct pf_lines *pf_context_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t context = node.item;
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     const struct pf_tree *tree = model->contexts;
     struct pf_buf out = {0};
     struct pf_cell own[OWN_COLUMNS_MAX];
@@ -187,9 +187,9 @@ static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
 }
 
 /* The unit of stacks.folded, what it leaves out, and how many values of export/profile.pb are not exact. */
-static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, struct pf_error *error)
+static int add_folding(struct pf_profile *profile, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     const struct pf_folding folding = pf_folding(model, m);
     uint64_t left_out = 0;
     if (*folding.part || *folding.unit) {
@@ -200,21 +200,21 @@ static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, str
         add_value(out, pf_string(folding.unit));
         pf_buf_char(out, '\n');
     }
-    if (folding.loses && pf_folded_left_out(pf_live_aggregate_now(live, (int)m), m, &left_out, error))
+    if (folding.loses && pf_folded_left_out(pf_profile_aggregate_now(profile, (int)m), m, &left_out, error))
         return -1;
     if (left_out)
         add_line(out, "Folded left out", pf_uint(left_out));
     uint64_t saturated =
-        folding.saturates ? pf_pprof_saturated(model, pf_live_aggregate_now(live, (int)m), m) : 0;
+        folding.saturates ? pf_pprof_saturated(model, pf_profile_aggregate_now(profile, (int)m), m) : 0;
     if (saturated)
         add_line(out, "Saturated", pf_uint(saturated));
     return 0;
 }
 
-struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t m = node.item;
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     const struct pf_metric *metric = &model->metrics[m];
     struct pf_buf out = {0};
     char over[OVER_PARTITIONS_MAX];
@@ -231,7 +231,7 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node,
     add_line(&out, "Expression", pf_string(metric->expression));
     if (primary_of(model) == (int)m)
         add_line(&out, "Primary", pf_string("yes"));
-    if (add_folding(live, m, &out, error)) {
+    if (add_folding(profile, m, &out, error)) {
         pf_buf_free(&out);
         return NULL;
     }
@@ -242,10 +242,10 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node,
 }
 
 /* An item's row in the table that tells of it. */
-struct pf_lines *pf_key_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t item = node.item;
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     const struct pf_table *about = &model->tables[model->keys.about];
     struct pf_buf out = {0};
     const struct pf_cell *row =
@@ -261,10 +261,10 @@ struct pf_lines *pf_key_info_lines(struct pf_live *live, struct pf_node node, st
 
 struct rows_lines {
     struct pf_lines lines;
-    struct pf_live *live;
+    struct pf_profile *profile;
     uint64_t row, rows; /* row 0 is the header */
-    void (*header)(struct pf_live *live, struct pf_buf *out);
-    void (*print)(struct pf_live *live, uint32_t i, struct pf_buf *out);
+    void (*header)(struct pf_profile *profile, struct pf_buf *out);
+    void (*print)(struct pf_profile *profile, uint32_t i, struct pf_buf *out);
 };
 
 static int rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
@@ -274,9 +274,9 @@ static int rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error
     if (view->row > view->rows)
         return 0;
     if (view->row == 0)
-        view->header(view->live, out);
+        view->header(view->profile, out);
     else
-        view->print(view->live, (uint32_t)(view->row - 1), out);
+        view->print(view->profile, (uint32_t)(view->row - 1), out);
     view->row++;
     return 1;
 }
@@ -300,9 +300,9 @@ static void rows_close(struct pf_lines *lines)
 
 static const struct pf_lines_ops rows_ops = {rows_next, NULL, rows_save, rows_restore, rows_close};
 
-static struct pf_lines *rows_lines(struct pf_live *live, uint64_t rows,
-                                   void (*header)(struct pf_live *, struct pf_buf *),
-                                   void (*print)(struct pf_live *, uint32_t, struct pf_buf *),
+static struct pf_lines *rows_lines(struct pf_profile *profile, uint64_t rows,
+                                   void (*header)(struct pf_profile *, struct pf_buf *),
+                                   void (*print)(struct pf_profile *, uint32_t, struct pf_buf *),
                                    struct pf_error *error)
 {
     struct rows_lines *view = calloc(1, sizeof *view);
@@ -311,7 +311,7 @@ static struct pf_lines *rows_lines(struct pf_live *live, uint64_t rows,
         return NULL;
     }
     *view = (struct rows_lines){
-        .lines.ops = &rows_ops, .live = live, .rows = rows, .header = header, .print = print};
+        .lines.ops = &rows_ops, .profile = profile, .rows = rows, .header = header, .print = print};
     return &view->lines;
 }
 
@@ -324,22 +324,22 @@ static void add_columns(struct pf_buf *out, const struct pf_column *columns, siz
     }
 }
 
-static void metrics_header(struct pf_live *live, struct pf_buf *out)
+static void metrics_header(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     pf_buf_str(out, "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir");
     add_columns(out, model->metric_columns, model->n_metric_columns);
     pf_buf_char(out, '\n');
 }
 
-static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
+static void metrics_row(struct pf_profile *profile, uint32_t m, struct pf_buf *out)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     const struct pf_metric *metric = &model->metrics[m];
     char name[PF_NAME_MAX + 1], over[OVER_PARTITIONS_MAX];
     struct pf_cell own[OWN_COLUMNS_MAX];
     size_t n = own_metric_cells(model, m, own);
-    pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, name);
+    pf_dirname(pf_profile_names(profile, PF_NAMED_METRICS), m, name);
     struct pf_cell cells[] = {pf_int(metric->id),
                               pf_string(metric->name),
                               pf_string(metric->unit),
@@ -356,50 +356,50 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
     pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_metrics_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(live, pf_live_model(live)->n_metrics, metrics_header, metrics_row, error);
+    return rows_lines(profile, pf_profile_model(profile)->n_metrics, metrics_header, metrics_row, error);
 }
 
-static void partitions_header(struct pf_live *live, struct pf_buf *out)
+static void partitions_header(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_partitions *partitions = &pf_live_model(live)->partitions;
+    const struct pf_partitions *partitions = &pf_profile_model(profile)->partitions;
     pf_buf_str(out, "id,name");
     add_columns(out, partitions->field_columns, partitions->n_fields);
     pf_buf_str(out, ",dir\n");
 }
 
-static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+static void partitions_row(struct pf_profile *profile, uint32_t i, struct pf_buf *out)
 {
-    const struct pf_partitions *partitions = &pf_live_model(live)->partitions;
+    const struct pf_partitions *partitions = &pf_profile_model(profile)->partitions;
     char name[PF_NAME_MAX + 1];
     pf_csv_row(out, pf_rows_at(partitions->items, i), 2, ',');
     if (partitions->n_fields)
         pf_csv_row(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
-    pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
+    pf_dirname(pf_profile_names(profile, PF_NAMED_PARTITIONS), i, name);
     pf_csv_dir(out, name, strlen(name));
     pf_buf_char(out, '\n');
 }
 
-struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_partitions_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    uint64_t n = pf_rows_count(pf_live_model(live)->partitions.items);
-    return rows_lines(live, n, partitions_header, partitions_row, error);
+    uint64_t n = pf_rows_count(pf_profile_model(profile)->partitions.items);
+    return rows_lines(profile, n, partitions_header, partitions_row, error);
 }
 
-static void contexts_header(struct pf_live *live, struct pf_buf *out)
+static void contexts_header(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     pf_buf_str(out, "id,parent,depth,kind,line,name,file,module,dir");
     add_columns(out, model->context_columns, model->n_context_columns);
     pf_buf_char(out, '\n');
 }
 
-static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+static void contexts_row(struct pf_profile *profile, uint32_t i, struct pf_buf *out)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     const struct pf_tree *tree = model->contexts;
     struct pf_cell own[OWN_COLUMNS_MAX];
     char path[PF_CONTEXT_DIR_MAX + 1];
@@ -415,44 +415,44 @@ static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
         tree->module ? pf_interned(tree->strings, tree->module[i]) : pf_absent(),
     };
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
-    pf_csv_dir(out, path, pf_live_context_dir(live, i, path));
+    pf_csv_dir(out, path, pf_profile_context_dir(profile, i, path));
     pf_buf_char(out, n ? ',' : '\n');
     pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_contexts_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(live, pf_live_model(live)->contexts->count, contexts_header, contexts_row, error);
+    return rows_lines(profile, pf_profile_model(profile)->contexts->count, contexts_header, contexts_row, error);
 }
 
-static void warnings_header(struct pf_live *live, struct pf_buf *out)
+static void warnings_header(struct pf_profile *profile, struct pf_buf *out)
 {
-    (void)live;
+    (void)profile;
     pf_buf_str(out, "line,offset,severity,code,text\n");
 }
 
 /* The metric that has the n-th warning of ours: behind all warnings of the driver. */
-static uint32_t metric_beyond(struct pf_live *live, uint64_t n)
+static uint32_t metric_beyond(struct pf_profile *profile, uint64_t n)
 {
     uint32_t m = 0;
-    for (; m < pf_live_model(live)->n_metrics; m++)
-        if (pf_aggregate_beyond(pf_live_aggregate_now(live, -1), m) && n-- == 0)
+    for (; m < pf_profile_model(profile)->n_metrics; m++)
+        if (pf_aggregate_beyond(pf_profile_aggregate_now(profile, -1), m) && n-- == 0)
             break;
     return m;
 }
 
-void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
+void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
                       struct pf_buf *scratch)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     size_t told = pf_rows_count(model->warnings);
     if (i < told) {
         memcpy(cells, pf_rows_at(model->warnings, (size_t)i), PF_WARNING_COLUMNS * sizeof *cells);
         return;
     }
     scratch->size = 0;
-    pf_buf_str(scratch, model->metrics[metric_beyond(live, i - told)].name);
+    pf_buf_str(scratch, model->metrics[metric_beyond(profile, i - told)].name);
     pf_buf_str(scratch, model->edges
                             ? ": some shares are above 100 %, for functions call themselves by way of others"
                             : ": some shares are above 100 %, for values are negative, have wrapped around "
@@ -463,28 +463,28 @@ void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_
     cells[4] = pf_text(scratch->data, scratch->size);
 }
 
-uint64_t pf_warning_count(struct pf_live *live)
+uint64_t pf_warning_count(struct pf_profile *profile)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     uint64_t rows = pf_rows_count(model->warnings);
-    const struct pf_aggregate *aggregate = pf_live_aggregate_now(live, -1);
+    const struct pf_aggregate *aggregate = pf_profile_aggregate_now(profile, -1);
     for (uint32_t m = 0; aggregate && m < model->n_metrics; m++)
         rows += pf_aggregate_beyond(aggregate, m);
     return rows;
 }
 
-static void warnings_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+static void warnings_row(struct pf_profile *profile, uint32_t i, struct pf_buf *out)
 {
     struct pf_buf scratch = {0};
     struct pf_cell cells[PF_WARNING_COLUMNS];
-    pf_warning_cells(live, i, cells, &scratch);
+    pf_warning_cells(profile, i, cells, &scratch);
     pf_csv_row(out, cells, PF_WARNING_COLUMNS, '\n');
     out->failed |= scratch.failed;
     pf_buf_free(&scratch);
 }
 
-struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_warnings_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return rows_lines(live, pf_warning_count(live), warnings_header, warnings_row, error);
+    return rows_lines(profile, pf_warning_count(profile), warnings_header, warnings_row, error);
 }

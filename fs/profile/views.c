@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fs/draw/draw.h"
-#include "fs/profile/live_private.h"
+#include "fs/profile/profile_private.h"
 #include "fs/profile/names.h"
 #include "fs/sums/export.h"
 #include "fs/text/lines.h"
@@ -15,39 +15,39 @@
 
 /* ---- walks that are made elsewhere -------------------------------------------------------------- */
 
-static struct pf_lines *metric_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *metric_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    return pf_metric_lines(pf_live_model(live), pf_live_aggregate_now(live, (int)node.item), node.item,
+    return pf_metric_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
                            (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
 }
 
-static struct pf_lines *flame_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *flame_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    return pf_flame_lines(pf_live_model(live), pf_live_aggregate_now(live, (int)node.item), node.item,
+    return pf_flame_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
                           error);
 }
 
-static struct pf_lines *scaling_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *scaling_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    return pf_scaling_lines(pf_live_model(live), node.item, error);
+    return pf_scaling_lines(pf_profile_model(profile), node.item, error);
 }
 
-static struct pf_lines *pprof_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *pprof_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_pprof_lines(pf_live_model(live), pf_live_aggregate_now(live, -1), error);
+    return pf_pprof_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, -1), error);
 }
 
-static struct pf_lines *trace_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *trace_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_trace_json_lines(pf_live_model(live), pf_timeline_table(pf_live_model(live)), error);
+    return pf_trace_json_lines(pf_profile_model(profile), pf_timeline_table(pf_profile_model(profile)), error);
 }
 
-static struct pf_lines *timeline_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *timeline_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_timeline_lines(pf_live_model(live), error);
+    return pf_timeline_lines(pf_profile_model(profile), error);
 }
 
 /* ---- the table of views ------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static const struct view {
     const char *name, *extension; /* name NULL: the partition's plural, or that of the keys */
     enum needs needs;
     unsigned when; /* a stage or one of the above */
-    struct pf_lines *(*walk)(struct pf_live *live, struct pf_node node, struct pf_error *error);
+    struct pf_lines *(*walk)(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 } views[] = {
     {PF_TOP, PF_INFO, "info", ".txt", ALWAYS, PF_OPENED, pf_info_lines},
     {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS, NAMED, pf_metrics_csv_lines},
@@ -329,49 +329,49 @@ static uint32_t item_at(const struct pf_model *model, struct pf_node folder, uin
     return model->contexts->child[model->contexts->first[folder.item] + i];
 }
 
-static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i, char *name,
+static bool folder_item(struct pf_profile *profile, struct pf_node folder, uint64_t i, char *name,
                         struct pf_node *entry)
 {
     const struct named_folder *named = named_folder(folder.kind);
-    if (!named || i >= item_count(pf_live_model(live), folder, named->item))
+    if (!named || i >= item_count(pf_profile_model(profile), folder, named->item))
         return false;
-    *entry = (struct pf_node){named->item, item_at(pf_live_model(live), folder, i)};
-    pf_dirname(pf_live_names(live, named->named), entry->item, name);
+    *entry = (struct pf_node){named->item, item_at(pf_profile_model(profile), folder, i)};
+    pf_dirname(pf_profile_names(profile, named->named), entry->item, name);
     return true;
 }
 
-bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t number, char *name,
+bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry)
 {
-    int known = pf_known_entry(&live->known, folder, number, name, entry);
+    int known = pf_known_entry(&profile->known, folder, number, name, entry);
     if (known >= 0)
         return known;
     struct own own;
     uint64_t n = 0;
-    for (size_t at = 0; next_own(pf_live_model(live), folder.kind, &at, &own); n++)
+    for (size_t at = 0; next_own(pf_profile_model(profile), folder.kind, &at, &own); n++)
         if (n == number) {
             put_name(&own, name);
             *entry = (struct pf_node){own.kind, folder.item};
             return true;
         }
-    return folder_item(live, folder, number - n, name, entry);
+    return folder_item(profile, folder, number - n, name, entry);
 }
 
-bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *name, struct pf_node *entry)
+bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name, struct pf_node *entry)
 {
-    int known = pf_known_find(&live->known, folder, name, entry);
+    int known = pf_known_find(&profile->known, folder, name, entry);
     if (known >= 0)
         return known;
     *entry = (struct pf_node){.item = folder.item};
-    if (find_own(pf_live_model(live), folder.kind, name, &entry->kind))
+    if (find_own(pf_profile_model(profile), folder.kind, name, &entry->kind))
         return true;
     const struct named_folder *named = named_folder(folder.kind);
-    if (!named || !item_count(pf_live_model(live), folder, named->item))
+    if (!named || !item_count(pf_profile_model(profile), folder, named->item))
         return false;
     uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
                      : folder.kind == PF_CONTEXT_DIR ? folder.item
                                                      : 0;
-    *entry = (struct pf_node){named->item, pf_dirname_find(pf_live_names(live, named->named), group, name)};
+    *entry = (struct pf_node){named->item, pf_dirname_find(pf_profile_names(profile, named->named), group, name)};
     return entry->item != PF_NO_ITEM;
 }
 
@@ -389,20 +389,20 @@ static struct pf_node folder_of(const struct pf_model *model, struct pf_node nod
                    : (struct pf_node){PF_TOP, 0};
 }
 
-bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *parent, char *name)
+bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_node *parent, char *name)
 {
     if (node.kind == PF_TOP)
         return false;
-    if (pf_known_parent(&live->known, node, parent, name))
+    if (pf_known_parent(&profile->known, node, parent, name))
         return true;
-    *parent = folder_of(pf_live_model(live), node);
+    *parent = folder_of(pf_profile_model(profile), node);
     const struct named_folder *named = folder_of_items(node.kind);
     if (named) {
-        pf_dirname(pf_live_names(live, named->named), node.item, name);
+        pf_dirname(pf_profile_names(profile, named->named), node.item, name);
         return true;
     }
     struct own own;
-    for (size_t at = 0; next_own(pf_live_model(live), parent->kind, &at, &own);)
+    for (size_t at = 0; next_own(pf_profile_model(profile), parent->kind, &at, &own);)
         if (own.kind == node.kind) {
             put_name(&own, name);
             return true;
@@ -580,9 +580,9 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
 
 /* ---- files -------------------------------------------------------------------------------------- */
 
-static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+static struct pf_lines *table_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    struct pf_model *model = pf_live_model(live);
+    struct pf_model *model = pf_profile_model(profile);
     struct pf_slice slice = {.table = &model->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
     switch (pf_table_base(node.kind)) {
     case PF_TABLE_OF_PARTITION:
@@ -603,17 +603,17 @@ static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, st
     return pf_table_lines(model, &slice, error);
 }
 
-struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const struct view *view = view_of(node.kind);
     if (view && view->walk)
-        return view->walk(live, node, error);
+        return view->walk(profile, node, error);
     if (node.kind == PF_LINK)
-        return pf_link_lines(live, node, error);
+        return pf_link_lines(profile, node, error);
     if (node.kind == PF_BLOB)
-        return pf_blob_lines(pf_live_model(live), node.item, error);
+        return pf_blob_lines(pf_profile_model(profile), node.item, error);
     if (pf_table_of(node.kind) >= 0)
-        return table_walk(live, node, error);
+        return table_walk(profile, node, error);
     pf_fail(error, ENOENT, "no such file");
     return NULL;
 }

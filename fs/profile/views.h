@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/profile/live.h"
+#include "fs/profile/profile.h"
 
 /* The tree inside a profile. Kinds of nodes fit 8 bits, items 32, and both are part of inode numbers. */
 enum pf_kind {
@@ -137,15 +137,15 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node);
  * The entries of a folder, by number: our own files first, then folders and items, hidden folders among them (see pf_is_hidden). The
  * folder's stage must be loaded. False past the end. name has room for PF_NAME_MAX + 1 bytes.
  */
-bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t number, char *name,
+bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry);
-bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *name, struct pf_node *entry);
+bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name, struct pf_node *entry);
 
-/* The folder that an entry is in, and its name there; false for PF_TOP. pf_live_parent_ready must have returned 0 for the node. */
-bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *parent, char *name);
+/* The folder that an entry is in, and its name there; false for PF_TOP. pf_profile_parent_ready must have returned 0 for the node. */
+bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_node *parent, char *name);
 
 /* A walk over a file's records; its stage (and aggregate) must be loaded. NULL with *error filled. */
-struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error);
+struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 
 /* A profile's folders of this kind have an entry of ours of this name: items may not be called so. */
 bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
@@ -157,7 +157,7 @@ bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
  * warnings. Each returns a walk (freed by its close), or NULL with *error filled. What stage they need:
  * pf_node_stage.
  */
-typedef struct pf_lines *pf_model_text(struct pf_live *live, struct pf_node node, struct pf_error *error);
+typedef struct pf_lines *pf_model_text(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 pf_model_text pf_info_lines, pf_partition_info_lines, pf_context_info_lines, pf_metric_info_lines,
     pf_key_info_lines, pf_metrics_csv_lines, pf_partitions_csv_lines, pf_contexts_csv_lines,
     pf_warnings_csv_lines;
@@ -169,8 +169,8 @@ pf_model_text pf_link_lines;
  * caller's. What the file is said to ask for must be there: pf_node_stage.
  */
 enum { PF_WARNING_COLUMNS = 5 };
-uint64_t pf_warning_count(struct pf_live *live);
-void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
+uint64_t pf_warning_count(struct pf_profile *profile);
+void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
                       struct pf_buf *scratch);
 
 #endif

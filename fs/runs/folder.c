@@ -277,15 +277,15 @@ static int find_metric(const struct pf_model *model, const struct pf_shared *sha
 }
 
 /* Adds what a run holds of the metric, if it has that. */
-static int add_run(struct making *making, const struct pf_member *member, struct pf_live *live,
+static int add_run(struct making *making, const struct pf_member *member, struct pf_profile *profile,
                    struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
     if (making->n >= making->metric->runs)
         return 0;
     unsigned run = making->n++;
-    making->inclusive = pf_live_model(live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
+    making->inclusive = pf_profile_model(profile)->metrics[metric].over_contexts == PF_OVER_ROOTS;
     making->runs[run] = member->name;
-    making->texts->closed |= pf_part_is_closed(live);
+    making->texts->closed |= pf_part_is_closed(profile);
     pf_changes_note_total(&making->changes, run, aggregate, metric);
     int result = pf_series_add(making->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
     return result ? result
@@ -299,21 +299,21 @@ static void visit_run(struct visits *visits, unsigned i)
     const struct pf_member *member = &visits->members->members[i];
     struct pf_error failure = {0};
     struct pf_aggregate *aggregate = NULL;
-    struct pf_live *live = pf_part_open(visits->fs, member->path, &member->found, &failure);
-    const struct pf_model *model = live ? pf_live_model(live) : NULL;
+    struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->found, &failure);
+    const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_metric(model, making->metric) : -1;
-    bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, &failure);
+    bool there = metric >= 0 && !pf_profile_add_up(profile, metric, &aggregate, &failure);
     /* What add_run will ask for is made before its turn, for which others wait. */
     struct pf_arranged *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
         functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result && there)
-        result = add_run(making, member, live, aggregate, (unsigned)metric, &failure);
+        result = add_run(making, member, profile, aggregate, (unsigned)metric, &failure);
     end_turn(visits, result, &failure);
     if (functions)
         pf_arranged_put(aggregate, functions);
-    pf_live_release(live);
+    pf_profile_release(profile);
 }
 
 static void add_change(const struct making *making, const struct pf_change *change, struct pf_buf *out)

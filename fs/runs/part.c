@@ -31,16 +31,16 @@ static int primary_of(const struct pf_model *model)
     return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
-static void add_metrics(struct pf_live *live, struct pf_buf *out)
+static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
         return;
     int primary = primary_of(model);
     for (uint32_t m = 0; m < model->n_metrics; m++) {
         char dir[PF_NAME_MAX + 1];
         const struct pf_metric *metric = &model->metrics[m];
-        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, dir);
+        pf_dirname(pf_profile_names(profile, PF_NAMED_METRICS), m, dir);
         pf_buf_char(out, (int)m == primary ? 'p' : 'm');
         pf_buf_add(out, metric->name, strlen(metric->name) + 1);
         pf_buf_add(out, metric->unit, strlen(metric->unit) + 1);
@@ -49,14 +49,14 @@ static void add_metrics(struct pf_live *live, struct pf_buf *out)
 }
 
 /* The rows of warnings.csv; *worst: the worst severity, absent if nothing is wrong. */
-static void add_warnings(struct pf_live *live, struct pf_buf *out, struct pf_cell *worst)
+static void add_warnings(struct pf_profile *profile, struct pf_buf *out, struct pf_cell *worst)
 {
     static const char *const severities[] = {"warning", "error", "fatal"};
     struct pf_buf scratch = {0};
     int most = -1;
-    for (uint64_t i = 0; i < pf_warning_count(live); i++) {
+    for (uint64_t i = 0; i < pf_warning_count(profile); i++) {
         struct pf_cell it[PF_WARNING_COLUMNS];
-        pf_warning_cells(live, i, it, &scratch);
+        pf_warning_cells(profile, i, it, &scratch);
         for (int s = most + 1; s < 3; s++)
             if (it[2].size == strlen(severities[s]) && !memcmp(it[2].text, severities[s], it[2].size))
                 most = s;
@@ -101,10 +101,10 @@ static void add_functions(const struct pf_model *model, unsigned primary,
 }
 
 /* Of a profile without measurements, the aggregate is NULL. */
-static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_part *part,
+static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, struct pf_part *part,
                 struct pf_error *error)
 {
-    const struct pf_model *model = pf_live_model(live);
+    const struct pf_model *model = pf_profile_model(profile);
     int primary = aggregate ? primary_of(model) : -1;
     const struct pf_metric *metric = primary >= 0 ? &model->metrics[primary] : NULL;
     struct pf_arranged *functions = NULL;
@@ -116,8 +116,8 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
     struct pf_cell worst, first[PF_FUNCTION_COLUMNS] = {0};
     if (metric && pf_adds_up(metric) && functions->n_functions)
         pf_function_cells(model, functions, 0, first);
-    add_metrics(live, &part->metrics);
-    add_warnings(live, &part->rows[PF_PART_WARNINGS], &worst);
+    add_metrics(profile, &part->metrics);
+    add_warnings(profile, &part->rows[PF_PART_WARNINGS], &worst);
     const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(model->partitions.items))
                                               : pf_absent(),
                                     aggregate ? pf_uint(model->contexts->count) : pf_absent(),
@@ -125,7 +125,7 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
                                     metric ? pf_string(pf_series_unit(metric->unit)) : pf_absent(),
                                     metric ? in_ns(metric, &total, &in_ns_total) : pf_absent(),
                                     first[PF_FUNCTION_EXCLUSIVE_PERCENT],
-                                    pf_uint(pf_warning_count(live)),
+                                    pf_uint(pf_warning_count(profile)),
                                     worst,
                                     first[PF_FUNCTION_NAME]};
     pf_csv_row(&part->summary, cells, sizeof cells / sizeof *cells, 0);
@@ -157,7 +157,7 @@ static void unpack_text(struct pf_unpack *in, struct pf_buf *text)
     in->failed |= text->failed;
 }
 
-static void keep(struct pf_live *live, const struct pf_found *found, const struct pf_part *part)
+static void keep(struct pf_profile *profile, const struct pf_found *found, const struct pf_part *part)
 {
     struct pf_buf out = {0};
     pack_text(&out, &part->metrics);
@@ -165,14 +165,14 @@ static void keep(struct pf_live *live, const struct pf_found *found, const struc
     for (size_t r = 0; r < PF_PART_ROWS; r++)
         pack_text(&out, &part->rows[r]);
     if (out.size <= KEPT_MAX)
-        pf_live_keep_part(live, &found->st, &out);
+        pf_profile_keep_part(profile, &found->st, &out);
     pf_buf_free(&out);
 }
 
 static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_part *part)
 {
     size_t size;
-    char *bytes = pf_live_recall_part(&fs->core, found->driver, path, &found->st, &size);
+    char *bytes = pf_profile_recall_part(&fs->core, found->driver, path, &found->st, &size);
     if (!bytes)
         return false;
     struct pf_unpack in = {bytes, bytes + size, false};
@@ -191,19 +191,19 @@ static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *fo
 
 /* ---- getting ------------------------------------------------------------------------------------ */
 
-struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
+struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
                              struct pf_error *error)
 {
-    struct pf_live *live = pf_open_found(fs, path, found->driver, error);
-    if (!live || !pf_live_load(live, pf_live_model(live)->metrics_stage, error))
-        return live;
-    pf_live_release(live);
+    struct pf_profile *profile = pf_open_found(fs, path, found->driver, error);
+    if (!profile || !pf_profile_load(profile, pf_profile_model(profile)->metrics_stage, error))
+        return profile;
+    pf_profile_release(profile);
     return NULL;
 }
 
-bool pf_part_is_closed(struct pf_live *live)
+bool pf_part_is_closed(struct pf_profile *profile)
 {
-    return (pf_live_access(live).mode & 0444) != 0444;
+    return (pf_profile_access(profile).mode & 0444) != 0444;
 }
 
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
@@ -213,35 +213,35 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
     *part = (struct pf_part){.metrics = {0}};
     if (may_recall && recall(fs, path, found, part))
         return 0;
-    struct pf_live *live = pf_part_open(fs, path, found, error);
-    if (!live)
+    struct pf_profile *profile = pf_part_open(fs, path, found, error);
+    if (!profile)
         return -1;
     int result = 0;
     if (extent == PF_PART_METRICS) {
-        add_metrics(live, &part->metrics);
+        add_metrics(profile, &part->metrics);
         result = part->metrics.failed ? pf_fail_memory(error) : 0;
     } else {
-        result = pf_live_load(live, PF_CHECKED, error);
-        if (!result && pf_live_model(live)->partitions.plural)
-            result = pf_live_add_up(live, -1, &aggregate, error);
+        result = pf_profile_load(profile, PF_CHECKED, error);
+        if (!result && pf_profile_model(profile)->partitions.plural)
+            result = pf_profile_add_up(profile, -1, &aggregate, error);
         if (!result)
-            result = make(live, aggregate, part, error);
+            result = make(profile, aggregate, part, error);
         if (!result)
-            keep(live, found, part);
+            keep(profile, found, part);
     }
-    part->closed = pf_part_is_closed(live);
+    part->closed = pf_part_is_closed(profile);
     if (result)
         pf_part_free(part);
-    pf_live_release(live);
+    pf_profile_release(profile);
     return result;
 }
 
-void pf_part_learn(struct pf_live *live, const struct pf_found *found)
+void pf_part_learn(struct pf_profile *profile, const struct pf_found *found)
 {
     struct pf_error error;
     struct pf_part part = {.metrics = {0}};
-    if (!found->driver->beside && !make(live, pf_live_aggregate_now(live, -1), &part, &error))
-        keep(live, found, &part);
+    if (!found->driver->beside && !make(profile, pf_profile_aggregate_now(profile, -1), &part, &error))
+        keep(profile, found, &part);
     pf_part_free(&part);
 }
 

@@ -17,11 +17,11 @@ struct pf_part {
 };
 
 /* Opens the profile that was found at a path below SOURCE, as far as its metrics. NULL with *error filled. */
-struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
+struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
                              struct pf_error *error);
 
 /* True if not everybody may read all that an open profile was made from so far. */
-bool pf_part_is_closed(struct pf_live *live);
+bool pf_part_is_closed(struct pf_profile *profile);
 
 /*
  * Makes a profile's part as a part of a pass, and keeps it; or recalls it, if that will do: it does not tell who may read it. What is
@@ -33,7 +33,7 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
 void pf_part_free(struct pf_part *part);
 
 /* Keeps the part of a profile whose model and aggregates are loaded, if it has any. */
-void pf_part_learn(struct pf_live *live, const struct pf_found *found);
+void pf_part_learn(struct pf_profile *profile, const struct pf_found *found);
 
 /* True if an error says nothing about the profile: texts that span profiles fail with it. Other errors are the profile's message. */
 static inline bool pf_part_is_hindered(const struct pf_error *error)

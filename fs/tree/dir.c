@@ -125,8 +125,8 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
         set_dots(dir, place->instance->entry);
     if (!pf_is_folder(place->node.kind)) {
         result = ENOTDIR;
-    } else if (place->live) {
-        result = pf_place_ready(dir->fs, place->live, place->node, job);
+    } else if (place->profile) {
+        result = pf_place_ready(dir->fs, place->profile, place->node, job);
         if (!result && place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place))
             result = ESTALE;
     }
@@ -322,7 +322,7 @@ static int enter_again(struct pf_dir *dir)
 /* The entry at *number or the first one after it that is listed; *number becomes its own, or the count of all. False past the end. */
 static bool next_listed(const struct pf_place *place, uint64_t *number, char *name, struct pf_node *node)
 {
-    while (pf_folder_entry(place->live, place->node, *number, name, node)) {
+    while (pf_folder_entry(place->profile, place->node, *number, name, node)) {
         if (!pf_is_hidden(node->kind))
             return true;
         ++*number;
@@ -336,17 +336,17 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
     struct pf_place *place = &dir->place;
     struct pf_node node = {PF_ERROR, 0};
     struct pf_job *job;
-    bool more = place->live ? next_listed(place, &number, entry->name, &node) : number == 0;
+    bool more = place->profile ? next_listed(place, &number, entry->name, &node) : number == 0;
     entry->next = DOTS + number + 1;
     if (!more) {
         /* One more at the root of a mount that is one profile; its number is the first that has no entry. */
-        if (!dir->root || (number && !(place->live ? pf_folder_entry(place->live, place->node, number - 1,
+        if (!dir->root || (number && !(place->profile ? pf_folder_entry(place->profile, place->node, number - 1,
                                                                      entry->name, &node)
                                                    : number == 1)))
             return 0;
         return control_dir(dir, entry, want_attr, attr);
     }
-    if (!place->live)
+    if (!place->profile)
         strcpy(entry->name, "error.txt");
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
     entry->ino = pf_ino(place->instance->id, node.kind, node.item);

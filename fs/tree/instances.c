@@ -66,14 +66,14 @@ void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
 {
     struct pf_entry *entry = instance->entry;
     bool present = entry->instance == instance;
-    if (instance->live && !present && !instance->uses)
+    if (instance->profile && !present && !instance->uses)
         pf_open_let_go(fs, instance);
     if (instance->lookups || instance->uses)
         return;
-    if (instance->live && present)
+    if (instance->profile && present)
         return; /* stays open until others push it out */
-    if (instance->live)
-        pf_live_release(pf_open_shut(fs, instance));
+    if (instance->profile)
+        pf_profile_release(pf_open_shut(fs, instance));
     if (present)
         entry->instance = NULL;
     pf_map_remove(&fs->instances, instance->id);
@@ -94,7 +94,7 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 {
     pthread_mutex_lock(&fs->lock);
     instance->uses--;
-    if (instance->live && !instance->uses)
+    if (instance->profile && !instance->uses)
         pf_open_rest(fs, instance);
     pf_instance_settle(fs, instance);
     pf_open_shrink(fs);
@@ -112,52 +112,52 @@ static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
 }
 
 /* Opens it, or opens it again. What stands there may be another version than the one that its numbers belong to: ESTALE. */
-static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+static struct pf_profile *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
     char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
-    struct pf_live *live = NULL;
+    struct pf_profile *profile = NULL;
     if (path)
-        live = pf_live_at(&fs->core, instance->driver, path, &instance->st, &instance->inputs, error);
+        profile = pf_profile_at(&fs->core, instance->driver, path, &instance->st, &instance->inputs, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
     free(path);
-    if (!live && error->code == ENOENT)
+    if (!profile && error->code == ENOENT)
         error->code = ESTALE;
-    return live;
+    return profile;
 }
 
 /* What is open, as a reference; NULL if nothing is, or nothing that is of use. The instance is in use. */
-static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
+static struct pf_profile *live_now(struct pf_fs *fs, struct pf_instance *instance)
 {
-    struct pf_live *spoilt = NULL;
+    struct pf_profile *spoilt = NULL;
     bool loaded = false;
     pthread_mutex_lock(&fs->lock);
-    if (instance->live && pf_live_is_spoilt(instance->live, &loaded) &&
+    if (instance->profile && pf_profile_is_spoilt(instance->profile, &loaded) &&
         !pf_shortage_lasts(&instance->shortage))
         spoilt = pf_open_shut(fs, instance);
     if (loaded)
         instance->shortage = (struct pf_shortage){0};
-    struct pf_live *live = instance->live ? pf_live_hold(instance->live) : NULL;
+    struct pf_profile *profile = instance->profile ? pf_profile_hold(instance->profile) : NULL;
     pthread_mutex_unlock(&fs->lock);
-    pf_live_release(spoilt);
+    pf_profile_release(spoilt);
     if (spoilt)
         pf_open_relieve(fs, 0);
-    return live;
+    return profile;
 }
 
-struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
-    struct pf_live *live = live_now(fs, instance);
-    if (live)
-        return live;
+    struct pf_profile *profile = live_now(fs, instance);
+    if (profile)
+        return profile;
     pthread_mutex_lock(&instance->opening);
-    live = live_now(fs, instance);
-    if (!live && !instance->failed) {
+    profile = live_now(fs, instance);
+    if (!profile && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
-        live = open_live(fs, instance, error);
+        profile = open_live(fs, instance, error);
         pthread_mutex_lock(&fs->lock);
-        if (live) {
-            pf_open_add(fs, instance, live);
+        if (profile) {
+            pf_open_add(fs, instance, profile);
             instance->checked = now;
         } else if (!pf_is_transient(error->code)) {
             instance->failure = malloc(sizeof *instance->failure);
@@ -166,18 +166,18 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
             instance->failed = instance->failure != NULL;
         }
         pthread_mutex_unlock(&fs->lock);
-    } else if (!live) {
+    } else if (!profile) {
         *error = *instance->failure;
     }
     pthread_mutex_unlock(&instance->opening);
-    return live;
+    return profile;
 }
 
-struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live)
+struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile)
 {
     struct pf_access read = {.mode = 0444};
-    if (live)
-        read = pf_live_access(live);
+    if (profile)
+        read = pf_profile_access(profile);
     pthread_mutex_lock(&fs->lock);
     pf_access_narrow(&instance->access, &read, fs->core.reader);
     struct pf_access access = instance->access;
@@ -227,7 +227,7 @@ int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error)
 
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
 {
-    pf_live_release(place->live);
+    pf_profile_release(place->profile);
     pf_instance_unuse(fs, place->instance);
 }
 
@@ -260,15 +260,15 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     return *renewed ? 0 : ENOMEM;
 }
 
-int pf_place_ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job)
+int pf_place_ready(struct pf_fs *fs, struct pf_profile *profile, struct pf_node node, struct pf_job **job)
 {
     struct pf_error error;
-    int result = pf_live_ready(live, node, job, &error);
+    int result = pf_profile_ready(profile, node, job, &error);
     return pf_fs_answer(fs, result, &error);
 }
 
 /* The node of the same path in a newer version. */
-static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, struct pf_node *node,
+static int follow(struct pf_fs *fs, struct pf_profile *from, struct pf_profile *to, struct pf_node *node,
                   struct pf_job **job)
 {
     char(*names)[PF_NAME_MAX + 1] = NULL;
@@ -283,7 +283,7 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
         names = grown;
         struct pf_node parent = {PF_TOP, 0};
         struct pf_error error;
-        result = pf_fs_answer(fs, pf_live_parent_ready(from, *node, job, &error), &error);
+        result = pf_fs_answer(fs, pf_profile_parent_ready(from, *node, job, &error), &error);
         if (!result && !pf_node_parent(from, *node, &parent, names[depth++]))
             result = ESTALE;
         *node = parent;
@@ -321,13 +321,13 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *ne
     struct pf_error error = {0};
     int result = newer ? 0 : renew(fs, place->instance, &to.instance);
     if (!result) {
-        to.live = pf_instance_live(fs, to.instance, &error);
-        if (!to.live && !to.instance->failed)
+        to.profile = pf_instance_live(fs, to.instance, &error);
+        if (!to.profile && !to.instance->failed)
             result = pf_fs_errno(fs, &error);
         else if (place->node.kind == PF_TOP)
             ;
-        else if (to.live && place->live)
-            result = follow(fs, place->live, to.live, &to.node, job);
+        else if (to.profile && place->profile)
+            result = follow(fs, place->profile, to.profile, &to.node, job);
         else
             result = ESTALE;
         if (result)
@@ -350,7 +350,7 @@ static int check_inputs(struct pf_fs *fs, const struct pf_place *place)
 {
     struct pf_error error;
     uint64_t now = pf_monotonic_ms();
-    int result = pf_live_check(place->live, &error) ? pf_fs_errno(fs, &error) : 0;
+    int result = pf_profile_check(place->profile, &error) ? pf_fs_errno(fs, &error) : 0;
     pthread_mutex_lock(&fs->lock);
     place->instance->checked = result ? 0 : now;
     pthread_mutex_unlock(&fs->lock);
@@ -380,21 +380,21 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     pthread_mutex_unlock(&fs->lock);
     if (!place->instance)
         return ESTALE;
-    place->live = live_now(fs, place->instance);
-    bool open = place->live != NULL;
-    if (!place->live && job && !place->instance->failed && pf_prepare_profile(fs, place->instance, job)) {
+    place->profile = live_now(fs, place->instance);
+    bool open = place->profile != NULL;
+    if (!place->profile && job && !place->instance->failed && pf_prepare_profile(fs, place->instance, job)) {
         pf_instance_unuse(fs, place->instance);
         return PF_PARKED;
     }
-    if (!place->live)
-        place->live = pf_instance_live(fs, place->instance, &error);
-    bool stale = !place->live && error.code == ESTALE;
-    if (!place->live && !place->instance->failed && !stale) {
+    if (!place->profile)
+        place->profile = pf_instance_live(fs, place->instance, &error);
+    bool stale = !place->profile && error.code == ESTALE;
+    if (!place->profile && !place->instance->failed && !stale) {
         int result = pf_fs_errno(fs, &error);
         pf_place_leave(fs, place);
         return result;
     }
-    pf_instance_access(fs, place->instance, place->live);
+    pf_instance_access(fs, place->instance, place->profile);
     if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
         stale = true;
     bool again = job && *job;
@@ -408,12 +408,12 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         return 0;
     int result = move(fs, place, newer, job);
     if (!result)
-        place->told = pf_instance_access(fs, place->instance, place->live);
+        place->told = pf_instance_access(fs, place->instance, place->profile);
     return result;
 }
 
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place)
 {
-    struct pf_access now = pf_instance_access(fs, place->instance, place->live);
+    struct pf_access now = pf_instance_access(fs, place->instance, place->profile);
     return fs->options.others && !pf_access_same(&now, &place->told);
 }

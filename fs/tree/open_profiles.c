@@ -50,7 +50,7 @@ static void list(struct pf_fs *fs, struct pf_instance *instance)
 {
     unlist(fs, instance);
     instance->listed = true;
-    instance->awaited = pf_live_busy(instance->live);
+    instance->awaited = pf_profile_busy(instance->profile);
     instance->used = pf_monotonic_seconds();
     instance->older = fs->idle.newest;
     *(fs->idle.newest ? &fs->idle.newest->newer : &fs->idle.oldest) = instance;
@@ -63,7 +63,7 @@ static struct pf_instance *oldest(struct pf_fs *fs)
 {
     struct pf_instance *at = fs->idle.oldest;
     uint64_t now = pf_monotonic_seconds();
-    while (at && at->awaited && (now - at->used <= AWAITED_SECONDS || pf_live_busy(at->live)))
+    while (at && at->awaited && (now - at->used <= AWAITED_SECONDS || pf_profile_busy(at->profile)))
         at = at->newer;
     return at;
 }
@@ -74,11 +74,11 @@ static void count_descriptors(struct pf_fs *fs, struct pf_instance *instance, si
     instance->descriptors = descriptors;
 }
 
-void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live)
+void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile)
 {
-    instance->live = pf_live_hold(live);
+    instance->profile = pf_profile_hold(profile);
     fs->open_instances++;
-    count_descriptors(fs, instance, pf_live_descriptors(live));
+    count_descriptors(fs, instance, pf_profile_descriptors(profile));
 }
 
 void pf_open_use(struct pf_fs *fs, struct pf_instance *instance)
@@ -88,22 +88,22 @@ void pf_open_use(struct pf_fs *fs, struct pf_instance *instance)
 
 void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance)
 {
-    count_descriptors(fs, instance, pf_live_descriptors(instance->live));
+    count_descriptors(fs, instance, pf_profile_descriptors(instance->profile));
     list(fs, instance);
 }
 
 void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance)
 {
-    pf_live_let_go(instance->live);
-    count_descriptors(fs, instance, pf_live_descriptors(instance->live));
+    pf_profile_let_go(instance->profile);
+    count_descriptors(fs, instance, pf_profile_descriptors(instance->profile));
 }
 
 /* Notes what it was made from, in no more room than that takes: there may be a hundred thousand of these. */
-static void note_inputs(struct pf_instance *instance, const struct pf_live *live)
+static void note_inputs(struct pf_instance *instance, const struct pf_profile *profile)
 {
     struct pf_buf *inputs = &instance->inputs;
     inputs->size = 0;
-    pf_live_inputs(live, inputs);
+    pf_profile_inputs(profile, inputs);
     char *fitting = inputs->size ? realloc(inputs->data, inputs->size) : NULL;
     if (fitting) {
         inputs->data = fitting;
@@ -111,15 +111,15 @@ static void note_inputs(struct pf_instance *instance, const struct pf_live *live
     }
 }
 
-struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
+struct pf_profile *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
 {
-    struct pf_live *live = instance->live;
-    note_inputs(instance, live);
+    struct pf_profile *profile = instance->profile;
+    note_inputs(instance, profile);
     unlist(fs, instance);
     count_descriptors(fs, instance, 0);
     fs->open_instances--;
-    instance->live = NULL;
-    return live;
+    instance->profile = NULL;
+    return profile;
 }
 
 /* How many of the open profiles make up what is allocated beyond the limit, taking them all for equal. */
@@ -134,7 +134,7 @@ static size_t heap_excess(const struct pf_fs *fs)
 }
 
 /* Takes some of what is too much off the lists: the caller, without the lock, releases them. */
-static size_t take_excess(struct pf_fs *fs, struct pf_live *taken[SHUT_AT_ONCE])
+static size_t take_excess(struct pf_fs *fs, struct pf_profile *taken[SHUT_AT_ONCE])
 {
     size_t n = 0;
     uint64_t grown = atomic_load(&fs->core.passes) + atomic_load(&fs->core.opened);
@@ -155,15 +155,15 @@ static size_t take_excess(struct pf_fs *fs, struct pf_live *taken[SHUT_AT_ONCE])
     return n;
 }
 
-static void release(struct pf_live *taken[], size_t n)
+static void release(struct pf_profile *taken[], size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        pf_live_release(taken[i]);
+        pf_profile_release(taken[i]);
 }
 
 void pf_open_shrink(struct pf_fs *fs)
 {
-    struct pf_live *taken[SHUT_AT_ONCE];
+    struct pf_profile *taken[SHUT_AT_ONCE];
     size_t n = take_excess(fs, taken);
     pthread_mutex_unlock(&fs->lock);
     release(taken, n);
@@ -194,7 +194,7 @@ static void wait_for_others(unsigned tries)
 
 bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
 {
-    struct pf_live *taken[SHUT_AT_ONCE];
+    struct pf_profile *taken[SHUT_AT_ONCE];
     size_t n = 0;
     pthread_mutex_lock(&fs->lock);
     for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = oldest(fs)); n++) {
@@ -214,7 +214,7 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
 
 struct idle_profile {
     uint32_t instance;
-    struct pf_live *live; /* held */
+    struct pf_profile *profile; /* held */
 };
 
 /* All that are idle, each held, in an array for the caller; *n of them. NULL: none, or no memory. */
@@ -223,7 +223,7 @@ static struct idle_profile *idle_profiles(struct pf_fs *fs, size_t *n)
     *n = 0;
     struct idle_profile *profiles = calloc(fs->idle.count + 1, sizeof *profiles);
     for (struct pf_instance *at = fs->idle.oldest; profiles && at; at = at->newer)
-        profiles[(*n)++] = (struct idle_profile){at->id, pf_live_hold(at->live)};
+        profiles[(*n)++] = (struct idle_profile){at->id, pf_profile_hold(at->profile)};
     return profiles;
 }
 
@@ -231,13 +231,13 @@ static struct idle_profile *idle_profiles(struct pf_fs *fs, size_t *n)
 static void let_go_if_gone(struct pf_fs *fs, struct idle_profile *profile)
 {
     struct pf_error error;
-    bool gone = pf_live_check(profile->live, &error) && error.code == ESTALE;
-    pf_live_release(profile->live);
+    bool gone = pf_profile_check(profile->profile, &error) && error.code == ESTALE;
+    pf_profile_release(profile->profile);
     if (!gone)
         return;
     pthread_mutex_lock(&fs->lock);
     struct pf_instance *instance = pf_map_get(&fs->instances, profile->instance);
-    if (instance && instance->live == profile->live && instance->listed)
+    if (instance && instance->profile == profile->profile && instance->listed)
         pf_open_let_go(fs, instance);
     pthread_mutex_unlock(&fs->lock);
 }
@@ -306,12 +306,12 @@ void pf_open_unkeep(struct pf_fs *fs)
 }
 
 /* Adds the open profiles that are at rest, idle and without a pass, or all others. */
-static void add_profiles(struct pf_fs *fs, bool at_rest, struct pf_live **profiles, size_t *n)
+static void add_profiles(struct pf_fs *fs, bool at_rest, struct pf_profile **profiles, size_t *n)
 {
     for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
         const struct pf_instance *at = fs->instances.slots[i].value;
-        if (at && at->live && *n < fs->open_instances && (at->listed && !pf_live_busy(at->live)) == at_rest)
-            profiles[(*n)++] = pf_live_hold(at->live);
+        if (at && at->profile && *n < fs->open_instances && (at->listed && !pf_profile_busy(at->profile)) == at_rest)
+            profiles[(*n)++] = pf_profile_hold(at->profile);
     }
 }
 
@@ -320,14 +320,14 @@ void pf_fs_save(struct pf_fs *fs)
     size_t n = 0;
     pf_verdicts_save(fs->verdicts);
     pthread_mutex_lock(&fs->lock);
-    struct pf_live **profiles = calloc(fs->open_instances + 1, sizeof *profiles);
+    struct pf_profile **profiles = calloc(fs->open_instances + 1, sizeof *profiles);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);
         add_profiles(fs, false, profiles, &n); /* last: a thread that hangs may hold a lock of one of these */
     }
     pthread_mutex_unlock(&fs->lock);
     for (size_t i = 0; i < n; i++)
-        pf_live_save(profiles[i]);
+        pf_profile_save(profiles[i]);
     release(profiles, n);
     free(profiles);
 }

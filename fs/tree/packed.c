@@ -105,8 +105,8 @@ static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, pass, error))
         return -1;
-    struct pf_live *live = what->instance ? pf_instance_live(what->fs, what->instance, error) : NULL;
-    pf_live_release(live);
+    struct pf_profile *profile = what->instance ? pf_instance_live(what->fs, what->instance, error) : NULL;
+    pf_profile_release(profile);
     return 0;
 }
 

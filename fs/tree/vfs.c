@@ -150,7 +150,7 @@ static void free_nodes(struct pf_fs *fs)
         struct pf_instance *instance = fs->instances.slots[i].value;
         if (!instance)
             continue;
-        pf_live_release(instance->live);
+        pf_profile_release(instance->profile);
         pthread_mutex_destroy(&instance->opening);
         pf_buf_free(&instance->inputs);
         free(instance->failure);
@@ -275,11 +275,11 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
         *size = n;
         return 0;
     }
-    if (!place->live)
+    if (!place->profile)
         return ESTALE;
     if (!may_wait)
-        return pf_live_known_size(place->live, node, size) ? 0 : EAGAIN;
-    int result = pf_live_size(place->live, node, size, job, &error);
+        return pf_profile_known_size(place->profile, node, size) ? 0 : EAGAIN;
+    int result = pf_profile_size(place->profile, node, size, job, &error);
     return pf_fs_answer(fs, result, &error);
 }
 
@@ -289,11 +289,11 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     /* A further input may leave fewer who may read: where others are let in the kernel asks each time. Not of the profile's own
      * folder, which tells nothing of the inputs and would be opened for it. */
     bool settled = !fs->options.others || node.kind == PF_TOP;
-    double seconds = place->live && pf_live_is_one_file(place->live) ? ONE_FILE_SECONDS : VERSION_SECONDS;
+    double seconds = place->profile && pf_profile_is_one_file(place->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
     *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
     uint64_t size = 0;
     int result = pf_is_folder(node.kind) ? 0 : node_size(fs, place, node, may_wait, &size, job);
-    struct pf_access access = pf_instance_access(fs, place->instance, place->live);
+    struct pf_access access = pf_instance_access(fs, place->instance, place->profile);
     pf_node_stat(place->instance, &access, node, &attr->st);
     if (node.kind == PF_TOP)
         attr->shown = pf_entry_shown_ino(place->instance->entry);
@@ -362,27 +362,27 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
                                 struct pf_job **job)
 {
     struct pf_error error;
-    if (pf_live_wake(place->live, &error))
+    if (pf_profile_wake(place->profile, &error))
         return pf_fs_errno(fs, &error);
     pthread_mutex_lock(&fs->lock);
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;
     pthread_mutex_unlock(&fs->lock);
-    return lookup_in_folder(fs, folder, pf_live_model(place->live)->src, attr, job);
+    return lookup_in_folder(fs, folder, pf_profile_model(place->profile)->src, attr, job);
 }
 
 /* The entry of a folder inside a profile. */
 static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *name, struct pf_node *entry,
                    struct pf_job **job)
 {
-    if (!place->live) {
+    if (!place->profile) {
         *entry = (struct pf_node){PF_ERROR, 0};
         return place->node.kind == PF_TOP && !strcmp(name, "error.txt") ? 0 : ENOENT;
     }
     if (!pf_is_folder(place->node.kind))
         return ENOTDIR;
-    int result = pf_place_ready(fs, place->live, place->node, job);
-    return result ? result : pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;
+    int result = pf_place_ready(fs, place->profile, place->node, job);
+    return result ? result : pf_folder_find(place->profile, place->node, name, entry) ? 0 : ENOENT;
 }
 
 static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, bool sized,

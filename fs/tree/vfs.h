@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "fs/profile/live.h"
+#include "fs/profile/profile.h"
 
 /*
  * The filesystem without FUSE: what the mount and the commands both stand on.

@@ -19,8 +19,8 @@ struct pf_handle {
     struct pf_store *text;   /* a text that is held; NULL: none */
     uint64_t start, end;     /* where it begins in what is open; how long it may be */
     struct pf_opened packed; /* a file that passes through and is read from what something unpacks to */
-    struct pf_lines *lines;  /* a generated file that is read once; `live` is held then */
-    struct pf_live *live;
+    struct pf_lines *lines;  /* a generated file that is read once; `profile` is held then */
+    struct pf_profile *profile;
     struct pf_buf passage; /* what the last read of `lines` gave */
     char *bytes;           /* a small text: error.txt, .profilefs */
     size_t size;
@@ -67,12 +67,12 @@ static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool o
                           struct pf_job **job)
 {
     struct pf_error error = {0};
-    struct pf_live *live = place->live;
-    int result = once ? pf_file_walk(live, place->node, &handle->lines, job, &error) : 0;
+    struct pf_profile *profile = place->profile;
+    int result = once ? pf_file_walk(profile, place->node, &handle->lines, job, &error) : 0;
     if (!result && !handle->lines)
-        result = pf_file_open(live, place->node, &handle->file, job, &error);
+        result = pf_file_open(profile, place->node, &handle->file, job, &error);
     if (!result && handle->lines)
-        handle->live = pf_live_hold(live);
+        handle->profile = pf_profile_hold(profile);
     return pf_fs_answer(fs, result, &error);
 }
 
@@ -80,7 +80,7 @@ static void close_text(struct pf_handle *handle)
 {
     if (handle->lines)
         handle->lines->ops->close(handle->lines);
-    pf_live_release(handle->live);
+    pf_profile_release(handle->profile);
     if (handle->file)
         pf_file_close(handle->file);
     pf_store_free(handle->text);
@@ -99,8 +99,8 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     } else if (place.node.kind == PF_ERROR) {
         handle->bytes = pf_error_text(place.instance, &handle->size);
         result = handle->bytes ? 0 : ENOMEM;
-    } else if (!place.live || pf_is_folder(place.node.kind)) {
-        result = place.live ? EISDIR : ESTALE;
+    } else if (!place.profile || pf_is_folder(place.node.kind)) {
+        result = place.profile ? EISDIR : ESTALE;
     } else {
         result = open_generated(fs, &place, once, handle, job);
     }
@@ -111,9 +111,9 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
         pf_place_leave(fs, &place);
         return result;
     }
-    handle->access = pf_instance_access(fs, place.instance, place.live);
+    handle->access = pf_instance_access(fs, place.instance, place.profile);
     handle->instance = place.instance;
-    pf_live_release(place.live);
+    pf_profile_release(place.profile);
     return 0;
 }
 
@@ -194,7 +194,7 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
         more = handle->lines->ops->next(handle->lines, passage, error);
     if (more < 0 || passage->failed)
         return more < 0 ? -1 : pf_fail_memory(error);
-    if (!pf_live_intact(handle->live))
+    if (!pf_profile_intact(handle->profile))
         return pf_fail(error, ESTALE, "the file has changed");
     data->bytes = passage->data;
     data->size = passage->size;
@@ -243,10 +243,10 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     struct pf_file *new = NULL;
     const char *bytes;
     size_t before, after;
-    struct pf_live *live = pf_instance_live(fs, handle->instance, &error);
-    bool another = live && live != pf_file_live(old);
-    int result = another ? pf_file_open(live, pf_file_node(old), &new, job, &error) : -1;
-    pf_live_release(live);
+    struct pf_profile *profile = pf_instance_live(fs, handle->instance, &error);
+    bool another = profile && profile != pf_file_live(old);
+    int result = another ? pf_file_open(profile, pf_file_node(old), &new, job, &error) : -1;
+    pf_profile_release(profile);
     if (result)
         return result;
     pf_file_bytes(old, &bytes, &before);
@@ -330,7 +330,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
         return result;
     struct pf_file *file = handle->file ? hold_file(handle) : NULL;
     struct pf_access now =
-        pf_instance_access(handle->fs, handle->instance, file ? pf_file_live(file) : handle->live);
+        pf_instance_access(handle->fs, handle->instance, file ? pf_file_live(file) : handle->profile);
     if (file)
         pf_file_close(file);
     if (pf_access_same(&now, &handle->access))
@@ -357,8 +357,8 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
     int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, job);
     if (result)
         return result;
-    if (place.live && pf_is_link(place.node.kind)) {
-        result = pf_live_link(place.live, place.node, target, job, &error);
+    if (place.profile && pf_is_link(place.node.kind)) {
+        result = pf_profile_link(place.profile, place.node, target, job, &error);
         result = pf_fs_answer(fs, result, &error);
     } else {
         result = EINVAL;

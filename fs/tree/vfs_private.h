@@ -66,7 +66,7 @@ struct pf_instance {
     uint64_t lookups;
     unsigned uses; /* operations and handles under way */
     pthread_mutex_t opening;
-    struct pf_live *live; /* NULL: not open at present; guarded by fs->lock */
+    struct pf_profile *profile; /* NULL: not open at present; guarded by fs->lock */
     struct pf_buf inputs; /* what it was made from when it was open before */
     size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
     uint64_t checked; /* when its inputs were seen to be as they were, in monotonic ms; guarded by fs->lock */
@@ -240,18 +240,18 @@ void pf_instance_settle(struct pf_fs *fs,
 void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry);
 
 /* Opens the profile that was found at a path below SOURCE ("": SOURCE itself). NULL with *error filled. */
-static inline struct pf_live *pf_open_found(struct pf_fs *fs, const char *path,
+static inline struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path,
                                             const struct pf_driver *driver, struct pf_error *error)
 {
-    return pf_live_at(&fs->core, driver, path, NULL, NULL, error);
+    return pf_profile_at(&fs->core, driver, path, NULL, NULL, error);
 }
 
 /* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
  * profile. */
-struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
+struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
 
-/* Who may read what the instance serves, brought up to date by what `live` (may be NULL) has read. */
-struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live);
+/* Who may read what the instance serves, brought up to date by what `profile` (may be NULL) has read. */
+struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
 
 /* The attributes of a node; the caller fills size and blocks of files. */
 void pf_node_stat(const struct pf_instance *instance, const struct pf_access *access, struct pf_node node,
@@ -264,7 +264,7 @@ void pf_node_stat(const struct pf_instance *instance, const struct pf_access *ac
  */
 struct pf_place {
     struct pf_instance *instance;
-    struct pf_live *live; /* NULL: instance->failed */
+    struct pf_profile *profile; /* NULL: instance->failed */
     struct pf_node node;
     struct pf_access
         told; /* who might read it when it was entered: what the kernel was told, if it asks each time */
@@ -275,8 +275,8 @@ enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
 int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
                    struct pf_job **job);
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
-/* Loads what a node of a live profile needs, a folder to be searched. */
-int pf_place_ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job);
+/* Loads what a node of a profile needs, a folder to be searched. */
+int pf_place_ready(struct pf_fs *fs, struct pf_profile *profile, struct pf_node node, struct pf_job **job);
 /* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
@@ -293,14 +293,14 @@ static inline int pf_fs_answer(struct pf_fs *fs, int result, const struct pf_err
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
 
 /* An instance that is in use has been opened; takes a reference of its own. With fs->lock held, as the next four. */
-void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live);
+void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
 /* It is used, open or not; or not any more. */
 void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);
 void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance);
 /* Closes the files of one that is not in use, for good: they are of an old version. */
 void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance);
 /* Shuts it: the caller releases what was open, without the lock where that may take time. */
-struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance);
+struct pf_profile *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance);
 
 /* Shuts some of what is too much. Called with fs->lock held, which it gives back. */
 void pf_open_shrink(struct pf_fs *fs);

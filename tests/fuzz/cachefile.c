@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "fs/profile/cache.h"
-#include "tests/unit/live_fixture.h"
+#include "tests/unit/profile_fixture.h"
 
 /*
  * Cache files whose key fits and whose checksum is right, but whose sections are any bytes: a profile is opened
@@ -44,22 +44,22 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     snprintf(fuzzed.cache, sizeof fuzzed.cache, "%s/cache", fuzzed.folder);
     write_text(fuzzed.folder, "log", "3 8 400");
     core_init(&fuzzed.core, fuzzed.cache);
-    struct pf_live *live = live_of(&fuzzed.core, fuzzed.folder, &error);
-    save_live(live);
-    pf_live_release(live);
+    struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
+    save_live(profile);
+    pf_profile_release(profile);
     find_name();
     fuzzed.key = pf_cachefile_read(fuzzed.cache, fuzzed.name, &fuzzed.key_size);
     fuzzed.key_size -= sizeof(uint64_t);
     return 0;
 }
 
-static void read_back(struct pf_live *live, struct pf_node node)
+static void read_back(struct pf_profile *profile, struct pf_node node)
 {
     struct pf_error error;
     struct pf_buf out = {0};
     uint64_t size;
-    size_of(live, node, &size, &error);
-    read_file(&fuzzed.core, live, node, 50000, &out, &error);
+    size_of(profile, node, &size, &error);
+    read_file(&fuzzed.core, profile, node, 50000, &out, &error);
     pf_buf_free(&out);
 }
 
@@ -73,14 +73,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pf_buf_free(&payload);
     if (!written)
         return 0;
-    struct pf_live *live = live_of(&fuzzed.core, fuzzed.folder, &error);
+    struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},
                                            {PF_TABLE_WHOLE + FAKE_EVENTS, 0},
                                            {PF_TABLE_OF_PARTITION, 1},
                                            {PF_TABLE_OF_CONTEXT + FAKE_EVENTS, 2},
                                            {PF_CONTEXTS_CSV, 0}};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
-        read_back(live, nodes[i]);
-    pf_live_release(live);
+        read_back(profile, nodes[i]);
+    pf_profile_release(profile);
     return 0;
 }

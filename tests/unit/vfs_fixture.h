@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "fs/tree/vfs_private.h"
-#include "tests/unit/live_fixture.h"
+#include "tests/unit/profile_fixture.h"
 
 /* The filesystem over a folder of made-up profiles, asked as the kernel asks it. */
 

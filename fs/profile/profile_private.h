@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_LIVE_PRIVATE_H
-#define PF_LIVE_PRIVATE_H
+#ifndef PF_PROFILE_PRIVATE_H
+#define PF_PROFILE_PRIVATE_H
 
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/known.h"
-#include "fs/profile/live.h"
+#include "fs/profile/profile.h"
 #include "fs/profile/views.h"
 
 /* What a pass can be for. */
@@ -23,7 +23,7 @@ struct pf_file_text; /* file.c: a file's text, shared by its handles */
 /* A pass that is queued or running for a profile. */
 struct pf_task {
     struct pf_task *next;
-    struct pf_live *live; /* held */
+    struct pf_profile *profile; /* held */
     enum pf_task_kind kind;
     uint64_t item;              /* stage, table, or the file's key */
     struct pf_file_text *text;  /* held; COVER and BLOCKS only */
@@ -40,7 +40,7 @@ struct pf_packed_aggregate {
     size_t size;
 };
 
-struct pf_live {
+struct pf_profile {
     struct pf_core *core;
     const struct pf_driver *driver;
     struct pf_model model; /* once it is opened */
@@ -83,56 +83,56 @@ struct pf_live {
 
 /*
  * Starts a pass, or joins the one that runs for the same (kind, item), unless it has failed before in a way that stands; called
- * with live->lock held. PF_PARKED with *job (a reference), or -1 with *error. `text` is held by the task while it lives.
+ * with profile->lock held. PF_PARKED with *job (a reference), or -1 with *error. `text` is held by the task while it lives.
  */
-int pf_task_start(struct pf_live *live, const struct pf_task *wanted, struct pf_job **job,
+int pf_task_start(struct pf_profile *profile, const struct pf_task *wanted, struct pf_job **job,
                   struct pf_error *error);
 
-/* live_names.c: name what has come with a stage, but contexts; and these, which may be tried again. 0, or -1 with *error filled. */
-int pf_live_name(struct pf_live *live, enum pf_stage stage, struct pf_error *error);
-int pf_live_name_contexts(struct pf_live *live, struct pf_error *error);
+/* profile_names.c: name what has come with a stage, but contexts; and these, which may be tried again. 0, or -1 with *error filled. */
+int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);
+int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error);
 
 /*
- * live_aggregates.c: makes those of all metrics (-1), or of one and its partner, in a pass, unless an earlier process has. 0, or -1
+ * profile_aggregates.c: makes those of all metrics (-1), or of one and its partner, in a pass, unless an earlier process has. 0, or -1
  * with *error filled. Frees all, for who closes the profile.
  */
-int pf_live_make_aggregate(struct pf_live *live, int metric, struct pf_pass *pass, struct pf_error *error);
-void pf_live_free_aggregates(struct pf_live *live);
-/* True if the disk has lost some of them: the profile is to be opened again. With live->lock held. */
-bool pf_live_lost_sums(const struct pf_live *live);
+int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_pass *pass, struct pf_error *error);
+void pf_profile_free_aggregates(struct pf_profile *profile);
+/* True if the disk has lost some of them: the profile is to be opened again. With profile->lock held. */
+bool pf_profile_lost_sums(const struct pf_profile *profile);
 
-/* live_cache.c: read what earlier processes have found; write what is known now (not with live->lock held). */
-void pf_live_recall(struct pf_live *live);
-void pf_live_remember(struct pf_live *live);
+/* profile_cache.c: read what earlier processes have found; write what is known now (not with profile->lock held). */
+void pf_profile_recall(struct pf_profile *profile);
+void pf_profile_remember(struct pf_profile *profile);
 
-/* live.c: one that is not open yet; NULL with *error filled. */
-struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error);
+/* profile.c: one that is not open yet; NULL with *error filled. */
+struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error);
 
 /*
- * live_known.c: the source's inputs are to be these, which pf_live_inputs gave, whether they have been opened or not. 0, or -1 with
+ * profile_known.c: the source's inputs are to be these, which pf_profile_inputs gave, whether they have been opened or not. 0, or -1 with
  * *error filled, ESTALE if they are others.
  */
-int pf_live_expect(struct pf_live *live, const char *inputs, size_t size, struct pf_error *error);
+int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);
 /* Keeps what is known, if something was learnt. */
 /* False: the source has changed since it was opened, and nothing may be cached for it. Passes have been checked when they ended. */
-bool pf_live_may_cache(struct pf_live *live);
-void pf_live_keep_known(struct pf_live *live);
+bool pf_profile_may_cache(struct pf_profile *profile);
+void pf_profile_keep_known(struct pf_profile *profile);
 
 /* Learns the listing of a folder that can be searched now; the size and perhaps the text of a file. */
-void pf_live_learn_folder(struct pf_live *live, struct pf_node folder);
-void pf_live_learn_file(struct pf_live *live, struct pf_node file, uint64_t size, const char *text);
+void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder);
+void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
 
 /*
- * live_known.c: what text depends on, which stands before all that is kept; and taken off again. False: what stands there now is
+ * profile_known.c: what text depends on, which stands before all that is kept; and taken off again. False: what stands there now is
  * another version, or it is not sound. Else *access says who may read what it was made from.
  */
-void pf_live_pack_head(struct pf_live *live, struct pf_buf *out);
-bool pf_live_unpack_head(struct pf_live *live, struct pf_unpack *in, struct pf_access *access);
+void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
+bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, struct pf_access *access);
 
-/* file.c, for the cache: all texts that are kept (with live->lock held), and one that was; takes the track over. */
-void pf_file_texts_each(struct pf_live *live,
+/* file.c, for the cache: all texts that are kept (with profile->lock held), and one that was; takes the track over. */
+void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg);
-bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t size, uint64_t covered,
+bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t covered,
                           struct pf_track *track);
 
 /* file.c, for tasks: run them, and hold or let go of a text. */
@@ -140,9 +140,9 @@ int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass
                        struct pf_error *error);
 int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
                         struct pf_error *error);
-void pf_file_text_hold(struct pf_file_text *text); /* with live->lock held */
+void pf_file_text_hold(struct pf_file_text *text); /* with profile->lock held */
 void pf_file_text_release(struct pf_file_text *text);
 /* Frees what texts are kept although no handle is on them. */
-void pf_file_texts_free(struct pf_live *live);
+void pf_file_texts_free(struct pf_profile *profile);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef LIVE_FIXTURE_H
 #define LIVE_FIXTURE_H
 
-#include "fs/profile/live_private.h"
+#include "fs/profile/profile_private.h"
 #include "fs/profile/views.h"
 #include "tests/unit/fake_tables.h"
 #include "tests/unit/gate.h"
@@ -132,29 +132,29 @@ __attribute__((unused)) static void core_end(struct pf_core *core)
 }
 
 /* One that has no path; takes the source over. NULL with *error filled. */
-static struct pf_live *open_live(struct pf_core *core, struct pf_source *source, struct pf_error *error)
+static struct pf_profile *open_live(struct pf_core *core, struct pf_source *source, struct pf_error *error)
 {
-    struct pf_live *live = pf_live_new(core, &made_up_driver, error);
-    if (!live) {
+    struct pf_profile *profile = pf_profile_new(core, &made_up_driver, error);
+    if (!profile) {
         pf_source_free(source);
         return NULL;
     }
-    live->source = source;
-    if (!pf_live_wake(live, error))
-        return live;
-    pf_live_release(live);
+    profile->source = source;
+    if (!pf_profile_wake(profile, error))
+        return profile;
+    pf_profile_release(profile);
     return NULL;
 }
 
 /* Keeps what passes have found however short they were. */
-__attribute__((unused)) static void save_live(struct pf_live *live)
+__attribute__((unused)) static void save_live(struct pf_profile *profile)
 {
-    pf_live_remember(live);
-    live->unsaved_ns = 0;
+    pf_profile_remember(profile);
+    profile->unsaved_ns = 0;
 }
 
 /* The profile FOLDER/log, or NULL. */
-__attribute__((unused)) static struct pf_live *live_of(struct pf_core *core, const char *folder,
+__attribute__((unused)) static struct pf_profile *live_of(struct pf_core *core, const char *folder,
                                                        struct pf_error *error)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -168,7 +168,7 @@ __attribute__((unused)) static struct pf_live *live_of(struct pf_core *core, con
 struct visit {
     void (*file)(struct visit *visit, struct pf_node node, const char *path);
     struct pf_core *core;
-    struct pf_live *live;
+    struct pf_profile *profile;
     unsigned files, folders, wrong;
     struct pf_buf paths; /* a line each */
 };
@@ -181,10 +181,10 @@ __attribute__((unused)) static void visit_all(struct visit *visit, struct pf_nod
     struct pf_error error;
     int result;
     visit->folders++;
-    PF_WAIT_FOR(result, NULL, NULL, pf_live_ready(visit->live, folder, &job, &error));
+    PF_WAIT_FOR(result, NULL, NULL, pf_profile_ready(visit->profile, folder, &job, &error));
     if (result)
         return;
-    for (uint64_t i = 0; pf_folder_entry(visit->live, folder, i, name, &entry); i++) {
+    for (uint64_t i = 0; pf_folder_entry(visit->profile, folder, i, name, &entry); i++) {
         snprintf(below, sizeof below, "%s/%s", path, name);
         pf_buf_printf(&visit->paths, "%s\n", below + 1);
         if (pf_is_folder(entry.kind)) {
@@ -198,28 +198,28 @@ __attribute__((unused)) static void visit_all(struct visit *visit, struct pf_nod
 
 /* ---- asking and waiting ------------------------------------------------------------------------- */
 
-__attribute__((unused)) static int stage_of(struct pf_live *live, enum pf_stage stage, struct pf_error *error)
+__attribute__((unused)) static int stage_of(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_live_stage(live, stage, &job, error));
+    PF_WAIT_FOR(result, NULL, NULL, pf_profile_stage(profile, stage, &job, error));
     return result;
 }
 
-__attribute__((unused)) static int size_of(struct pf_live *live, struct pf_node node, uint64_t *size,
+__attribute__((unused)) static int size_of(struct pf_profile *profile, struct pf_node node, uint64_t *size,
                                            struct pf_error *error)
 {
     int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_live_size(live, node, size, &job, error));
+    PF_WAIT_FOR(result, NULL, NULL, pf_profile_size(profile, node, size, &job, error));
     return result;
 }
 
 /* The whole of a file, read so many bytes at a time. -1 with *error. */
-__attribute__((unused)) static int read_file(struct pf_core *core, struct pf_live *live, struct pf_node node,
+__attribute__((unused)) static int read_file(struct pf_core *core, struct pf_profile *profile, struct pf_node node,
                                              size_t step, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_file *file;
     int result, n = 1;
-    PF_WAIT_FOR(result, NULL, NULL, pf_file_open(live, node, &file, &job, error));
+    PF_WAIT_FOR(result, NULL, NULL, pf_file_open(profile, node, &file, &job, error));
     if (result)
         return result;
     while (!result && n) {

@@ -2,7 +2,7 @@
 #include <dirent.h>
 
 #include "fs/profile/cache.h"
-#include "tests/unit/live_fixture.h"
+#include "tests/unit/profile_fixture.h"
 
 /* What passes have found, from one process to the next. Each struct pf_core stands for a process. */
 
@@ -21,21 +21,21 @@ static void survey_file(struct visit *visit, struct pf_node node, const char *pa
     struct pf_error error = {0};
     uint64_t size = 0;
     if (survey->known_only) {
-        bool known = pf_live_known_size(visit->live, node, &size);
-        survey->unknown += !known && !pf_is_cheap(pf_live_model(visit->live), node);
+        bool known = pf_profile_known_size(visit->profile, node, &size);
+        survey->unknown += !known && !pf_is_cheap(pf_profile_model(visit->profile), node);
         return;
     }
-    survey->errors += size_of(visit->live, node, &size, &error) != 0;
-    survey->errors += read_file(visit->core, visit->live, node, 100000, &survey->text, &error) != 0;
+    survey->errors += size_of(visit->profile, node, &size, &error) != 0;
+    survey->errors += read_file(visit->core, visit->profile, node, 100000, &survey->text, &error) != 0;
     pf_buf_printf(&survey->sizes, "%s %llu\n", path, (unsigned long long)size);
 }
 
-static struct survey survey_of(struct pf_core *core, struct pf_live *live, bool known_only)
+static struct survey survey_of(struct pf_core *core, struct pf_profile *profile, bool known_only)
 {
     struct pf_error error;
-    struct survey survey = {.visit = {.file = survey_file, .core = core, .live = live},
+    struct survey survey = {.visit = {.file = survey_file, .core = core, .profile = profile},
                             .known_only = known_only};
-    if (stage_of(live, PF_DERIVED, &error))
+    if (stage_of(profile, PF_DERIVED, &error))
         survey.errors++;
     else
         visit_all(&survey.visit, (struct pf_node){PF_TOP, 0}, "");
@@ -58,23 +58,23 @@ static bool same_buf(const struct pf_buf *a, const struct pf_buf *b)
 
 struct process {
     struct pf_core core;
-    struct pf_live *live;
+    struct pf_profile *profile;
 };
 
 static void begin(struct process *process, const char *folder, const char *cache)
 {
     struct pf_error error;
     core_init(&process->core, cache);
-    process->live = live_of(&process->core, folder, &error);
-    if (!process->live)
+    process->profile = live_of(&process->core, folder, &error);
+    if (!process->profile)
         abort();
 }
 
 static void end(struct process *process, bool save)
 {
     if (save)
-        save_live(process->live);
-    pf_live_release(process->live);
+        save_live(process->profile);
+    pf_profile_release(process->profile);
     core_end(&process->core);
 }
 
@@ -83,7 +83,7 @@ static struct survey first_process(const char *folder, const char *cache)
 {
     struct process process;
     begin(&process, folder, cache);
-    struct survey survey = survey_of(&process.core, process.live, false);
+    struct survey survey = survey_of(&process.core, process.profile, false);
     end(&process, true);
     return survey;
 }
@@ -93,17 +93,17 @@ static bool knows_values(const char *folder, const char *cache)
     struct process process;
     uint64_t size;
     begin(&process, folder, cache);
-    bool known = pf_live_known_size(process.live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size);
+    bool known = pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size);
     end(&process, false);
     return known;
 }
 
-static bool ask_aggregate(struct pf_live *live, int metric)
+static bool ask_aggregate(struct pf_profile *profile, int metric)
 {
     struct pf_aggregate *aggregate;
     struct pf_error error;
     int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_live_aggregate(live, metric, &aggregate, &job, &error));
+    PF_WAIT_FOR(result, NULL, NULL, pf_profile_aggregate(profile, metric, &aggregate, &job, &error));
     return result == 0 && aggregate;
 }
 
@@ -119,21 +119,21 @@ static void test_kept(const char *folder, const char *cache)
 
     control = (struct control){0};
     begin(&process, folder, cache);
-    ok(pf_live_size(process.live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &job, &error) == 0 &&
+    ok(pf_profile_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &job, &error) == 0 &&
            size > 0 &&
-           pf_live_size(process.live, (struct pf_node){PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1}, &size, &job,
+           pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1}, &size, &job,
                         &error) == 0 &&
-           pf_live_size(process.live, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &job, &error) == 0 &&
-           pf_live_size(process.live, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size, &job,
+           pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &job, &error) == 0 &&
+           pf_profile_size(process.profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size, &job,
                         &error) == 0,
        "the second knows sizes at once");
     ok(process.core.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
-    struct survey known = survey_of(&process.core, process.live, true);
+    struct survey known = survey_of(&process.core, process.profile, true);
     ok(known.unknown == 0, "it knows all sizes that take a pass");
-    ok(ask_aggregate(process.live, -1) && fake_of(pf_live_model(process.live))->walked == 0,
+    ok(ask_aggregate(process.profile, -1) && fake_of(pf_profile_model(process.profile))->walked == 0,
        "its aggregates go through no value");
     uint64_t passes = process.core.passes;
-    struct survey after = survey_of(&process.core, process.live, false);
+    struct survey after = survey_of(&process.core, process.profile, false);
     ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and says the same of every file");
     ok(same_buf(&before.text, &after.text), "whose text is the same to the byte");
     ok(process.core.passes == passes, "for which no pass is needed");
@@ -156,8 +156,8 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
     for (int life = 0; life < 3; life++) {
         begin(&process, folder, cache);
         process.core.options.cache = 64; /* any number of contexts are many */
-        bool there = ask_aggregate(process.live, life != 1);
-        uint64_t walked = fake_of(pf_live_model(process.live))->walked;
+        bool there = ask_aggregate(process.profile, life != 1);
+        uint64_t walked = fake_of(pf_profile_model(process.profile))->walked;
         ok(there && (walked > 0) == (life < 2),
            life < 2 ? "each metric's aggregates are made when they are asked for"
                     : "and are known to later processes, those of one metric beside those of another");
@@ -178,9 +178,9 @@ static void test_keys(const char *folder, const char *cache)
     struct process process;
     core_init(&process.core, cache);
     process.core.options.metric = "time";
-    process.live = live_of(&process.core, folder, &error);
+    process.profile = live_of(&process.core, folder, &error);
     uint64_t size;
-    ok(!pf_live_known_size(process.live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
+    ok(!pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
        "nor with other options");
     end(&process, true);
     ok(knows_values(folder, cache), "whose findings are kept beside the others");
@@ -188,15 +188,15 @@ static void test_keys(const char *folder, const char *cache)
     struct pf_access access;
     uint64_t machine = PF_MACHINE, swapped = __builtin_bswap64(machine);
     core_init(&process.core, cache);
-    process.live = live_of(&process.core, folder, &error);
-    pf_live_pack_head(process.live, &head);
+    process.profile = live_of(&process.core, folder, &error);
+    pf_profile_pack_head(process.profile, &head);
     struct pf_unpack in = {head.data, head.data + head.size, false};
     ok(head.size > sizeof machine && !memcmp(head.data, &machine, sizeof machine) &&
-           pf_live_unpack_head(process.live, &in, &access),
+           pf_profile_unpack_head(process.profile, &in, &access),
        "what is kept begins with the byte order and the word size of the machine");
     memcpy(head.data, &swapped, sizeof swapped);
     in.at = head.data;
-    ok(!pf_live_unpack_head(process.live, &in, &access), "and that of another machine is not believed");
+    ok(!pf_profile_unpack_head(process.profile, &in, &access), "and that of another machine is not believed");
     pf_buf_free(&head);
     end(&process, true);
     ok(!knows_values(folder, NULL), "without a folder for it nothing is known");
@@ -284,7 +284,7 @@ static void test_forged(const char *folder, const char *cache)
             abort();
         pf_buf_free(&forged);
         begin(&process, folder, cache);
-        struct survey survey = survey_of(&process.core, process.live, false);
+        struct survey survey = survey_of(&process.core, process.profile, false);
         survived++;
         end_survey(&survey);
         end(&process, false);

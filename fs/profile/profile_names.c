@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/profile/live_private.h"
+#include "fs/profile/profile_private.h"
 #include "fs/profile/names.h"
 
 /* Names of folders, files and links inside a profile, made when the stage is loaded that they come from. */
@@ -83,15 +83,15 @@ static struct pf_items items_of(const struct pf_model *model, enum pf_named name
     }
 }
 
-static int name_items(struct pf_live *live, enum pf_named named, struct pf_error *error)
+static int name_items(struct pf_profile *profile, enum pf_named named, struct pf_error *error)
 {
-    struct pf_items items = items_of(&live->model, named);
+    struct pf_items items = items_of(&profile->model, named);
     if (named == PF_NAMED_METRICS || named == PF_NAMED_CONTEXTS || named == PF_NAMED_LINKS) {
         items.reserved = pf_is_own_name;
-        items.reserved_by = &live->model;
+        items.reserved_by = &profile->model;
     }
-    live->names[named] = pf_dirnames_new(&items, error);
-    return live->names[named] ? 0 : -1;
+    profile->names[named] = pf_dirnames_new(&items, error);
+    return profile->names[named] ? 0 : -1;
 }
 
 /* The stage that items come with; PF_STAGES: there are none, or they are named apart. */
@@ -112,20 +112,20 @@ static enum pf_stage comes_with(const struct pf_model *model, enum pf_named name
     }
 }
 
-int pf_live_name(struct pf_live *live, enum pf_stage stage, struct pf_error *error)
+int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     for (enum pf_named named = 0; named < PF_NAMED; named++)
-        if (comes_with(&live->model, named) == stage && name_items(live, named, error))
+        if (comes_with(&profile->model, named) == stage && name_items(profile, named, error))
             return -1;
     return 0;
 }
 
-static void measure_context_dirs(struct pf_live *live, uint16_t *size)
+static void measure_context_dirs(struct pf_profile *profile, uint16_t *size)
 {
-    const struct pf_tree *tree = live->model.contexts;
+    const struct pf_tree *tree = profile->model.contexts;
     char name[PF_NAME_MAX + 1];
     for (uint32_t i = 0; i < tree->count; i++) {
-        size_t n = pf_dirname(live->names[PF_NAMED_CONTEXTS], i, name);
+        size_t n = pf_dirname(profile->names[PF_NAMED_CONTEXTS], i, name);
         uint32_t parent = tree->parent[i];
         if (parent != PF_NO_CONTEXT)
             n = size[parent] == UINT16_MAX ? UINT16_MAX : n + size[parent] + 1;
@@ -133,31 +133,31 @@ static void measure_context_dirs(struct pf_live *live, uint16_t *size)
     }
 }
 
-int pf_live_name_contexts(struct pf_live *live, struct pf_error *error)
+int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error)
 {
-    const struct pf_tree *tree = live->model.contexts;
-    if (!live->model.partitions.plural)
+    const struct pf_tree *tree = profile->model.contexts;
+    if (!profile->model.partitions.plural)
         return 0;
     if (!tree)
         return pf_fail(error, EINVAL, "the driver has made no contexts");
-    if (!live->names[PF_NAMED_CONTEXTS] && name_items(live, PF_NAMED_CONTEXTS, error))
+    if (!profile->names[PF_NAMED_CONTEXTS] && name_items(profile, PF_NAMED_CONTEXTS, error))
         return -1;
-    live->context_dir_size = malloc(((size_t)tree->count + 1) * sizeof *live->context_dir_size);
-    if (!live->context_dir_size)
+    profile->context_dir_size = malloc(((size_t)tree->count + 1) * sizeof *profile->context_dir_size);
+    if (!profile->context_dir_size)
         return pf_fail_memory(error);
-    measure_context_dirs(live, live->context_dir_size);
+    measure_context_dirs(profile, profile->context_dir_size);
     return 0;
 }
 
-size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *out)
+size_t pf_profile_context_dir(const struct pf_profile *profile, uint32_t context, char *out)
 {
-    const struct pf_tree *tree = live->model.contexts;
-    size_t size = live->context_dir_size[context];
+    const struct pf_tree *tree = profile->model.contexts;
+    size_t size = profile->context_dir_size[context];
     if (size == UINT16_MAX)
         return 0;
     char name[PF_NAME_MAX + 1];
     for (size_t end = size; context != PF_NO_CONTEXT; context = tree->parent[context]) {
-        size_t n = pf_dirname(live->names[PF_NAMED_CONTEXTS], context, name);
+        size_t n = pf_dirname(profile->names[PF_NAMED_CONTEXTS], context, name);
         memcpy(out + end - n, name, n);
         end -= n;
         if (end)

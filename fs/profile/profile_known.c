@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "formats/kit/hash.h"
-#include "fs/profile/live_private.h"
+#include "fs/profile/profile_private.h"
 #include "fs/profile/names.h"
 #include "fs/version.h"
 
@@ -25,20 +25,20 @@ static char *source_path(const struct pf_core *core, const struct pf_driver *dri
 }
 
 /* One whose source is closed. */
-static struct pf_live *live_below(struct pf_core *core, const struct pf_driver *driver, const char *path,
+static struct pf_profile *live_below(struct pf_core *core, const struct pf_driver *driver, const char *path,
                                   struct pf_error *error)
 {
-    struct pf_live *live = pf_live_new(core, driver, error);
-    char *where = live ? source_path(core, driver, path) : NULL;
-    if (where && (live->path = strdup(path)))
-        live->source = pf_source_at(core->top, where, driver->directories, error);
+    struct pf_profile *profile = pf_profile_new(core, driver, error);
+    char *where = profile ? source_path(core, driver, path) : NULL;
+    if (where && (profile->path = strdup(path)))
+        profile->source = pf_source_at(core->top, where, driver->directories, error);
     free(where);
-    if (live && live->source) {
-        pf_source_set_matters(live->source, driver->matters);
-        return live;
+    if (profile && profile->source) {
+        pf_source_set_matters(profile->source, driver->matters);
+        return profile;
     }
     pf_fail_memory(error);
-    pf_live_release(live);
+    pf_profile_release(profile);
     return NULL;
 }
 
@@ -52,27 +52,27 @@ static void pack_text(struct pf_buf *out, const char *text)
 }
 
 /* All but the inputs. */
-static void pack_versions(const struct pf_live *live, struct pf_buf *out)
+static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_options *options = &live->core->options;
+    const struct pf_options *options = &profile->core->options;
     pf_pack_u64(out, PF_MACHINE);
-    pack_text(out, live->driver->name);
-    pf_pack_u64(out, live->driver->version);
+    pack_text(out, profile->driver->name);
+    pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
     pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
-    pf_pack_u64(out, live->core->others); /* who may read is told by other rules */
+    pf_pack_u64(out, profile->core->others); /* who may read is told by other rules */
 }
 
 /* A number, and so many of each a name and a stamp. */
-void pf_live_inputs(const struct pf_live *live, struct pf_buf *out)
+void pf_profile_inputs(const struct pf_profile *profile, struct pf_buf *out)
 {
-    uint64_t n = pf_source_input_count(live->source);
+    uint64_t n = pf_source_input_count(profile->source);
     pf_pack_u64(out, n);
     for (size_t i = 0; i < n; i++) {
         struct pf_stamp stamp;
-        pack_text(out, pf_source_input_at(live->source, i, &stamp));
+        pack_text(out, pf_source_input_at(profile->source, i, &stamp));
         pf_buf_add(out, (const char *)&stamp, sizeof stamp);
     }
 }
@@ -94,7 +94,7 @@ static bool next_input(struct pf_unpack *in, char room[PATH_MAX], const char **n
     return true;
 }
 
-int pf_live_expect(struct pf_live *live, const char *inputs, size_t size, struct pf_error *error)
+int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error)
 {
     char room[PATH_MAX];
     const char *name;
@@ -104,66 +104,66 @@ int pf_live_expect(struct pf_live *live, const char *inputs, size_t size, struct
         for (uint64_t left = pf_unpack_u64(&in); left; left--) {
             if (!next_input(&in, room, &name, &stamp))
                 return pf_fail(error, ESTALE, "the file has changed");
-            int same = known ? 1 : pf_source_matches(live->source, name, &stamp);
+            int same = known ? 1 : pf_source_matches(profile->source, name, &stamp);
             if (same != 1)
                 return pf_fail(error, same ? -same : ESTALE, "%s",
                                same ? strerror(-same) : "the file has changed");
-            if (known && pf_source_know(live->source, name, &stamp, error))
+            if (known && pf_source_know(profile->source, name, &stamp, error))
                 return -1;
         }
     }
     return 0;
 }
 
-bool pf_live_is_one_file(struct pf_live *live)
+bool pf_profile_is_one_file(struct pf_profile *profile)
 {
-    return live->path && !live->driver->directories && pf_source_input_count(live->source) == 1;
+    return profile->path && !profile->driver->directories && pf_source_input_count(profile->source) == 1;
 }
 
 /* ---- recalling and keeping ---------------------------------------------------------------------- */
 
-static bool has_a_key(const struct pf_live *live)
+static bool has_a_key(const struct pf_profile *profile)
 {
-    return live->key && live->path && live->core->cachedb;
+    return profile->key && profile->path && profile->core->cachedb;
 }
 
 /*
  * Where others are let in, what is known must tell who may read. Of one file that is its own mode and list, whose changes show in
  * its stamp; elsewhere folders and files that are no inputs count, too.
  */
-static bool keeps_what_it_learns(struct pf_live *live)
+static bool keeps_what_it_learns(struct pf_profile *profile)
 {
-    return has_a_key(live) && (!live->core->others || pf_live_is_one_file(live));
+    return has_a_key(profile) && (!profile->core->others || pf_profile_is_one_file(profile));
 }
 
-static bool lies_in_archive(const struct pf_live *live)
+static bool lies_in_archive(const struct pf_profile *profile)
 {
     struct stat st;
-    return pf_folder_fd(live->core->top) < 0 ||
-           (fstatat(live->core->root, live->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
+    return pf_folder_fd(profile->core->top) < 0 ||
+           (fstatat(profile->core->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
 }
 
-static uint64_t key_of(const struct pf_live *live, const struct stat *st)
+static uint64_t key_of(const struct pf_profile *profile, const struct stat *st)
 {
     struct pf_buf key = {0};
     uint64_t hash = 0;
     pf_pack_u64(&key, st->st_dev);
     pf_pack_u64(&key, st->st_ino);
-    if (lies_in_archive(live)) /* whose members are all one file */
-        pf_buf_str(&key, live->path);
-    pack_versions(live, &key);
+    if (lies_in_archive(profile)) /* whose members are all one file */
+        pf_buf_str(&key, profile->path);
+    pack_versions(profile, &key);
     if (!key.failed)
         hash = pf_hash(0, key.data, key.size);
     pf_buf_free(&key);
     return hash;
 }
 
-void pf_live_pack_head(struct pf_live *live, struct pf_buf *out)
+void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
 {
     struct pf_buf inputs = {0};
-    struct pf_access access = pf_live_access(live);
-    pf_live_inputs(live, &inputs);
-    pack_versions(live, out);
+    struct pf_access access = pf_profile_access(profile);
+    pf_profile_inputs(profile, &inputs);
+    pack_versions(profile, out);
     pf_pack_u64(out, inputs.size);
     pf_buf_add(out, inputs.data, inputs.size);
     pf_buf_add(out, (const char *)&access, sizeof access);
@@ -171,136 +171,136 @@ void pf_live_pack_head(struct pf_live *live, struct pf_buf *out)
     pf_buf_free(&inputs);
 }
 
-bool pf_live_unpack_head(struct pf_live *live, struct pf_unpack *in, struct pf_access *access)
+bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, struct pf_access *access)
 {
     struct pf_buf versions = {0};
     struct pf_error error;
-    pack_versions(live, &versions);
+    pack_versions(profile, &versions);
     const void *stored = pf_unpack_bytes(in, versions.size);
     bool same = !versions.failed && stored && !memcmp(stored, versions.data, versions.size);
     pf_buf_free(&versions);
     uint64_t size = same ? pf_unpack_u64(in) : 0;
     const char *inputs = same ? pf_unpack_bytes(in, size) : NULL;
     const void *who = inputs ? pf_unpack_bytes(in, sizeof *access) : NULL;
-    if (!who || pf_live_expect(live, inputs, size, &error))
+    if (!who || pf_profile_expect(profile, inputs, size, &error))
         return false;
     memcpy(access, who, sizeof *access);
     return true;
 }
 
 /* True if something is known of what stands there now. */
-static bool recall_known(struct pf_live *live)
+static bool recall_known(struct pf_profile *profile)
 {
     size_t size = 0;
-    char *bytes = has_a_key(live) ? pf_cachedb_get(live->core->cachedb, live->key, &size) : NULL;
+    char *bytes = has_a_key(profile) ? pf_cachedb_get(profile->core->cachedb, profile->key, &size) : NULL;
     struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
-    bool known = bytes && pf_live_unpack_head(live, &in, &live->access) && keeps_what_it_learns(live) &&
-                 pf_known_unpack(&live->known, &in);
+    bool known = bytes && pf_profile_unpack_head(profile, &in, &profile->access) && keeps_what_it_learns(profile) &&
+                 pf_known_unpack(&profile->known, &in);
     free(bytes);
     if (!known)
-        live->access = (struct pf_access){.mode = 0444};
+        profile->access = (struct pf_access){.mode = 0444};
     return known;
 }
 
-void pf_live_keep_known(struct pf_live *live)
+void pf_profile_keep_known(struct pf_profile *profile)
 {
     struct pf_buf out = {0};
-    if (!keeps_what_it_learns(live) || !pf_known_is_changed(&live->known) || !pf_live_may_cache(live))
+    if (!keeps_what_it_learns(profile) || !pf_known_is_changed(&profile->known) || !pf_profile_may_cache(profile))
         return;
-    pf_live_pack_head(live, &out);
-    pf_known_pack(&live->known, &out);
-    pf_cachedb_put(live->core->cachedb, live->key, &out);
+    pf_profile_pack_head(profile, &out);
+    pf_known_pack(&profile->known, &out);
+    pf_cachedb_put(profile->core->cachedb, profile->key, &out);
     pf_buf_free(&out);
 }
 
 /* Parts stand beside what is known, since they are looked at apart. */
-static uint64_t part_key_of(const struct pf_live *live, const struct stat *st)
+static uint64_t part_key_of(const struct pf_profile *profile, const struct stat *st)
 {
-    return pf_hash(key_of(live, st), "part", 4);
+    return pf_hash(key_of(profile, st), "part", 4);
 }
 
-char *pf_live_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
                           const struct stat *st, size_t *size)
 {
     struct pf_error error;
-    struct pf_live *live = core->cachedb ? live_below(core, driver, path, &error) : NULL;
-    if (!live)
+    struct pf_profile *profile = core->cachedb ? live_below(core, driver, path, &error) : NULL;
+    if (!profile)
         return NULL;
     size_t all = 0;
-    char *bytes = pf_cachedb_get(core->cachedb, part_key_of(live, st), &all);
+    char *bytes = pf_cachedb_get(core->cachedb, part_key_of(profile, st), &all);
     struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
-    if (bytes && pf_live_unpack_head(live, &in, &live->access)) {
+    if (bytes && pf_profile_unpack_head(profile, &in, &profile->access)) {
         *size = (size_t)(in.end - in.at);
         memmove(bytes, in.at, *size);
     } else {
         free(bytes);
         bytes = NULL;
     }
-    pf_live_release(live);
+    pf_profile_release(profile);
     return bytes;
 }
 
-void pf_live_keep_part(struct pf_live *live, const struct stat *st, const struct pf_buf *part)
+void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
 {
     struct pf_buf out = {0};
-    if (!live->path || !live->core->cachedb || !pf_live_intact(live))
+    if (!profile->path || !profile->core->cachedb || !pf_profile_intact(profile))
         return;
-    pf_live_pack_head(live, &out);
+    pf_profile_pack_head(profile, &out);
     pf_buf_add(&out, part->data, part->size);
     out.failed |= part->failed;
-    pf_cachedb_put(live->core->cachedb, part_key_of(live, st), &out);
+    pf_cachedb_put(profile->core->cachedb, part_key_of(profile, st), &out);
     pf_buf_free(&out);
 }
 
-struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
+struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
                            const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
 {
-    struct pf_live *live = live_below(core, driver, path, error);
-    if (!live)
+    struct pf_profile *profile = live_below(core, driver, path, error);
+    if (!profile)
         return NULL;
-    live->key = st ? key_of(live, st) : 0;
-    bool others = inputs && inputs->size && pf_live_expect(live, inputs->data, inputs->size, error);
-    if (others || (!recall_known(live) && pf_live_wake(live, error))) {
-        pf_live_release(live);
+    profile->key = st ? key_of(profile, st) : 0;
+    bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
+    if (others || (!recall_known(profile) && pf_profile_wake(profile, error))) {
+        pf_profile_release(profile);
         return NULL;
     }
-    return live;
+    return profile;
 }
 
 /* ---- learning ----------------------------------------------------------------------------------- */
 
 /* Contexts are too many to be kept. */
-void pf_live_learn_folder(struct pf_live *live, struct pf_node folder)
+void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
 {
     struct pf_buf entries = {0};
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
     uint32_t n = 0;
-    if (!keeps_what_it_learns(live) || folder.kind == PF_CONTEXT_DIR)
+    if (!keeps_what_it_learns(profile) || folder.kind == PF_CONTEXT_DIR)
         return;
-    for (; n <= PF_KNOWN_ENTRIES_MAX && pf_folder_entry(live, folder, n, name, &entry); n++)
+    for (; n <= PF_KNOWN_ENTRIES_MAX && pf_folder_entry(profile, folder, n, name, &entry); n++)
         pf_known_list(&entries, entry, name);
     if (n <= PF_KNOWN_ENTRIES_MAX)
-        pf_known_add_folder(&live->known, folder, n, &entries);
+        pf_known_add_folder(&profile->known, folder, n, &entries);
     pf_buf_free(&entries);
 }
 
-void pf_live_learn_file(struct pf_live *live, struct pf_node file, uint64_t size, const char *text)
+void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text)
 {
     bool of_context = file.kind == PF_CONTEXT_INFO || pf_table_base(file.kind) == PF_TABLE_OF_CONTEXT;
-    if (!keeps_what_it_learns(live) || (pf_table_of(file.kind) >= 0 && of_context) ||
+    if (!keeps_what_it_learns(profile) || (pf_table_of(file.kind) >= 0 && of_context) ||
         file.kind == PF_CONTEXT_INFO)
         return;
-    pf_known_add_file(&live->known, file, size, text);
+    pf_known_add_file(&profile->known, file, size, text);
 }
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
 /* The text that the walk over a link's node gives. */
-static int read_target(struct pf_live *live, struct pf_node node, char **target, struct pf_error *error)
+static int read_target(struct pf_profile *profile, struct pf_node node, char **target, struct pf_error *error)
 {
     struct pf_buf text = {0};
-    struct pf_lines *lines = pf_node_walk(live, node, error);
+    struct pf_lines *lines = pf_node_walk(profile, node, error);
     int more = lines ? 1 : -1;
     while (more > 0)
         more = lines->ops->next(lines, &text, error);
@@ -315,19 +315,19 @@ static int read_target(struct pf_live *live, struct pf_node node, char **target,
     return more < 0 ? -1 : pf_fail_memory(error);
 }
 
-int pf_live_link(struct pf_live *live, struct pf_node node, char **target, struct pf_job **job,
+int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_job **job,
                  struct pf_error *error)
 {
     uint64_t size;
     const char *hidden = pf_hidden_target(node.kind);
     if (hidden)
         return (*target = strdup(hidden)) ? 0 : pf_fail_memory(error);
-    if (pf_known_file(&live->known, node, &size, target) && *target)
+    if (pf_known_file(&profile->known, node, &size, target) && *target)
         return 0;
-    int result = pf_live_ready(live, node, job, error);
+    int result = pf_profile_ready(profile, node, job, error);
     if (!result)
-        result = read_target(live, node, target, error);
+        result = read_target(profile, node, target, error);
     if (!result && *target)
-        pf_live_learn_file(live, node, strlen(*target), *target);
+        pf_profile_learn_file(profile, node, strlen(*target), *target);
     return result;
 }

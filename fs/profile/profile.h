@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_LIVE_H
-#define PF_LIVE_H
+#ifndef PF_PROFILE_H
+#define PF_PROFILE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,58 +40,58 @@ struct pf_core {
  * is asked for with a function that answers at once, or starts the pass (or joins one) and answers
  * PF_PARKED (beside 0 and -1, *error filled). Reference-counted.
  */
-struct pf_live;
+struct pf_profile;
 
 /*
  * The profile at a path below SOURCE ("": SOURCE itself), whose attributes were seen to be *st. If enough is known of it from an
  * earlier time, it is not opened before somebody asks for more; st NULL: it is opened at once. It must be made from the same inputs as another was (NULL: as any). NULL with *error filled, ESTALE if it
  * is not.
  */
-struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
+struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
                            const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
-/* Opens it, if it is not open yet: for who needs pf_live_model and asks for no stage. 0, or -1 with *error filled. */
-int pf_live_wake(struct pf_live *live, struct pf_error *error);
+/* Opens it, if it is not open yet: for who needs pf_profile_model and asks for no stage. 0, or -1 with *error filled. */
+int pf_profile_wake(struct pf_profile *profile, struct pf_error *error);
 
-struct pf_live *pf_live_hold(struct pf_live *live);
-void pf_live_release(struct pf_live *live);
+struct pf_profile *pf_profile_hold(struct pf_profile *profile);
+void pf_profile_release(struct pf_profile *profile);
 /* Puts into the cache what has been found out and is not there yet; so does the last release. */
-void pf_live_save(struct pf_live *live);
+void pf_profile_save(struct pf_profile *profile);
 
 /* How many contexts there are; 0 as long as the model is not loaded. */
-uint32_t pf_live_context_count(struct pf_live *live);
+uint32_t pf_profile_context_count(struct pf_profile *profile);
 
 /*
  * True if a stage could not be loaded for want of memory or the like: opened anew, the profile may be whole. *loaded: a stage
  * has been loaded, and nothing has failed since it was opened.
  */
-bool pf_live_is_spoilt(struct pf_live *live, bool *loaded);
+bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded);
 
 /* A pass is queued or running for it. */
-bool pf_live_busy(struct pf_live *live);
+bool pf_profile_busy(struct pf_profile *profile);
 
 /* All that it was made from so far is the one file at its path. */
-bool pf_live_is_one_file(struct pf_live *live);
+bool pf_profile_is_one_file(struct pf_profile *profile);
 
 /* How many descriptors it holds. */
-size_t pf_live_descriptors(struct pf_live *live);
+size_t pf_profile_descriptors(struct pf_profile *profile);
 
 /* Who may read everything that it was made from so far. */
-struct pf_access pf_live_access(struct pf_live *live);
+struct pf_access pf_profile_access(struct pf_profile *profile);
 
 /* Closes its files for good if nobody else holds the profile: they are of an old version. */
-void pf_live_let_go(struct pf_live *live);
+void pf_profile_let_go(struct pf_profile *profile);
 
-/* The inputs that it was made from so far, for pf_live_at. */
-void pf_live_inputs(const struct pf_live *live, struct pf_buf *out);
+/* The inputs that it was made from so far, for pf_profile_at. */
+void pf_profile_inputs(const struct pf_profile *profile, struct pf_buf *out);
 
 /* The profile, which has been opened. */
-struct pf_model *pf_live_model(struct pf_live *live);
+struct pf_model *pf_profile_model(struct pf_profile *profile);
 
 /* 0 if the inputs are unchanged; -1 with ESTALE. */
-int pf_live_check(struct pf_live *live, struct pf_error *error);
+int pf_profile_check(struct pf_profile *profile, struct pf_error *error);
 /* True if bytes read so far were all of one version, and the disk has lost nothing that they were made from. */
-bool pf_live_intact(struct pf_live *live);
+bool pf_profile_intact(struct pf_profile *profile);
 
 /* A file, link or folder inside a profile (kinds: views.h) is a kind and an item of that kind; nothing is stored for it. */
 struct pf_node {
@@ -100,13 +100,13 @@ struct pf_node {
 };
 
 /* Ask for the model up to a stage. */
-int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
+int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
 
 /* Ask for what must be there before a folder can be searched, or a file's walk be made; but for aggregates. */
-int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error);
+int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_job **job, struct pf_error *error);
 
 /* Ask for what pf_node_parent needs: a folder's own listing may be known from an earlier time, but not its name. */
-int pf_live_parent_ready(struct pf_live *live, struct pf_node node, struct pf_job **job,
+int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_job **job,
                          struct pf_error *error);
 
 /* What has folders, files or links of its own, each under a name made of what the profile calls it. */
@@ -124,26 +124,26 @@ enum pf_named {
  * Their names; from PF_PARTITIONED, metrics_stage, keys.stage and (the last two) PF_OPENED on; of contexts, once one of their
  * folders or contexts.csv is ready.
  */
-const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named);
+const struct pf_dirnames *pf_profile_names(const struct pf_profile *profile, enum pf_named named);
 
 /*
  * The path of a context's folder below contexts/, into out[PF_CONTEXT_DIR_MAX + 1]; returns its length, 0 if
  * it is longer than PF_CONTEXT_DIR_MAX bytes.
  */
 enum { PF_CONTEXT_DIR_MAX = 4095 };
-size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *out);
+size_t pf_profile_context_dir(const struct pf_profile *profile, uint32_t context, char *out);
 
 /* Aggregates if they are there, else NULL: those of all metrics (metric < 0), or any that one metric's views can be made from. */
-struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric);
+struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int metric);
 
 /*
  * Ask for the sizes of a table's files, or for aggregates: of all metrics (metric < 0), or of at least those that one metric's
  * views are made from. Where contexts are many, each metric has a pass and aggregates of its own, but where the values are only skimmed
  * for it (PF_SKIMS_METRIC) the first one alone.
  */
-int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
+int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error);
-int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
+int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
                       struct pf_error *error);
 
 /*
@@ -151,27 +151,27 @@ int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **ag
  * nobody else holds. The aggregates are those of all metrics (metric < 0), or at least those that one metric's views are made from.
  * 0, or -1 with *error filled.
  */
-int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_error *error);
-int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_error *error);
+int pf_profile_load(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);
+int pf_profile_add_up(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate, struct pf_error *error);
 
 /*
  * Bytes that whoever spans profiles keeps of one between mounts, as long as its inputs are unchanged: of the profile that was found
- * at a path below SOURCE with the attributes *st. pf_live_recall_part gives a copy to the caller, NULL if there are none.
+ * at a path below SOURCE with the attributes *st. pf_profile_recall_part gives a copy to the caller, NULL if there are none.
  */
-char *pf_live_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
                           const struct stat *st, size_t *size);
-void pf_live_keep_part(struct pf_live *live, const struct stat *st, const struct pf_buf *part);
+void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part);
 
 /* ---- files --------------------------------------------------------------------- */
 
 /* The exact size of a generated file. */
-int pf_live_size(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
+int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
                  struct pf_error *error);
 /* The same if it is known without any work. */
-bool pf_live_known_size(struct pf_live *live, struct pf_node node, uint64_t *size);
+bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /* The target of a symbolic link, allocated for the caller. */
-int pf_live_link(struct pf_live *live, struct pf_node node, char **target, struct pf_job **job,
+int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_job **job,
                  struct pf_error *error);
 
 /*
@@ -180,16 +180,16 @@ int pf_live_link(struct pf_live *live, struct pf_node node, char **target, struc
  * its rows may be made from facts that only a whole pass finds out.
  */
 struct pf_lines;
-int pf_file_walk(struct pf_live *live, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
+int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
                  struct pf_error *error);
 
 /* A handle on a file. */
 struct pf_file;
-int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **file, struct pf_job **job,
+int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_job **job,
                  struct pf_error *error);
 struct pf_file *pf_file_hold(struct pf_file *file);
 void pf_file_close(struct pf_file *file); /* by its last holder */
-struct pf_live *pf_file_live(const struct pf_file *file);
+struct pf_profile *pf_file_live(const struct pf_file *file);
 struct pf_node pf_file_node(const struct pf_file *file);
 
 /* *size: the file's. If the whole file is at hand: true, and its bytes, which stay until the file is closed. */

@@ -5,7 +5,7 @@
 
 #include "formats/kit/hash.h"
 #include "fs/profile/cache.h"
-#include "fs/profile/live_private.h"
+#include "fs/profile/profile_private.h"
 #include "fs/text/pack.h"
 
 /*
@@ -18,12 +18,12 @@ enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS, SECTION_AGGREGA
 enum { AGGREGATE_MAX = 16 << 20 };
 
 /* One file per source, set of options and kind of machine: a new version of the source takes the place of the old one's. */
-static void file_name(const struct pf_live *live, char name[32])
+static void file_name(const struct pf_profile *profile, char name[32])
 {
-    const struct pf_options *options = &live->core->options;
-    const char *words[] = {live->driver->name, options->metric, options->instr_map};
+    const struct pf_options *options = &profile->core->options;
+    const char *words[] = {profile->driver->name, options->metric, options->instr_map};
     struct pf_stamp stamp = {0};
-    pf_source_input_at(live->source, 0, &stamp);
+    pf_source_input_at(profile->source, 0, &stamp);
     uint64_t key[] = {PF_MACHINE, stamp.device, stamp.inode}, hash = pf_hash(0, key, sizeof key);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = pf_hash(hash, words[i] ? words[i] : "", words[i] ? strlen(words[i]) + 1 : 0);
@@ -76,11 +76,11 @@ static void pack_family(struct pf_buf *out, size_t table, const struct pf_family
     pack_track(out, &family->track);
 }
 
-static bool unpack_family(struct pf_live *live, struct pf_unpack *in)
+static bool unpack_family(struct pf_profile *profile, struct pf_unpack *in)
 {
     uint64_t table = pf_unpack_u64(in);
     struct pf_family *family = calloc(1, sizeof *family);
-    if (!family || table >= live->model.n_tables || table >= PF_TABLES_MAX) {
+    if (!family || table >= profile->model.n_tables || table >= PF_TABLES_MAX) {
         free(family);
         return false;
     }
@@ -96,11 +96,11 @@ static bool unpack_family(struct pf_live *live, struct pf_unpack *in)
     bool sound = unpack_track(in, &family->track);
     for (size_t i = 0; sound && family->first && i < family->partitions; i++)
         sound = family->first[i] <= family->end[i] && family->end[i] <= family->track.count;
-    if (!sound || live->families[table]) {
+    if (!sound || profile->families[table]) {
         pf_family_free(family);
         return false;
     }
-    live->families[table] = family;
+    profile->families[table] = family;
     return true;
 }
 
@@ -118,20 +118,20 @@ static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *
 }
 
 /* Files with a size of their own: all but a table's whole; a table's number must be one. */
-static bool may_be_alone(const struct pf_live *live, struct pf_node node)
+static bool may_be_alone(const struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
     if (table < 0)
         return node.kind < PF_TABLE_WHOLE;
-    return (size_t)table < live->model.n_tables && pf_table_base(node.kind) != PF_TABLE_WHOLE;
+    return (size_t)table < profile->model.n_tables && pf_table_base(node.kind) != PF_TABLE_WHOLE;
 }
 
-static bool unpack_text(struct pf_live *live, struct pf_unpack *in)
+static bool unpack_text(struct pf_profile *profile, struct pf_unpack *in)
 {
     struct pf_track track = {0};
     struct pf_node node = {(unsigned)pf_unpack_u64(in), (uint32_t)pf_unpack_u64(in)};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
-    bool sound = unpack_track(in, &track) && covered <= size && may_be_alone(live, node);
+    bool sound = unpack_track(in, &track) && covered <= size && may_be_alone(profile, node);
     /* Marks lead as far as it is covered, or that is all: else a reader would wait for marks that no pass sets. */
     if (sound && covered != size)
         sound = covered == (track.count ? track.marks[track.count - 1].full : 0);
@@ -139,23 +139,23 @@ static bool unpack_text(struct pf_live *live, struct pf_unpack *in)
         pf_track_free(&track);
         return false;
     }
-    return pf_file_text_restore(live, node, size, covered, &track);
+    return pf_file_text_restore(profile, node, size, covered, &track);
 }
 
 /* ---- whole files -------------------------------------------------------------------------------- */
 
-static bool unpack_facts(struct pf_live *live, struct pf_unpack *in)
+static bool unpack_facts(struct pf_profile *profile, struct pf_unpack *in)
 {
     uint64_t size = pf_unpack_u64(in);
-    if (live->facts || in->failed)
+    if (profile->facts || in->failed)
         return false;
-    live->facts = pf_unpack_array(in, size, 1);
-    live->facts_size = live->facts ? size : 0;
-    return live->facts != NULL;
+    profile->facts = pf_unpack_array(in, size, 1);
+    profile->facts_size = profile->facts ? size : 0;
+    return profile->facts != NULL;
 }
 
 /* Kept as bytes until somebody asks for them: what they must fit is not known before the model is loaded. */
-static bool unpack_aggregate(struct pf_live *live, struct pf_unpack *in)
+static bool unpack_aggregate(struct pf_profile *profile, struct pf_unpack *in)
 {
     struct pf_packed_aggregate *packed = calloc(1, sizeof *packed);
     if (!packed)
@@ -167,27 +167,27 @@ static bool unpack_aggregate(struct pf_live *live, struct pf_unpack *in)
         free(packed);
         return false;
     }
-    packed->next = live->packed;
-    live->packed = packed;
+    packed->next = profile->packed;
+    profile->packed = packed;
     return true;
 }
 
-static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
+static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
 {
     for (;;) {
         bool sound = true;
         switch (pf_unpack_u64(in)) {
         case SECTION_FAMILY:
-            sound = unpack_family(live, in);
+            sound = unpack_family(profile, in);
             break;
         case SECTION_TEXT:
-            sound = unpack_text(live, in);
+            sound = unpack_text(profile, in);
             break;
         case SECTION_FACTS:
-            sound = unpack_facts(live, in);
+            sound = unpack_facts(profile, in);
             break;
         case SECTION_AGGREGATE:
-            sound = unpack_aggregate(live, in);
+            sound = unpack_aggregate(profile, in);
             break;
         default:
             return;
@@ -197,30 +197,30 @@ static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
     }
 }
 
-void pf_live_recall(struct pf_live *live)
+void pf_profile_recall(struct pf_profile *profile)
 {
     char name[32];
     size_t size;
-    if (!live->core->cache_folder)
+    if (!profile->core->cache_folder)
         return;
-    file_name(live, name);
-    char *payload = pf_cachefile_read(live->core->cache_folder, name, &size);
+    file_name(profile, name);
+    char *payload = pf_cachefile_read(profile->core->cache_folder, name, &size);
     if (!payload)
         return;
     struct pf_unpack in = {payload, payload + size, false};
     struct pf_access access; /* told by the source, which is open */
-    if (pf_live_unpack_head(live, &in, &access))
-        unpack_sections(live, &in);
+    if (pf_profile_unpack_head(profile, &in, &access))
+        unpack_sections(profile, &in);
     free(payload);
 }
 
-static void pack_facts(struct pf_live *live, struct pf_buf *out)
+static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_driver *driver = live->model.driver;
+    const struct pf_driver *driver = profile->model.driver;
     unsigned char facts[256];
-    if (!driver->facts || live->stage < PF_PARTITIONED)
+    if (!driver->facts || profile->stage < PF_PARTITIONED)
         return;
-    size_t size = driver->facts(&live->model, facts, sizeof facts);
+    size_t size = driver->facts(&profile->model, facts, sizeof facts);
     if (size == 0 || size > sizeof facts)
         return;
     pf_pack_u64(out, SECTION_FACTS);
@@ -245,46 +245,46 @@ static void pack_aggregate(int metric, const struct pf_aggregate *aggregate, str
 }
 
 /* Those of all metrics, else those of single ones, of which partners share theirs; and those known from before and not yet used. */
-static void pack_aggregates(const struct pf_live *live, struct pf_buf *out)
+static void pack_aggregates(const struct pf_profile *profile, struct pf_buf *out)
 {
-    if (live->aggregate) {
-        pack_aggregate(-1, live->aggregate, out);
+    if (profile->aggregate) {
+        pack_aggregate(-1, profile->aggregate, out);
         return;
     }
-    for (int m = 0; live->of_metric && m < (int)live->model.n_metrics; m++) {
-        int partner = pf_aggregate_partner(&live->model, (unsigned)m);
-        bool told = partner >= 0 && partner < m && live->of_metric[partner] == live->of_metric[m];
-        if (live->of_metric[m] && !told)
-            pack_aggregate(m, live->of_metric[m], out);
+    for (int m = 0; profile->of_metric && m < (int)profile->model.n_metrics; m++) {
+        int partner = pf_aggregate_partner(&profile->model, (unsigned)m);
+        bool told = partner >= 0 && partner < m && profile->of_metric[partner] == profile->of_metric[m];
+        if (profile->of_metric[m] && !told)
+            pack_aggregate(m, profile->of_metric[m], out);
     }
-    for (const struct pf_packed_aggregate *packed = live->packed; packed; packed = packed->next)
+    for (const struct pf_packed_aggregate *packed = profile->packed; packed; packed = packed->next)
         pack_bytes(out, packed->metric, packed->bytes, packed->size);
 }
 
-void pf_live_remember(struct pf_live *live)
+void pf_profile_remember(struct pf_profile *profile)
 {
     char name[32];
     struct pf_buf payload = {0};
-    if (!live->core->cache_folder || !pf_live_may_cache(live))
+    if (!profile->core->cache_folder || !pf_profile_may_cache(profile))
         return;
-    pf_live_pack_head(live, &payload);
-    pthread_mutex_lock(&live->lock);
-    if (live->facts && live->stage < PF_PARTITIONED) { /* known from before, not yet used */
+    pf_profile_pack_head(profile, &payload);
+    pthread_mutex_lock(&profile->lock);
+    if (profile->facts && profile->stage < PF_PARTITIONED) { /* known from before, not yet used */
         pf_pack_u64(&payload, SECTION_FACTS);
-        pf_pack_u64(&payload, live->facts_size);
-        pf_buf_add(&payload, live->facts, live->facts_size);
+        pf_pack_u64(&payload, profile->facts_size);
+        pf_buf_add(&payload, profile->facts, profile->facts_size);
     } else {
-        pack_facts(live, &payload);
+        pack_facts(profile, &payload);
     }
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
-        if (live->families[t])
-            pack_family(&payload, t, live->families[t]);
-    pf_file_texts_each(live, pack_one_text, &payload);
-    pack_aggregates(live, &payload);
-    pthread_mutex_unlock(&live->lock);
+        if (profile->families[t])
+            pack_family(&payload, t, profile->families[t]);
+    pf_file_texts_each(profile, pack_one_text, &payload);
+    pack_aggregates(profile, &payload);
+    pthread_mutex_unlock(&profile->lock);
     pf_pack_u64(&payload, SECTION_END);
-    file_name(live, name);
-    payload.failed |= !pf_live_intact(live); /* reading the aggregates may have shown that they are lost */
-    pf_cachefile_write(live->core->cache_folder, name, &payload);
+    file_name(profile, name);
+    payload.failed |= !pf_profile_intact(profile); /* reading the aggregates may have shown that they are lost */
+    pf_cachefile_write(profile->core->cache_folder, name, &payload);
     pf_buf_free(&payload);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/live_private.h"
-#include "tests/unit/live_fixture.h"
+#include "fs/profile/profile_private.h"
+#include "tests/unit/profile_fixture.h"
 
 /* Open profiles: what is loaded when, and that every file has the size it says. */
 
@@ -16,25 +16,25 @@ static void test_stages(const char *folder)
     struct pf_job *first = NULL, *second = NULL;
     control = (struct control){.gate = {[PF_PARTITIONED] = &gate}};
     core_init(&core, NULL);
-    struct pf_live *live = live_of(&core, folder, &error);
-    ok(live && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
-    ok(pf_live_stage(live, PF_OPENED, &first, &error) == 0, "an open profile is opened");
-    ok(pf_live_stage(live, PF_MODELLED, &first, &error) == PF_PARKED,
+    struct pf_profile *profile = live_of(&core, folder, &error);
+    ok(profile && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
+    ok(pf_profile_stage(profile, PF_OPENED, &first, &error) == 0, "an open profile is opened");
+    ok(pf_profile_stage(profile, PF_MODELLED, &first, &error) == PF_PARKED,
        "a stage that is not there is waited for");
     gate_await(&gate, 1);
-    ok(pf_live_stage(live, PF_PARTITIONED, &second, &error) == PF_PARKED && second == first,
+    ok(pf_profile_stage(profile, PF_PARTITIONED, &second, &error) == PF_PARKED && second == first,
        "who asks meanwhile waits for the same pass");
-    ok(pf_live_stage(live, PF_OPENED, &second, &error) == 0, "what is there is there at once meanwhile");
+    ok(pf_profile_stage(profile, PF_OPENED, &second, &error) == 0, "what is there is there at once meanwhile");
     gate_open(&gate);
     pf_job_block(first, NULL, NULL);
     pf_job_release(first);
     pf_job_release(first);
-    ok(pf_live_stage(live, PF_MODELLED, &first, &error) == 0, "when the pass is over the stage is there");
-    ok(!stage_of(live, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
+    ok(pf_profile_stage(profile, PF_MODELLED, &first, &error) == 0, "when the pass is over the stage is there");
+    ok(!stage_of(profile, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
            control.loads[PF_MODELLED] == 1 && control.loads[PF_DERIVED] == 1,
        "each stage is loaded once");
     ok(core.passes == 2, "in as many passes as were asked for");
-    pf_live_release(live);
+    pf_profile_release(profile);
     ok(control.closes == 1, "the last release closes the profile");
     core_end(&core);
 }
@@ -45,33 +45,33 @@ static void test_failing_stages(const char *folder)
     struct pf_error error = {0};
     control = (struct control){.fails = {[PF_MODELLED] = EIO}};
     core_init(&core, NULL);
-    struct pf_live *live = live_of(&core, folder, &error);
+    struct pf_profile *profile = live_of(&core, folder, &error);
     uint64_t size;
-    ok(stage_of(live, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
-    ok(stage_of(live, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
+    ok(stage_of(profile, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
+    ok(stage_of(profile, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
        "which is remembered, not tried again");
-    ok(!stage_of(live, PF_PARTITIONED, &error), "what was loaded before stays");
-    ok(size_of(live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &error) && error.code == EIO,
+    ok(!stage_of(profile, PF_PARTITIONED, &error), "what was loaded before stays");
+    ok(size_of(profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &error) && error.code == EIO,
        "files that need the stage fail likewise");
-    ok(!size_of(live, (struct pf_node){PF_INFO, 0}, &size, &error), "others do not");
-    pf_live_release(live);
+    ok(!size_of(profile, (struct pf_node){PF_INFO, 0}, &size, &error), "others do not");
+    pf_profile_release(profile);
 
     struct gate gate = GATE_CLOSED;
     struct pf_job *job;
     struct pf_waiter waiter = PF_WAITER;
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
-    live = live_of(&core, folder, &error);
-    pf_live_stage(live, PF_MODELLED, &job, &error);
+    profile = live_of(&core, folder, &error);
+    pf_profile_stage(profile, PF_MODELLED, &job, &error);
     pf_job_join(job, &waiter);
     gate_await(&gate, 1);
     pf_job_leave(job, &waiter);
     gate_open(&gate);
     pf_job_block(job, NULL, NULL);
     pf_job_release(job);
-    ok(control.loads[PF_MODELLED] == 1 && !stage_of(live, PF_MODELLED, &error) &&
+    ok(control.loads[PF_MODELLED] == 1 && !stage_of(profile, PF_MODELLED, &error) &&
            control.loads[PF_MODELLED] == 2,
        "a stage whose pass was stopped is loaded when it is asked for again");
-    pf_live_release(live);
+    pf_profile_release(profile);
     core_end(&core);
 }
 
@@ -98,14 +98,14 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
     uint64_t size = 0, known = 0;
     struct pf_node parent, found;
     char name[256];
-    bool right = !size_of(visit->live, node, &size, &error) &&
-                 (pf_is_cheap(pf_live_model(visit->live), node) ||
-                  (pf_live_known_size(visit->live, node, &known) && known == size));
-    right = right && !read_file(visit->core, visit->live, node, 1 << 20, &once, &error) && once.size == size;
-    right = right && !read_file(visit->core, visit->live, node, 1 + size / 3, &pieces, &error) &&
+    bool right = !size_of(visit->profile, node, &size, &error) &&
+                 (pf_is_cheap(pf_profile_model(visit->profile), node) ||
+                  (pf_profile_known_size(visit->profile, node, &known) && known == size));
+    right = right && !read_file(visit->core, visit->profile, node, 1 << 20, &once, &error) && once.size == size;
+    right = right && !read_file(visit->core, visit->profile, node, 1 + size / 3, &pieces, &error) &&
             pieces.size == size && (size == 0 || !memcmp(once.data, pieces.data, size));
-    right = right && pf_node_parent(visit->live, node, &parent, name) &&
-            !strcmp(strrchr(path, '/') + 1, name) && pf_folder_find(visit->live, parent, name, &found) &&
+    right = right && pf_node_parent(visit->profile, node, &parent, name) &&
+            !strcmp(strrchr(path, '/') + 1, name) && pf_folder_find(visit->profile, parent, name, &found) &&
             found.kind == node.kind && found.item == node.item;
     if (!right)
         printf("# %s: %llu told, %zu read: %s\n", path, (unsigned long long)size, once.size, error.what);
@@ -120,14 +120,14 @@ static void test_files(const char *folder, const char *what)
     struct pf_error error = {0};
     control = (struct control){0};
     core_init(&core, NULL);
-    struct visit visit = {.file = check_file, .core = &core, .live = live_of(&core, folder, &error)};
-    if (!ok(visit.live && !stage_of(visit.live, PF_DERIVED, &error), "%s: it opens", what))
+    struct visit visit = {.file = check_file, .core = &core, .profile = live_of(&core, folder, &error)};
+    if (!ok(visit.profile && !stage_of(visit.profile, PF_DERIVED, &error), "%s: it opens", what))
         return;
     visit_all(&visit, top, "");
     ok(visit.wrong == 0, "%s: every one of %u files has the size it says, read in one or in pieces", what,
        visit.files);
     pf_buf_free(&visit.paths);
-    pf_live_release(visit.live);
+    pf_profile_release(visit.profile);
     core_end(&core);
 }
 
@@ -143,8 +143,8 @@ static void test_tree(const char *folder)
     control = (struct control){0};
     core_init(&core, NULL);
     write_text(folder, "log", "1 2 3");
-    struct visit visit = {.file = note_nothing, .core = &core, .live = live_of(&core, folder, &error)};
-    stage_of(visit.live, PF_MODELLED, &error);
+    struct visit visit = {.file = note_nothing, .core = &core, .profile = live_of(&core, folder, &error)};
+    stage_of(visit.profile, PF_MODELLED, &error);
     uint64_t passes = core.passes;
     visit_all(&visit, top, "");
     ok(core.passes == passes, "listing needs no pass");
@@ -181,12 +181,12 @@ static void test_tree(const char *folder)
        ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");
     struct pf_node none;
-    ok(!pf_folder_find(visit.live, top, "absent", &none) && !pf_folder_find(visit.live, top, "", &none) &&
-           !pf_folder_find(visit.live, (struct pf_node){PF_PARTITIONS, 0}, "node, 1", &none),
+    ok(!pf_folder_find(visit.profile, top, "absent", &none) && !pf_folder_find(visit.profile, top, "", &none) &&
+           !pf_folder_find(visit.profile, (struct pf_node){PF_PARTITIONS, 0}, "node, 1", &none),
        "what is not listed is not found");
-    ok(!pf_node_parent(visit.live, top, &none, (char[256]){0}), "the top has no parent");
+    ok(!pf_node_parent(visit.profile, top, &none, (char[256]){0}), "the top has no parent");
     pf_buf_free(&visit.paths);
-    pf_live_release(visit.live);
+    pf_profile_release(visit.profile);
     core_end(&core);
 }
 
@@ -202,49 +202,49 @@ static void test_changes(const char *folder)
     control = (struct control){0};
     core_init(&core, NULL);
     write_text(folder, "log", "3 20 500");
-    struct pf_live *live = live_of(&core, folder, &error);
-    ok(!pf_live_check(live, &error) && pf_live_intact(live), "an unchanged profile is what it was");
-    size_of(live, values, &size, &error);
+    struct pf_profile *profile = live_of(&core, folder, &error);
+    ok(!pf_profile_check(profile, &error) && pf_profile_intact(profile), "an unchanged profile is what it was");
+    size_of(profile, values, &size, &error);
     write_text(folder, "log", "4 20 500");
-    ok(pf_live_check(live, &error) && error.code == ESTALE && !pf_live_intact(live),
+    ok(pf_profile_check(profile, &error) && error.code == ESTALE && !pf_profile_intact(profile),
        "a rewritten one is not");
-    ok(read_file(&core, live, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
+    ok(read_file(&core, profile, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
        "of which no byte is read any more");
-    ok(size_of(live, events, &size, &error) && error.code == ESTALE, "and no pass is believed");
-    pf_live_release(live);
+    ok(size_of(profile, events, &size, &error) && error.code == ESTALE, "and no pass is believed");
+    pf_profile_release(profile);
 
-    live = live_of(&core, folder, &error);
+    profile = live_of(&core, folder, &error);
     replace_text(folder, "log", "5 20 500");
-    ok(pf_live_check(live, &error) && pf_live_intact(live) &&
-           !read_file(&core, live, values, 4096, &out, &error) && out.size > 0,
+    ok(pf_profile_check(profile, &error) && pf_profile_intact(profile) &&
+           !read_file(&core, profile, values, 4096, &out, &error) && out.size > 0,
        "of one that was replaced by a new file the old bytes can still be read");
     pf_buf_free(&out);
-    pf_live_release(live);
+    pf_profile_release(profile);
 
-    live = live_of(&core, folder, &error);
+    profile = live_of(&core, folder, &error);
     write_text(folder, "log.extra", "x");
-    ok(pf_live_check(live, &error), "a sibling that was absent and comes is a change");
+    ok(pf_profile_check(profile, &error), "a sibling that was absent and comes is a change");
     unlink(path_in(folder, "log.extra"));
-    pf_live_release(live);
+    pf_profile_release(profile);
     core_end(&core);
 }
 
 /* ---- one of many -------------------------------------------------------------------------------- */
 
 /* Rows that cursors have gone through while the sizes of partitions `from` to `to` were asked for. */
-static uint64_t walked_for(struct pf_live *live, uint32_t from, uint32_t to, bool *exact)
+static uint64_t walked_for(struct pf_profile *profile, uint32_t from, uint32_t to, bool *exact)
 {
     struct pf_error error = {0};
-    struct pf_core *core = live->core;
-    uint64_t before = fake_of(&live->model)->walked, after = before;
+    struct pf_core *core = profile->core;
+    uint64_t before = fake_of(&profile->model)->walked, after = before;
     for (uint32_t p = from; p < to; p++) {
         const struct pf_node node = {PF_TABLE_OF_PARTITION, p};
         struct pf_buf out = {0};
         uint64_t size = 0;
-        uint64_t start = fake_of(&live->model)->walked;
-        *exact &= !size_of(live, node, &size, &error);
-        after += fake_of(&live->model)->walked - start;
-        *exact &= !read_file(core, live, node, 4096, &out, &error) && out.size == size;
+        uint64_t start = fake_of(&profile->model)->walked;
+        *exact &= !size_of(profile, node, &size, &error);
+        after += fake_of(&profile->model)->walked - start;
+        *exact &= !read_file(core, profile, node, 4096, &out, &error) && out.size == size;
         pf_buf_free(&out);
     }
     return after - before;
@@ -261,18 +261,18 @@ static void test_one_of_many(const char *folder)
     write_text(folder, "log", "200 50 10");
     const struct pf_driver before = made_up_driver;
     made_up_driver.facts = NULL;
-    struct pf_live *live = live_of(&core, folder, &error);
-    ok(walked_for(live, 4, 5, &exact) == ROWS,
+    struct pf_profile *profile = live_of(&core, folder, &error);
+    ok(walked_for(profile, 4, 5, &exact) == ROWS,
        "the size of one partition's file takes that partition's rows alone");
-    walked_for(live, 5, 60, &exact);
-    ok(walked_for(live, 100, PARTITIONS, &exact) == 0, "of many, all are found in one pass");
+    walked_for(profile, 5, 60, &exact);
+    ok(walked_for(profile, 100, PARTITIONS, &exact) == 0, "of many, all are found in one pass");
     ok(exact, "and are exact either way");
-    pf_live_release(live);
+    pf_profile_release(profile);
     made_up_driver = before;
-    live = live_of(&core, folder, &error);
-    ok(walked_for(live, 4, 5, &exact) > ROWS,
+    profile = live_of(&core, folder, &error);
+    ok(walked_for(profile, 4, 5, &exact) > ROWS,
        "where a whole pass may find facts that rows are made from, it goes first");
-    pf_live_release(live);
+    pf_profile_release(profile);
     core_end(&core);
 }
 
@@ -280,7 +280,7 @@ static void test_one_of_many(const char *folder)
 
 struct reader {
     struct pf_core *core;
-    struct pf_live *live;
+    struct pf_profile *profile;
     unsigned seed;
     int wrong;
 };
@@ -301,8 +301,8 @@ static void *read_some(void *arg)
         struct pf_node node = {kinds[rand_r(&reader->seed) % 8], 0};
         struct pf_buf out = {0};
         uint64_t size;
-        reader->wrong += size_of(reader->live, node, &size, &error) ||
-                         read_file(reader->core, reader->live, node, 60000, &out, &error) || out.size != size;
+        reader->wrong += size_of(reader->profile, node, &size, &error) ||
+                         read_file(reader->core, reader->profile, node, 60000, &out, &error) || out.size != size;
         pf_buf_free(&out);
     }
     return NULL;
@@ -318,9 +318,9 @@ static void test_readers(const char *folder)
     control = (struct control){.changes = 2};
     core_init(&core, NULL);
     write_text(folder, "log", "10 600 20000");
-    struct pf_live *live = live_of(&core, folder, &error);
+    struct pf_profile *profile = live_of(&core, folder, &error);
     for (unsigned t = 0; t < 4; t++) {
-        readers[t] = (struct reader){&core, live, t, 0};
+        readers[t] = (struct reader){&core, profile, t, 0};
         pthread_create(&threads[t], NULL, read_some, &readers[t]);
     }
     for (int t = 0; t < 4; t++) {
@@ -329,7 +329,7 @@ static void test_readers(const char *folder)
     }
     ok(wrong == 0, "readers side by side all read what the sizes say");
     ok(control.loads[PF_MODELLED] == 1, "and the model is loaded once for all");
-    pf_live_release(live);
+    pf_profile_release(profile);
     pf_pool_free(core.pool);
     ok(control.closes == 1, "nothing keeps the profile when all have let go");
     pf_blocks_free(core.blocks);
@@ -356,9 +356,9 @@ static void test_reading_ahead(const char *folder)
     control = (struct control){.alone = true};
     core_init(&core, NULL);
     write_text(folder, "log", "3 5 60000");
-    struct pf_live *live = live_of(&core, folder, &error);
+    struct pf_profile *profile = live_of(&core, folder, &error);
     PF_WAIT_FOR(result, NULL, NULL,
-                pf_file_open(live, (struct pf_node){PF_TABLE_WHOLE + FAKE_EVENTS, 0}, &file, &job, &error));
+                pf_file_open(profile, (struct pf_node){PF_TABLE_WHOLE + FAKE_EVENTS, 0}, &file, &job, &error));
     ok(!result && read_at(&core, file, 0, 4096), "the start of a long text is read");
     usleep(10000);
     uint64_t first = pf_blocks_held(core.blocks), held = first;
@@ -368,17 +368,17 @@ static void test_reading_ahead(const char *folder)
         usleep(10000);
     ok(held >= first + PF_BLOCK, "whoever reads on has the next block made ahead");
     pf_file_close(file);
-    pf_live_release(live);
+    pf_profile_release(profile);
     core_end(&core);
     ok(control.closes == 1, "and that keeps nothing open");
 }
 
 /* What functions.csv of a metric says. */
-static struct pf_buf functions_of(struct pf_core *core, struct pf_live *live, uint32_t metric)
+static struct pf_buf functions_of(struct pf_core *core, struct pf_profile *profile, uint32_t metric)
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    if (read_file(core, live, (struct pf_node){PF_METRIC_FILE + PF_METRIC_FUNCTIONS, metric}, 1000, &text,
+    if (read_file(core, profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_FUNCTIONS, metric}, 1000, &text,
                   &error))
         pf_buf_printf(&text, "%s", error.what);
     pf_buf_char(&text, '\0');
@@ -394,24 +394,24 @@ static void test_many_contexts(const char *folder, bool skims)
     core_init(&few, NULL);
     core_init(&many, NULL);
     many.options.cache = 64; /* so that any number of contexts are many */
-    struct pf_live *whole = live_of(&few, folder, &error), *single = live_of(&many, folder, &error);
+    struct pf_profile *whole = live_of(&few, folder, &error), *single = live_of(&many, folder, &error);
     for (uint32_t m = 0; m < FAKE_METRICS; m++) {
         struct pf_buf want = functions_of(&few, whole, m), have = functions_of(&many, single, m);
         is(have.data, want.data, "where contexts are many, views of a metric are the same");
         pf_buf_free(&want);
         pf_buf_free(&have);
-        ok(pf_live_aggregate_now(whole, 1), "few contexts are added up for all metrics");
-        ok(!pf_live_aggregate_now(single, 1) == (m < 1) &&
-               !pf_live_aggregate_now(single, -1) == !(skims && m),
+        ok(pf_profile_aggregate_now(whole, 1), "few contexts are added up for all metrics");
+        ok(!pf_profile_aggregate_now(single, 1) == (m < 1) &&
+               !pf_profile_aggregate_now(single, -1) == !(skims && m),
            skims ? "many for the first metric alone, then for all"
                  : "many for the metric that was asked for alone");
     }
     uint64_t size;
     ok(!size_of(single, (struct pf_node){PF_WARNINGS_CSV, 0}, &size, &error) &&
-           pf_live_aggregate_now(single, -1),
+           pf_profile_aggregate_now(single, -1),
        "and for all where a file tells of all");
-    pf_live_release(whole);
-    pf_live_release(single);
+    pf_profile_release(whole);
+    pf_profile_release(single);
     core_end(&few);
     core_end(&many);
 }
@@ -424,12 +424,12 @@ static void test_leaning_metrics(const char *folder)
     control = (struct control){.skips = PF_SEEKS_METRIC, .leans = true};
     core_init(&core, NULL);
     core.options.cache = 64;
-    struct pf_live *live = live_of(&core, folder, &error);
-    struct pf_buf text = functions_of(&core, live, 0);
-    ok(pf_live_aggregate_now(live, 0) && !pf_live_aggregate_now(live, 1),
+    struct pf_profile *profile = live_of(&core, folder, &error);
+    struct pf_buf text = functions_of(&core, profile, 0);
+    ok(pf_profile_aggregate_now(profile, 0) && !pf_profile_aggregate_now(profile, 1),
        "what is added up for a metric does not do for one that it leans on");
     pf_buf_free(&text);
-    pf_live_release(live);
+    pf_profile_release(profile);
     core_end(&core);
 }
 
