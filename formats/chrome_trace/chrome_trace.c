@@ -324,7 +324,7 @@ static int next_arg(struct reading *reading, struct pf_json_token *member, struc
 /* Takes what metadata say of a thread or process, before or behind its events: the member `name` of args. */
 static void name_thread(struct reading *reading)
 {
-    struct pf_json_token member, value;
+    struct pf_json_token member, value = {0};
     struct pf_cell what = text_of(reading, NAME);
     bool process = is(what, pf_string("process_name")), found = false;
     bool there = (process || is(what, pf_string("thread_name"))) && enter_args(reading);

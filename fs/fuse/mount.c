@@ -399,20 +399,18 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
 {
     struct launch *launch = mount->ready_arg;
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
-    struct keeper keeper;
     int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has said why */
     mount->session = session;
-    mount->keeper = &keeper;
     mount->leave = leave;
     if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
-            if (start_keeper(&keeper, options->mountpoint)) {
+            if (start_keeper(mount->keeper, options->mountpoint)) {
                 fprintf(stderr, "profilefs: %s\n", strerror(errno));
                 fuse_session_unmount(session);
             } else {
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, sandbox);
-                end_keeper(&keeper, session);
+                end_keeper(mount->keeper, session);
                 /* The loop has reset this, without which libfuse prints an error for each late reply. */
                 fuse_session_exit(session);
             }
@@ -461,8 +459,10 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
     }
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
+    struct keeper keeper;
     struct pf_mount mount = {.ready = launched,
                              .ready_arg = &launch,
+                             .keeper = &keeper,
                              .lock = PTHREAD_MUTEX_INITIALIZER,
                              .work = PTHREAD_COND_INITIALIZER,
                              .has_asked = PTHREAD_COND_INITIALIZER};

@@ -111,7 +111,9 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     (void)fi;
     pf_request_begin(&request, req);
     SETTLE(result, &request, pf_fs_getattr(fs, ino, &attr, &job));
-    const struct stat st = result ? (struct stat){0} : shown(&attr);
+    struct stat st = {0};
+    if (!result)
+        st = shown(&attr);
     (void)REPLY(&request,
                 result ? fuse_reply_err(req, result) : fuse_reply_attr(req, &st, attr.attr_seconds));
     pf_request_end(&request);

@@ -176,6 +176,7 @@ static void test_full(const char *folder)
     char text[4000];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
+    fflush(stdout); /* the child must not print it again */
     pid_t child = fork();
     if (!child) {
         unsigned wrong = 0;
@@ -204,6 +205,7 @@ static void test_full(const char *folder)
 static void test_killed(const char *folder)
 {
     unsigned wrong = 0;
+    fflush(stdout);
     for (unsigned n = 0; n < 20; n++) {
         pid_t children[2];
         for (unsigned c = 0; c < 2; c++) {
