@@ -386,7 +386,7 @@ static int fill_file(struct pf_archive *archive, struct archive *reader, struct 
     return problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
 }
 
-/* What an entry is called, and where it leads. NULL: it has no name, or no link. */
+/* The name of an entry and the target of its link; NULL if it has none. */
 struct labels {
     const char *path, *hard, *soft;
     char target[PATH_MAX];

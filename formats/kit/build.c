@@ -9,7 +9,7 @@
 /* Bytes of a line; a stack of a million frames takes some. */
 #define WHOLE_LINE ((size_t)64 << 20)
 
-/* What these take, with what is added up for them later. */
+/* Estimated bytes per item, including its sums. */
 enum { CONTEXT_BYTES = 80, PARTITION_BYTES = 320, NAME_BYTES = 24 };
 
 /* A frame that has been asked for, and its number: mostly a name has one. */

@@ -165,7 +165,7 @@ size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t 
 /* ---- memory ------------------------------------------------------------------------------------- */
 
 /*
- * A few bytes of a compressed file can make many contexts, names, rows or list items. What the build and its lists hold is estimated,
+ * A few bytes of a compressed file can make many contexts, names, rows or list items. The memory of the build and its lists is estimated,
  * and bounded by a multiple of the file's bytes on disk, or of 64 MB if that is more.
  *
  * Returns true once the bound is exceeded: the driver should then end its pass with what it has. A driver that goes on fails with EFBIG

@@ -10,7 +10,7 @@
 
 #include "formats/kit/array.h"
 
-/* What is appended to a spilled store is written in runs of TAIL bytes. It is read in blocks, of which the last BLOCKS are kept. */
+/* Spilled rows are written in runs of TAIL bytes, and read in blocks; the BLOCKS most recently used blocks are cached. */
 enum { TAIL = 64 * 1024, BLOCK = 64 * 1024, BLOCKS = 8 };
 
 /* Bytes of a spilled store from number * BLOCK on. */
@@ -319,7 +319,7 @@ static struct pf_store_block *read_block(struct pf_store *store, uint64_t number
     return block;
 }
 
-/* What blocks hold no more than a part of. */
+/* Reads a range that no single block holds. */
 static const void *read_apart(struct pf_store_window *window, uint64_t offset, size_t size,
                               struct pf_error *error)
 {

@@ -390,7 +390,7 @@ static struct pf_slice before_fields(struct pf_slice text)
     return text;
 }
 
-/* What follows the address of a frame. */
+/* The text after the address of a frame. */
 static void take_symbol(struct pf_slice text, struct perf_frame *frame)
 {
     static const char unknown[] = "[unknown]", inlined[] = "inlined";

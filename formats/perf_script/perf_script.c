@@ -318,7 +318,7 @@ static void read_file(void *state)
         pf_build_warn(build, 0, script->bad_end, "fatal", "cut-line", "the file ends inside a line");
 }
 
-/* What `perf script --header` tells of the machine, in lines `# hostname : vm`. */
+/* Copies the machine's description from `perf script --header`, in lines `# hostname : vm`. */
 static void open_file(void *state)
 {
     static const char *const keys[][2] = {{"# hostname :", "Host"},       {"# cmdline :", "Command"},

@@ -248,7 +248,7 @@ static uint32_t join_name(struct pprof *pprof, const char *before, struct pf_sli
     return pf_build_name(&pprof->build, text, sizes[0] + sizes[1] + sizes[2]);
 }
 
-/* What frames without a function are called in a file of this name: its last part in brackets. */
+/* The name of frames without a function: the last part of their file's name, in brackets. */
 static uint32_t bracket(struct pprof *pprof, uint32_t file)
 {
     struct pf_build *build = &pprof->build;
