@@ -54,7 +54,7 @@ static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
     return *a->unit && !strcmp(pf_series_unit(a->unit), pf_series_unit(b->unit));
 }
 
-/* The metric to compare, which the first profile chooses. Of another format, it may have another name. -1: the profile has none. */
+/* Index of the metric to compare, or -1. The first profile chooses it; in a profile of another format its name may differ. */
 static int metric_in(struct comparison *comparison, const struct pf_model *model)
 {
     int primary = pf_primary_metric(model->metrics, model->n_metrics, comparison->metric);

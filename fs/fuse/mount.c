@@ -29,7 +29,7 @@
 
 /* ---- going to the background: the parent waits until the mount works or has failed -------------- */
 
-/* What is left to do when the mount works: descriptors opened before the sandbox, or -1. */
+/* Descriptors for the steps that follow once the mount works, opened before the sandbox; -1: not open. */
 struct launch {
     int pipe;       /* on which the parent waits for the exit status */
     int null;       /* /dev/null, which takes the terminal's place */

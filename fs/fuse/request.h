@@ -37,9 +37,8 @@ bool pf_request_claim(struct pf_request *request);
 int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
 /*
- * Tells it how far the end of the mount has come. If the session is over but requests do not end, or threads cannot be joined, or files
- * cannot be closed, each for 2 s, then SOURCE does not answer, and the process ends from here; this function does not return then. What
- * is to be saved is saved before.
+ * Reports the phase that the end of the mount has reached to the watch thread. A phase that takes more than 2 s means that SOURCE does
+ * not answer: the watch thread then saves what is not in the cache yet and ends the process, and this function does not return.
  */
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 

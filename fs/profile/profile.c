@@ -236,7 +236,7 @@ const struct pf_dirnames *pf_profile_names(const struct pf_profile *profile, enu
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
-/* What an earlier process found out about the rows holds for the cached sizes too. */
+/* Restores the facts about the rows that the cache holds: the cached sizes depend on them. */
 static int recall_facts(struct pf_profile *profile, struct pf_error *error)
 {
     const struct pf_driver *driver = profile->model.driver;

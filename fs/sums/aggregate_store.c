@@ -187,7 +187,7 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
  */
 enum kind { NONE, ONE, RECORD };
 
-/* What is read of a spilled arena may have become zeros at any time (spill_guard.h): hence a record's pointer and count are checked. */
+/* A page of a spilled arena may turn into zeros at any time (spill_guard.h), so the pointer and count of each record are checked. */
 
 union slot {
     int64_t i;

@@ -120,7 +120,7 @@ static int64_t folded(const struct pf_folding *folding, const union pf_number *n
     return !*saturated ? (int64_t)whole : whole > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* What a context holds of a metric, as `folded`; 0 if it does not count. */
+/* The value of a metric in a context, converted as in `folded`; 0 if the context does not count. */
 static int64_t context_value(const struct pf_model *model, const struct pf_aggregate *aggregate,
                              unsigned metric, const struct pf_folding *folding, uint32_t context,
                              bool *saturated)
