@@ -249,36 +249,6 @@ static bool is_exclusive(const struct pf_metric *metric)
            (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES);
 }
 
-int64_t pf_unit_ns(const char *unit)
-{
-    static const struct {
-        const char *unit;
-        int64_t ns;
-    } units[] = {{"ns", 1},
-                 {"nsec", 1},
-                 {"nanosecond", 1},
-                 {"nanoseconds", 1},
-                 {"us", 1000},
-                 {"usec", 1000},
-                 {"\xc2\xb5s", 1000},
-                 {"\xce\xbcs", 1000},
-                 {"microseconds", 1000},
-                 {"ms", 1000000},
-                 {"msec", 1000000},
-                 {"milliseconds", 1000000},
-                 {"s", 1000000000},
-                 {"sec", 1000000000},
-                 {"secs", 1000000000},
-                 {"second", 1000000000},
-                 {"seconds", 1000000000},
-                 {"min", 60000000000},
-                 {"h", 3600000000000}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strcmp(unit, units[i].unit))
-            return units[i].ns;
-    return 0;
-}
-
 /* Of two metrics that of the lower rank speaks for the profile, of equals the first. */
 static int rank_of(const struct pf_metric *metric)
 {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
+#include "fs/sums/units.h"
 #include "fs/text/lines.h"
 
 /*
@@ -122,9 +123,6 @@ struct pf_folding pf_folding(const struct pf_model *model, unsigned metric);
 /* How many contexts' positive values rounding leaves out of the folded stacks. 0, or -1 with *error filled. */
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error);
-
-/* Nanoseconds in one of a unit of time; 0 if it is none. */
-int64_t pf_unit_ns(const char *unit);
 
 /*
  * A walk over one view. The result borrows profile and aggregate, and is freed by its close. NULL with *error

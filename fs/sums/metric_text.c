@@ -214,6 +214,7 @@ static void add_total(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->arranged->total_of];
     add_with_unit(walk, &sums->total, sums->real, out);
+    pf_add_readable(out, pf_number_double(&sums->total, sums->real), walk->model->metrics[walk->metric].unit);
     pf_buf_str(out, " total\n");
 }
 

@@ -297,7 +297,7 @@ static void numbers_for_eyes(void)
         fake_real(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "f", 0), m, values[i]);
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_TREE,
-          "123558122 ns total\n"
+          "123558122 ns (123.56 ms) total\n"
           "  inclusive    incl%   exclusive  context\n"
           "  123456790   99.92%   123456790  f\n"
           "     100000    0.08%      100000  f\n"
