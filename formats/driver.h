@@ -56,6 +56,9 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
  */
 const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
 
+/* The first bytes of what a gzip file inflates to, else of the file, as the two functions before give them. */
+const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want, size_t *have);
+
 /*
  * Whether the file, or what it inflates to if it is gzip data, may be text: it has no NUL byte in its first 256 bytes, and at most
  * one in 1024 bytes of its head. A single NUL byte further on is damage that a driver reports.

@@ -7,17 +7,12 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
-#include "formats/input/archive.h"
 #include "formats/input/inflate.h"
-#include "formats/input/unpacked.h"
 
-/* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
-enum {
-    FIRST_READ = 4096,
-    TAR_HEADER = 512,
-    TEXT_BEGINNING = 256,
-    MAGIC = 32 /* bits that a magic number is worth */
-};
+/* How drivers look at a file or directory that may be theirs. */
+
+/* Most files are recognised by their first bytes: heads grow only for drivers that ask for more. */
+enum { FIRST_READ = 4096, TEXT_BEGINNING = 256 };
 
 ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
@@ -84,8 +79,7 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
     return probe->plain;
 }
 
-/* The head of the file, or of what it inflates to if it is gzip data. */
-static const unsigned char *unpacked_head(struct pf_probe *probe, size_t want, size_t *have)
+const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want, size_t *have)
 {
     const unsigned char *head = pf_probe_head(probe, want, have);
     return pf_inflate_is_gzip(head, *have) ? pf_probe_plain_head(probe, want, have) : head;
@@ -94,7 +88,7 @@ static const unsigned char *unpacked_head(struct pf_probe *probe, size_t want, s
 bool pf_probe_is_text(struct pf_probe *probe)
 {
     size_t have, nuls = 0;
-    const unsigned char *head = unpacked_head(probe, PF_HEAD_MAX, &have);
+    const unsigned char *head = pf_probe_unpacked_head(probe, PF_HEAD_MAX, &have);
     for (size_t i = 0; i < have; i++)
         nuls += !head[i];
     return !memchr(head, 0, have < TEXT_BEGINNING ? have : TEXT_BEGINNING) && 1024 * nuls <= have;
@@ -158,84 +152,9 @@ int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *eac
     return result;
 }
 
-/* A tar or zip archive, also a tar that is compressed by gzip, as far as its first bytes show. */
-static bool is_archive(struct pf_probe *probe)
-{
-    size_t have;
-    const unsigned char *head = unpacked_head(probe, TAR_HEADER, &have);
-    return pf_archive_begins(head, have);
-}
-
 void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict)
 {
     driver->probe(probe, verdict);
     if (verdict->confidence && driver->text && !pf_probe_is_text(probe))
         *verdict = (struct pf_verdict){0};
-}
-
-static const struct pf_driver *surest(struct pf_probe *probe, bool beside, struct pf_verdict *verdict)
-{
-    const struct pf_driver *best = NULL;
-    bool archive = is_archive(probe);
-    *verdict = (struct pf_verdict){0};
-    for (size_t i = 0; pf_drivers[i]; i++) {
-        struct pf_verdict mine = {0};
-        if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside ||
-            (archive && !pf_drivers[i]->archives))
-            continue;
-        pf_probe_ask(probe, pf_drivers[i], &mine);
-        if (mine.confidence > verdict->confidence) {
-            *verdict = mine;
-            best = pf_drivers[i];
-        }
-        if (verdict->confidence >= MAGIC) /* no two formats have the same */
-            break;
-    }
-    return best;
-}
-
-/*
- * How far a compressed file is unpacked to be looked at: if it ends before, its size is known; nobody looks at what lies behind.
- */
-enum { LOOK_MAX = 16 << 20 };
-
-static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_packing_kind kind,
-                                             struct pf_verdict *verdict)
-{
-    const struct pf_driver *best = NULL;
-    struct pf_unpacked *unpacked =
-        pf_unpacked_new(NULL, kind, pf_probe_source, packed, 0, packed->size, LOOK_MAX);
-    struct pf_probe *inner = calloc(1, sizeof *inner);
-    unsigned char *head = malloc(PF_HEAD_MAX);
-    char *name = strndup(packed->name, pf_packing_stem(packed->name));
-    if (!unpacked || !inner || !head || !name) {
-        packed->lack = ENOMEM;
-    } else {
-        *inner = (struct pf_probe){
-            .name = name, .fd = -1, .unpacked = unpacked, .size = UINT64_MAX, .bytes = head};
-        pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
-        inner->size = pf_unpacked_size(unpacked);
-        best = surest(inner, false, verdict);
-        if (inner->lack)
-            packed->lack = inner->lack;
-    }
-    free(name);
-    free(head);
-    free(inner);
-    pf_unpacked_release(unpacked);
-    return best;
-}
-
-const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
-{
-    const struct pf_driver *best = surest(probe, false, verdict);
-    size_t have = 0;
-    const unsigned char *head = best || probe->directory ? NULL : pf_probe_head(probe, FIRST_READ, &have);
-    enum pf_packing_kind kind = pf_packing_kind_of(head, have);
-    return kind == PF_UNPACKED ? best : surest_within(probe, kind, verdict);
-}
-
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict)
-{
-    return surest(probe, true, verdict);
 }
