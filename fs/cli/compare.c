@@ -11,6 +11,7 @@
 
 #include "formats/kit/print.h"
 #include "fs/runs/changes.h"
+#include "fs/sums/eyes.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs_private.h"
@@ -72,7 +73,7 @@ static int metric_in(struct comparison *comparison, const struct pf_model *model
         if (pf_comparable(&model->metrics[m], chosen))
             return (int)m;
     return !comparison->metric && primary >= 0 && is_of_one_unit(&model->metrics[primary], chosen) ? primary
-                                                                                                     : -1;
+                                                                                                   : -1;
 }
 
 enum { LISTED_MAX = 72 }; /* bytes of names, before the last one: a message has room for 192 */
@@ -115,7 +116,8 @@ static bool is_cut_off(const struct pf_model *model)
     return false;
 }
 
-static int add_live(struct comparison *comparison, unsigned run, struct pf_profile *profile, struct pf_error *error)
+static int add_live(struct comparison *comparison, unsigned run, struct pf_profile *profile,
+                    struct pf_error *error)
 {
     struct pf_aggregate *aggregate;
     const struct pf_model *model = pf_profile_model(profile);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/kit/print.h"
+#include "fs/sums/eyes.h"
 #include "fs/text/csv.h"
 
 /* ---- keeping ------------------------------------------------------------------------------------ */

@@ -98,6 +98,15 @@ static inline int pf_number_compare(const union pf_number *a, const union pf_num
     return (x > y) - (x < y);
 }
 
+/* The least number of which `parts` make up a total of more than 0: exact if neither the total nor the result is to be real. */
+static inline union pf_number pf_least_part(const union pf_number *total, bool real, bool want_real,
+                                            int parts)
+{
+    if (want_real)
+        return (union pf_number){.d = {pf_number_double(total, real) / parts, 0}};
+    return (union pf_number){.i = total->i / parts + (total->i % parts > 0)};
+}
+
 /* The number as a cell, which may point to *number. */
 static inline struct pf_cell pf_number_cell(const union pf_number *number, bool real)
 {
@@ -320,6 +329,14 @@ struct pf_twins {
 };
 struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric);
 
+/* What shares are of. */
+struct pf_totals {
+    unsigned of;      /* the metric whose total exclusive values add up to */
+    double exclusive; /* what exclusive values are a share of: what they add up to */
+    double
+        inclusive; /* what inclusive values are a share of: what the roots hold, or `exclusive` if that is more */
+};
+
 /* One metric's values by context, as they are made. */
 struct pf_values {
     struct pf_aggregate *aggregate;
@@ -332,7 +349,8 @@ struct pf_values {
     union pf_number *exclusive, *inclusive; /* what counts: 0 where there is no value */
     bool *lacking;                          /* the inclusive value is not known; NULL: all are */
     bool *present;                          /* some context in the subtree has a value */
-    uint32_t *scratch;                      /* one item a context, for whoever computes */
+    struct pf_totals totals;
+    uint32_t *scratch; /* one item a context, for whoever computes */
 };
 
 /* True if a context stands by itself: it calls nothing, nothing calls it, and it is neither a frame nor a root. */
@@ -344,7 +362,7 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                   bool exclusive_only, struct pf_error *error);
 void pf_values_free(struct pf_values *values);
 
-/* Fills exclusive[] and, unless exclusive_only, inclusive[]; with doubles where sums of integers might need more than 128 bits. */
+/* Fills exclusive[], totals and, unless exclusive_only, inclusive[]; with doubles where sums of integers might need more than 128 bits. */
 void pf_values_fill(struct pf_values *values);
 
 /* ---- orders of walking -------------------------------------------------------------------------- */
@@ -374,7 +392,7 @@ struct pf_folded_line {
  * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
  * the first walk needs it, immutable then, kept while the cache limit allows.
  */
-enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK };
+enum pf_arrangement { PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK };
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
@@ -383,18 +401,13 @@ struct pf_arranged {
     struct pf_arranged *next;
 
     bool exclusive_real, inclusive_real;
-    unsigned width;    /* of the longest value as pf_print_rounded prints it */
-    unsigned total_of; /* the metric whose total exclusive values add up to */
-    double total;      /* what exclusive values are a share of: what they add up to */
-    double roots; /* what inclusive values are a share of: what the roots hold, or `total` if that is more */
+    struct pf_totals totals;
+    size_t
+        width; /* PF_BY_FUNCTION: of the longest value that hot.txt prints, as pf_print_rounded prints it */
 
-    /* What stands in each context's line; PF_BY_STACK: the exclusive value alone. */
-    union pf_number *exclusive, *inclusive; /* by context */
-    bool *lacking; /* by context: there is no inclusive value; NULL: there always is */
-    uint32_t
-        *order; /* PF_BY_CALLS: contexts with a value in their subtree, callers first, heaviest child first */
+    union pf_number *exclusive;    /* PF_BY_STACK: by context */
     struct pf_folded_line *folded; /* PF_BY_STACK: callers first, children by index */
-    uint32_t n_order;              /* of either */
+    uint32_t n_order;              /* of these */
     /* PF_BY_STACK: a context's ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so deep that a
      * stack is cut. */
     uint32_t *outer;
@@ -425,10 +438,6 @@ enum {
 void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS]);
 
-/* Makes columns wide enough for both. */
-void pf_widen(struct pf_arranged *arranged, const union pf_number *exclusive,
-              const union pf_number *inclusive);
-
 /* A folded stack of more than twice this many frames shows the outermost and innermost so many. */
 enum { PF_STACK_HALF = 512 };
 
@@ -457,10 +466,6 @@ uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context);
 bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
 /* What such a value is there, or 0 if that takes more than 32 bits. */
 uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real);
-
-/* A number for eyes: integers exactly, doubles to six significant digits (all digits before the point). As
- * the functions of print.h. */
-char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 
@@ -503,8 +508,15 @@ struct pf_metric_walk {
     uint64_t end;
 };
 
-pf_metric_record pf_hot_record, pf_tree_record, pf_folded_record;
+/* How many functions hot.txt has. */
+enum { PF_HOT_FUNCTIONS = 100 };
+pf_metric_record pf_hot_record, pf_folded_record;
 /* As a walk's `measure`. */
 int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error);
+
+/* Appends a view that is short however large the profile is. 0, or -1 with *error filled. */
+typedef int pf_metric_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,
+                           struct pf_error *error);
+pf_metric_text pf_tree_text;
 
 #endif

@@ -67,35 +67,47 @@ static bool function_exceeds(const struct pf_arranged *arranged)
 {
     for (size_t i = 0; i < arranged->n_functions; i++) {
         const struct pf_function *it = &arranged->functions[i];
-        if (is_above(&it->exclusive, arranged->exclusive_real, arranged->total) ||
-            is_above(&it->running, arranged->exclusive_real, arranged->total) ||
-            (!it->lacking && is_above(&it->inclusive, arranged->inclusive_real, arranged->roots)))
+        if (is_above(&it->exclusive, arranged->exclusive_real, arranged->totals.exclusive) ||
+            is_above(&it->running, arranged->exclusive_real, arranged->totals.exclusive) ||
+            (!it->lacking && is_above(&it->inclusive, arranged->inclusive_real, arranged->totals.inclusive)))
             return true;
     }
     return false;
 }
 
-static bool context_exceeds(const struct pf_arranged *arranged)
+/* 1: some function has a share above 100 %; 0: none has; -1: *error filled. */
+static int any_function_exceeds(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
-    for (uint32_t i = 0; i < arranged->n_order; i++)
-        if (is_above(&arranged->inclusive[arranged->order[i]], arranged->inclusive_real, arranged->roots))
-            return true;
-    return false;
+    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error);
+    if (!arranged)
+        return -1;
+    bool exceeds = function_exceeds(arranged);
+    pf_arranged_put(aggregate, arranged);
+    return exceeds;
+}
+
+/* 1: some context has a share above 100 %; 0: none has; -1: *error filled. */
+static int any_context_exceeds(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+{
+    struct pf_values values;
+    if (pf_values_new(&values, aggregate, metric, false, error))
+        return -1;
+    pf_values_fill(&values);
+    bool exceeds = false;
+    for (uint32_t i = 0; i < values.n && !exceeds; i++)
+        exceeds = values.present[i] &&
+                  is_above(&values.inclusive[i], values.inclusive_real, values.totals.inclusive);
+    pf_values_free(&values);
+    return exceeds;
 }
 
 static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
-    static bool (*const exceeds[])(const struct pf_arranged *) = {function_exceeds, context_exceeds};
-    static const enum pf_arrangement kinds[] = {PF_BY_FUNCTION, PF_BY_CALLS};
-    bool *beyond = &aggregate->metrics[metric].beyond;
-    for (size_t i = 0; i < 2 && !*beyond; i++) {
-        struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, kinds[i], error);
-        if (!arranged)
-            return -1;
-        *beyond = exceeds[i](arranged);
-        pf_arranged_put(aggregate, arranged);
-    }
-    return 0;
+    int exceeds = any_function_exceeds(aggregate, metric, error);
+    if (exceeds == 0)
+        exceeds = any_context_exceeds(aggregate, metric, error);
+    aggregate->metrics[metric].beyond = exceeds > 0;
+    return exceeds < 0 ? -1 : 0;
 }
 
 /* The twins that were looked at last, and what was found: twins mostly follow each other, and what holds of one holds of both. */
@@ -112,8 +124,7 @@ static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, doubl
     if (!pf_adds_up(&model->metrics[metric]) || !sums->contexts.plane.stretches)
         return 0;
     struct pf_twins twins = pf_twins_of(model, metric);
-    if (!model->edges && twins.exclusive == last->twins.exclusive &&
-        twins.inclusive == last->twins.inclusive)
+    if (!model->edges && twins.exclusive == last->twins.exclusive && twins.inclusive == last->twins.inclusive)
         sums->beyond = last->beyond;
     else if (may_exceed(aggregate, twins, left) && look_closer(aggregate, metric, error))
         return -1;

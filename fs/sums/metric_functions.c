@@ -3,7 +3,7 @@
 
 #include "formats/kit/array.h"
 #include "formats/kit/table.h"
-#include "fs/sums/aggregate_private.h"
+#include "fs/sums/eyes.h"
 
 /*
  * What functions.csv, hot.txt and callers.csv are walked by: contexts of one key added up. A function's key is its
@@ -161,7 +161,10 @@ static void sort_functions(struct pf_values *values, struct numbering *numbering
     for (size_t i = 0; i < numbering->n; i++) {
         pf_number_add(&running, &functions[i].exclusive, values->exclusive_real);
         functions[i].running = running;
-        pf_widen(arranged, &functions[i].exclusive, &functions[i].inclusive);
+        if (i < PF_HOT_FUNCTIONS) {
+            arranged->width = pf_wider(arranged->width, &functions[i].exclusive, values->exclusive_real);
+            arranged->width = pf_wider(arranged->width, &functions[i].inclusive, values->inclusive_real);
+        }
     }
     arranged->functions = functions;
     arranged->n_functions = numbering->n;

@@ -2,97 +2,11 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/print.h"
 #include "fs/sums/aggregate_private.h"
 
 /* The orders that views are walked in: how they are made and kept; by function and caller: metric_functions.c. */
 
-static unsigned length_of(const union pf_number *number, bool real)
-{
-    char text[PF_NUMBER_MAX];
-    return (unsigned)(pf_print_rounded(text, number, real) - text);
-}
-
-void pf_widen(struct pf_arranged *arranged, const union pf_number *exclusive,
-              const union pf_number *inclusive)
-{
-    unsigned a = length_of(exclusive, arranged->exclusive_real);
-    unsigned b = length_of(inclusive, arranged->inclusive_real);
-    unsigned longest = a > b ? a : b;
-    if (longest > arranged->width)
-        arranged->width = longest;
-}
-
-/* ---- by calls ----------------------------------------------------------------------------------- */
-
-static int heaviest_first(const void *a, const void *b, void *context)
-{
-    const struct pf_values *values = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = pf_number_compare(&values->inclusive[y], &values->inclusive[x], values->inclusive_real);
-    if (order)
-        return order;
-    uint64_t id_x = pf_tree_id(values->tree, x), id_y = pf_tree_id(values->tree, y);
-    if (id_x != id_y)
-        return id_x < id_y ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
-/*
- * Gives the siblings their places in the walk, heaviest first: each begins where the subtrees of those before
- * it end. Returns the place after the last one. `sorted` has room for all of them.
- */
-static uint32_t place_siblings(struct pf_values *values, const uint32_t *siblings, uint32_t n,
-                               uint32_t *sorted, const uint32_t *size, uint32_t *place, uint32_t next)
-{
-    uint32_t present = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (values->present[siblings[i]])
-            sorted[present++] = siblings[i];
-    if (present > 1)
-        qsort_r(sorted, present, sizeof *sorted, heaviest_first, values);
-    for (uint32_t i = 0; i < present; i++) {
-        place[sorted[i]] = next;
-        next += size[sorted[i]];
-    }
-    return next;
-}
-
-/* Fills order[] and returns its length; the others are scratch of n items each. */
-static uint32_t place_all(struct pf_values *values, uint32_t *order, uint32_t *sorted, uint32_t *size,
-                          uint32_t *place)
-{
-    const struct pf_tree *tree = values->tree;
-    for (uint32_t i = values->n; i-- > 0;) {
-        size[i] += values->present[i];
-        if (tree->parent[i] != PF_NO_CONTEXT)
-            size[tree->parent[i]] += size[i];
-    }
-    uint32_t end = place_siblings(values, tree->root, tree->roots, sorted, size, place, 0);
-    for (uint32_t i = 0; i < values->n; i++) {
-        if (!values->present[i])
-            continue;
-        uint32_t first = tree->first[i];
-        order[place[i]] = i;
-        place_siblings(values, tree->child + first, tree->first[i + 1] - first, sorted, size, place,
-                       place[i] + 1);
-    }
-    return end;
-}
-
-static int order_by_calls(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
-{
-    size_t n = (size_t)values->n + 1;
-    uint32_t *size = calloc(n, sizeof *size);
-    uint32_t *place = calloc(n, sizeof *place);
-    arranged->order = calloc(n, sizeof *arranged->order);
-    bool enough = size && place && arranged->order;
-    if (enough && values->n)
-        arranged->n_order = place_all(values, arranged->order, values->scratch, size, place);
-    free(size);
-    free(place);
-    return enough ? 0 : pf_fail_memory(error);
-}
+/* ---- by stack ----------------------------------------------------------------------------------- */
 
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error)
 {
@@ -164,24 +78,6 @@ static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arrang
     return 0;
 }
 
-/* Takes the values over. */
-static int arrange_by_calls(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
-{
-    if (order_by_calls(values, arranged, error))
-        return -1;
-    arranged->exclusive = values->exclusive;
-    arranged->inclusive = values->inclusive;
-    arranged->lacking = values->lacking;
-    values->exclusive = values->inclusive = NULL;
-    values->lacking = NULL;
-    for (uint32_t i = 0; i < arranged->n_order; i++) {
-        uint32_t context = arranged->order[i];
-        pf_widen(arranged, &arranged->exclusive[context], &arranged->inclusive[context]);
-    }
-    arranged->bytes = (uint64_t)values->n * (2 * sizeof(union pf_number) + sizeof(uint32_t));
-    return 0;
-}
-
 /* ---- walking ------------------------------------------------------------------------------------ */
 
 /* The next child of its caller (or the next root) in the order of indexes, which they stand in; or NULL. */
@@ -215,9 +111,6 @@ static void free_arranged(struct pf_arranged *arranged)
 {
     pf_sums_uncount(arranged->counted);
     free(arranged->exclusive);
-    free(arranged->inclusive);
-    free(arranged->lacking);
-    free(arranged->order);
     free(arranged->folded);
     free(arranged->outer);
     free(arranged->functions);
@@ -225,39 +118,13 @@ static void free_arranged(struct pf_arranged *arranged)
     free(arranged);
 }
 
-/*
- * What shares are of. Exclusive ones: of what exclusive values add up to. Inclusive ones: of what the roots hold, if that
- * is more. A context that stands alone is no root, and without a tree none is.
- */
-static void find_totals(const struct pf_values *values, struct pf_arranged *arranged)
-{
-    const struct pf_tree *tree = values->tree;
-    int metric = values->twins.exclusive != PF_NO_PARTNER ? values->twins.exclusive : values->twins.inclusive;
-    if (metric == PF_NO_PARTNER)
-        return;
-    const struct pf_metric_sums *sums = &values->aggregate->metrics[metric];
-    arranged->total_of = (unsigned)metric;
-    arranged->total = arranged->roots = pf_number_double(&sums->total, sums->real);
-    if (values->lacking || values->exclusive_only)
-        return;
-    union pf_number roots = {0};
-    for (uint32_t i = 0; i < tree->roots; i++)
-        if (!pf_stands_alone(tree, tree->root[i]))
-            pf_real_add(&roots, pf_number_double(&values->inclusive[tree->root[i]], values->inclusive_real));
-    double held = pf_number_double(&roots, true);
-    if (held > arranged->total)
-        arranged->roots = held;
-}
-
 static int arrange(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
     pf_values_fill(values);
     arranged->exclusive_real = values->exclusive_real;
     arranged->inclusive_real = values->inclusive_real;
-    find_totals(values, arranged);
+    arranged->totals = values->totals;
     switch (arranged->kind) {
-    case PF_BY_CALLS:
-        return arrange_by_calls(values, arranged, error);
     case PF_BY_FUNCTION:
     case PF_BY_CALLER:
         return pf_arrange_functions(values, arranged, error);

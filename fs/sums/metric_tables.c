@@ -102,12 +102,12 @@ void pf_function_cells(const struct pf_model *model, const struct pf_arranged *a
         return;
     cells[PF_FUNCTION_EXCLUSIVE] = pf_number_cell(&it->exclusive, arranged->exclusive_real);
     cells[PF_FUNCTION_EXCLUSIVE_PERCENT] =
-        percent_cell(&it->exclusive, arranged->exclusive_real, arranged->total);
+        percent_cell(&it->exclusive, arranged->exclusive_real, arranged->totals.exclusive);
     if (it->lacking)
         return;
     cells[PF_FUNCTION_INCLUSIVE] = pf_number_cell(&it->inclusive, arranged->inclusive_real);
     cells[PF_FUNCTION_INCLUSIVE_PERCENT] =
-        percent_cell(&it->inclusive, arranged->inclusive_real, arranged->roots);
+        percent_cell(&it->inclusive, arranged->inclusive_real, arranged->totals.inclusive);
 }
 
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
@@ -150,18 +150,19 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 /* ---- the views ---------------------------------------------------------------------------------- */
 
 /* What a view walks over: as many records, and but for stacks the first line. */
-enum items { CONTEXTS, PARTITIONS, FUNCTIONS, CALLERS, CALLS, STACKS };
+enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, STACKS };
 
 static const struct view {
     pf_metric_record *record;
     enum items items;
+    pf_metric_text *text; /* instead: the view is made in one go */
 } views[PF_METRIC_VIEWS] = {
     [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS},
     [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS},
     [PF_METRIC_FUNCTIONS] = {functions_record, FUNCTIONS},
     [PF_METRIC_CALLERS] = {callers_record, CALLERS},
-    [PF_METRIC_HOT] = {pf_hot_record, FUNCTIONS},
-    [PF_METRIC_TREE] = {pf_tree_record, CALLS},
+    [PF_METRIC_HOT] = {pf_hot_record, HOTTEST},
+    [PF_METRIC_TREE] = {.text = pf_tree_text},
     [PF_METRIC_FOLDED] = {pf_folded_record, STACKS},
 };
 
@@ -195,6 +196,26 @@ static const struct pf_lines_ops stack_walk_ops = {
     .close = walk_close,
 };
 
+static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)
+{
+    switch (items) {
+    case PARTITIONS:
+        return walk->aggregate->n_partitions;
+    case FUNCTIONS:
+    case CALLERS:
+        return walk->arranged->n_functions;
+    case HOTTEST: /* and a line for the others */
+        return walk->arranged->n_functions < PF_HOT_FUNCTIONS
+                   ? walk->arranged->n_functions
+                   : PF_HOT_FUNCTIONS + (walk->arranged->n_functions > PF_HOT_FUNCTIONS);
+    case STACKS:
+        return walk->arranged->n_order;
+    case CONTEXTS:
+        break;
+    }
+    return walk->aggregate->n_contexts;
+}
+
 /* Gets the arrangement that the view needs, and the number of its positions. */
 static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
@@ -206,17 +227,24 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
     }
     walk->folding = pf_folding(walk->model, walk->metric);
     static const enum pf_arrangement kinds[] = {[FUNCTIONS] = PF_BY_FUNCTION,
+                                                [HOTTEST] = PF_BY_FUNCTION,
                                                 [CALLERS] = PF_BY_CALLER,
-                                                [CALLS] = PF_BY_CALLS,
                                                 [STACKS] = PF_BY_STACK};
     bool needed = items != CONTEXTS && items != PARTITIONS;
     if (needed && !(walk->arranged = pf_arranged_get(aggregate, walk->metric, kinds[items], error)))
         return -1;
-    walk->end = (items != STACKS) + (items == FUNCTIONS || items == CALLERS ? walk->arranged->n_functions
-                                     : items == CALLS || items == STACKS    ? walk->arranged->n_order
-                                     : items == PARTITIONS                  ? aggregate->n_partitions
-                                                                            : aggregate->n_contexts);
+    walk->end = (items != STACKS) + item_count(walk, items);
     return 0;
+}
+
+static struct pf_lines *text_lines(struct pf_aggregate *aggregate, unsigned metric, pf_metric_text *text,
+                                   struct pf_error *error)
+{
+    struct pf_buf out = {0};
+    if (!text(aggregate, metric, &out, error))
+        return pf_lines_of_text(&out, error);
+    pf_buf_free(&out);
+    return NULL;
 }
 
 struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
@@ -226,6 +254,8 @@ struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *ag
         pf_fail(error, EINVAL, "there is no such view of metric %u", metric);
         return NULL;
     }
+    if (views[view].text)
+        return text_lines(aggregate, metric, views[view].text, error);
     struct pf_metric_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);

@@ -1,158 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/print.h"
-#include "fs/sums/aggregate_private.h"
+#include "fs/sums/eyes.h"
 #include "fs/text/csv.h"
 
-/* The views of a metric for eyes and for flame graphs: hot.txt, tree.txt, stacks.folded. */
+/* The views of a metric that are walked line by line for eyes and for flame graphs: hot.txt, stacks.folded. */
 
-/* ---- numbers for eyes --------------------------------------------------------------------------- */
+/* ---- hot.txt ------------------------------------------------------------------------------------ */
 
-enum { DIGITS = 6, SMALL_DIGITS = 2 };
-
-/* x * 10^power; in steps that stay within what a double holds exactly, so that no host differs. */
-static double times_power(double x, int power)
+static size_t column_width(const struct pf_metric_walk *walk)
 {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    for (; power > 22; power -= 22)
-        x *= 1e22;
-    for (; power < -22; power += 22)
-        x /= 1e22;
-    return power < 0 ? x / powers[-power] : x * powers[power];
+    return walk->arranged->width < 10 ? 10 : walk->arranged->width;
 }
 
-/* The first `n` significant digits of x > 0 as an integer; *exponent is that of the first digit. */
-static uint32_t significant(double x, int n, int *exponent)
+/* How many functions have a line. */
+static size_t shown_functions(const struct pf_arranged *arranged)
 {
-    double least = times_power(1, n - 1);
-    int e = (int)floor(log10(x));
-    while (times_power(x, n - 1 - e) >= least * 10)
-        e++;
-    while (times_power(x, n - 1 - e) < least)
-        e--;
-    double digits = floor(times_power(x, n - 1 - e) + 0.5);
-    if (digits == least * 10) { /* 999999.5 and more */
-        digits = least;
-        e++;
+    return arranged->n_functions < PF_HOT_FUNCTIONS ? arranged->n_functions : PF_HOT_FUNCTIONS;
+}
+
+static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    static const union pf_number zero;
+    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_metric *metric = &walk->model->metrics[walk->metric];
+    size_t n = shown_functions(arranged);
+    const union pf_number *shown = n ? &arranged->functions[n - 1].running : &zero;
+    pf_buf_str(out, "Showing nodes accounting for ");
+    pf_add_with_unit(out, metric, shown, arranged->exclusive_real);
+    pf_buf_str(out, ", ");
+    pf_add_percent(out, pf_number_double(shown, arranged->exclusive_real), arranged->totals.exclusive, 0);
+    pf_buf_str(out, " of ");
+    pf_add_total_line(out, walk->aggregate, walk->metric, arranged->totals.of);
+    pf_add_right(out, "flat", 4, column_width(walk));
+    pf_buf_str(out, "   flat%    sum% ");
+    pf_add_right(out, "cum", 3, column_width(walk));
+    pf_buf_str(out, "    cum%  name\n");
+}
+
+static void add_hot_function(const struct pf_metric_walk *walk, const struct pf_function *function,
+                             struct pf_buf *out)
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    double whole = arranged->totals.exclusive;
+    struct pf_cell name = pf_interned(walk->model->contexts->strings, function->name);
+    pf_add_number(out, &function->exclusive, arranged->exclusive_real, column_width(walk));
+    pf_buf_char(out, ' ');
+    pf_add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), whole,
+                   PF_PERCENT_WIDTH);
+    pf_buf_char(out, ' ');
+    pf_add_percent(out, pf_number_double(&function->running, arranged->exclusive_real), whole,
+                   PF_PERCENT_WIDTH);
+    pf_buf_char(out, ' ');
+    pf_add_inclusive(out, &function->inclusive, arranged->inclusive_real, function->lacking,
+                     arranged->totals.inclusive, column_width(walk), 1);
+    pf_buf_str(out, "  ");
+    pf_add_name(out, &name);
+    pf_buf_char(out, '\n');
+}
+
+bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    if (pf_add_sums_missing(out, walk->model, walk->metric)) {
+        walk->lines.position = walk->end;
+        return true;
     }
-    *exponent = e;
-    return (uint32_t)digits;
-}
-
-/* digits[0 .. n) with the point after the first `whole` of them, `whole` from -3 (zeros in front) to n. */
-static char *print_with_point(char *out, const char *digits, int n, int whole)
-{
-    if (whole <= 0) {
-        *out++ = '0';
-        *out++ = '.';
-        for (; whole < 0; whole++)
-            *out++ = '0';
-        whole = -1;
-    }
-    for (int i = 0; i < n; i++) {
-        if (i == whole)
-            *out++ = '.';
-        *out++ = digits[i];
-    }
-    return out;
-}
-
-static char *print_significant(char *out, double x, int n)
-{
-    int e, most = n;
-    char digits[PF_NUMBER_MAX];
-    pf_print_uint(digits, significant(x, n, &e));
-    while (n > 1 && digits[n - 1] == '0' && (n > e + 1 || e >= most))
-        n--;
-    if (e >= -4 && e < most)
-        return print_with_point(out, digits, n, e + 1);
-    out = print_with_point(out, digits, n, 1);
-    *out++ = 'e';
-    *out++ = e < 0 ? '-' : '+';
-    e = e < 0 ? -e : e;
-    if (e < 10)
-        *out++ = '0';
-    return pf_print_int(out, e);
-}
-
-/* With `digits` significant digits, all of them before the point. */
-static char *print_rounded_double(char *out, double x, int digits)
-{
-    if (x == 0) {
-        *out++ = '0';
-        return out;
-    }
-    if (!isfinite(x))
-        return pf_print_double(out, x);
-    if (x < 0) {
-        *out++ = '-';
-        x = -x;
-    }
-    if (x >= 1e5 && x < 1e15)
-        return pf_print_int(out, (int64_t)floor(x + 0.5));
-    return print_significant(out, x, digits);
-}
-
-char *pf_print_rounded(char *out, const union pf_number *number, bool real)
-{
-    return real ? print_rounded_double(out, pf_number_double(number, true), DIGITS)
-                : pf_print_wide(out, number->i);
-}
-
-/* A share with two decimals, what rounds to 100% without; one that would round to 0% has two digits. */
-static char *print_percent(char *out, double part, double whole)
-{
-    double percent = whole == 0 ? 0 : part / whole * 100;
-    double hundredths = floor(fabs(percent) * 100 + 0.5);
-    if (!(hundredths >= 1 && hundredths < 1e15)) {
-        out = print_rounded_double(out, percent, hundredths < 1 ? SMALL_DIGITS : DIGITS);
-    } else {
-        int64_t n = (int64_t)hundredths;
-        if (percent < 0)
-            *out++ = '-';
-        out = pf_print_int(out, n / 100);
-        if (n != 10000) {
-            *out++ = '.';
-            *out++ = (char)('0' + n / 10 % 10);
-            *out++ = (char)('0' + n % 10);
-        }
-    }
-    *out++ = '%';
-    return out;
-}
-
-static void add_right(struct pf_buf *out, const char *text, size_t size, size_t width)
-{
-    char *at = pf_buf_reserve(out, size < width ? width : size);
+    uint64_t at = walk->lines.position++;
     if (!at)
-        return;
-    size_t blanks = size < width ? width - size : 0;
-    memset(at, ' ', blanks);
-    memcpy(at + blanks, text, size);
-    out->size += blanks + size;
+        add_hot_head(walk, out);
+    else if (at <= PF_HOT_FUNCTIONS)
+        add_hot_function(walk, &arranged->functions[at - 1], out);
+    else {
+        size_t more = arranged->n_functions - PF_HOT_FUNCTIONS;
+        pf_buf_printf(out, "(%zu more function%s: functions.csv)\n", more, more == 1 ? "" : "s");
+    }
+    return true;
 }
 
-static void add_number(struct pf_buf *out, const union pf_number *number, bool real, size_t width)
-{
-    char text[PF_NUMBER_MAX];
-    add_right(out, text, (size_t)(pf_print_rounded(text, number, real) - text), width);
-}
-
-static void add_percent(struct pf_buf *out, double part, double whole, size_t width)
-{
-    char text[PF_NUMBER_MAX];
-    add_right(out, text, (size_t)(print_percent(text, part, whole) - text), width);
-}
-
-/* ---- names on one line -------------------------------------------------------------------------- */
-
-static void add_name(struct pf_buf *out, const struct pf_cell *name)
-{
-    if (name->plain)
-        pf_buf_add(out, name->text, name->size);
-    else if (name->size)
-        pf_escape(out, name->text, name->size);
-}
+/* ---- stacks.folded ------------------------------------------------------------------------------ */
 
 /* Where the blank stands before a number that the name ends in; the name's size if there is none. */
 static size_t blank_before_number(const struct pf_cell *name)
@@ -180,164 +105,6 @@ void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
     }
     pf_escape(out, name->text + from, name->size - from);
 }
-
-/* ---- what the texts begin with ------------------------------------------------------------------ */
-
-/* True of a metric that does not add up; that is then all there is to say. */
-static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
-{
-    const struct pf_metric *metric = &walk->model->metrics[walk->metric];
-    if (pf_adds_up(metric))
-        return false;
-    struct pf_cell name = pf_string(metric->name);
-    add_name(out, &name);
-    pf_buf_str(out, " does not add up over ");
-    pf_buf_str(out,
-               metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : walk->model->partitions.plural);
-    pf_buf_str(out, ": its values stand in contexts.csv\n");
-    walk->lines.position = walk->end;
-    return true;
-}
-
-static void add_with_unit(const struct pf_metric_walk *walk, const union pf_number *number, bool real,
-                          struct pf_buf *out)
-{
-    struct pf_cell unit = pf_string(walk->model->metrics[walk->metric].unit);
-    add_number(out, number, real, 0);
-    if (unit.size) {
-        pf_buf_char(out, ' ');
-        add_name(out, &unit);
-    }
-}
-
-static void add_total(const struct pf_metric_walk *walk, struct pf_buf *out)
-{
-    const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->arranged->total_of];
-    add_with_unit(walk, &sums->total, sums->real, out);
-    pf_add_readable(out, pf_number_double(&sums->total, sums->real), walk->model->metrics[walk->metric].unit);
-    pf_buf_str(out, " total\n");
-}
-
-static size_t column_width(const struct pf_metric_walk *walk)
-{
-    return walk->arranged->width < 10 ? 10 : walk->arranged->width;
-}
-
-enum { PERCENT_WIDTH = 7 }; /* of "100.00%" */
-
-/* An inclusive value and its share, with some blanks between them; dashes where there is none. */
-static void add_inclusive(const struct pf_metric_walk *walk, const union pf_number *number, bool lacking,
-                          const char *blanks, struct pf_buf *out)
-{
-    const struct pf_arranged *arranged = walk->arranged;
-    if (lacking)
-        add_right(out, "-", 1, column_width(walk));
-    else
-        add_number(out, number, arranged->inclusive_real, column_width(walk));
-    pf_buf_str(out, blanks);
-    if (lacking)
-        add_right(out, "-", 1, PERCENT_WIDTH);
-    else
-        add_percent(out, pf_number_double(number, arranged->inclusive_real), arranged->roots, PERCENT_WIDTH);
-}
-
-/* ---- hot.txt ------------------------------------------------------------------------------------ */
-
-static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
-{
-    static const union pf_number zero;
-    const struct pf_arranged *arranged = walk->arranged;
-    const union pf_number *shown =
-        arranged->n_functions ? &arranged->functions[arranged->n_functions - 1].running : &zero;
-    pf_buf_str(out, "Showing nodes accounting for ");
-    add_with_unit(walk, shown, arranged->exclusive_real, out);
-    pf_buf_str(out, ", ");
-    add_percent(out, pf_number_double(shown, arranged->exclusive_real), arranged->total, 0);
-    pf_buf_str(out, " of ");
-    add_total(walk, out);
-    add_right(out, "flat", 4, column_width(walk));
-    pf_buf_str(out, "   flat%    sum% ");
-    add_right(out, "cum", 3, column_width(walk));
-    pf_buf_str(out, "    cum%  name\n");
-}
-
-bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
-{
-    const struct pf_arranged *arranged = walk->arranged;
-    if (ends_without_sums(walk, out))
-        return true;
-    uint64_t at = walk->lines.position++;
-    if (!at) {
-        add_hot_head(walk, out);
-        return true;
-    }
-    const struct pf_function *function = &arranged->functions[at - 1];
-    struct pf_cell name = pf_interned(walk->model->contexts->strings, function->name);
-    add_number(out, &function->exclusive, arranged->exclusive_real, column_width(walk));
-    pf_buf_char(out, ' ');
-    add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), arranged->total,
-                PERCENT_WIDTH);
-    pf_buf_char(out, ' ');
-    add_percent(out, pf_number_double(&function->running, arranged->exclusive_real), arranged->total,
-                PERCENT_WIDTH);
-    pf_buf_char(out, ' ');
-    add_inclusive(walk, &function->inclusive, function->lacking, " ", out);
-    pf_buf_str(out, "  ");
-    add_name(out, &name);
-    pf_buf_char(out, '\n');
-    return true;
-}
-
-/* ---- tree.txt ----------------------------------------------------------------------------------- */
-
-enum { INDENT = 2, LEVELS_MAX = 64 };
-
-static void add_indentation(struct pf_buf *out, uint32_t depth)
-{
-    size_t levels = depth < LEVELS_MAX ? depth : LEVELS_MAX;
-    add_right(out, "", 0, levels * INDENT);
-    if (depth <= LEVELS_MAX)
-        return;
-    char text[PF_NUMBER_MAX];
-    pf_buf_str(out, "[depth ");
-    pf_buf_add(out, text, (size_t)(pf_print_uint(text, depth) - text));
-    pf_buf_str(out, "] ");
-}
-
-static void add_tree_head(const struct pf_metric_walk *walk, struct pf_buf *out)
-{
-    add_total(walk, out);
-    add_right(out, "inclusive", 9, column_width(walk));
-    pf_buf_str(out, "    incl% ");
-    add_right(out, "exclusive", 9, column_width(walk));
-    pf_buf_str(out, "  context\n");
-}
-
-bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
-{
-    const struct pf_arranged *arranged = walk->arranged;
-    const struct pf_tree *tree = walk->model->contexts;
-    if (ends_without_sums(walk, out))
-        return true;
-    uint64_t at = walk->lines.position++;
-    if (!at) {
-        add_tree_head(walk, out);
-        return true;
-    }
-    uint32_t context = arranged->order[at - 1];
-    struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
-    add_inclusive(walk, &arranged->inclusive[context], arranged->lacking && arranged->lacking[context], "  ",
-                  out);
-    pf_buf_char(out, ' ');
-    add_number(out, &arranged->exclusive[context], arranged->exclusive_real, column_width(walk));
-    pf_buf_str(out, "  ");
-    add_indentation(out, tree->depth[context]);
-    add_name(out, &name);
-    pf_buf_char(out, '\n');
-    return true;
-}
-
-/* ---- stacks.folded ------------------------------------------------------------------------------ */
 
 struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
 {

@@ -135,15 +135,35 @@ static double magnitude_of(const struct pf_metric_sums *sums)
     return sums->real ? 0 : sums->magnitude;
 }
 
-void pf_values_fill(struct pf_values *values)
+/*
+ * Exclusive shares are of what exclusive values add up to. Inclusive ones are of what the roots hold, if that is more. A context
+ * that stands alone is no root, and without a tree none is.
+ */
+static void find_totals(struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    int metric = values->twins.exclusive != PF_NO_PARTNER ? values->twins.exclusive : values->twins.inclusive;
+    const struct pf_metric_sums *sums = &values->aggregate->metrics[metric];
+    struct pf_totals *totals = &values->totals;
+    totals->of = (unsigned)metric;
+    totals->exclusive = totals->inclusive = pf_number_double(&sums->total, sums->real);
+    if (values->lacking || values->exclusive_only)
+        return;
+    union pf_number roots = {0};
+    for (uint32_t i = 0; i < tree->roots; i++)
+        if (!pf_stands_alone(tree, tree->root[i]))
+            pf_real_add(&roots, pf_number_double(&values->inclusive[tree->root[i]], values->inclusive_real));
+    double held = pf_number_double(&roots, true);
+    if (held > totals->exclusive)
+        totals->inclusive = held;
+}
+
+static void fill(struct pf_values *values)
 {
     const struct pf_metric_sums *sums = values->aggregate->metrics;
     struct pf_twins twins = values->twins;
-    bool none = twins.exclusive == PF_NO_PARTNER && twins.inclusive == PF_NO_PARTNER;
     int exclusive = twins.exclusive != PF_NO_PARTNER ? twins.exclusive : twins.inclusive;
     int inclusive = twins.inclusive != PF_NO_PARTNER ? twins.inclusive : twins.exclusive;
-    if (none)
-        return;
     /* A value takes part in two sums where exclusive ones are derived. */
     bool large = magnitude_of(&sums[exclusive]) + magnitude_of(&sums[inclusive]) > PF_INTEGERS_MAX / 4;
     values->exclusive_real = sums[exclusive].real || large;
@@ -161,6 +181,14 @@ void pf_values_fill(struct pf_values *values)
     derive_inclusive(values);
     if (twins.inclusive != PF_NO_PARTNER)
         take_stored(values);
+}
+
+void pf_values_fill(struct pf_values *values)
+{
+    if (values->twins.exclusive == PF_NO_PARTNER && values->twins.inclusive == PF_NO_PARTNER)
+        return;
+    fill(values);
+    find_totals(values);
 }
 
 bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/sums/eyes.h"
+
+#include "formats/kit/print.h"
+#include "fs/text/csv.h"
+
+/* ---- numbers for eyes --------------------------------------------------------------------------- */
+
+enum { DIGITS = 6, SMALL_DIGITS = 2 };
+
+/* x * 10^power; in steps that stay within what a double holds exactly, so that no host differs. */
+static double times_power(double x, int power)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    for (; power > 22; power -= 22)
+        x *= 1e22;
+    for (; power < -22; power += 22)
+        x /= 1e22;
+    return power < 0 ? x / powers[-power] : x * powers[power];
+}
+
+/* The first `n` significant digits of x > 0 as an integer; *exponent is that of the first digit. */
+static uint32_t significant(double x, int n, int *exponent)
+{
+    double least = times_power(1, n - 1);
+    int e = (int)floor(log10(x));
+    while (times_power(x, n - 1 - e) >= least * 10)
+        e++;
+    while (times_power(x, n - 1 - e) < least)
+        e--;
+    double digits = floor(times_power(x, n - 1 - e) + 0.5);
+    if (digits == least * 10) { /* 999999.5 and more */
+        digits = least;
+        e++;
+    }
+    *exponent = e;
+    return (uint32_t)digits;
+}
+
+/* digits[0 .. n) with the point after the first `whole` of them, `whole` from -3 (zeros in front) to n. */
+static char *print_with_point(char *out, const char *digits, int n, int whole)
+{
+    if (whole <= 0) {
+        *out++ = '0';
+        *out++ = '.';
+        for (; whole < 0; whole++)
+            *out++ = '0';
+        whole = -1;
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == whole)
+            *out++ = '.';
+        *out++ = digits[i];
+    }
+    return out;
+}
+
+static char *print_significant(char *out, double x, int n)
+{
+    int e, most = n;
+    char digits[PF_NUMBER_MAX];
+    pf_print_uint(digits, significant(x, n, &e));
+    while (n > 1 && digits[n - 1] == '0' && (n > e + 1 || e >= most))
+        n--;
+    if (e >= -4 && e < most)
+        return print_with_point(out, digits, n, e + 1);
+    out = print_with_point(out, digits, n, 1);
+    *out++ = 'e';
+    *out++ = e < 0 ? '-' : '+';
+    e = e < 0 ? -e : e;
+    if (e < 10)
+        *out++ = '0';
+    return pf_print_int(out, e);
+}
+
+/* With `digits` significant digits, all of them before the point. */
+static char *print_rounded_double(char *out, double x, int digits)
+{
+    if (x == 0) {
+        *out++ = '0';
+        return out;
+    }
+    if (!isfinite(x))
+        return pf_print_double(out, x);
+    if (x < 0) {
+        *out++ = '-';
+        x = -x;
+    }
+    if (x >= 1e5 && x < 1e15)
+        return pf_print_int(out, (int64_t)floor(x + 0.5));
+    return print_significant(out, x, digits);
+}
+
+char *pf_print_rounded(char *out, const union pf_number *number, bool real)
+{
+    return real ? print_rounded_double(out, pf_number_double(number, true), DIGITS)
+                : pf_print_wide(out, number->i);
+}
+
+size_t pf_wider(size_t width, const union pf_number *number, bool real)
+{
+    char text[PF_NUMBER_MAX];
+    size_t length = (size_t)(pf_print_rounded(text, number, real) - text);
+    return length > width ? length : width;
+}
+
+char *pf_print_percent(char *out, double part, double whole)
+{
+    double percent = whole == 0 ? 0 : part / whole * 100;
+    double hundredths = floor(fabs(percent) * 100 + 0.5);
+    if (!(hundredths >= 1 && hundredths < 1e15)) {
+        out = print_rounded_double(out, percent, hundredths < 1 ? SMALL_DIGITS : DIGITS);
+    } else {
+        int64_t n = (int64_t)hundredths;
+        if (percent < 0)
+            *out++ = '-';
+        out = pf_print_int(out, n / 100);
+        if (n != 10000) {
+            *out++ = '.';
+            *out++ = (char)('0' + n / 10 % 10);
+            *out++ = (char)('0' + n % 10);
+        }
+    }
+    *out++ = '%';
+    return out;
+}
+
+/* ---- columns and names --------------------------------------------------------------------------- */
+
+void pf_add_right(struct pf_buf *out, const char *text, size_t size, size_t width)
+{
+    char *at = pf_buf_reserve(out, size < width ? width : size);
+    if (!at)
+        return;
+    size_t blanks = size < width ? width - size : 0;
+    memset(at, ' ', blanks);
+    memcpy(at + blanks, text, size);
+    out->size += blanks + size;
+}
+
+void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real, size_t width)
+{
+    char text[PF_NUMBER_MAX];
+    pf_add_right(out, text, (size_t)(pf_print_rounded(text, number, real) - text), width);
+}
+
+void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width)
+{
+    char text[PF_NUMBER_MAX];
+    pf_add_right(out, text, (size_t)(pf_print_percent(text, part, whole) - text), width);
+}
+
+void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool lacking,
+                      double whole, size_t width, size_t blanks)
+{
+    if (lacking)
+        pf_add_right(out, "-", 1, width);
+    else
+        pf_add_number(out, number, real, width);
+    pf_add_right(out, "", 0, blanks);
+    if (lacking)
+        pf_add_right(out, "-", 1, PF_PERCENT_WIDTH);
+    else
+        pf_add_percent(out, pf_number_double(number, real), whole, PF_PERCENT_WIDTH);
+}
+
+void pf_add_name(struct pf_buf *out, const struct pf_cell *name)
+{
+    if (name->plain)
+        pf_buf_add(out, name->text, name->size);
+    else if (name->size)
+        pf_escape(out, name->text, name->size);
+}
+
+void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
+                      bool real)
+{
+    struct pf_cell unit = pf_string(metric->unit);
+    pf_add_number(out, number, real, 0);
+    if (unit.size) {
+        pf_buf_char(out, ' ');
+        pf_add_name(out, &unit);
+    }
+}
+
+bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsigned m)
+{
+    const struct pf_metric *metric = &model->metrics[m];
+    if (pf_adds_up(metric))
+        return false;
+    struct pf_cell name = pf_string(metric->name);
+    pf_add_name(out, &name);
+    pf_buf_str(out, " does not add up over ");
+    pf_buf_str(out, metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : model->partitions.plural);
+    pf_buf_str(out, ": its values stand in contexts.csv\n");
+    return true;
+}
+
+void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
+                       unsigned total_of)
+{
+    const struct pf_metric_sums *sums = &aggregate->metrics[total_of];
+    pf_add_with_unit(out, &aggregate->model->metrics[metric], &sums->total, sums->real);
+    pf_add_readable(out, pf_number_double(&sums->total, sums->real), aggregate->model->metrics[metric].unit);
+    pf_buf_str(out, " total\n");
+}
