@@ -26,7 +26,9 @@ struct pf_job {
     void (*over)(void *arg, struct pf_job *job, const struct pf_error *error);
     void *arg;
     struct pf_pass pass;
-    struct pf_waiter *waiters;
+    struct pf_op *waiters;
+    int result; /* once it is over */
+    struct pf_error error;
 };
 
 /* A loop that a running pass has opened for others to help with; stands on that pass's stack. */
@@ -145,7 +147,7 @@ static void finish(struct pf_pool *pool, struct pf_job *job)
     while (*at != job)
         at = &(*at)->next;
     *at = job->next;
-    for (struct pf_waiter *waiter = job->waiters; waiter; waiter = waiter->next)
+    for (struct pf_op *waiter = job->waiters; waiter; waiter = waiter->next)
         pthread_cond_signal(&waiter->changed);
     job->waiters = NULL;
     pthread_cond_broadcast(&pool->over);
@@ -154,15 +156,14 @@ static void finish(struct pf_pool *pool, struct pf_job *job)
 
 static void run_job(struct pf_pool *pool, struct pf_job *job)
 {
-    struct pf_error error = {0};
     job->state = RUNNING;
     atomic_store(&job->pass.stepped, true);
     pool->running++;
     pthread_mutex_unlock(&pool->lock);
     struct pf_pass *before = pf_pass_enter(&job->pass);
-    job->run(job->arg, &job->pass, &error);
+    job->result = job->run(job->arg, &job->pass, &job->error);
     pf_pass_leave(before);
-    job->over(job->arg, job, &error);
+    job->over(job->arg, job, &job->error);
     pthread_mutex_lock(&pool->lock);
     pool->running--;
     pool->stalled -= job->stalled;
@@ -386,85 +387,95 @@ bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand)
 }
 
 /* With the lock held. */
-static bool join(struct pf_job *job, struct pf_waiter *waiter)
+static bool join(struct pf_job *job, struct pf_op *op)
 {
     if (job->state == OVER)
         return false;
-    waiter->next = job->waiters;
-    job->waiters = waiter;
+    op->next = job->waiters;
+    job->waiters = op;
     /* The pass may have been stopped, and not have noticed, when its last waiter left. */
     if (!job->pool->closing)
         atomic_store(&job->pass.stop, false);
     return true;
 }
 
-static bool leave(struct pf_job *job, struct pf_waiter *waiter)
+static bool leave(struct pf_job *job, const struct pf_op *op)
 {
-    struct pf_waiter **at = &job->waiters;
-    while (*at && *at != waiter)
+    struct pf_op **at = &job->waiters;
+    while (*at && *at != op)
         at = &(*at)->next;
     if (!*at)
         return false;
-    *at = waiter->next;
+    *at = op->next;
     if (!job->waiters)
         atomic_store(&job->pass.stop, true);
     return true;
 }
 
-bool pf_job_join(struct pf_job *job, struct pf_waiter *waiter)
+bool pf_job_join(struct pf_job *job, struct pf_op *op)
 {
     pthread_mutex_lock(&job->pool->lock);
-    bool joined = join(job, waiter);
+    bool joined = join(job, op);
     pthread_mutex_unlock(&job->pool->lock);
     return joined;
 }
 
-bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter)
+bool pf_job_leave(struct pf_job *job, struct pf_op *op)
 {
     pthread_mutex_lock(&job->pool->lock);
-    bool left = leave(job, waiter);
+    bool left = leave(job, op);
     pthread_mutex_unlock(&job->pool->lock);
     return left;
 }
 
-int pf_job_await(struct pf_job *job, struct pf_waiter *waiter)
+/* Waits until the operation is signalled, or a tenth of a second. With the lock held, which the callback is called without. */
+static void wait_and_show(struct pf_job *job, struct pf_op *op)
 {
-    struct pf_pool *pool = job->pool;
-    pthread_mutex_lock(&pool->lock);
-    bool joined = join(job, waiter);
-    while (job->state != OVER && !waiter->interrupted)
-        pthread_cond_wait(&waiter->changed, &pool->lock);
-    int result = joined && leave(job, waiter) ? EINTR : 0;
-    pthread_mutex_unlock(&pool->lock);
-    return result;
-}
-
-void pf_job_interrupt(struct pf_job *job, struct pf_waiter *waiter)
-{
-    pthread_mutex_lock(&job->pool->lock);
-    waiter->interrupted = true;
-    pthread_cond_signal(&waiter->changed);
-    pthread_mutex_unlock(&job->pool->lock);
-}
-
-void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg)
-{
-    struct pf_pool *pool = job->pool;
-    pthread_mutex_lock(&pool->lock);
-    while (job->state != OVER) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 100000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        if (pthread_cond_timedwait(&pool->over, &pool->lock, &until) == ETIMEDOUT && progress) {
-            pthread_mutex_unlock(&pool->lock);
-            progress(&job->pass, arg);
-            pthread_mutex_lock(&pool->lock);
-        }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 100000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
     }
+    if (pthread_cond_clockwait(&op->changed, &job->pool->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT) {
+        pthread_mutex_unlock(&job->pool->lock);
+        op->progress(&job->pass, op);
+        pthread_mutex_lock(&job->pool->lock);
+    }
+}
+
+int pf_job_wait(struct pf_job *job, struct pf_op *op)
+{
+    struct pf_pool *pool = job->pool;
+    pthread_mutex_lock(&pool->lock);
+    bool joined = join(job, op);
+    while (job->state != OVER && !op->interrupted)
+        if (op->progress)
+            wait_and_show(job, op);
+        else
+            pthread_cond_wait(&op->changed, &pool->lock);
+    int result = joined && leave(job, op) ? pf_fail(&op->error, EINTR, "interrupted") : job->result;
+    if (result && job->state == OVER)
+        op->error = job->error;
+    pthread_mutex_unlock(&pool->lock);
+    return result ? -1 : 0;
+}
+
+void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
+{
+    pthread_mutex_lock(&pool->lock);
+    op->interrupted = true;
+    pthread_cond_signal(&op->changed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pf_job_block(struct pf_job *job)
+{
+    struct pf_pool *pool = job->pool;
+    pthread_mutex_lock(&pool->lock);
+    while (job->state != OVER)
+        pthread_cond_wait(&pool->over, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -479,7 +490,7 @@ size_t pf_pool_status(struct pf_pool *pool, struct pf_job_status *status, size_t
         status[n] = (struct pf_job_status){.running = job->state == RUNNING};
         memcpy(status[n].what, job->what, sizeof job->what);
         status[n].percent = total ? (unsigned)(100.0 * (double)done / (double)total) : 0;
-        for (struct pf_waiter *waiter = job->waiters; waiter; waiter = waiter->next)
+        for (struct pf_op *waiter = job->waiters; waiter; waiter = waiter->next)
             status[n].waiters++;
     }
     pthread_mutex_unlock(&pool->lock);

@@ -33,16 +33,26 @@ void pf_pool_close(struct pf_pool *pool);
 /* Closes the pool and joins its threads. */
 void pf_pool_free(struct pf_pool *pool);
 
-/* A thread that waits for jobs, one after the other; on its stack. Initialize with PF_WAITER. */
-struct pf_waiter {
+/*
+ * An operation in progress: one call of a front end, on the stack of its thread, which waits there for the passes that it needs.
+ * Initialize with PF_OP. Functions that take an operation return 0, or a failure that op->error describes.
+ */
+struct pf_op {
+    void (*progress)(const struct pf_pass *pass,
+                     struct pf_op *op); /* called about ten times a second while waiting; NULL: none */
+    struct pf_error error;              /* of the last failure */
+    /* jobs.c, guarded by the pool's lock: */
     pthread_cond_t changed; /* of its own: a shared one would wake all waiters for each job */
-    bool interrupted;       /* guarded by the pool's lock */
-    struct pf_waiter *next; /* of the same job */
+    bool interrupted;
+    struct pf_op *next; /* that waits for the same job */
 };
-#define PF_WAITER                                                                                            \
+#define PF_OP                                                                                                \
     {                                                                                                        \
         .changed = PTHREAD_COND_INITIALIZER                                                                  \
     }
+
+/* Ends the operation's present wait, and all later ones, with EINTR. May be called by any thread as long as the operation exists. */
+void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op);
 
 /* What a pass does. It publishes its own results; the return value only tells success for the record. */
 typedef int pf_job_run(void *arg, struct pf_pass *pass, struct pf_error *error);
@@ -58,26 +68,16 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
 struct pf_job *pf_job_hold(struct pf_job *job);
 void pf_job_release(struct pf_job *job);
 
-/* Waits until the job is over: 0. EINTR: pf_job_interrupt was called; if no other waiter is left, the pass is stopped. */
-int pf_job_await(struct pf_job *job, struct pf_waiter *waiter);
-/* Ends a waiter's present wait for this job, and all later ones, with EINTR. */
-void pf_job_interrupt(struct pf_job *job, struct pf_waiter *waiter);
-/* The parts of pf_job_await. pf_job_join returns false if the job is over; pf_job_leave returns false if the waiter is not listed. */
-bool pf_job_join(struct pf_job *job, struct pf_waiter *waiter);
-bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter);
-/* Waits until the job is over, not counted as a waiter; *progress (may be NULL) is called about ten times a second. */
-void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg);
-
 /*
- * What a call answers that needs a pass, beside 0 and what its errors are (-1, or errno values): *job is a reference on the job
- * that must be over before the same call is made again.
+ * Waits until the job is over. 0, or -1 with op->error filled: the job has failed; or EINTR: the operation was interrupted. A job whose
+ * last waiter leaves is stopped; its error is ECANCELED then, also for waiters that have joined too late for it to go on.
  */
-enum { PF_PARKED = 1 << 16 };
-
-/* Makes such a call until it needs no pass, waiting on this thread; the variable `job` is the call's. */
-#define PF_WAIT_FOR(result, progress, arg, call)                                                             \
-    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
-    pf_job_block(job, progress, arg)
+int pf_job_wait(struct pf_job *job, struct pf_op *op);
+/* The parts of pf_job_wait. pf_job_join returns false if the job is over; pf_job_leave returns false if the operation does not wait for it. */
+bool pf_job_join(struct pf_job *job, struct pf_op *op);
+bool pf_job_leave(struct pf_job *job, struct pf_op *op);
+/* Waits until the job is over, not counted as a waiter. */
+void pf_job_block(struct pf_job *job);
 
 /* Work for a short thread; embedded in what it works on. */
 struct pf_errand {

@@ -14,29 +14,6 @@
 #include "fs/exit.h"
 #include "fs/tree/mounts.h"
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
-
-static int lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
-{
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_lookup(fs, parent, name, false, attr, &job));
-    return result;
-}
-
-static int getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
-{
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_getattr(fs, ino, attr, &job));
-    return result;
-}
-
-static int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
-{
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_open(fs, ino, true, handle, &job));
-    return result;
-}
-
 /* ---- finding ------------------------------------------------------------------------------------ */
 
 /* What the system refused: no such file, no memory, a full disk. */
@@ -143,9 +120,9 @@ static int find_source(struct typed *typed)
 
 enum { LINKS_MAX = 40 };
 
-static int from_root(struct pf_fs *fs, struct pf_attr *attr)
+static int from_root(struct pf_fs *fs, struct pf_attr *attr, struct pf_op *op)
 {
-    int result = getattr(fs, PF_ROOT_INO, attr);
+    int result = pf_fs_getattr(fs, PF_ROOT_INO, attr, op);
     attr->st.st_ino = PF_ROOT_INO;
     return result;
 }
@@ -163,11 +140,10 @@ static int go_up(char *path, size_t at, size_t next)
 }
 
 /* Puts a link's target in the place of its name. 0 or an errno value. */
-static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_t next)
+static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_t next, struct pf_op *op)
 {
     char *target, *joined = NULL;
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_readlink(fs, link, &target, &job));
+    int result = pf_fs_readlink(fs, link, &target, op);
     if (result)
         return result;
     if (*target == '/')
@@ -186,11 +162,11 @@ static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_
  * The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through` or if a
  * slash follows it; EXDEV: one leads out. What a link or `..` has changed is walked from the root again. 0 or an errno value.
  */
-static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr)
+static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr, struct pf_op *op)
 {
     char *path = strdup(typed), name[NAME_MAX + 1];
     unsigned links = 0;
-    int result = path ? from_root(fs, attr) : ENOMEM;
+    int result = path ? from_root(fs, attr, op) : ENOMEM;
     for (size_t at = 0; !result && path[at];) {
         size_t n = strcspn(path + at, "/"), next = at + n + strspn(path + at + n, "/");
         bool changed = false;
@@ -204,14 +180,14 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
             result = go_up(path, at, next);
             changed = true;
         } else if (*name && strcmp(name, ".") != 0) {
-            result = lookup(fs, attr->st.st_ino, name, attr);
+            result = pf_fs_lookup(fs, attr->st.st_ino, name, false, attr, op);
             changed = !result && S_ISLNK(attr->st.st_mode) && (through || path[at + n]);
             if (changed)
-                result = links++ < LINKS_MAX ? follow(fs, attr->st.st_ino, &path, at, next) : ELOOP;
+                result = links++ < LINKS_MAX ? follow(fs, attr->st.st_ino, &path, at, next, op) : ELOOP;
         }
         at = changed ? 0 : next;
         if (changed && !result)
-            result = from_root(fs, attr);
+            result = from_root(fs, attr, op);
     }
     if (!result && *path && path[strlen(path) - 1] == '/' && !S_ISDIR(attr->st.st_mode))
         result = ENOTDIR;
@@ -220,21 +196,20 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
 }
 
 /* What went wrong, in the words of whoever noticed if they are of use. */
-static int complain_of(struct pf_fs *fs, const char *path, int code)
+static int complain_of(const char *path, int code, const struct pf_error *error)
 {
-    struct pf_error error;
-    pf_fs_last_error(fs, &error);
     if (code == EXDEV)
         return complain(path, "a link leads out of SOURCE");
-    if (error.code != code || !*error.what)
+    if (error->code != code || !*error->what)
         return complain(path, strerror(code));
-    complain(path, error.what); /* a pass over the data failed */
+    complain(path, error->what); /* a pass over the data failed */
     return pf_exit_of(code);
 }
 
 /* ---- the commands ------------------------------------------------------------------------------- */
 
-typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr);
+typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                     struct pf_op *op);
 
 /* The path with a last link replaced, if a command goes through links that a path ends in. 0 or -1 with errno. */
 static int find_path(struct typed *typed, bool through)
@@ -264,11 +239,13 @@ static int visit_path(const struct pf_fs_options *options, const struct typed *t
 {
     struct pf_error error = {0};
     struct pf_attr attr;
+    struct pf_op op = PF_OP;
     struct pf_fs *fs = pf_fs_new(typed->source, options, &error);
     if (!fs)
         return complain(typed->source, error.what);
-    int code = find(fs, typed->rest, through, &attr);
-    int status = code ? complain_of(fs, typed->as, code) : visit(fs, typed->as, typed->rest, &attr);
+    int code = find(fs, typed->rest, through, &attr, &op);
+    int status =
+        code ? complain_of(typed->as, code, &op.error) : visit(fs, typed->as, typed->rest, &attr, &op);
     pf_fs_free(fs);
     return status;
 }
@@ -327,19 +304,18 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* All entries of a directory, sorted by name, as "name" or "name/"; the caller frees them. */
-static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *count)
+static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *count, struct pf_op *op)
 {
     struct pf_dir *dir;
     struct pf_dirent entry;
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_opendir(fs, ino, &dir, &job));
+    int result = pf_fs_opendir(fs, ino, &dir, op);
     *names = NULL;
     *count = 0;
     if (result)
         return result;
     size_t room = 0;
     int more;
-    for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL)) > 0;
+    for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL, op)) > 0;
          at = entry.next) { /* behind . and .. */
         struct pf_error lack;
         if (pf_array_room(names, &room, *count, sizeof **names, &lack)) {
@@ -372,7 +348,8 @@ static void free_entries(char **names, size_t count)
     free(names);
 }
 
-static int list(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+static int list(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                struct pf_op *op)
 {
     char **names;
     size_t count;
@@ -381,11 +358,11 @@ static int list(struct pf_fs *fs, const char *path, const char *rest, const stru
         puts(path);
         return PF_EXIT_OK;
     }
-    int code = read_entries(fs, attr->st.st_ino, &names, &count);
+    int code = read_entries(fs, attr->st.st_ino, &names, &count, op);
     for (size_t i = 0; i < count; i++)
         puts(names[i]);
     free_entries(names, count);
-    return code ? complain_of(fs, path, code) : PF_EXIT_OK;
+    return code ? complain_of(path, code, &op->error) : PF_EXIT_OK;
 }
 
 int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv)
@@ -426,24 +403,25 @@ static ssize_t copy_range(const struct pf_data *data)
 
 enum { OPEN_TRIES = 3 };
 
-static int print_file(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+static int print_file(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                      struct pf_op *op)
 {
     struct pf_handle *handle;
     struct pf_data data;
     if (S_ISDIR(attr->st.st_mode))
         return complain(path, strerror(EISDIR));
     struct pf_attr now = *attr;
-    int code = open_file(fs, now.st.st_ino, &handle);
+    int code = pf_fs_open(fs, now.st.st_ino, true, &handle, op);
     /* It has changed since it was found: as the kernel does, look the path up again. */
     for (int tries = 0; code == ESTALE && tries < OPEN_TRIES; tries++) {
-        code = find(fs, rest, true, &now);
+        code = find(fs, rest, true, &now, op);
         if (!code)
-            code = open_file(fs, now.st.st_ino, &handle);
+            code = pf_fs_open(fs, now.st.st_ino, true, &handle, op);
     }
     if (code)
-        return complain_of(fs, path, code);
+        return complain_of(path, code, &op->error);
     for (uint64_t offset = 0;;) {
-        PF_WAIT_FOR(code, NULL, NULL, pf_fs_read(handle, offset, 1 << 20, &data, &job));
+        code = pf_fs_read(handle, offset, 1 << 20, &data, op);
         if (code)
             break;
         ssize_t n = data.fd >= 0 ? copy_range(&data) : (ssize_t)data_size(&data);
@@ -457,7 +435,7 @@ static int print_file(struct pf_fs *fs, const char *path, const char *rest, cons
         offset += (uint64_t)n;
     }
     pf_fs_close(handle);
-    return code ? complain_of(fs, path, code) : PF_EXIT_OK;
+    return code ? complain_of(path, code, &op->error) : PF_EXIT_OK;
 }
 
 int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
@@ -465,15 +443,16 @@ int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
     return for_each_path(options, argc, argv, print_file, true);
 }
 
-static int print_stat(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+static int print_stat(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                      struct pf_op *op)
 {
     char time[64];
     struct tm tm;
     (void)rest;
     struct pf_attr sized = *attr;
-    int code = getattr(fs, attr->st.st_ino, &sized);
+    int code = pf_fs_getattr(fs, attr->st.st_ino, &sized, op);
     if (code)
-        return complain_of(fs, path, code);
+        return complain_of(path, code, &op->error);
     const struct stat *st = &sized.st;
     gmtime_r(&st->st_mtim.tv_sec, &tm);
     strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%SZ", &tm);
@@ -510,7 +489,7 @@ static void indent(size_t depth)
         printf("[depth %zu] ", depth);
 }
 
-static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, uint64_t ino)
+static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, uint64_t ino, struct pf_op *op)
 {
     struct level *grown = realloc(*levels, (*depth + 1) * sizeof *grown);
     if (!grown)
@@ -518,7 +497,7 @@ static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, ui
     *levels = grown;
     struct level *level = &grown[*depth];
     *level = (struct level){.ino = ino};
-    int result = read_entries(fs, ino, &level->names, &level->count);
+    int result = read_entries(fs, ino, &level->names, &level->count, op);
     if (result)
         free_entries(level->names, level->count);
     else
@@ -526,13 +505,14 @@ static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, ui
     return result;
 }
 
-static int print_tree(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+static int print_tree(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                      struct pf_op *op)
 {
     struct level *levels = NULL;
     size_t depth = 0;
     (void)rest;
     puts(path);
-    int code = S_ISDIR(attr->st.st_mode) ? push_level(fs, &levels, &depth, attr->st.st_ino) : 0;
+    int code = S_ISDIR(attr->st.st_mode) ? push_level(fs, &levels, &depth, attr->st.st_ino, op) : 0;
     while (depth && !code) {
         struct level *level = &levels[depth - 1];
         if (level->next == level->count) {
@@ -548,14 +528,14 @@ static int print_tree(struct pf_fs *fs, const char *path, const char *rest, cons
         if (name[n - 1] != '/')
             continue;
         name[n - 1] = 0;
-        code = lookup(fs, level->ino, name, &child);
+        code = pf_fs_lookup(fs, level->ino, name, false, &child, op);
         if (!code)
-            code = push_level(fs, &levels, &depth, child.st.st_ino);
+            code = push_level(fs, &levels, &depth, child.st.st_ino, op);
     }
     while (depth--)
         free_entries(levels[depth].names, levels[depth].count);
     free(levels);
-    return code ? complain_of(fs, path, code) : PF_EXIT_OK;
+    return code ? complain_of(path, code, &op->error) : PF_EXIT_OK;
 }
 
 int pf_command_tree(const struct pf_fs_options *options, int argc, char **argv)

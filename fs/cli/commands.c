@@ -54,7 +54,9 @@ int pf_command_formats(const struct pf_fs_options *options, int argc, char **arg
 
 enum { REPORT_MS = 10000 };
 
+/* An operation that shows how far its passes are. */
 struct progress {
+    struct pf_op op;
     bool shown;         /* standard error is a terminal */
     const char *path;   /* of the profile at work */
     const char *source; /* where standard error is no terminal, a line about it each REPORT_MS; NULL: never */
@@ -72,9 +74,9 @@ static void report_progress(struct progress *progress, unsigned percent)
             progress->profiles, (double)(now - progress->start) / 1000, percent, progress->path);
 }
 
-static void show_progress(const struct pf_pass *pass, void *arg)
+static void show_progress(const struct pf_pass *pass, struct pf_op *op)
 {
-    struct progress *progress = arg;
+    struct progress *progress = (struct progress *)op;
     uint64_t done = atomic_load(&((struct pf_pass *)pass)->done),
              total = atomic_load(&((struct pf_pass *)pass)->total);
     unsigned percent = total ? (unsigned)(100.0 * (double)done / (double)total) : 0;
@@ -89,17 +91,10 @@ static void hide_progress(const struct progress *progress)
         fputs("\r\033[K", stderr);
 }
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct progress *progress, struct pf_error *error)
-{
-    int result;
-    PF_WAIT_FOR(result, show_progress, progress, pf_profile_stage(profile, stage, &job, error));
-    return result;
-}
-
 /* Everything that passes can find. */
-static int load_all(struct pf_profile *profile, struct progress *progress, struct pf_error *error)
+static int load_all(struct pf_profile *profile, struct pf_op *op)
 {
-    int result = load(profile, PF_DERIVED, progress, error);
+    int result = pf_profile_stage(profile, PF_DERIVED, op);
     if (result)
         return result;
     const struct pf_model *model = pf_profile_model(profile);
@@ -107,11 +102,11 @@ static int load_all(struct pf_profile *profile, struct progress *progress, struc
         struct pf_family *family;
         if (model->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
             continue; /* each of these files has a pass of its own */
-        PF_WAIT_FOR(result, show_progress, progress, pf_profile_family(profile, t, &family, &job, error));
+        result = pf_profile_family(profile, t, &family, op);
     }
     struct pf_aggregate *aggregate;
     if (!result && model->partitions.plural)
-        PF_WAIT_FOR(result, show_progress, progress, pf_profile_aggregate(profile, -1, &aggregate, &job, error));
+        result = pf_profile_aggregate(profile, -1, &aggregate, op);
     return result;
 }
 
@@ -145,26 +140,23 @@ int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t
 struct learning {
     struct pf_core *core;
     struct pf_profile *profile;
-    struct progress *progress;
+    struct pf_op *op;
 };
 
 /* Larger folders of items are listed, and that is all. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
-static int read_file(struct learning *learning, struct pf_node node, struct pf_error *error)
+static int read_file(struct learning *learning, struct pf_node node)
 {
     struct pf_file *file;
     struct pf_piece pieces[PF_PIECES];
-    int result, n = 0;
-    PF_WAIT_FOR(result, show_progress, learning->progress,
-                pf_file_open(learning->profile, node, &file, &job, error));
+    int n = 0, result = pf_file_open(learning->profile, node, &file, learning->op);
     if (result)
         return result;
     const char *bytes;
     size_t size;
     if (!pf_file_bytes(file, &bytes, &size))
-        PF_WAIT_FOR(result, show_progress, learning->progress,
-                    pf_file_read(file, 0, PF_KNOWN_TEXT_MAX, pieces, &n, &job, error));
+        result = pf_file_read(file, 0, PF_KNOWN_TEXT_MAX, pieces, &n, learning->op);
     while (n > 0)
         pf_blocks_release(learning->core->blocks, pieces[--n].block);
     pf_file_close(file);
@@ -183,31 +175,27 @@ static bool is_left_out(struct pf_profile *profile, struct pf_node node)
     return table->ops && (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY);
 }
 
-static int learn_file(struct learning *learning, struct pf_node node, struct pf_error *error)
+static int learn_file(struct learning *learning, struct pf_node node)
 {
     uint64_t size;
-    int result;
     if (is_left_out(learning->profile, node))
         return 0;
-    PF_WAIT_FOR(result, show_progress, learning->progress,
-                pf_profile_size(learning->profile, node, &size, &job, error));
-    return result || size > PF_KNOWN_TEXT_MAX ? result : read_file(learning, node, error);
+    int result = pf_profile_size(learning->profile, node, &size, learning->op);
+    return result || size > PF_KNOWN_TEXT_MAX ? result : read_file(learning, node);
 }
 
-static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth,
-                        struct pf_error *error)
+static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth)
 {
     struct pf_profile *profile = learning->profile;
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
-    int result;
     if (folder.kind == PF_CONTEXTS || folder.kind == PF_EXPORT || depth > DEPTH_MAX)
         return 0;
-    PF_WAIT_FOR(result, show_progress, learning->progress, pf_profile_ready(profile, folder, &job, error));
+    int result = pf_profile_ready(profile, folder, learning->op);
     bool many = !result && pf_folder_entry(profile, folder, ITEMS_MAX, name, &entry);
     for (uint64_t i = 0; !result && !many && pf_folder_entry(profile, folder, i, name, &entry); i++)
-        result = pf_is_folder(entry.kind) ? learn_folder(learning, entry, depth + 1, error)
-                                          : learn_file(learning, entry, error);
+        result =
+            pf_is_folder(entry.kind) ? learn_folder(learning, entry, depth + 1) : learn_file(learning, entry);
     return result;
 }
 
@@ -244,22 +232,22 @@ static void print_counts(const char *path, const struct pf_model *model)
 static int index_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct indexing *indexing = arg;
-    struct pf_error failure = {0};
+    struct pf_op *op = &indexing->progress.op;
     (void)error;
     indexing->progress.path = path;
     report_progress(&indexing->progress, 0);
     indexing->progress.profiles = ++indexing->profiles;
     struct pf_profile *profile =
-        pf_profile_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &failure);
-    int result = profile ? load_all(profile, &indexing->progress, &failure) : -1;
-    struct learning learning = {&indexing->fs->core, profile, &indexing->progress};
+        pf_profile_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &op->error);
+    int result = profile ? load_all(profile, op) : -1;
+    struct learning learning = {&indexing->fs->core, profile, op};
     if (!result && learning.core->cachedb)
-        result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0, &failure);
+        result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0);
     hide_progress(&indexing->progress);
     if (result) {
         indexing->problems++;
-        print_error(path, &failure);
-        note_status(indexing, pf_exit_of(failure.code));
+        print_error(path, &op->error);
+        note_status(indexing, pf_exit_of(op->error.code));
     } else {
         pf_part_learn(profile, found);
         indexing->problems += pf_rows_count(pf_profile_model(profile)->warnings) > 0;
@@ -302,7 +290,8 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
 
 int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
 {
-    struct indexing indexing = {.progress = {.shown = isatty(STDERR_FILENO)}};
+    struct indexing indexing = {.progress = {.op = PF_OP, .shown = isatty(STDERR_FILENO)}};
+    indexing.progress.op.progress = show_progress;
     if (argc && !strcmp(argv[0], "--report")) {
         indexing.report = true;
         argc--;
@@ -350,15 +339,16 @@ static char *typed_path(const struct indexing *checking, const char *path)
 static int check_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct indexing *checking = arg;
-    struct pf_error failure = {0};
+    struct pf_op op = PF_OP;
     char *typed = typed_path(checking, path);
     if (!typed)
         return pf_fail_memory(error);
-    struct pf_profile *profile = pf_profile_at(&checking->fs->core, found->driver, path, &found->st, NULL, &failure);
-    bool failed = !profile || load_all(profile, &checking->progress, &failure);
+    struct pf_profile *profile =
+        pf_profile_at(&checking->fs->core, found->driver, path, &found->st, NULL, &op.error);
+    bool failed = !profile || load_all(profile, &op);
     if (failed) {
-        print_error(typed, &failure);
-        note_status(checking, pf_exit_of(failure.code));
+        print_error(typed, &op.error);
+        note_status(checking, pf_exit_of(op.error.code));
     }
     const struct pf_rows *warnings = profile ? pf_profile_model(profile)->warnings : NULL;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {

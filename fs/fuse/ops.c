@@ -22,12 +22,6 @@ static struct pf_fs *fs_of(fuse_req_t req)
     return mount->fs;
 }
 
-/* Makes a call, again after each pass that it needs. The call sees the variable `job`. */
-#define SETTLE(result, request, call)                                                                        \
-    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED;)                                       \
-        if (((result) = pf_request_wait(request, job)))                                                      \
-    break
-
 /* Replies, unless the request is answered. -ENOENT: the caller has not got the reply. */
 #define REPLY(request, reply) (pf_request_claim(request) ? (reply) : -ENOENT)
 
@@ -76,9 +70,8 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct pf_request request;
     struct pf_fs *fs = fs_of(req);
     struct pf_attr attr;
-    int result;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_lookup(fs, parent, name, true, &attr, &job));
+    int result = pf_fs_lookup(fs, parent, name, true, &attr, &request.op);
     if (result) { /* ENOENT is not cached by the kernel: the name may be there the next moment */
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
@@ -107,10 +100,9 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     struct pf_request request;
     struct pf_fs *fs = fs_of(req);
     struct pf_attr attr;
-    int result;
     (void)fi;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_getattr(fs, ino, &attr, &job));
+    int result = pf_fs_getattr(fs, ino, &attr, &request.op);
     struct stat st = {0};
     if (!result)
         st = shown(&attr);
@@ -124,9 +116,8 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
     struct pf_request request;
     struct pf_fs *fs = fs_of(req);
     char *target = NULL;
-    int result;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_readlink(fs, ino, &target, &job));
+    int result = pf_fs_readlink(fs, ino, &target, &request.op);
     (void)REPLY(&request, result ? fuse_reply_err(req, result) : fuse_reply_readlink(req, target));
     if (!result)
         free(target);
@@ -138,9 +129,8 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     struct pf_request request;
     struct pf_fs *fs = fs_of(req);
     struct pf_dir *dir;
-    int result;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_opendir(fs, ino, &dir, &job));
+    int result = pf_fs_opendir(fs, ino, &dir, &request.op);
     if (result) {
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
@@ -180,13 +170,13 @@ static size_t add_entry(char *buffer, size_t room, const struct pf_dirent *entry
 
 /* Fills a buffer with entries from `offset` on. Returns the size, or a negative errno value if the first entry failed. */
 static ssize_t fill(struct pf_fs *fs, struct pf_dir *dir, char *buffer, size_t size, uint64_t offset,
-                    bool plus)
+                    bool plus, struct pf_op *op)
 {
     struct pf_dirent entry;
     struct pf_attr attr;
     size_t used = 0;
     int more;
-    while ((more = pf_fs_readdir(dir, offset, &entry, plus, &attr)) > 0) {
+    while ((more = pf_fs_readdir(dir, offset, &entry, plus, &attr, op)) > 0) {
         size_t need = add_entry(buffer + used, size - used, &entry, plus, &attr);
         if (need > size - used) {
             if (plus && attr.st.st_ino)
@@ -218,7 +208,7 @@ static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_inf
     struct pf_dir *dir = pf_dir_hold((struct pf_dir *)(uintptr_t)fi->fh);
     pf_request_begin(&request, req);
     char *buffer = malloc(size);
-    ssize_t used = buffer ? fill(fs, dir, buffer, size, (uint64_t)offset, plus) : -ENOMEM;
+    ssize_t used = buffer ? fill(fs, dir, buffer, size, (uint64_t)offset, plus, &request.op) : -ENOMEM;
     if (used < 0)
         (void)REPLY(&request, fuse_reply_err(req, (int)-used));
     else if (REPLY(&request, fuse_reply_buf(req, buffer, (size_t)used)) == -ENOENT && plus)
@@ -249,7 +239,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     int result = EROFS;
     pf_request_begin(&request, req);
     if ((fi->flags & O_ACCMODE) == O_RDONLY)
-        SETTLE(result, &request, pf_fs_open(fs, ino, false, &handle, &job));
+        result = pf_fs_open(fs, ino, false, &handle, &request.op);
     if (result) {
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
@@ -306,10 +296,9 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     struct pf_fs *fs = fs_of(req);
     struct pf_handle *handle = pf_handle_hold((struct pf_handle *)(uintptr_t)fi->fh);
     struct pf_data data;
-    int result;
     (void)ino;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_read(handle, (uint64_t)offset, size, &data, &job));
+    int result = pf_fs_read(handle, (uint64_t)offset, size, &data, &request.op);
     bool release = !result;
     if (!result && data.fd >= 0)
         result = read_range(&data);

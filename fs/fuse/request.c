@@ -45,7 +45,7 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
     *request = (struct pf_request){.req = req,
                                    .mount = mount,
                                    .caller = fuse_req_ctx(req)->pid,
-                                   .waiter = PF_WAITER,
+                                   .op = PF_OP,
                                    .ask_at = pf_monotonic_ms() + ASK_MS};
     /* libfuse may still reject the options after op_init; a request follows only if the kernel has accepted the reply. */
     if (!atomic_load(&mount->is_ready) && !atomic_exchange(&mount->is_ready, true))
@@ -76,23 +76,6 @@ void pf_request_end(struct pf_request *request)
         pf_fs_exclude_heap(mount->fs, -mount->worker_heap);
 }
 
-static void set_job(struct pf_request *request, struct pf_job *job)
-{
-    pthread_mutex_lock(&request->mount->lock);
-    request->job = job;
-    pthread_mutex_unlock(&request->mount->lock);
-}
-
-int pf_request_wait(struct pf_request *request, struct pf_job *job)
-{
-    set_job(request, job);
-    /* Either this is seen here, or the job is seen by the thread that sets it. */
-    int result = atomic_load(&request->answered) ? EINTR : pf_job_await(job, &request->waiter);
-    set_job(request, NULL);
-    pf_job_release(job);
-    return result;
-}
-
 bool pf_request_claim(struct pf_request *request)
 {
     if (atomic_exchange(&request->answered, true))
@@ -118,11 +101,11 @@ static void look_at(struct pf_mount *mount, struct pf_request *request, bool ove
     pthread_mutex_unlock(&mount->lock);
     bool end =
         (over || should_end(request->caller, signalled, now)) && !atomic_exchange(&request->answered, true);
-    if (end)
+    if (end) {
         fuse_reply_err(request->req, EINTR);
+        pf_fs_interrupt(mount->fs, &request->op);
+    }
     pthread_mutex_lock(&mount->lock);
-    if (end && request->job)
-        pf_job_interrupt(request->job, &request->waiter);
     request->ask_at = now + (request->signalled ? ASK_AGAIN_MS : ASK_MS);
     mount->asked = NULL;
     pthread_cond_broadcast(&mount->has_asked);

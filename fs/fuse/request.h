@@ -16,11 +16,10 @@ struct pf_request {
     struct pf_mount *mount;
     pid_t caller;
     atomic_bool answered; /* whoever sets it replies, and may use `req` until then */
-    struct pf_waiter waiter;
+    struct pf_op op;
 
     /* guarded by mount->lock */
     struct pf_request *next, *previous; /* in mount->requests */
-    struct pf_job *job;                 /* that it waits for */
     uint64_t ask_at;    /* when the caller's signals are looked at next, in monotonic milliseconds */
     uint64_t signalled; /* when the kernel reported a signal; 0: it has not */
 };
@@ -28,8 +27,6 @@ struct pf_request {
 /* Between these two another thread may answer the request, and then `req` is gone: only a reply after pf_request_claim may use it. */
 void pf_request_begin(struct pf_request *request, fuse_req_t req);
 void pf_request_end(struct pf_request *request);
-/* Waits for a job, whose reference it takes. 0, or EINTR: the request is answered. */
-int pf_request_wait(struct pf_request *request, struct pf_job *job);
 /* Takes the right to reply. False: the request is answered. */
 bool pf_request_claim(struct pf_request *request);
 

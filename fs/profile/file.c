@@ -6,7 +6,7 @@
 #include "fs/profile/profile_private.h"
 
 /* What may be rendered in one go on a thread that others wait for: about a millisecond. */
-enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
+enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK };
 
 /* A read of so few bytes that stands alone, so far from others, is made alone. */
 enum { ALONE_BYTES = 32 * 1024, NEAR_BYTES = 4 * PF_BLOCK };
@@ -36,7 +36,6 @@ struct pf_file {
     uint64_t size;
     _Atomic uint64_t read_to; /* where the last read ended */
     _Atomic uint64_t made_to; /* where what was made ahead ends */
-    atomic_uint heavy_tries;  /* reads of a heavy file that were sent to a pass */
 };
 
 static struct pf_lines *walk_text(void *owner, struct pf_error *error)
@@ -149,7 +148,7 @@ int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass
     if (pf_text_cover(&text->text, until, pass, error))
         return -1;
     pthread_mutex_lock(&text->profile->lock);
-    /* A size that took work is not to be found again; and whoever waits for this pass holds the text no more. */
+    /* A size that took work is not to be found again. */
     text->keep = !pf_is_cheap(&text->profile->model, text->node);
     pthread_mutex_unlock(&text->profile->lock);
     return pf_profile_intact(text->profile) ? 0 : pf_fail(error, ESTALE, "the file has changed");
@@ -167,25 +166,26 @@ int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t siz
     return n < 0 ? -1 : 0;
 }
 
-/* Starts a pass for a text: until an offset is covered, or to make blocks. */
-static int start_task(struct pf_file_text *text, struct pf_task task, struct pf_job **job,
-                      struct pf_error *error)
+/* Waits for a pass over a text: until an offset is covered, or to make blocks. */
+static int need_task(struct pf_file_text *text, struct pf_task task, struct pf_op *op)
 {
     struct pf_profile *profile = text->profile;
     task.text = text;
     task.failure = &text->failure;
     pthread_mutex_lock(&profile->lock);
-    int result = pf_task_start(profile, &task, job, error);
+    int result = pf_task_need(profile, &task, op);
     pthread_mutex_unlock(&profile->lock);
     return result;
 }
 
-/* Starts a pass over a text, or does it at once if it is short. 0: done. */
-static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_job **job,
-                 struct pf_error *error)
+/*
+ * Goes through a text until an offset is covered, on this thread if it is short. 0: done; a pass that others wait for may have been for
+ * less.
+ */
+static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_op *op)
 {
     struct pf_task task = {.kind = PF_TASK_COVER, .offset = until};
-    return at_once ? pf_file_text_cover(text, until, NULL, error) : start_task(text, task, job, error);
+    return at_once ? pf_file_text_cover(text, until, NULL, &op->error) : need_task(text, task, op);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
@@ -248,50 +248,48 @@ static bool is_short(struct pf_profile *profile, struct pf_node node)
 }
 
 /* Everything that a walk over the file needs. 0: it is there. */
-static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_job **job, struct pf_error *error)
+static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     struct pf_aggregate *aggregate;
-    int result = pf_profile_ready(profile, node, job, error);
+    int result = pf_profile_ready(profile, node, op);
     if (result == 0 && pf_needs_aggregate(&profile->model, node))
-        result = pf_profile_aggregate(profile, pf_aggregate_metric(node), &aggregate, job, error);
+        result = pf_profile_aggregate(profile, pf_aggregate_metric(node), &aggregate, op);
     /* Its rows are the table's: a pass over that finds out the facts. */
     if (result == 0 && node.kind == PF_TRACE_JSON && profile->model.driver->facts) {
         struct pf_family *family;
         size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);
-        result = pf_profile_family(profile, table, &family, job, error);
+        result = pf_profile_family(profile, table, &family, op);
     }
     return result;
 }
 
-static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_error *error)
+static int size_text(struct pf_file_text *text, struct pf_op *op)
 {
     if (pf_text_is_sized(&text->text, NULL))
         return 0;
     count_alone(text);
-    int result = prepare(text->profile, text->node, job, error);
-    if (result == 0)
-        result = cover(text, UINT64_MAX, is_short(text->profile, text->node), job, error);
+    int result = prepare(text->profile, text->node, op);
+    while (result == 0 && !pf_text_is_sized(&text->text, NULL))
+        result = cover(text, UINT64_MAX, is_short(text->profile, text->node), op);
     return result;
 }
 
-static int size_alone(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
-                      struct pf_error *error)
+static int size_alone(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
     struct pf_file_text *text = text_of(profile, node);
     if (!text)
-        return pf_fail_memory(error);
-    int result = size_text(text, job, error);
+        return pf_fail_memory(&op->error);
+    int result = size_text(text, op);
     if (result == 0)
         pf_text_is_sized(&text->text, size);
     pf_file_text_release(text);
     return result;
 }
 
-static int size_in_family(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
-                          struct pf_error *error)
+static int size_in_family(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
     struct pf_family *family;
-    int result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, job, error);
+    int result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, op);
     if (result == 0)
         *size = family_size(family, node);
     return result;
@@ -306,15 +304,14 @@ static bool size_if_kept(struct pf_profile *profile, struct pf_node node, uint64
     return target || pf_known_file(&profile->known, node, size, NULL);
 }
 
-int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
-                 struct pf_error *error)
+int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
     if (size_if_kept(profile, node, size))
         return 0;
-    int result = pf_profile_wake(profile, error);
+    int result = pf_profile_wake(profile, &op->error);
     if (!result)
-        result = is_alone(profile, node) ? size_alone(profile, node, size, job, error)
-                                      : size_in_family(profile, node, size, job, error);
+        result = is_alone(profile, node) ? size_alone(profile, node, size, op)
+                                         : size_in_family(profile, node, size, op);
     if (!result)
         pf_profile_learn_file(profile, node, *size, NULL);
     return result;
@@ -336,20 +333,19 @@ bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint
     return known;
 }
 
-int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
-                 struct pf_error *error)
+int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_op *op)
 {
     uint64_t size;
     *lines = NULL;
     if (pf_profile_known_size(profile, node, &size))
         return 0;
-    if (pf_profile_wake(profile, error))
+    if (pf_profile_wake(profile, &op->error))
         return -1;
     if (needs_facts(profile, node))
         return 0;
-    int result = prepare(profile, node, job, error);
+    int result = prepare(profile, node, op);
     if (result == 0)
-        *lines = pf_node_walk(profile, node, error);
+        *lines = pf_node_walk(profile, node, &op->error);
     return result ? result : *lines ? 0 : -1;
 }
 
@@ -382,37 +378,36 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
 
 /* The file's text, held and sized. 0: it is there. */
 static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
-                      struct pf_job **job, struct pf_error *error)
+                      struct pf_op *op)
 {
     struct pf_family *family = NULL;
-    if (pf_profile_wake(profile, error))
+    if (pf_profile_wake(profile, &op->error))
         return -1;
     bool alone = is_alone(profile, node);
-    int result = prepare(profile, node, job, error);
+    int result = prepare(profile, node, op);
     if (result == 0 && !alone)
-        result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, job, error);
+        result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, op);
     if (result)
         return result;
     *text = text_of(profile, node);
     if (!*text)
-        return pf_fail_memory(error);
+        return pf_fail_memory(&op->error);
     if (family)
         use_family(*text, family);
     else
-        result = size_text(*text, job, error);
+        result = size_text(*text, op);
     if (result)
         pf_file_text_release(*text);
     return result;
 }
 
-int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_job **job,
-                 struct pf_error *error)
+int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_op *op)
 {
     struct pf_file_text *text = NULL;
     char *bytes;
     uint64_t size;
     bool known = pf_known_file(&profile->known, node, &size, &bytes); /* bytes are NULL where they are not */
-    int result = known ? 0 : sized_text(profile, node, &text, job, error);
+    int result = known ? 0 : sized_text(profile, node, &text, op);
     if (result)
         return result;
     *file = calloc(1, sizeof **file);
@@ -420,7 +415,7 @@ int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file
         if (text)
             pf_file_text_release(text);
         free(bytes);
-        return pf_fail_memory(error);
+        return pf_fail_memory(&op->error);
     }
     **file = (struct pf_file){.references = 1,
                               .profile = pf_profile_hold(profile),
@@ -439,16 +434,16 @@ bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size)
 }
 
 /* What was opened by its known size alone is to be read. 0: its text is there. */
-static int need_text(struct pf_file *file, struct pf_job **job, struct pf_error *error)
+static int need_text(struct pf_file *file, struct pf_op *op)
 {
     struct pf_file_text *text, *none = NULL;
     if (atomic_load(&file->text))
         return 0;
-    int result = sized_text(file->profile, file->node, &text, job, error);
+    int result = sized_text(file->profile, file->node, &text, op);
     if (result)
         return result;
     if (text->text.size != file->size)
-        result = pf_fail(error, ESTALE, "the file has changed");
+        result = pf_fail(&op->error, ESTALE, "the file has changed");
     if (result || !atomic_compare_exchange_strong(&file->text, &none, text))
         pf_file_text_release(text);
     return result;
@@ -481,21 +476,18 @@ void pf_file_close(struct pf_file *file)
     free(file);
 }
 
-/* What must happen before a range can be read on this thread. 0: nothing. */
-static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
-                         struct pf_error *error)
+/* Makes a range readable on this thread. */
+static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_op *op)
 {
     struct pf_text *text = &file->text->text;
     bool heavy = pf_is_heavy(&file->profile->model, file->text->node);
     uint64_t last = offset + size - 1;
     struct pf_task blocks = {.kind = PF_TASK_BLOCKS, .item = offset, .offset = offset, .size = size};
-    uint64_t distance = pf_text_distance(text, last);
-    if (distance)
-        return cover(file->text, last, !heavy && distance <= BYTES_AT_ONCE, job, error);
-    if (heavy && atomic_fetch_add(&file->heavy_tries, 1) % HEAVY_TRIES == 0)
-        return start_task(file->text, blocks, job, error);
-    atomic_store(&file->heavy_tries, 0);
-    return 0;
+    uint64_t distance;
+    int result = 0;
+    while (!result && (distance = pf_text_distance(text, last)))
+        result = cover(file->text, last, !heavy && distance <= BYTES_AT_ONCE, op);
+    return !result && heavy ? need_task(file->text, blocks, op) : result;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -571,33 +563,31 @@ static void read_ahead(struct pf_file *file, uint64_t end)
 }
 
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
-                 int *n, struct pf_job **job, struct pf_error *error)
+                 int *n, struct pf_op *op)
 {
     *n = 0;
     if (offset >= file->size || size == 0)
         return 0;
-    int result = need_text(file, job, error);
+    int result = need_text(file, op);
     if (result)
         return result;
     struct pf_text *text = &file->text->text;
     if (size > text->size - offset)
         size = (size_t)(text->size - offset);
-    while ((result = make_readable(file, offset, size, job, error)) == 0 &&
-           pf_text_distance(text, offset + size - 1))
-        ;
+    result = make_readable(file, offset, size, op);
     if (result)
         return result;
     bool goes_on = offset > 0 && reads_on(file, offset);
     if (goes_on && !pf_is_heavy(&file->profile->model, file->text->node))
         read_ahead(file, offset + size);
     int got = pf_text_read(text, file->profile->core->blocks, offset, size,
-                           is_alone_standing(file, offset, size), pieces, error);
+                           is_alone_standing(file, offset, size), pieces, &op->error);
     if (got < 0)
         return -1;
     if (!pf_profile_intact(file->profile)) {
         while (got)
             pf_blocks_release(file->profile->core->blocks, pieces[--got].block);
-        return pf_fail(error, ESTALE, "the file has changed");
+        return pf_fail(&op->error, ESTALE, "the file has changed");
     }
     *n = got;
     if (got == 1 && pieces[0].size == text->size && text->size <= PF_KNOWN_TEXT_MAX)

@@ -383,56 +383,75 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
 
 static const char *const task_words[] = {"model", "sizes", "aggregates", "names", "sizes", "text"};
 
-int pf_task_start(struct pf_profile *profile, const struct pf_task *wanted, struct pf_job **job,
-                  struct pf_error *error)
+/* The listed task that makes what is wanted. NULL: none. With profile->lock held. */
+static struct pf_task *find_task(const struct pf_profile *profile, const struct pf_task *wanted)
 {
-    if (wanted->failure && pf_failure_stands(wanted->failure, error))
-        return -1;
-    for (struct pf_task *task = profile->tasks; task; task = task->next)
-        if (task->kind == wanted->kind &&
-            (task->kind == PF_TASK_STAGE || (task->item == wanted->item && task->text == wanted->text))) {
-            *job = pf_job_hold(task->job);
-            return PF_PARKED;
-        }
+    struct pf_task *task = profile->tasks;
+    while (task &&
+           (task->kind != wanted->kind ||
+            (task->kind != PF_TASK_STAGE && (task->item != wanted->item || task->text != wanted->text))))
+        task = task->next;
+    return task;
+}
+
+/* Starts a pass and lists its task. The caller gets a reference to the job. NULL with *error filled. With profile->lock held. */
+static struct pf_job *start_task(struct pf_profile *profile, const struct pf_task *wanted,
+                                 struct pf_error *error)
+{
     struct pf_task *task = malloc(sizeof *task);
-    if (!task)
-        return pf_fail_memory(error);
+    char what[64];
+    if (!task) {
+        pf_fail_memory(error);
+        return NULL;
+    }
     *task = *wanted;
     task->profile = profile;
-    char what[64];
     snprintf(what, sizeof what, "%s of %.48s", task_words[task->kind], pf_source_name(profile->source));
-    /* The task is listed before anybody can find it over: the pass unlists it under the lock that is held
-     * here. */
+    /* The pass unlists the task under the lock that is held here, so not before it is listed. */
     task->next = profile->tasks;
     task->job = pf_job_start(profile->core->pool, what, run_task, task_over, task);
     if (!task->job) {
         free(task);
-        return pf_fail_memory(error);
+        pf_fail_memory(error);
+        return NULL;
     }
     profile->tasks = task;
     pf_profile_hold(profile);
     if (task->text)
         pf_file_text_hold(task->text);
-    *job = task->job;
-    return PF_PARKED;
+    return task->job;
+}
+
+int pf_task_need(struct pf_profile *profile, const struct pf_task *wanted, struct pf_op *op)
+{
+    if (wanted->failure && pf_failure_stands(wanted->failure, &op->error))
+        return -1;
+    struct pf_task *task = find_task(profile, wanted);
+    struct pf_job *job = task ? pf_job_hold(task->job) : start_task(profile, wanted, &op->error);
+    if (!job)
+        return -1;
+    pthread_mutex_unlock(&profile->lock);
+    int result = pf_job_wait(job, op);
+    pf_job_release(job);
+    pthread_mutex_lock(&profile->lock);
+    return result && op->error.code == ECANCELED ? 0 : result;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------- */
 
-int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_job **job, struct pf_error *error)
+int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
 {
     int result = 0;
-    if (pf_profile_wake(profile, error))
+    if (pf_profile_wake(profile, &op->error))
         return -1;
     pthread_mutex_lock(&profile->lock);
-    if (profile->stage < stage) {
+    while (!result && profile->stage < stage)
         if (profile->failure.error) {
-            *error = *profile->failure.error;
+            op->error = *profile->failure.error;
             result = -1;
         } else {
-            result = pf_task_start(profile, &(struct pf_task){.kind = PF_TASK_STAGE, .item = stage}, job, error);
+            result = pf_task_need(profile, &(struct pf_task){.kind = PF_TASK_STAGE, .item = stage}, op);
         }
-    }
     pthread_mutex_unlock(&profile->lock);
     return result;
 }
@@ -440,69 +459,68 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
 /* As few are named at once, by whoever needs them first. */
 enum { FEW_CONTEXTS = 4096 };
 
-static int need_context_names(struct pf_profile *profile, struct pf_job **job, struct pf_error *error)
+static int need_context_names(struct pf_profile *profile, struct pf_op *op)
 {
     int result = 0;
     pthread_mutex_lock(&profile->lock);
     bool few = contexts_now(profile) < FEW_CONTEXTS;
-    if (!profile->contexts_named && few) {
-        result = pf_profile_name_contexts(profile, error);
-        profile->contexts_named = !result;
-    } else if (!profile->contexts_named) {
-        result = pf_task_start(
-            profile, &(struct pf_task){.kind = PF_TASK_NAMES, .failure = &profile->names_failure}, job, error);
-    }
+    while (!result && !profile->contexts_named)
+        if (few) {
+            result = pf_profile_name_contexts(profile, &op->error);
+            profile->contexts_named = !result;
+        } else {
+            result = pf_task_need(
+                profile, &(struct pf_task){.kind = PF_TASK_NAMES, .failure = &profile->names_failure}, op);
+        }
     pthread_mutex_unlock(&profile->lock);
     return result;
 }
 
 /* Opens the profile and loads what the node needs. */
-static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_job **job, struct pf_error *error)
+static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
-    if (pf_profile_wake(profile, error))
+    if (pf_profile_wake(profile, &op->error))
         return -1;
-    int result = pf_profile_stage(profile, pf_node_stage(&profile->model, node), job, error);
+    int result = pf_profile_stage(profile, pf_node_stage(&profile->model, node), op);
     if (!result && pf_needs_context_names(node.kind))
-        result = need_context_names(profile, job, error);
+        result = need_context_names(profile, op);
     if (!result && !pf_node_exists(&profile->model, node))
-        result = pf_fail(error, ESTALE, "the file has changed");
+        result = pf_fail(&op->error, ESTALE, "the file has changed");
     if (!result && pf_is_folder(node.kind))
         pf_profile_learn_folder(profile, node);
     return result;
 }
 
-int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_job **job, struct pf_error *error)
+int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     return pf_is_folder(node.kind) && pf_known_lists(&profile->known, node) ? 0
-                                                                         : load_node(profile, node, job, error);
+                                                                            : load_node(profile, node, op);
 }
 
-int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_job **job,
-                         struct pf_error *error)
+int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     struct pf_node parent;
     char name[PF_NAME_MAX + 1];
-    return pf_known_parent(&profile->known, node, &parent, name) ? 0 : load_node(profile, node, job, error);
+    return pf_known_parent(&profile->known, node, &parent, name) ? 0 : load_node(profile, node, op);
 }
 
-int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_job **job,
-                   struct pf_error *error)
+int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op)
 {
     pthread_mutex_lock(&profile->lock);
     *family = profile->families[table]; /* perhaps from the cache file: then no stage is needed */
     pthread_mutex_unlock(&profile->lock);
     if (*family)
         return 0;
-    int result = pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, job, error);
+    int result = pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, op);
     if (result)
         return result;
     pthread_mutex_lock(&profile->lock);
-    *family = profile->families[table];
-    if (!*family)
-        result = pf_task_start(
-            profile,
-            &(struct pf_task){.kind = PF_TASK_FAMILY, .item = table, .failure = &profile->family_failure[table]},
-            job, error);
+    while (!result && !(*family = profile->families[table]))
+        result = pf_task_need(profile,
+                              &(struct pf_task){.kind = PF_TASK_FAMILY,
+                                                .item = table,
+                                                .failure = &profile->family_failure[table]},
+                              op);
     pthread_mutex_unlock(&profile->lock);
     return result;
 }

@@ -36,9 +36,10 @@ struct pf_core {
 };
 
 /*
- * An open profile: the model as far as it has been loaded, and what passes have found. Whatever needs a pass
- * is asked for with a function that answers at once, or starts the pass (or joins one) and answers
- * PF_PARKED (beside 0 and -1, *error filled). Reference-counted.
+ * An open profile: the model as far as it has been loaded, and what passes have found. Reference-counted.
+ *
+ * Functions that take an operation start the pass that they need, or join one, and wait for it. They return 0, or -1 with op->error
+ * filled. No lock of fs/ may be held.
  */
 struct pf_profile;
 
@@ -100,14 +101,13 @@ struct pf_node {
 };
 
 /* Ask for the model up to a stage. */
-int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
+int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op);
 
 /* Ask for what must be there before a folder can be searched, or a file's walk be made; but for aggregates. */
-int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_job **job, struct pf_error *error);
+int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
 /* Ask for what pf_node_parent needs: a folder's own listing may be known from an earlier time, but not its name. */
-int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_job **job,
-                         struct pf_error *error);
+int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
 /* What has folders, files or links of its own, each under a name made of what the profile calls it. */
 enum pf_named {
@@ -141,10 +141,9 @@ struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int me
  * views are made from. Where contexts are many, each metric has a pass and aggregates of its own, but where the values are only skimmed
  * for it (PF_SKIMS_METRIC) the first one alone.
  */
-int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_job **job,
-                   struct pf_error *error);
-int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
-                      struct pf_error *error);
+int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op);
+int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
+                         struct pf_op *op);
 
 /*
  * The model up to a stage, and the aggregates, made on this very thread, as a part of its pass if it has one: of a profile that
@@ -165,14 +164,12 @@ void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, con
 /* ---- files --------------------------------------------------------------------- */
 
 /* The exact size of a generated file. */
-int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_job **job,
-                 struct pf_error *error);
+int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op);
 /* The same if it is known without any work. */
 bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /* The target of a symbolic link, allocated for the caller. */
-int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_job **job,
-                 struct pf_error *error);
+int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_op *op);
 
 /*
  * A walk over a file, without its size: for who reads it once, from its start to its end. 0: *lines
@@ -180,13 +177,11 @@ int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **targ
  * its rows may be made from facts that only a whole pass finds out.
  */
 struct pf_lines;
-int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
-                 struct pf_error *error);
+int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_op *op);
 
 /* A handle on a file. */
 struct pf_file;
-int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_job **job,
-                 struct pf_error *error);
+int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_op *op);
 struct pf_file *pf_file_hold(struct pf_file *file);
 void pf_file_close(struct pf_file *file); /* by its last holder */
 struct pf_profile *pf_file_live(const struct pf_file *file);
@@ -198,6 +193,6 @@ bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size)
 /* Bytes of the file as pieces of cached blocks (release each with pf_blocks_release). *n: how many; 0 at the
  * end. */
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
-                 int *n, struct pf_job **job, struct pf_error *error);
+                 int *n, struct pf_op *op);
 
 #endif

@@ -133,20 +133,19 @@ static int metric_to_make(const struct pf_profile *profile, int metric)
     return further || !pf_aggregate_is_large(&profile->model) ? -1 : metric;
 }
 
-int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
-                      struct pf_error *error)
+int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
+                         struct pf_op *op)
 {
-    int result = pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, job, error);
+    int result = pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op);
     if (result)
         return result;
     pthread_mutex_lock(&profile->lock);
-    *aggregate = aggregate_now(profile, metric);
-    if (!*aggregate)
-        result = pf_task_start(profile,
-                               &(struct pf_task){.kind = PF_TASK_AGGREGATE,
-                                                 .item = (uint64_t)metric_to_make(profile, metric) + 1,
-                                                 .failure = &profile->aggregate_failure},
-                               job, error);
+    while (!result && !(*aggregate = aggregate_now(profile, metric)))
+        result = pf_task_need(profile,
+                              &(struct pf_task){.kind = PF_TASK_AGGREGATE,
+                                                .item = (uint64_t)metric_to_make(profile, metric) + 1,
+                                                .failure = &profile->aggregate_failure},
+                              op);
     pthread_mutex_unlock(&profile->lock);
     return result;
 }

@@ -315,18 +315,17 @@ static int read_target(struct pf_profile *profile, struct pf_node node, char **t
     return more < 0 ? -1 : pf_fail_memory(error);
 }
 
-int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_job **job,
-                 struct pf_error *error)
+int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_op *op)
 {
     uint64_t size;
     const char *hidden = pf_hidden_target(node.kind);
     if (hidden)
-        return (*target = strdup(hidden)) ? 0 : pf_fail_memory(error);
+        return (*target = strdup(hidden)) ? 0 : pf_fail_memory(&op->error);
     if (pf_known_file(&profile->known, node, &size, target) && *target)
         return 0;
-    int result = pf_profile_ready(profile, node, job, error);
+    int result = pf_profile_ready(profile, node, op);
     if (!result)
-        result = read_target(profile, node, target, error);
+        result = read_target(profile, node, target, &op->error);
     if (!result && *target)
         pf_profile_learn_file(profile, node, strlen(*target), *target);
     return result;

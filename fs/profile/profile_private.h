@@ -82,11 +82,11 @@ struct pf_profile {
 };
 
 /*
- * Starts a pass, or joins the one that runs for the same (kind, item), unless it has failed before in a way that stands; called
- * with profile->lock held. PF_PARKED with *job (a reference), or -1 with *error. `text` is held by the task while it lives.
+ * Starts a pass, or joins the one that runs for the same (kind, item), and waits until it is over. profile->lock is held, but not while
+ * the operation waits. 0: the caller looks whether what it needs is there, and calls again if it is not, because a pass may have
+ * been for less, or stopped. -1 with op->error: it has failed, now or a short time ago. `text` is held by the task while it lives.
  */
-int pf_task_start(struct pf_profile *profile, const struct pf_task *wanted, struct pf_job **job,
-                  struct pf_error *error);
+int pf_task_need(struct pf_profile *profile, const struct pf_task *wanted, struct pf_op *op);
 
 /* profile_names.c: name what has come with a stage, but contexts; and these, which may be tried again. 0, or -1 with *error filled. */
 int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);

@@ -21,7 +21,6 @@ struct pf_runs {
     uint64_t looked; /* monotonic seconds */
     unsigned uses;   /* under way; it is freed with the last one once it is replaced */
     bool replaced;
-    struct pf_error failure;
     struct pf_job *job; /* that makes something of it; not held */
     bool listed, summarised;
     struct pf_shared_metrics metrics; /* once it is listed */

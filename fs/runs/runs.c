@@ -147,15 +147,9 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
     struct task *task = arg;
     look_inside(task);
-    int result = is_metric(task->wanted)   ? make_metric(task, pass, error)
-                 : task->wanted == SUMMARY ? make_summary(task, pass, error)
-                                           : make_list(task, pass, error);
-    if (result && error->code != ECANCELED) {
-        pthread_mutex_lock(&task->fs->lock);
-        task->runs->failure = *error;
-        pthread_mutex_unlock(&task->fs->lock);
-    }
-    return result;
+    return is_metric(task->wanted)   ? make_metric(task, pass, error)
+           : task->wanted == SUMMARY ? make_summary(task, pass, error)
+                                     : make_list(task, pass, error);
 }
 
 static void task_over(void *arg, struct pf_job *job, const struct pf_error *error)
@@ -169,46 +163,53 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
     free(task);
 }
 
-/* Starts a job, or joins the one that runs for it, whatever that makes: then it is asked again. With fs->lock held. */
-static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct pf_job **job)
+/* Starts a job and lists it. NULL: out of memory. With fs->lock held. */
+static struct pf_job *start_job(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted)
 {
-    if (runs->failure.code) {
-        int code = runs->failure.code;
-        runs->failure.code = 0; /* told once; the next one tries again */
-        return code;
-    }
-    if (runs->job) {
-        *job = pf_job_hold(runs->job);
-        return PF_PARKED;
-    }
     struct task *task = malloc(sizeof *task);
     if (!task)
-        return ENOMEM;
+        return NULL;
     *task = (struct task){fs, runs, wanted};
     runs->uses++;
-    *job = runs->job = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
-    if (*job)
-        return PF_PARKED;
+    runs->job = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
+    if (runs->job)
+        return runs->job;
     runs->uses--;
     free(task);
-    return ENOMEM;
+    return NULL;
 }
 
-/* What must be there before a node can be searched or read. 0, PF_PARKED or an errno value. */
-static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf_job **job)
+/*
+ * Starts a job, or joins the one that runs for it, whatever that makes, and waits until it is over. 0: the caller looks whether what it
+ * needs is there; or an errno value. With fs->lock held, but not while the operation waits.
+ */
+static int wait_for_job(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct pf_op *op)
+{
+    bool own = !runs->job;
+    struct pf_job *job = own ? start_job(fs, runs, wanted) : pf_job_hold(runs->job);
+    if (!job)
+        return ENOMEM;
+    pthread_mutex_unlock(&fs->lock);
+    int result = pf_job_wait(job, op);
+    pf_job_release(job);
+    pthread_mutex_lock(&fs->lock);
+    bool again = result && op->error.code != EINTR && (!own || op->error.code == ECANCELED);
+    return again ? 0 : pf_op_errno(op, result);
+}
+
+/* Makes what must be there before a node can be searched or read. 0 or an errno value. */
+static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf_op *op)
 {
     int result = 0;
     if (node == TOP || node == INFO || node == OVERVIEW || node == EXPORT_LINK)
         return 0;
     pthread_mutex_lock(&fs->lock);
-    if (node == SUMMARY)
-        result = runs->summarised ? 0 : start(fs, runs, SUMMARY, job);
-    else if (!runs->listed)
-        result = start(fs, runs, CHANGES, job);
-    else if (is_metric(node) && (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR))
+    while (!result && !(node == SUMMARY ? runs->summarised : runs->listed))
+        result = wait_for_job(fs, runs, node == SUMMARY ? SUMMARY : CHANGES, op);
+    if (!result && is_metric(node) && (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR))
         result = ENOENT;
-    else if (is_metric(node) && !is_folder(node) && !runs->texts[metric_of(node)].table[0])
-        result = start(fs, runs, node, job);
+    while (!result && is_metric(node) && !is_folder(node) && !runs->texts[metric_of(node)].table[0])
+        result = wait_for_job(fs, runs, node, op);
     pthread_mutex_unlock(&fs->lock);
     return result;
 }
@@ -356,14 +357,14 @@ int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const stru
 }
 
 int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                   struct pf_job **job)
+                   struct pf_op *op)
 {
     struct pf_runs *runs = pf_runs_enter(fs, parent);
     if (!runs)
         return ESTALE;
     const char *entry;
     uint32_t node = 0;
-    int result = is_folder((uint32_t)parent) ? need(fs, runs, (uint32_t)parent, job) : ENOTDIR;
+    int result = is_folder((uint32_t)parent) ? need(fs, runs, (uint32_t)parent, op) : ENOTDIR;
     for (uint64_t i = 0; !result; i++) {
         if (!entry_of(runs, (uint32_t)parent, i, &entry, &node))
             result = ENOENT;
@@ -371,31 +372,31 @@ int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct p
             break;
     }
     if (!result)
-        result = is_folder(node) ? 0 : need(fs, runs, node, job);
+        result = is_folder(node) ? 0 : need(fs, runs, node, op);
     if (!result)
         fill_attr(runs, node, attr);
     pf_runs_put(fs, runs);
     return result;
 }
 
-int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_runs *runs = pf_runs_enter(fs, ino);
     if (!runs)
         return ESTALE;
-    int result = is_folder((uint32_t)ino) ? 0 : need(fs, runs, (uint32_t)ino, job);
+    int result = is_folder((uint32_t)ino) ? 0 : need(fs, runs, (uint32_t)ino, op);
     if (!result)
         fill_attr(runs, (uint32_t)ino, attr);
     pf_runs_put(fs, runs);
     return result;
 }
 
-int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job)
+int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_op *op)
 {
     struct pf_runs *runs = pf_runs_enter(fs, ino);
     if (!runs)
         return ESTALE;
-    int result = is_folder((uint32_t)ino) ? need(fs, runs, (uint32_t)ino, job) : ENOTDIR;
+    int result = is_folder((uint32_t)ino) ? need(fs, runs, (uint32_t)ino, op) : ENOTDIR;
     pf_runs_put(fs, runs);
     return result;
 }
@@ -418,14 +419,14 @@ bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_di
 }
 
 int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size,
-                 struct pf_job **job)
+                 struct pf_op *op)
 {
     uint32_t node = (uint32_t)ino;
     struct pf_buf small = {0};
     struct pf_runs *runs = pf_runs_enter(fs, ino);
     if (!runs)
         return ESTALE;
-    int result = is_folder(node) ? EISDIR : need(fs, runs, node, job);
+    int result = is_folder(node) ? EISDIR : need(fs, runs, node, op);
     if (!result && small_text(runs, node, &small)) {
         pf_buf_char(&small, '\0');
         result = small.failed ? ENOMEM : 0;

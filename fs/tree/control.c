@@ -141,8 +141,6 @@ static int run_snapshot(void *arg, struct pf_pass *pass, struct pf_error *error)
     if (!result) {
         snapshot->looked = pf_monotonic_seconds();
         snapshot->state = state;
-    } else if (error->code != ECANCELED) {
-        snapshot->failure = *error;
     }
     if (!result && text[0]) {
         snapshot->number = snapshot->number % (UINT32_MAX / PF_SNAPSHOT_TEXTS - 1) + 1;
@@ -166,25 +164,27 @@ static void snapshot_over(void *arg, struct pf_job *job, const struct pf_error *
     pthread_mutex_unlock(&snapshot->fs->lock);
 }
 
-/* One that is fresh enough. 0, PF_PARKED or an errno value; with fs->lock held. */
-static int need(struct pf_snapshot *snapshot, struct pf_job **job)
+/* Makes the snapshot anew if it is too old. 0 or an errno value. With fs->lock held, but not while the operation waits. */
+static int need(struct pf_snapshot *snapshot, struct pf_op *op)
 {
     struct pf_fs *fs = snapshot->fs;
     uint64_t believed = snapshot == &fs->listing ? LISTING_SECONDS : fs->snapshot_seconds;
-    if (snapshot->failure.code) {
-        int code = snapshot->failure.code;
-        snapshot->failure.code = 0; /* told once; the next one tries again */
-        return code;
-    }
     if (snapshot->number && pf_monotonic_seconds() - snapshot->looked < believed)
         return 0;
-    if (snapshot->job) {
-        *job = pf_job_hold(snapshot->job);
-        return PF_PARKED;
-    }
-    *job = snapshot->job =
-        pf_job_start(fs->core.pool, snapshot->title, run_snapshot, snapshot_over, snapshot);
-    return *job ? PF_PARKED : ENOMEM;
+    int result;
+    do {
+        struct pf_job *job = snapshot->job ? pf_job_hold(snapshot->job) : NULL;
+        if (!job)
+            job = snapshot->job =
+                pf_job_start(fs->core.pool, snapshot->title, run_snapshot, snapshot_over, snapshot);
+        if (!job)
+            return ENOMEM;
+        pthread_mutex_unlock(&fs->lock);
+        result = pf_job_wait(job, op);
+        pf_job_release(job);
+        pthread_mutex_lock(&fs->lock);
+    } while (result && op->error.code == ECANCELED);
+    return pf_op_errno(op, result);
 }
 
 /* A store of the bytes, which are freed. 0, or -1 with *error filled. */
@@ -341,7 +341,7 @@ static const char *name_in(uint64_t folder, uint64_t number)
 }
 
 int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                      struct pf_job **job)
+                      struct pf_op *op)
 {
     if (parent == PF_ROOT_INO)
         return pf_control_getattr(fs, pf_control_ino(), attr);
@@ -362,7 +362,7 @@ int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struc
         text = item - CONTROL_PROFILES;
     }
     pthread_mutex_lock(&fs->lock);
-    int result = need(snapshot, job);
+    int result = need(snapshot, op);
     uint64_t ino = pf_ino(0, snapshot->kind, snapshot->number * PF_SNAPSHOT_TEXTS + text);
     pthread_mutex_unlock(&fs->lock);
     return result ? result : pf_control_getattr(fs, ino, attr);

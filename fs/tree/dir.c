@@ -90,19 +90,20 @@ static void set_dots(struct pf_dir *dir, const struct pf_entry *entry)
     dir->dots[1] = entry->parent ? pf_entry_shown_ino(entry->parent) : dir->dots[0];
 }
 
-static int open_source_dir(struct pf_dir *dir, struct pf_job **job)
+static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
 {
     struct pf_fs *fs = dir->fs;
     dir->entry = pf_entry_hold(fs, dir->ino);
     if (!dir->entry)
         return ESTALE;
     set_dots(dir, dir->entry);
-    if (pf_prepare_index(fs, dir->entry, job))
-        return PF_PARKED;
+    int result = pf_prepare_index(fs, dir->entry, op);
+    if (result)
+        return result;
     dir->folder = pf_entry_folder(fs, dir->entry, false);
     if (!dir->folder)
         return errno == ENOENT ? ESTALE : errno;
-    int result = pf_prepare_look(fs, dir->entry, dir->folder, NULL, job);
+    result = pf_prepare_look(fs, dir->entry, dir->folder, NULL, op);
     return result ? result : read_names(dir);
 }
 
@@ -112,10 +113,10 @@ static void leave_profile(struct pf_dir *dir)
     dir->place.instance = NULL;
 }
 
-static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
+static int open_profile_dir(struct pf_dir *dir, struct pf_op *op)
 {
     struct pf_place *place = &dir->place;
-    int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, job);
+    int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, op);
     if (result) {
         place->instance = NULL;
         return result;
@@ -126,7 +127,7 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
     if (!pf_is_folder(place->node.kind)) {
         result = ENOTDIR;
     } else if (place->profile) {
-        result = pf_place_ready(dir->fs, place->profile, place->node, job);
+        result = pf_op_errno(op, pf_profile_ready(place->profile, place->node, op));
         if (!result && place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place))
             result = ESTALE;
     }
@@ -135,7 +136,7 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
     return result;
 }
 
-static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
+static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op)
 {
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
@@ -148,11 +149,11 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
                            .dots = {ino, ino}};
     int result = 0;
     if (pf_in_source(fs, ino))
-        result = open_source_dir(new, job);
+        result = open_source_dir(new, op);
     else if (pf_runs_is(ino))
-        result = pf_runs_ready(fs, ino, job);
+        result = pf_runs_ready(fs, ino, op);
     else if (!pf_control_is(ino))
-        result = open_profile_dir(new, job);
+        result = open_profile_dir(new, op);
     if (result) {
         pf_fs_closedir(new);
         return result;
@@ -161,10 +162,10 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     return 0;
 }
 
-int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
+int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, open_dir(fs, ino, dir, job));
+    PF_WITH_DESCRIPTORS(fs, result, open_dir(fs, ino, dir, op));
     return result;
 }
 
@@ -213,14 +214,14 @@ static unsigned char type_of(const struct stat *st)
     return (unsigned char)((st->st_mode & S_IFMT) >> 12);
 }
 
-static int control_dir(struct pf_dir *dir, struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
+static int control_dir(struct pf_dir *dir, struct pf_dirent *entry, bool want_attr, struct pf_attr *attr,
+                       struct pf_op *op)
 {
-    struct pf_job *job;
     strcpy(entry->name, PF_CONTROL_NAME);
     entry->ino = pf_control_ino();
     entry->type = DT_DIR;
     if (want_attr)
-        pf_control_lookup(dir->fs, PF_ROOT_INO, PF_CONTROL_NAME, attr, &job);
+        pf_control_lookup(dir->fs, PF_ROOT_INO, PF_CONTROL_NAME, attr, op);
     return 1;
 }
 
@@ -266,7 +267,7 @@ static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent
 
 /* The names' bytes are counted, so that an offset is where the next name begins. */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
-                        struct pf_attr *attr)
+                        struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_fs *fs = dir->fs;
     int lack = reopen(dir, at);
@@ -302,16 +303,15 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     }
     if (dir->root && at == dir->names_size) {
         entry->next = DOTS + at + 1;
-        return control_dir(dir, entry, want_attr, attr);
+        return control_dir(dir, entry, want_attr, attr, op);
     }
     return 0;
 }
 
-/* Enters a profile's folder again that is listed once more after its end: so rare that it may wait here. 0 or an errno value. */
-static int enter_again(struct pf_dir *dir)
+/* Enters a profile's folder again that is listed once more after its end. 0 or an errno value. */
+static int enter_again(struct pf_dir *dir, struct pf_op *op)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, open_profile_dir(dir, &job));
+    int result = open_profile_dir(dir, op);
     if (!result && dir->place.moved) { /* what was listed is no more */
         leave_profile(dir);
         result = ESTALE;
@@ -331,11 +331,10 @@ static bool next_listed(const struct pf_place *place, uint64_t *number, char *na
 }
 
 static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *entry, bool want_attr,
-                         struct pf_attr *attr)
+                         struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_place *place = &dir->place;
     struct pf_node node = {PF_ERROR, 0};
-    struct pf_job *job;
     bool more = place->profile ? next_listed(place, &number, entry->name, &node) : number == 0;
     entry->next = DOTS + number + 1;
     if (!more) {
@@ -344,14 +343,14 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
                                                                      entry->name, &node)
                                                    : number == 1)))
             return 0;
-        return control_dir(dir, entry, want_attr, attr);
+        return control_dir(dir, entry, want_attr, attr, op);
     }
     if (!place->profile)
         strcpy(entry->name, "error.txt");
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
     entry->ino = pf_ino(place->instance->id, node.kind, node.item);
     if (want_attr && node.kind != PF_SOURCE_FOLDER) {
-        if (pf_place_attr(dir->fs, place, node, false, attr, &job)) {
+        if (pf_place_attr(dir->fs, place, node, false, attr, op)) {
             attr->st.st_ino = 0;
         } else {
             pthread_mutex_lock(&dir->fs->lock);
@@ -363,10 +362,10 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
 }
 
 static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
-                         struct pf_attr *attr)
+                         struct pf_attr *attr, struct pf_op *op)
 {
-    int lack = dir->place.instance ? 0 : enter_again(dir);
-    int more = lack ? -lack : profile_entry(dir, offset - DOTS, entry, want_attr, attr);
+    int lack = dir->place.instance ? 0 : enter_again(dir, op);
+    int more = lack ? -lack : profile_entry(dir, offset - DOTS, entry, want_attr, attr, op);
     if (!more) {
         dir->end = offset;
         leave_profile(dir);
@@ -375,7 +374,7 @@ static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *
 }
 
 static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
-                      struct pf_attr *attr)
+                      struct pf_attr *attr, struct pf_op *op)
 {
     *entry = (struct pf_dirent){0};
     if (want_attr)
@@ -383,9 +382,9 @@ static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *ent
     if (offset < DOTS)
         return dot_entry(dir, offset, entry);
     if (dir->entry)
-        return source_entry(dir, offset - DOTS, entry, want_attr, attr);
+        return source_entry(dir, offset - DOTS, entry, want_attr, attr, op);
     if (dir->in_profile)
-        return dir->end && offset >= dir->end ? 0 : counted_entry(dir, offset, entry, want_attr, attr);
+        return dir->end && offset >= dir->end ? 0 : counted_entry(dir, offset, entry, want_attr, attr, op);
     entry->next = offset + 1;
     if (pf_runs_is(dir->ino))
         return pf_runs_entry(dir->fs, dir->ino, offset - DOTS, entry);
@@ -393,10 +392,10 @@ static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *ent
 }
 
 int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
-                  struct pf_attr *attr)
+                  struct pf_attr *attr, struct pf_op *op)
 {
     pthread_mutex_lock(&dir->listing);
-    int more = find_entry(dir, offset, entry, want_attr, attr);
+    int more = find_entry(dir, offset, entry, want_attr, attr, op);
     pthread_mutex_unlock(&dir->listing);
     return more;
 }

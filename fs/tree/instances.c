@@ -145,7 +145,7 @@ static struct pf_profile *live_now(struct pf_fs *fs, struct pf_instance *instanc
     return profile;
 }
 
-struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op)
 {
     struct pf_profile *profile = live_now(fs, instance);
     if (profile)
@@ -154,20 +154,20 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
     profile = live_now(fs, instance);
     if (!profile && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
-        profile = open_live(fs, instance, error);
+        profile = open_live(fs, instance, &op->error);
         pthread_mutex_lock(&fs->lock);
         if (profile) {
             pf_open_add(fs, instance, profile);
             instance->checked = now;
-        } else if (!pf_is_transient(error->code)) {
+        } else if (!pf_is_transient(op->error.code)) {
             instance->failure = malloc(sizeof *instance->failure);
             if (instance->failure)
-                *instance->failure = *error;
+                *instance->failure = op->error;
             instance->failed = instance->failure != NULL;
         }
         pthread_mutex_unlock(&fs->lock);
     } else if (!profile) {
-        *error = *instance->failure;
+        op->error = *instance->failure;
     }
     pthread_mutex_unlock(&instance->opening);
     return profile;
@@ -217,14 +217,6 @@ int pf_errno_shown(int code)
     }
 }
 
-int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error)
-{
-    pthread_mutex_lock(&fs->lock);
-    fs->last_error = *error;
-    pthread_mutex_unlock(&fs->lock);
-    return pf_errno_shown(error->code);
-}
-
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
 {
     pf_profile_release(place->profile);
@@ -260,16 +252,8 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     return *renewed ? 0 : ENOMEM;
 }
 
-int pf_place_ready(struct pf_fs *fs, struct pf_profile *profile, struct pf_node node, struct pf_job **job)
-{
-    struct pf_error error;
-    int result = pf_profile_ready(profile, node, job, &error);
-    return pf_fs_answer(fs, result, &error);
-}
-
 /* The node of the same path in a newer version. */
-static int follow(struct pf_fs *fs, struct pf_profile *from, struct pf_profile *to, struct pf_node *node,
-                  struct pf_job **job)
+static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node *node, struct pf_op *op)
 {
     char(*names)[PF_NAME_MAX + 1] = NULL;
     size_t depth = 0;
@@ -282,15 +266,14 @@ static int follow(struct pf_fs *fs, struct pf_profile *from, struct pf_profile *
         }
         names = grown;
         struct pf_node parent = {PF_TOP, 0};
-        struct pf_error error;
-        result = pf_fs_answer(fs, pf_profile_parent_ready(from, *node, job, &error), &error);
+        result = pf_op_errno(op, pf_profile_parent_ready(from, *node, op));
         if (!result && !pf_node_parent(from, *node, &parent, names[depth++]))
             result = ESTALE;
         *node = parent;
     }
     *node = (struct pf_node){PF_TOP, 0};
     while (!result && depth) {
-        result = pf_place_ready(fs, to, *node, job);
+        result = pf_op_errno(op, pf_profile_ready(to, *node, op));
         struct pf_node entry = {0};
         if (!result && !pf_folder_find(to, *node, names[--depth], &entry))
             result = ESTALE;
@@ -301,33 +284,19 @@ static int follow(struct pf_fs *fs, struct pf_profile *from, struct pf_profile *
     return result;
 }
 
-/* The present version as it was last seen, if that is another. NULL: it is not. */
-static struct pf_instance *successor(struct pf_fs *fs, const struct pf_instance *old)
+/* From a place in an old version to the same in what is there now. */
+static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
 {
-    pthread_mutex_lock(&fs->lock);
-    struct pf_instance *present = old->entry->instance;
-    if (present == old)
-        present = NULL;
-    if (present)
-        pf_instance_use(fs, present);
-    pthread_mutex_unlock(&fs->lock);
-    return present;
-}
-
-/* From a place in an old version to the same in a newer one: `newer`, which is used, or what is there now. */
-static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *newer, struct pf_job **job)
-{
-    struct pf_place to = {.instance = newer, .node = place->node, .moved = true};
-    struct pf_error error = {0};
-    int result = newer ? 0 : renew(fs, place->instance, &to.instance);
+    struct pf_place to = {.node = place->node, .moved = true};
+    int result = renew(fs, place->instance, &to.instance);
     if (!result) {
-        to.profile = pf_instance_live(fs, to.instance, &error);
+        to.profile = pf_instance_live(fs, to.instance, op);
         if (!to.profile && !to.instance->failed)
-            result = pf_fs_errno(fs, &error);
+            result = pf_op_errno(op, -1);
         else if (place->node.kind == PF_TOP)
             ;
         else if (to.profile && place->profile)
-            result = follow(fs, place->profile, to.profile, &to.node, job);
+            result = follow(place->profile, to.profile, &to.node, op);
         else
             result = ESTALE;
         if (result)
@@ -346,11 +315,10 @@ static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *ins
 }
 
 /* Looks at the inputs. 0; ESTALE if they have changed; or another errno value. */
-static int check_inputs(struct pf_fs *fs, const struct pf_place *place)
+static int check_inputs(struct pf_fs *fs, const struct pf_place *place, struct pf_op *op)
 {
-    struct pf_error error;
     uint64_t now = pf_monotonic_ms();
-    int result = pf_profile_check(place->profile, &error) ? pf_fs_errno(fs, &error) : 0;
+    int result = pf_op_errno(op, pf_profile_check(place->profile, &op->error));
     pthread_mutex_lock(&fs->lock);
     place->instance->checked = result ? 0 : now;
     pthread_mutex_unlock(&fs->lock);
@@ -358,9 +326,8 @@ static int check_inputs(struct pf_fs *fs, const struct pf_place *place)
 }
 
 int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
-                   struct pf_job **job)
+                   struct pf_op *op)
 {
-    struct pf_error error = {0};
     *place = (struct pf_place){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
     pthread_mutex_lock(&fs->lock);
     if (ino == PF_ROOT_INO) {
@@ -381,32 +348,29 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     if (!place->instance)
         return ESTALE;
     place->profile = live_now(fs, place->instance);
-    bool open = place->profile != NULL;
-    if (!place->profile && job && !place->instance->failed && pf_prepare_profile(fs, place->instance, job)) {
-        pf_instance_unuse(fs, place->instance);
-        return PF_PARKED;
+    bool open = place->profile != NULL, stale = false;
+    int result = open || place->instance->failed ? 0 : pf_prepare_profile(fs, place->instance, op);
+    if (!result && !open) {
+        place->profile = pf_instance_live(fs, place->instance, op);
+        stale = !place->profile && op->error.code == ESTALE;
+        if (!place->profile && !place->instance->failed && !stale)
+            result = pf_op_errno(op, -1);
     }
-    if (!place->profile)
-        place->profile = pf_instance_live(fs, place->instance, &error);
-    bool stale = !place->profile && error.code == ESTALE;
-    if (!place->profile && !place->instance->failed && !stale) {
-        int result = pf_fs_errno(fs, &error);
+    if (result) {
         pf_place_leave(fs, place);
         return result;
     }
     pf_instance_access(fs, place->instance, place->profile);
     if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
         stale = true;
-    bool again = job && *job;
-    struct pf_instance *newer = again ? successor(fs, place->instance) : NULL;
-    int changed = check && open && !again && !newer ? check_inputs(fs, place) : 0;
+    int changed = check && open ? check_inputs(fs, place, op) : 0;
     if (changed && changed != ESTALE) {
         pf_place_leave(fs, place);
         return changed;
     }
-    if (!newer && !stale && !changed)
+    if (!stale && !changed)
         return 0;
-    int result = move(fs, place, newer, job);
+    result = move(fs, place, op);
     if (!result)
         place->told = pf_instance_access(fs, place->instance, place->profile);
     return result;

@@ -13,18 +13,16 @@
 
 /*
  * Which profiles stay open although nobody uses them just now. They stand in a list by age. When there are too many, or they
- * take too much memory or too many descriptors, the oldest are shut, a few an operation; but for those that a pass runs for or has
- * just run for, since who waits for it will be back.
+ * take too much memory or too many descriptors, the oldest are shut, a few an operation.
  */
 enum {
     OPEN_MAX = 1024, /* profiles, */
     HEAP_MAX =
-        128 << 20,   /* bytes that all the program's allocations take, as far as shutting profiles helps, */
-    HEAP_EVERY = 32, /* looked at each so many operations, since that takes some microseconds; */
-    KEPT = 4,        /* but however large, so many of the last used are kept */
-    AWAITED_SECONDS = 2,     /* how long a profile is kept for who waited for a pass */
-    SHUT_AT_ONCE = 16,       /* by one operation */
-    SWEEP_SECONDS = 5,       /* how often it is seen whether what is idle is still there */
+        128 << 20,     /* bytes that all the program's allocations take, as far as shutting profiles helps, */
+    HEAP_EVERY = 32,   /* looked at each so many operations, since that takes some microseconds; */
+    KEPT = 4,          /* but however large, so many of the last used are kept */
+    SHUT_AT_ONCE = 16, /* by one operation */
+    SWEEP_SECONDS = 5, /* how often it is seen whether what is idle is still there */
     PRUNE_SECONDS = 3600,    /* how often the cache is pruned, */
     PRUNE_PUTS = 4096,       /* or after so many profiles were put into it */
     TRIM_BYTES = 16 << 20,   /* memory that is free, but not given back to the system */
@@ -50,22 +48,10 @@ static void list(struct pf_fs *fs, struct pf_instance *instance)
 {
     unlist(fs, instance);
     instance->listed = true;
-    instance->awaited = pf_profile_busy(instance->profile);
-    instance->used = pf_monotonic_seconds();
     instance->older = fs->idle.newest;
     *(fs->idle.newest ? &fs->idle.newest->newer : &fs->idle.oldest) = instance;
     fs->idle.newest = instance;
     fs->idle.count++;
-}
-
-/* The profile that was used longest ago and that nobody is about to come back for. NULL: there is none. */
-static struct pf_instance *oldest(struct pf_fs *fs)
-{
-    struct pf_instance *at = fs->idle.oldest;
-    uint64_t now = pf_monotonic_seconds();
-    while (at && at->awaited && (now - at->used <= AWAITED_SECONDS || pf_profile_busy(at->profile)))
-        at = at->newer;
-    return at;
 }
 
 static void count_descriptors(struct pf_fs *fs, struct pf_instance *instance, size_t descriptors)
@@ -144,7 +130,7 @@ static size_t take_excess(struct pf_fs *fs, struct pf_profile *taken[SHUT_AT_ONC
     }
     if (pf_sums_are_pressed() && fs->heap_excess < SHUT_AT_ONCE)
         fs->heap_excess = SHUT_AT_ONCE;
-    for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = oldest(fs)); n++) {
+    for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = fs->idle.oldest); n++) {
         bool large = fs->heap_excess && fs->idle.count > KEPT;
         if (!large && fs->open_instances <= OPEN_MAX && fs->open_descriptors <= fs->descriptors_max)
             break;
@@ -197,7 +183,7 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
     struct pf_profile *taken[SHUT_AT_ONCE];
     size_t n = 0;
     pthread_mutex_lock(&fs->lock);
-    for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = oldest(fs)); n++) {
+    for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = fs->idle.oldest); n++) {
         taken[n] = pf_open_shut(fs, at);
         pf_instance_settle(fs, at);
     }

@@ -105,8 +105,8 @@ static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, pass, error))
         return -1;
-    struct pf_profile *profile = what->instance ? pf_instance_live(what->fs, what->instance, error) : NULL;
-    pf_profile_release(profile);
+    struct pf_op op = PF_OP;
+    pf_profile_release(what->instance ? pf_instance_live(what->fs, what->instance, &op) : NULL);
     return 0;
 }
 
@@ -129,7 +129,6 @@ static void over(void *arg, struct pf_job *job, const struct pf_error *error)
     while (*link != what)
         link = &(*link)->next;
     *link = what->next;
-    fs->prepared = what->key;
     pthread_mutex_unlock(&fs->lock);
     if (what->instance)
         pf_instance_unuse(fs, what->instance);
@@ -138,25 +137,21 @@ static void over(void *arg, struct pf_job *job, const struct pf_error *error)
 
 /* ---- asking for one ----------------------------------------------------------------------------- */
 
-/*
- * Parks the operation on the preparation, which is taken over. 0 if it is not to be made: the operation has waited for it already,
- * or memory is short.
- */
-static int start(struct pf_preparation *what, const char *verb, const char *of, struct pf_job **job)
+/* Waits for the preparation, which is taken over, or for the same one that is under way. 0: go on, also if memory is short; or EINTR. */
+static int wait_for(struct pf_preparation *what, const char *verb, const char *of, struct pf_op *op)
 {
     struct pf_fs *fs = what->fs;
     char title[64];
     snprintf(title, sizeof title, "%s %.48s", verb, of);
     pthread_mutex_lock(&fs->lock);
-    bool again = *job && fs->prepared == what->key;
     struct pf_preparation *same = fs->preparing;
     while (same && same->key != what->key)
         same = same->next;
     struct pf_job *found = NULL;
     bool started = false;
-    if (!again && same) {
+    if (same) {
         found = pf_job_hold(same->job);
-    } else if (!again) {
+    } else {
         what->next = fs->preparing;
         fs->preparing = what;
         if (what->instance)
@@ -167,17 +162,19 @@ static int start(struct pf_preparation *what, const char *verb, const char *of, 
             fs->preparing = what->next;
     }
     pthread_mutex_unlock(&fs->lock);
-    if (!started && what->instance && !again && !same)
+    if (!started && what->instance && !same)
         pf_instance_unuse(fs, what->instance);
     if (!started)
         free_preparation(what);
-    if (found)
-        *job = found;
-    return found ? PF_PARKED : 0;
+    if (!found)
+        return 0;
+    int result = pf_job_wait(found, op);
+    pf_job_release(found);
+    return result && op->error.code == EINTR ? EINTR : 0;
 }
 
 static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, struct pf_entry *folder,
-                         const char *verb, const char *of, struct pf_job **job)
+                         const char *verb, const char *of, struct pf_op *op)
 {
     struct pf_preparation *what = malloc(sizeof *what);
     char *path = pf_entry_path(fs, folder);
@@ -197,7 +194,7 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
         free_preparation(what);
         return 0;
     }
-    return start(what, verb, of, job);
+    return wait_for(what, verb, of, op);
 }
 
 /* Whether a folder lies in an archive, or is one; and the name of one whose index would have to be made, copied; "": none. */
@@ -238,16 +235,16 @@ static int search_one(void *arg, const char *name, unsigned char type)
     return search->far;
 }
 
-int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_job **job)
+int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op)
 {
     char unknown[256];
     struct pf_preparation wanted = {.all = true};
     lies_in_archive(fs, folder, unknown);
-    return *unknown ? start_looking(fs, &wanted, folder, "index of", unknown, job) : 0;
+    return *unknown ? start_looking(fs, &wanted, folder, "index of", unknown, op) : 0;
 }
 
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
-                    struct pf_job **job)
+                    struct pf_op *op)
 {
     struct pf_preparation wanted = {.name = (char *)(uintptr_t)name, .all = !name};
     struct search search = {fs, open, false};
@@ -258,10 +255,10 @@ int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_f
     else
         pf_folder_list(open, search_one, &search);
     const char *of = name ? name : folder->name ? folder->name : "the archive";
-    return search.far ? start_looking(fs, &wanted, folder, "unpacking", of, job) : 0;
+    return search.far ? start_looking(fs, &wanted, folder, "unpacking", of, op) : 0;
 }
 
-int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_job **job)
+int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op)
 {
     char unknown[256];
     struct pf_entry *entry = instance->entry, *folder = entry->parent;
@@ -274,10 +271,10 @@ int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf
         far = open && is_far(fs, open, entry->name, UINT64_MAX);
         pf_folder_free(open);
     }
-    return far || *unknown ? start_looking(fs, &wanted, folder, "opening", entry->name, job) : 0;
+    return far || *unknown ? start_looking(fs, &wanted, folder, "opening", entry->name, op) : 0;
 }
 
-int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_job **job)
+int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op)
 {
     if (pf_unpacked_distance(file->unpacked, file->start + end - 1) <= NEAR)
         return 0;
@@ -292,7 +289,7 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
     what->fs = fs;
     what->end = file->start + end;
     what->key = pf_hash(4, where, sizeof where);
-    return start(what, "unpacking", "a file", job);
+    return wait_for(what, "unpacking", "a file", op);
 }
 
 /* ---- kept indexes ------------------------------------------------------------------------------- */

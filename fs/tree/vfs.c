@@ -139,6 +139,11 @@ void pf_fs_tick(struct pf_fs *fs)
     pf_pool_tick(fs->core.pool);
 }
 
+void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op)
+{
+    pf_op_interrupt(fs->core.pool, op);
+}
+
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes)
 {
     atomic_fetch_add(&fs->heap_excluded, bytes);
@@ -201,13 +206,6 @@ void pf_fs_free(struct pf_fs *fs)
     free(fs);
 }
 
-void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error)
-{
-    pthread_mutex_lock(&fs->lock);
-    *error = fs->last_error;
-    pthread_mutex_unlock(&fs->lock);
-}
-
 /* ---- attributes --------------------------------------------------------------------------------- */
 
 static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
@@ -265,10 +263,9 @@ char *pf_error_text(const struct pf_instance *instance, size_t *size)
     return out.failed ? NULL : out.data;
 }
 
-static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
-                     uint64_t *size, struct pf_job **job)
+static int node_size(const struct pf_place *place, struct pf_node node, bool may_wait, uint64_t *size,
+                     struct pf_op *op)
 {
-    struct pf_error error = {0};
     if (node.kind == PF_ERROR) {
         size_t n = 0;
         free(pf_error_text(place->instance, &n));
@@ -279,12 +276,11 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
         return ESTALE;
     if (!may_wait)
         return pf_profile_known_size(place->profile, node, size) ? 0 : EAGAIN;
-    int result = pf_profile_size(place->profile, node, size, job, &error);
-    return pf_fs_answer(fs, result, &error);
+    return pf_op_errno(op, pf_profile_size(place->profile, node, size, op));
 }
 
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
-                  struct pf_attr *attr, struct pf_job **job)
+                  struct pf_attr *attr, struct pf_op *op)
 {
     /* A further input may leave fewer who may read: where others are let in the kernel asks each time. Not of the profile's own
      * folder, which tells nothing of the inputs and would be opened for it. */
@@ -292,7 +288,7 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     double seconds = place->profile && pf_profile_is_one_file(place->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
     *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
     uint64_t size = 0;
-    int result = pf_is_folder(node.kind) ? 0 : node_size(fs, place, node, may_wait, &size, job);
+    int result = pf_is_folder(node.kind) ? 0 : node_size(place, node, may_wait, &size, op);
     struct pf_access access = pf_instance_access(fs, place->instance, place->profile);
     pf_node_stat(place->instance, &access, node, &attr->st);
     if (node.kind == PF_TOP)
@@ -323,11 +319,11 @@ static int find_runs(struct pf_fs *fs, struct pf_entry *folder, struct pf_folder
 
 /* Looks a name up in a folder of SOURCE, whose hold it gives back. */
 static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr,
-                            struct pf_job **job)
+                            struct pf_op *op)
 {
     struct pf_found found = {0};
     struct pf_folder *open = pf_entry_folder(fs, folder, true);
-    int result = open ? pf_prepare_look(fs, folder, open, name, job) : errno;
+    int result = open ? pf_prepare_look(fs, folder, open, name, op) : errno;
     if (!result)
         result = pf_classify(fs, open, name, &found);
     bool runs = result == ENOENT && open && !strcmp(name, PF_RUNS_NAME) &&
@@ -346,34 +342,34 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
 }
 
 static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                            struct pf_job **job)
+                            struct pf_op *op)
 {
     struct pf_entry *folder = pf_entry_hold(fs, parent);
     if (!folder)
         return ESTALE;
-    if (!pf_prepare_index(fs, folder, job))
-        return lookup_in_folder(fs, folder, name, attr, job);
+    int result = pf_prepare_index(fs, folder, op);
+    if (!result)
+        return lookup_in_folder(fs, folder, name, attr, op);
     pf_entry_release(fs, folder);
-    return PF_PARKED;
+    return result;
 }
 
 /* A folder of the source that the profile shows: from here on it is SOURCE again. */
 static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr,
-                                struct pf_job **job)
+                                struct pf_op *op)
 {
-    struct pf_error error;
-    if (pf_profile_wake(place->profile, &error))
-        return pf_fs_errno(fs, &error);
+    int result = pf_op_errno(op, pf_profile_wake(place->profile, &op->error));
+    if (result)
+        return result;
     pthread_mutex_lock(&fs->lock);
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;
     pthread_mutex_unlock(&fs->lock);
-    return lookup_in_folder(fs, folder, pf_profile_model(place->profile)->src, attr, job);
+    return lookup_in_folder(fs, folder, pf_profile_model(place->profile)->src, attr, op);
 }
 
 /* The entry of a folder inside a profile. */
-static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *name, struct pf_node *entry,
-                   struct pf_job **job)
+static int find_in(const struct pf_place *place, const char *name, struct pf_node *entry, struct pf_op *op)
 {
     if (!place->profile) {
         *entry = (struct pf_node){PF_ERROR, 0};
@@ -381,23 +377,23 @@ static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *n
     }
     if (!pf_is_folder(place->node.kind))
         return ENOTDIR;
-    int result = pf_place_ready(fs, place->profile, place->node, job);
+    int result = pf_op_errno(op, pf_profile_ready(place->profile, place->node, op));
     return result ? result : pf_folder_find(place->profile, place->node, name, entry) ? 0 : ENOENT;
 }
 
 static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, bool sized,
-                             struct pf_attr *attr, struct pf_job **job)
+                             struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_place place = {0};
     struct pf_node entry = {0};
-    int result = pf_place_enter(fs, parent, PF_CHECK_LATELY, &place, job);
+    int result = pf_place_enter(fs, parent, PF_CHECK_LATELY, &place, op);
     if (result)
         return result;
-    result = find_in(fs, &place, name, &entry, job);
+    result = find_in(&place, name, &entry, op);
     if (!result && entry.kind == PF_SOURCE_FOLDER) {
-        result = lookup_source_folder(fs, &place, attr, job);
+        result = lookup_source_folder(fs, &place, attr, op);
     } else if (!result) {
-        result = pf_place_attr(fs, &place, entry, sized, attr, job);
+        result = pf_place_attr(fs, &place, entry, sized, attr, op);
         if (result == EAGAIN && !sized)
             result = 0;
         if (!result)
@@ -421,23 +417,23 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino)
 }
 
 static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
-                   struct pf_job **job)
+                   struct pf_op *op)
 {
     if (pf_control_is(parent) || (parent == PF_ROOT_INO && !strcmp(name, PF_CONTROL_NAME)))
-        return pf_control_lookup(fs, parent, name, attr, job);
+        return pf_control_lookup(fs, parent, name, attr, op);
     if (strlen(name) > NAME_MAX)
         return ENAMETOOLONG;
     if (pf_runs_is(parent))
-        return pf_runs_lookup(fs, parent, name, attr, job);
-    return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr, job)
-                                    : lookup_in_profile(fs, parent, name, sized, attr, job);
+        return pf_runs_lookup(fs, parent, name, attr, op);
+    return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr, op)
+                                    : lookup_in_profile(fs, parent, name, sized, attr, op);
 }
 
 int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
-                 struct pf_job **job)
+                 struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, sized, attr, job));
+    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, sized, attr, op));
     return result;
 }
 
@@ -484,27 +480,27 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     return result == ENOENT ? ESTALE : result;
 }
 
-static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     if (pf_control_is(ino))
         return pf_control_getattr(fs, ino, attr);
     if (pf_runs_is(ino))
-        return pf_runs_getattr(fs, ino, attr, job);
+        return pf_runs_getattr(fs, ino, attr, op);
     if (pf_in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
     struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, job);
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, op);
     if (result)
         return result;
-    result = pf_place_attr(fs, &place, place.node, true, attr, job);
+    result = pf_place_attr(fs, &place, place.node, true, attr, op);
     attr->st.st_ino = ino;
     pf_place_leave(fs, &place);
     return result;
 }
 
-int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, get_attr(fs, ino, attr, job));
+    PF_WITH_DESCRIPTORS(fs, result, get_attr(fs, ino, attr, op));
     return result;
 }

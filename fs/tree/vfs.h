@@ -12,11 +12,8 @@
 /*
  * The filesystem without FUSE: what the mount and the commands both stand on.
  *
- * *job is NULL when an operation is begun, and is left as it was when the operation is called again: the inputs of a profile are checked
- * once an operation, else one that takes longer than the source stands still would never end.
- *
- * Every operation answers at once: 0; an errno value (positive); or PF_PARKED with *job set to a reference on
- * the pass that must be over before the same call is made again.
+ * An operation returns 0 or an errno value (positive), and waits on its thread for the passes that it needs. op->error describes a failure
+ * that comes from a profile or a pass.
  */
 struct pf_fs;
 
@@ -46,6 +43,8 @@ int pf_fs_start(struct pf_fs *fs);
 void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
 /* To be called each second while operations are in progress (pf_pool_tick). */
 void pf_fs_tick(struct pf_fs *fs);
+/* Ends an operation's waits with EINTR (pf_op_interrupt). */
+void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op);
 /* Adds to what the program allocates on the heap but closing profiles cannot free. */
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
 /*
@@ -67,14 +66,14 @@ struct pf_attr {
 
 /* Each success counts as one use of attr->st.st_ino, which pf_fs_forget gives back. Not `sized`: a size that needs a pass is 0. */
 int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
-                 struct pf_job **job);
+                 struct pf_op *op);
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses);
-int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
 /* target: allocated for the caller. */
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job);
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op);
 
 struct pf_dir;
-int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job);
+int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op);
 /* A directory may be listed by several threads. It is closed when each that holds it has closed it, and so is a handle. */
 struct pf_dir *pf_dir_hold(struct pf_dir *dir);
 void pf_fs_closedir(struct pf_dir *dir);
@@ -93,11 +92,11 @@ struct pf_dirent {
     uint64_t next;
 };
 int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
-                  struct pf_attr *attr);
+                  struct pf_attr *attr, struct pf_op *op);
 
 struct pf_handle;
 /* once: for one thread that reads the file once: each read begins where the last one ended. Needs no pass for the size. */
-int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_job **job);
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_op *op);
 struct pf_handle *pf_handle_hold(struct pf_handle *handle);
 void pf_fs_close(struct pf_handle *handle);
 /* How a handle wants to be read. */
@@ -116,11 +115,7 @@ struct pf_data {
     char *own; /* to be freed */
 };
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-               struct pf_job **job);
+               struct pf_op *op);
 void pf_data_release(struct pf_fs *fs, struct pf_data *data);
-
-/* What went wrong with a profile that can't be opened or a pass that failed, for the commands' messages: the
- * last error on this node. */
-void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error);
 
 #endif

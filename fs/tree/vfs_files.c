@@ -63,17 +63,15 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     return result == ENOENT ? ESTALE : result ? pf_errno_shown(result) : 0;
 }
 
-static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool once, struct pf_handle *handle,
-                          struct pf_job **job)
+static int open_generated(const struct pf_place *place, bool once, struct pf_handle *handle, struct pf_op *op)
 {
-    struct pf_error error = {0};
     struct pf_profile *profile = place->profile;
-    int result = once ? pf_file_walk(profile, place->node, &handle->lines, job, &error) : 0;
+    int result = once ? pf_file_walk(profile, place->node, &handle->lines, op) : 0;
     if (!result && !handle->lines)
-        result = pf_file_open(profile, place->node, &handle->file, job, &error);
+        result = pf_file_open(profile, place->node, &handle->file, op);
     if (!result && handle->lines)
         handle->profile = pf_profile_hold(profile);
-    return pf_fs_answer(fs, result, &error);
+    return pf_op_errno(op, result);
 }
 
 static void close_text(struct pf_handle *handle)
@@ -88,10 +86,10 @@ static void close_text(struct pf_handle *handle)
 }
 
 static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle *handle,
-                           struct pf_job **job)
+                           struct pf_op *op)
 {
     struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, PF_CHECK_NOW, &place, job);
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOW, &place, op);
     if (result)
         return result;
     if (place.moved) {
@@ -102,7 +100,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     } else if (!place.profile || pf_is_folder(place.node.kind)) {
         result = place.profile ? EISDIR : ESTALE;
     } else {
-        result = open_generated(fs, &place, once, handle, job);
+        result = open_generated(&place, once, handle, op);
     }
     if (!result && pf_place_has_narrowed(fs, &place))
         result = ESTALE; /* looked up again, the name gives who may read it */
@@ -117,8 +115,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     return 0;
 }
 
-static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle,
-                     struct pf_job **job)
+static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_op *op)
 {
     struct pf_handle *new = calloc(1, sizeof *new);
     if (!new)
@@ -131,13 +128,13 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
         uint64_t size = 0;
         new->direct = pf_control_is_status(ino);
         result = pf_control_is(ino) ? pf_control_open(fs, ino, &new->bytes, &new->text, &size)
-                                    : pf_runs_open(fs, ino, &new->bytes, &new->text, &size, job);
+                                    : pf_runs_open(fs, ino, &new->bytes, &new->text, &size, op);
         new->size = size;
         new->end = size;
     } else if (pf_in_source(fs, ino)) {
         result = open_in_source(fs, ino, new);
     } else {
-        result = open_in_profile(fs, ino, once, new, job);
+        result = open_in_profile(fs, ino, once, new, op);
     }
     if (result) {
         free(new);
@@ -147,10 +144,10 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     return 0;
 }
 
-int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_job **job)
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, once, handle, job));
+    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, once, handle, op));
     return result;
 }
 
@@ -203,25 +200,25 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
 
 /* Bytes of a member of an archive that is compressed. */
 static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-                       struct pf_job **job)
+                       struct pf_op *op)
 {
-    struct pf_error error = {0};
     if (offset >= handle->end)
         return 0;
     if (size > handle->end - offset)
         size = (size_t)(handle->end - offset);
-    if (pf_prepare_read(handle->fs, &handle->packed, offset + size, job))
-        return PF_PARKED;
+    int result = pf_prepare_read(handle->fs, &handle->packed, offset + size, op);
+    if (result)
+        return result;
     if (!(data->own = malloc(size)))
         return ENOMEM;
-    ssize_t got = pf_opened_read(&handle->packed, data->own, size, offset, &error);
+    ssize_t got = pf_opened_read(&handle->packed, data->own, size, offset, &op->error);
     if (got >= 0 && (size_t)got < size)
-        got = pf_fail(&error, EIO, "the archive is damaged");
+        got = pf_fail(&op->error, EIO, "the archive is damaged");
     if (got < 0)
         pf_data_release(handle->fs, data);
     data->bytes = data->own;
     data->size = got < 0 ? 0 : (size_t)got;
-    return got < 0 ? pf_fs_errno(handle->fs, &error) : 0;
+    return pf_op_errno(op, got < 0);
 }
 
 static struct pf_file *hold_file(struct pf_handle *handle)
@@ -234,18 +231,17 @@ static struct pf_file *hold_file(struct pf_handle *handle)
 
 /*
  * After a transient error, which may have left the profile half loaded: opens the same file of the profile opened again, if that is
- * worth a try by now. 0, PF_PARKED, or -1.
+ * worth a try by now. 0, or -1.
  */
-static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_job **job)
+static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_op *op)
 {
     struct pf_fs *fs = handle->fs;
-    struct pf_error error;
     struct pf_file *new = NULL;
     const char *bytes;
     size_t before, after;
-    struct pf_profile *profile = pf_instance_live(fs, handle->instance, &error);
+    struct pf_profile *profile = pf_instance_live(fs, handle->instance, op);
     bool another = profile && profile != pf_file_live(old);
-    int result = another ? pf_file_open(profile, pf_file_node(old), &new, job, &error) : -1;
+    int result = another ? pf_file_open(profile, pf_file_node(old), &new, op) : -1;
     pf_profile_release(profile);
     if (result)
         return result;
@@ -261,38 +257,44 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
 }
 
 static int read_file(struct pf_file *file, uint64_t offset, size_t size, struct pf_data *data,
-                     struct pf_job **job, struct pf_error *error)
+                     struct pf_op *op)
 {
     if (!pf_file_bytes(file, &data->bytes, &data->size))
-        return pf_file_read(file, offset, size, data->piece, &data->pieces, job, error);
+        return pf_file_read(file, offset, size, data->piece, &data->pieces, op);
     size_t skip = offset < data->size ? (size_t)offset : data->size;
     data->bytes += skip;
     data->size = data->size - skip < size ? data->size - skip : size;
     return 0;
 }
 
-static int read_generated(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-                          struct pf_job **job)
+/* True if the profile, opened again, may read what has just failed. */
+static bool is_worth_another(const struct pf_error *error)
 {
-    struct pf_error error = {0};
+    return pf_is_transient(error->code) && error->code != ESTALE && error->code != EINTR &&
+           error->code != ECANCELED;
+}
+
+static int read_generated(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+                          struct pf_op *op)
+{
     struct pf_file *file = hold_file(handle);
-    int result = read_file(file, offset, size, data, job, &error);
-    if (result < 0 && pf_is_transient(error.code) && error.code != ESTALE && error.code != ECANCELED) {
-        int renewed = renew_file(handle, file, job);
-        if (!renewed) {
+    int result = read_file(file, offset, size, data, op);
+    if (result && is_worth_another(&op->error)) {
+        struct pf_error failure = op->error;
+        if (renew_file(handle, file, op)) {
+            op->error = failure;
+        } else {
             pf_file_close(file);
             file = hold_file(handle);
-            result = read_file(file, offset, size, data, job, &error);
-        } else if (renewed == PF_PARKED) {
-            result = renewed;
+            result = read_file(file, offset, size, data, op);
         }
     }
     pf_file_close(file);
-    return pf_fs_answer(handle->fs, result, &error);
+    return pf_op_errno(op, result);
 }
 
 static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-                       struct pf_job **job)
+                       struct pf_op *op)
 {
     *data = (struct pf_data){.fd = -1};
     bool range = handle->fd >= 0 || handle->text;
@@ -307,10 +309,9 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         return 0;
     }
     if (handle->packed.unpacked)
-        return read_packed(handle, offset, size, data, job);
-    struct pf_error error = {0};
+        return read_packed(handle, offset, size, data, op);
     if (handle->lines)
-        return read_on(handle, size, data, &error) ? pf_fs_errno(handle->fs, &error) : 0;
+        return pf_op_errno(op, read_on(handle, size, data, &op->error));
     if (!handle->file) {
         if (offset < handle->size) {
             data->bytes = handle->bytes + offset;
@@ -318,14 +319,13 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         }
         return 0;
     }
-    return read_generated(handle, offset, size, data, job);
+    return read_generated(handle, offset, size, data, op);
 }
 
-int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-               struct pf_job **job)
+int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, job));
+    PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, op));
     if (result || !handle->instance || !handle->fs->options.others)
         return result;
     struct pf_file *file = handle->file ? hold_file(handle) : NULL;
@@ -350,16 +350,14 @@ void pf_data_release(struct pf_fs *fs, struct pf_data *data)
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
     struct pf_place place = {0};
-    struct pf_error error;
-    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, job);
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, op);
     if (result)
         return result;
     if (place.profile && pf_is_link(place.node.kind)) {
-        result = pf_profile_link(place.profile, place.node, target, job, &error);
-        result = pf_fs_answer(fs, result, &error);
+        result = pf_op_errno(op, pf_profile_link(place.profile, place.node, target, op));
     } else {
         result = EINVAL;
     }
@@ -367,15 +365,15 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
     return result;
 }
 
-static int readlink_in_runs(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+static int readlink_in_runs(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
     struct pf_attr attr;
     struct pf_store *text = NULL;
     uint64_t size;
-    int result = pf_runs_getattr(fs, ino, &attr, job);
+    int result = pf_runs_getattr(fs, ino, &attr, op);
     if (!result && !S_ISLNK(attr.st.st_mode))
         return EINVAL;
-    return result ? result : pf_runs_open(fs, ino, target, &text, &size, job);
+    return result ? result : pf_runs_open(fs, ino, target, &text, &size, op);
 }
 
 static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
@@ -395,16 +393,16 @@ static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
     return result;
 }
 
-static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
     if (pf_runs_is(ino))
-        return readlink_in_runs(fs, ino, target, job);
-    return ino >> 32 ? readlink_in_profile(fs, ino, target, job) : readlink_in_source(fs, ino, target);
+        return readlink_in_runs(fs, ino, target, op);
+    return ino >> 32 ? readlink_in_profile(fs, ino, target, op) : readlink_in_source(fs, ino, target);
 }
 
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, read_link(fs, ino, target, job));
+    PF_WITH_DESCRIPTORS(fs, result, read_link(fs, ino, target, op));
     return result;
 }

@@ -71,8 +71,6 @@ struct pf_instance {
     size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
     uint64_t checked; /* when its inputs were seen to be as they were, in monotonic ms; guarded by fs->lock */
     bool listed;      /* while it is open and not in use */
-    bool awaited;     /* then: a pass ran for it when it was used last */
-    uint64_t used;    /* when that was, in monotonic seconds */
     struct pf_shortage shortage; /* of descriptors, for which it was opened again */
     struct pf_error *failure; /* why it can't be opened: it shows error.txt only; set once, under `opening` */
     atomic_bool failed;       /* `failure` is set */
@@ -107,7 +105,6 @@ struct pf_snapshot {
     uint64_t state;
     uint64_t looked;                          /* monotonic seconds */
     struct pf_store *text[PF_SNAPSHOT_TEXTS]; /* settled */
-    struct pf_error failure;
     struct pf_job *job; /* that makes the next ones; not held: unlisted before it is over */
 };
 
@@ -150,11 +147,9 @@ struct pf_fs {
     bool kept, closing;
     pthread_cond_t close; /* for the keeper: the filesystem is to be closed */
     pthread_t keeper;
-    struct pf_error last_error;
 
     struct pf_verdicts *verdicts;
-    struct pf_preparation *preparing; /* packed.c: those under way, */
-    uint64_t prepared;                /* and the key of the one that was over last */
+    struct pf_preparation *preparing; /* packed.c: those under way */
     struct pf_snapshot listing;       /* of profiles and of what is wrong with archives */
     uint64_t
         snapshot_seconds; /* how long what spans profiles is believed before their times are looked at again */
@@ -246,9 +241,8 @@ static inline struct pf_profile *pf_open_found(struct pf_fs *fs, const char *pat
     return pf_profile_at(&fs->core, driver, path, NULL, NULL, error);
 }
 
-/* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
- * profile. */
-struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
+/* The open profile, opened if need be; a reference. NULL with op->error filled: instance->failed is set for a broken profile. */
+struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op);
 
 /* Who may read what the instance serves, brought up to date by what `profile` (may be NULL) has read. */
 struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
@@ -273,21 +267,17 @@ struct pf_place {
 /* Whether the inputs are looked at again: not; unless they were within a second, which does for look-ups; or in any case. */
 enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
 int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
-                   struct pf_job **job);
+                   struct pf_op *op);
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
-/* Loads what a node of a profile needs, a folder to be searched. */
-int pf_place_ready(struct pf_fs *fs, struct pf_profile *profile, struct pf_node node, struct pf_job **job);
 /* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
 /* The errno value that programs see for an error's code. */
 int pf_errno_shown(int code);
-/* Turns a library error into an errno value and remembers it. */
-int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
-/* The same for what a profile has answered: -1, or 0 and PF_PARKED, which stay what they are. */
-static inline int pf_fs_answer(struct pf_fs *fs, int result, const struct pf_error *error)
+/* The errno value that programs see for a call's result: 0, or -1 with op->error filled. */
+static inline int pf_op_errno(const struct pf_op *op, int result)
 {
-    return result < 0 ? pf_fs_errno(fs, error) : result;
+    return result ? pf_errno_shown(op->error.code) : 0;
 }
 
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
@@ -337,7 +327,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile; size from a pass if need be and allowed. */
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
-                  struct pf_attr *attr, struct pf_job **job);
+                  struct pf_attr *attr, struct pf_op *op);
 
 /* error.txt of a profile that can't be opened: follows from the error alone. Allocated for the caller, *size its length. */
 char *pf_error_text(const struct pf_instance *instance, size_t *size);
@@ -345,17 +335,18 @@ char *pf_error_text(const struct pf_instance *instance, size_t *size);
 /* ---- packed.c: what takes long about archives --------------------------------------------------- */
 
 /*
- * Each is called before an operation does what may take long, and is 0 if it will not, or has been waited for; PF_PARKED if it is
- * to be waited for. Before a folder is opened, whose entry the caller holds;
+ * Each is called before an operation does what may take long, and waits for a pass that does it. 0, or EINTR: the operation was
+ * interrupted. What a pass has failed to do the operation tries itself, and gets the error. Before a folder is opened, whose entry the
+ * caller holds;
  */
-int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_job **job);
+int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op);
 /* before a name in it is looked up or, name NULL, all of them are; */
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
-                    struct pf_job **job);
+                    struct pf_op *op);
 /* before a profile is opened that the caller uses; */
-int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_job **job);
+int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op);
 /* before a file that is made by unpacking is read up to an offset. */
-int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_job **job);
+int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);
 
 /* Has the cache keep indexes of archives. */
 void pf_keep_indexes(struct pf_fs *fs);
@@ -366,7 +357,7 @@ void pf_keep_indexes(struct pf_fs *fs);
 bool pf_control_is(uint64_t ino);
 bool pf_control_is_status(uint64_t ino);
 int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                      struct pf_job **job);
+                      struct pf_op *op);
 int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr);
 /* The entries of .profilefs by number; false past the end. */
 bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry);
@@ -397,16 +388,16 @@ int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const stru
                  struct pf_attr *attr);
 /* As the operations of vfs.h. */
 int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                   struct pf_job **job);
-int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+                   struct pf_op *op);
+int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
 /* Lets go of the texts of those that were looked at longest ago and that nobody uses. With fs->lock held. False: there are none. */
 bool pf_runs_shrink(struct pf_fs *fs);
 /* Makes a folder ready to be listed. */
-int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job);
+int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_op *op);
 bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry);
 /* *bytes: a small text, the caller's; or *text: a settled store, held. *size: of either. */
 int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size,
-                 struct pf_job **job);
+                 struct pf_op *op);
 void pf_runs_free(struct pf_fs *fs);
 
 #endif

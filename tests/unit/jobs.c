@@ -50,7 +50,7 @@ static void note_over(void *arg, struct pf_job *job, const struct pf_error *erro
 struct waiting {
     pthread_t thread;
     struct pf_job *job;
-    struct pf_waiter waiter;
+    struct pf_op op;
     struct work *work; /* the pass's, which must be over when the waiter goes on; NULL: is not looked at */
     int result;
     bool early;
@@ -59,7 +59,7 @@ struct waiting {
 static void *wait_for_job(void *arg)
 {
     struct waiting *waiting = arg;
-    waiting->result = pf_job_await(waiting->job, &waiting->waiter);
+    waiting->result = pf_job_wait(waiting->job, &waiting->op);
     waiting->early = waiting->work && !atomic_load(&waiting->work->over);
     return NULL;
 }
@@ -68,7 +68,7 @@ static void *wait_for_job(void *arg)
 static void start_waiting(struct waiting *waiting, struct pf_pool *pool, struct pf_job *job, unsigned n)
 {
     struct pf_job_status status;
-    waiting->waiter = (struct pf_waiter)PF_WAITER;
+    waiting->op = (struct pf_op)PF_OP;
     waiting->job = job;
     pthread_create(&waiting->thread, NULL, wait_for_job, waiting);
     while (pf_pool_status(pool, &status, 1) && status.waiters < n)
@@ -113,8 +113,8 @@ static void test_waking(void)
     }
     ok(ended == 20, "all waiters go on when the job is over");
     ok(early == 0, "none before the pass has been unlisted");
-    struct pf_waiter late = PF_WAITER;
-    ok(!pf_job_join(job, &late) && pf_job_await(job, &late) == 0, "a job that is over is not waited for");
+    struct pf_op late = PF_OP;
+    ok(!pf_job_join(job, &late) && pf_job_wait(job, &late) == 0, "a job that is over is not waited for");
     ok(work.runs == 1 && work.over == 1 && work.stopped == 0, "the pass runs once, to its end");
     pf_job_release(job);
     pf_pool_free(pool);
@@ -129,19 +129,21 @@ static void test_leaving(void)
     start_waiting(&a, pool, job, 1);
     start_waiting(&b, pool, job, 2);
     gate_await(&work.gate, 1);
-    pf_job_interrupt(job, &a.waiter);
-    ok(result_of(&a) == EINTR, "a waiter can be interrupted");
-    ok(!pf_job_leave(job, &a.waiter), "it is listed no more then");
+    pf_op_interrupt(pool, &a.op);
+    ok(result_of(&a) == -1 && a.op.error.code == EINTR, "a waiter can be interrupted");
+    ok(!pf_job_leave(job, &a.op), "it is listed no more then");
     usleep(5000);
     ok(work.stopped == 0, "a pass that has another waiter goes on");
-    ok(pf_job_await(job, &a.waiter) == EINTR, "an interrupted waiter does not wait again");
+    ok(pf_job_wait(job, &a.op) == -1 && a.op.error.code == EINTR,
+       "an interrupted waiter does not wait again");
     ok(work.stopped == 0, "nor does that stop the pass");
-    pf_job_interrupt(job, &b.waiter);
-    ok(result_of(&b) == EINTR, "the last waiter can be interrupted");
-    pf_job_block(job, NULL, NULL);
+    pf_op_interrupt(pool, &b.op);
+    ok(result_of(&b) == -1 && b.op.error.code == EINTR, "the last waiter can be interrupted");
+    pf_job_block(job);
     ok(work.stopped == 1, "a pass that has lost its last waiter is stopped");
-    pf_job_interrupt(job, &b.waiter);
-    ok(pf_job_await(job, &b.waiter) == 0, "a job that is over is over for an interrupted waiter, too");
+    pf_op_interrupt(pool, &b.op);
+    ok(pf_job_wait(job, &b.op) == -1 && b.op.error.code == ECANCELED,
+       "a job that is over is over for an interrupted waiter, too");
     pf_job_release(job);
     pf_pool_free(pool);
 }
@@ -150,14 +152,14 @@ static void test_wanted_again(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct work work = WORK;
-    struct pf_waiter a = PF_WAITER, b = PF_WAITER;
+    struct pf_op a = PF_OP, b = PF_OP;
     struct pf_job *job = pf_job_start(pool, "twice", run_gated, note_over, &work);
     pf_job_join(job, &a);
     gate_await(&work.gate, 1);
     pf_job_leave(job, &a);
     ok(pf_job_join(job, &b), "a pass that is told to stop can be wanted again");
     gate_open(&work.gate);
-    pf_job_block(job, NULL, NULL);
+    pf_job_block(job);
     ok(work.stopped == 0, "and goes on if it has not noticed yet");
     ok(!pf_job_leave(job, &b), "the waiter of a job that is over is not listed");
     pf_job_release(job);
@@ -166,22 +168,27 @@ static void test_wanted_again(void)
 
 /* ---- blocking and looking on -------------------------------------------------------------------- */
 
-static void count_calls(const struct pf_pass *pass, void *arg)
+/* An operation that opens a gate once it has seen progress. */
+struct watching {
+    struct pf_op op;
+    struct work *work;
+};
+
+static void let_go(const struct pf_pass *pass, struct pf_op *op)
 {
-    struct work *work = arg;
     (void)pass;
-    gate_open(&work->gate); /* the pass ends only after progress was shown */
+    gate_open(&((struct watching *)op)->work->gate);
 }
 
-static void test_block(void)
+static void test_progress(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct work work = WORK;
     struct pf_job *job = pf_job_start(pool, "blocked on", run_gated, note_over, &work);
-    pf_job_block(job, count_calls, &work);
-    ok(work.over == 1, "who blocks sees progress and goes on when the pass is over");
-    pf_job_block(job, NULL, NULL);
-    ok(true, "blocking on a pass that is over returns at once");
+    struct watching watching = {.op = PF_OP, .work = &work};
+    watching.op.progress = let_go;
+    ok(pf_job_wait(job, &watching.op) == 0 && work.over == 1,
+       "an operation sees progress until the pass is over");
     pf_job_release(job);
     pf_pool_free(pool);
 }
@@ -190,7 +197,7 @@ static void test_status(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct work first = WORK, second = WORK;
-    struct pf_waiter waiter = PF_WAITER;
+    struct pf_op waiter = PF_OP;
     struct pf_job_status status[4];
     ok(pf_pool_status(pool, status, 4) == 0, "an idle pool has no passes");
     struct pf_job *a = pf_job_start(pool, "first", run_gated, note_over, &first);
@@ -205,7 +212,7 @@ static void test_status(void)
     ok(pf_pool_status(pool, status, 1) == 2, "what does not fit is counted all the same");
     gate_open(&first.gate);
     gate_open(&second.gate);
-    pf_job_block(b, NULL, NULL);
+    pf_job_block(b);
     ok(pf_pool_status(pool, status, 4) == 0, "passes that are over are gone");
     pf_job_release(a);
     pf_job_release(b);
@@ -240,13 +247,13 @@ static void test_stalled(void)
     for (int i = 0; i < 5; i++)
         gate_open(&next[i].gate);
     for (int i = 2; i < 7; i++) {
-        pf_job_block(jobs[i], NULL, NULL);
+        pf_job_block(jobs[i]);
         pf_job_release(jobs[i]);
     }
     ok(hung[0].runs + hung[1].runs == 0, "they end while the stalled ones stand still");
     struct work step = {.gate = open_gate()}, queued = WORK;
     gate_open(&hung[0].gate);
-    pf_job_block(jobs[0], NULL, NULL);
+    pf_job_block(jobs[0]);
     struct pf_job *endless = pf_job_start(pool, "endless", run_endless, note_over, &step);
     gate_await(&step.gate, 1);
     struct pf_job *last = pf_job_start(pool, "queued", run_gated, note_over, &queued);
@@ -257,7 +264,7 @@ static void test_stalled(void)
     ok(queued.gate.arrived == 0, "while one makes steps, others queue");
     gate_open(&hung[1].gate);
     gate_open(&queued.gate);
-    pf_job_block(last, NULL, NULL);
+    pf_job_block(last);
     pf_job_release(jobs[0]);
     pf_job_release(jobs[1]);
     pf_job_release(last);
@@ -329,7 +336,7 @@ static void test_split(void)
     }
     int wrong = 0, seen = 0, astray = 0;
     for (int j = 0; j < 4; j++) {
-        pf_job_block(jobs[j], NULL, NULL);
+        pf_job_block(jobs[j]);
         pf_job_release(jobs[j]);
         for (int i = 0; i < PIECES; i++) {
             wrong += loops[j].calls[i] != 1;
@@ -344,11 +351,11 @@ static void test_split(void)
     static struct shared_loop empty;
     meeting.pool = empty.pool = pool;
     struct pf_job *job = pf_job_start(pool, "meeting", run_split, no_more, &meeting);
-    pf_job_block(job, NULL, NULL);
+    pf_job_block(job);
     pf_job_release(job);
     ok(meeting.met == 1, "idle threads help with a shared loop");
     job = pf_job_start(pool, "empty", run_split, no_more, &empty);
-    pf_job_block(job, NULL, NULL);
+    pf_job_block(job);
     pf_job_release(job);
     ok(empty.after == 0, "a loop of no pieces returns");
     pf_pool_free(pool);
@@ -370,7 +377,7 @@ static void test_free_stops(void)
     pf_pool_close(pool);
     int over = 0, gone_on = 0;
     for (int i = 0; i < 6; i++) {
-        gone_on += result_of(&waiting[i]) == 0;
+        gone_on += result_of(&waiting[i]) == -1 && waiting[i].op.error.code == ECANCELED;
         over += works[i].over == 1;
         pf_job_release(waiting[i].job);
     }
@@ -430,13 +437,13 @@ static void storm_one(struct storm *storm)
     }
     for (int w = 0; w < WAITERS; w++)
         if ((interrupted[w] = rand_r(&storm->seed) % 2))
-            pf_job_interrupt(job, &waiting[w].waiter);
+            pf_op_interrupt(storm->pool, &waiting[w].op);
     for (int w = 0; w < WAITERS; w++) {
         int result = result_of(&waiting[w]);
-        storm->wrong += result && !(interrupted[w] && result == EINTR);
+        storm->wrong += result && !(interrupted[w] && waiting[w].op.error.code == EINTR);
         storm->early += !result && waiting[w].early;
     }
-    pf_job_block(job, NULL, NULL);
+    pf_job_block(job);
     pf_job_release(job);
     storm->over += work.over == 1;
 }
@@ -458,7 +465,7 @@ int main(void)
     test_waking();
     test_leaving();
     test_wanted_again();
-    test_block();
+    test_progress();
     test_status();
     test_stalled();
     test_split();

@@ -144,7 +144,7 @@ static void threads(void)
     struct pf_job *job = work.pool ? pf_job_start(work.pool, "a pass", run, over, &work) : NULL;
     if (!job)
         abort();
-    pf_job_block(job, NULL, NULL);
+    pf_job_block(job);
     bool same = work.pass != NULL;
     for (size_t i = 0; i < PIECES; i++)
         same = same && work.of[i] == work.pass;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/profile/profile_private.h"
+#include "tests/unit/background.h"
 #include "tests/unit/profile_fixture.h"
 
 /* Open profiles: what is loaded when, and that every file has the size it says. */
@@ -8,28 +9,38 @@ static const struct pf_node top = {PF_TOP, 0};
 
 /* ---- stages ------------------------------------------------------------------------------------- */
 
+static int ask_modelled(void *arg, struct pf_op *op)
+{
+    return pf_profile_stage(arg, PF_MODELLED, op);
+}
+
+static int ask_partitioned(void *arg, struct pf_op *op)
+{
+    return pf_profile_stage(arg, PF_PARTITIONED, op);
+}
+
 static void test_stages(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
     struct pf_core core;
     struct pf_error error = {0};
-    struct pf_job *first = NULL, *second = NULL;
+    struct pf_op op = PF_OP;
+    struct background first, second;
     control = (struct control){.gate = {[PF_PARTITIONED] = &gate}};
     core_init(&core, NULL);
     struct pf_profile *profile = live_of(&core, folder, &error);
     ok(profile && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
-    ok(pf_profile_stage(profile, PF_OPENED, &first, &error) == 0, "an open profile is opened");
-    ok(pf_profile_stage(profile, PF_MODELLED, &first, &error) == PF_PARKED,
-       "a stage that is not there is waited for");
+    ok(pf_profile_stage(profile, PF_OPENED, &op) == 0, "an open profile is opened");
+    background_start(&first, ask_modelled, profile);
     gate_await(&gate, 1);
-    ok(pf_profile_stage(profile, PF_PARTITIONED, &second, &error) == PF_PARKED && second == first,
-       "who asks meanwhile waits for the same pass");
-    ok(pf_profile_stage(profile, PF_OPENED, &second, &error) == 0, "what is there is there at once meanwhile");
+    background_start(&second, ask_partitioned, profile);
+    await_waiters(core.pool, 2);
+    ok(core.passes == 0, "two operations wait for one pass, whose stages include those that both need");
+    ok(pf_profile_stage(profile, PF_OPENED, &op) == 0,
+       "an operation that needs no further stage does not wait");
     gate_open(&gate);
-    pf_job_block(first, NULL, NULL);
-    pf_job_release(first);
-    pf_job_release(first);
-    ok(pf_profile_stage(profile, PF_MODELLED, &first, &error) == 0, "when the pass is over the stage is there");
+    ok(background_result(&first) == 0 && background_result(&second) == 0,
+       "when the pass is over the stage is there");
     ok(!stage_of(profile, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
            control.loads[PF_MODELLED] == 1 && control.loads[PF_DERIVED] == 1,
        "each stage is loaded once");
@@ -57,17 +68,17 @@ static void test_failing_stages(const char *folder)
     pf_profile_release(profile);
 
     struct gate gate = GATE_CLOSED;
-    struct pf_job *job;
-    struct pf_waiter waiter = PF_WAITER;
+    struct background waiting;
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
     profile = live_of(&core, folder, &error);
-    pf_profile_stage(profile, PF_MODELLED, &job, &error);
-    pf_job_join(job, &waiter);
+    background_start(&waiting, ask_modelled, profile);
     gate_await(&gate, 1);
-    pf_job_leave(job, &waiter);
+    pf_op_interrupt(core.pool, &waiting.op);
+    ok(background_result(&waiting) && waiting.op.error.code == EINTR,
+       "an interrupted operation waits no longer");
     gate_open(&gate);
-    pf_job_block(job, NULL, NULL);
-    pf_job_release(job);
+    while (pf_profile_busy(profile))
+        usleep(100);
     ok(control.loads[PF_MODELLED] == 1 && !stage_of(profile, PF_MODELLED, &error) &&
            control.loads[PF_MODELLED] == 2,
        "a stage whose pass was stopped is loaded when it is asked for again");
@@ -338,10 +349,9 @@ static void test_readers(const char *folder)
 /* Reads so many bytes at an offset. False: it could not. */
 static bool read_at(struct pf_core *core, struct pf_file *file, uint64_t offset, size_t size)
 {
-    struct pf_error error;
+    struct pf_op op = PF_OP;
     struct pf_piece pieces[PF_PIECES];
-    int result, n;
-    PF_WAIT_FOR(result, NULL, NULL, pf_file_read(file, offset, size, pieces, &n, &job, &error));
+    int n, result = pf_file_read(file, offset, size, pieces, &n, &op);
     for (int i = 0; !result && i < n; i++)
         pf_blocks_release(core->blocks, pieces[i].block);
     return !result;
@@ -352,13 +362,12 @@ static void test_reading_ahead(const char *folder)
     struct pf_core core;
     struct pf_error error = {0};
     struct pf_file *file;
-    int result;
+    struct pf_op op = PF_OP;
     control = (struct control){.alone = true};
     core_init(&core, NULL);
     write_text(folder, "log", "3 5 60000");
     struct pf_profile *profile = live_of(&core, folder, &error);
-    PF_WAIT_FOR(result, NULL, NULL,
-                pf_file_open(profile, (struct pf_node){PF_TABLE_WHOLE + FAKE_EVENTS, 0}, &file, &job, &error));
+    int result = pf_file_open(profile, (struct pf_node){PF_TABLE_WHOLE + FAKE_EVENTS, 0}, &file, &op);
     ok(!result && read_at(&core, file, 0, 4096), "the start of a long text is read");
     usleep(10000);
     uint64_t first = pf_blocks_held(core.blocks), held = first;

@@ -101,31 +101,27 @@ static bool knows_values(const char *folder, const char *cache)
 static bool ask_aggregate(struct pf_profile *profile, int metric)
 {
     struct pf_aggregate *aggregate;
-    struct pf_error error;
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_profile_aggregate(profile, metric, &aggregate, &job, &error));
-    return result == 0 && aggregate;
+    struct pf_op op = PF_OP;
+    return pf_profile_aggregate(profile, metric, &aggregate, &op) == 0 && aggregate;
 }
 
 static void test_kept(const char *folder, const char *cache)
 {
     struct process process;
     uint64_t size = 0;
-    struct pf_error error;
-    struct pf_job *job;
+    struct pf_op op = PF_OP;
     control = (struct control){.changes = 2};
     struct survey before = first_process(folder, cache);
     ok(before.errors == 0, "the first process finds every size");
 
     control = (struct control){0};
     begin(&process, folder, cache);
-    ok(pf_profile_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &job, &error) == 0 &&
-           size > 0 &&
-           pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1}, &size, &job,
-                        &error) == 0 &&
-           pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &job, &error) == 0 &&
-           pf_profile_size(process.profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size, &job,
-                        &error) == 0,
+    ok(pf_profile_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &op) == 0 && size > 0 &&
+           pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1}, &size,
+                           &op) == 0 &&
+           pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &op) == 0 &&
+           pf_profile_size(process.profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size,
+                           &op) == 0,
        "the second knows sizes at once");
     ok(process.core.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
     struct survey known = survey_of(&process.core, process.profile, true);

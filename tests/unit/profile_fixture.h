@@ -178,11 +178,9 @@ __attribute__((unused)) static void visit_all(struct visit *visit, struct pf_nod
 {
     char name[256], below[4096];
     struct pf_node entry;
-    struct pf_error error;
-    int result;
+    struct pf_op op = PF_OP;
     visit->folders++;
-    PF_WAIT_FOR(result, NULL, NULL, pf_profile_ready(visit->profile, folder, &job, &error));
-    if (result)
+    if (pf_profile_ready(visit->profile, folder, &op))
         return;
     for (uint64_t i = 0; pf_folder_entry(visit->profile, folder, i, name, &entry); i++) {
         snprintf(below, sizeof below, "%s/%s", path, name);
@@ -200,16 +198,18 @@ __attribute__((unused)) static void visit_all(struct visit *visit, struct pf_nod
 
 __attribute__((unused)) static int stage_of(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_profile_stage(profile, stage, &job, error));
+    struct pf_op op = PF_OP;
+    int result = pf_profile_stage(profile, stage, &op);
+    *error = op.error;
     return result;
 }
 
 __attribute__((unused)) static int size_of(struct pf_profile *profile, struct pf_node node, uint64_t *size,
                                            struct pf_error *error)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_profile_size(profile, node, size, &job, error));
+    struct pf_op op = PF_OP;
+    int result = pf_profile_size(profile, node, size, &op);
+    *error = op.error;
     return result;
 }
 
@@ -218,19 +218,22 @@ __attribute__((unused)) static int read_file(struct pf_core *core, struct pf_pro
                                              size_t step, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_file *file;
-    int result, n = 1;
-    PF_WAIT_FOR(result, NULL, NULL, pf_file_open(profile, node, &file, &job, error));
-    if (result)
+    struct pf_op op = PF_OP;
+    int n = 1, result = pf_file_open(profile, node, &file, &op);
+    if (result) {
+        *error = op.error;
         return result;
+    }
     while (!result && n) {
         struct pf_piece pieces[PF_PIECES];
-        PF_WAIT_FOR(result, NULL, NULL, pf_file_read(file, out->size, step, pieces, &n, &job, error));
+        result = pf_file_read(file, out->size, step, pieces, &n, &op);
         for (int i = 0; !result && i < n; i++) {
             pf_buf_add(out, pieces[i].block->data + pieces[i].offset, pieces[i].size);
             pf_blocks_release(core->blocks, pieces[i].block);
         }
     }
     pf_file_close(file);
+    *error = op.error;
     return result;
 }
 

@@ -6,6 +6,7 @@ extern const struct pf_driver pf_collapsed_driver, shelf_driver;
 #define FURTHER_DRIVERS &pf_collapsed_driver, &shelf_driver,
 
 #include "fs/runs/members.h"
+#include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"
 
 static void must(bool holds)
@@ -143,13 +144,13 @@ static void test_content(const char *folder)
 {
     struct pf_attr attr;
     char *target = NULL;
-    struct pf_job *job = NULL;
+    struct pf_op op = PF_OP;
     control = (struct control){0};
     struct pf_fs *fs = fs_of(folder, false);
     must(!find_path(fs, "runs", &attr));
     names_are(fs, "runs", ".\n..\ninfo.txt\noverview\nchanges\nprimary\nexport\n", "what stands in it");
     ok(!find_path(fs, "runs/export", &attr) && attr.st.st_mode == (S_IFLNK | 0777) && attr.st.st_size == 7 &&
-           !pf_fs_readlink(fs, attr.st.st_ino, &target, &job),
+           !pf_fs_readlink(fs, attr.st.st_ino, &target, &op),
        "export is a link");
     is(target, ".export", "to a folder that is not listed");
     free(target);
@@ -215,12 +216,23 @@ static void test_snapshot(const char *folder)
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
+struct wanted {
+    struct pf_fs *fs;
+    uint64_t folder;
+    const char *name;
+};
+
+static int ask_for_name(void *arg, struct pf_op *op)
+{
+    const struct wanted *wanted = arg;
+    struct pf_attr attr;
+    return pf_fs_lookup(wanted->fs, wanted->folder, wanted->name, true, &attr, op);
+}
+
 static void test_jobs(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
-    struct pf_attr attr;
-    struct pf_job *job = NULL;
-    struct pf_waiter waiter = PF_WAITER;
+    struct background waiting;
     make_folder(folder, "slow");
     write_text(folder, "slow/1", "1 2 3");
     write_text(folder, "slow/2", "1 2 3");
@@ -232,15 +244,16 @@ static void test_jobs(const char *folder)
         .profile = {.cache = 16 << 20}, .pass_threads = 3, .short_threads = 1};
     struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* a thread for each slow run, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
-    uint64_t overview = ino_of(fs, "slow/runs/overview");
-    must(pf_fs_lookup(fs, overview, "profiles_summary.csv", true, &attr, &job) == PF_PARKED);
-    must(pf_job_join(job, &waiter) && gate_await(&gate, 2));
+    struct wanted summary = {fs, ino_of(fs, "slow/runs/overview"), "profiles_summary.csv"};
+    background_start(&waiting, ask_for_name, &summary);
+    must(gate_await(&gate, 2));
     text_has(fs, "fast/runs/overview/profiles_summary.csv", "\nb.folded,",
              "runs of two folders are made side by side");
-    ok(pf_job_leave(job, &waiter), "what nobody waits for any more");
+    pf_fs_interrupt(fs, &waiting.op);
+    ok(background_result(&waiting) == EINTR, "a pass whose only waiter is interrupted");
     gate_open(&gate);
-    pf_job_block(job, NULL, NULL);
-    pf_job_release(job);
+    while (pf_pool_status(fs->core.pool, NULL, 0))
+        usleep(100);
     ok(control.opens == 2, "stops within the profiles that it has come to");
     text_has(fs, "slow/runs/overview/profiles_summary.csv", "\n2,made-up,",
              "and is made anew when it is asked for again");

@@ -57,7 +57,7 @@ static void test_source(struct pf_fs *fs, const char *folder)
     struct pf_attr attr;
     struct stat st;
     char *target = NULL, *text;
-    struct pf_job *job = NULL;
+    struct pf_op op = PF_OP;
     lists(fs, "", ". .. .profilefs bad empty fifo link log notes.md runs sub ",
           "SOURCE is listed, and .profilefs");
     stat(path_in(folder, "notes.md"), &st);
@@ -68,12 +68,12 @@ static void test_source(struct pf_fs *fs, const char *folder)
     is(text, "no profile\n", "and its own bytes");
     free(text);
     ok(!find_path(fs, "link", &attr) && S_ISLNK(attr.st.st_mode) &&
-           !pf_fs_readlink(fs, attr.st.st_ino, &target, &job),
+           !pf_fs_readlink(fs, attr.st.st_ino, &target, &op),
        "a link is a link");
     is(target, "log", "with its target");
     free(target);
     ok(!find_path(fs, "fifo", &attr) && S_ISFIFO(attr.st.st_mode), "a FIFO is shown, and not opened");
-    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target, &job) == EINVAL, "what is no link has no target");
+    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target, &op) == EINVAL, "what is no link has no target");
     ok(!find_path(fs, "empty", &attr) && S_ISREG(attr.st.st_mode) && attr.st.st_size == 0,
        "an empty file is no profile");
 }
@@ -85,11 +85,11 @@ static bool links_to_hidden(struct pf_fs *fs, const char *folder, const char *na
 {
     char link[256], hidden[256], *target = NULL;
     struct pf_attr attr;
-    struct pf_job *job = NULL;
+    struct pf_op op = PF_OP;
     snprintf(link, sizeof link, "%s/%s", folder, name);
     snprintf(hidden, sizeof hidden, "%s/.%s", folder, name);
     bool good = !find_path(fs, link, &attr) && attr.st.st_mode == (S_IFLNK | 0777) && attr.st.st_nlink == 1 &&
-                !pf_fs_readlink(fs, attr.st.st_ino, &target, &job) && *target == '.' &&
+                !pf_fs_readlink(fs, attr.st.st_ino, &target, &op) && *target == '.' &&
                 !strcmp(target + 1, name) && attr.st.st_size == (off_t)strlen(target);
     free(target);
     return good && !find_path(fs, hidden, &attr) && S_ISDIR(attr.st.st_mode);
@@ -99,7 +99,7 @@ static void test_profile(struct pf_fs *fs, const char *folder)
 {
     struct pf_attr attr;
     char *target = NULL;
-    struct pf_job *job = NULL;
+    struct pf_op op = PF_OP;
     struct stat st;
     if (chmod(path_in(folder, "log"), 0640))
         abort();
@@ -111,7 +111,7 @@ static void test_profile(struct pf_fs *fs, const char *folder)
     ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_mode == (S_IFREG | 0440), "and so are its files");
     lists(fs, "log", ". .. contexts export info.txt metrics primary tables threads ", "its top is listed");
     ok(!find_path(fs, "log/primary/metric", &attr) && S_ISLNK(attr.st.st_mode) &&
-           !pf_fs_readlink(fs, attr.st.st_ino, &target, &job) && attr.st.st_size == (off_t)strlen(target),
+           !pf_fs_readlink(fs, attr.st.st_ino, &target, &op) && attr.st.st_size == (off_t)strlen(target),
        "a link leads to the primary metric, as long as what it says");
     is(target, "../metrics/time", "that is, its folder");
     free(target);
@@ -137,12 +137,13 @@ static void check_below(struct pf_fs *fs, uint64_t folder, unsigned *files, unsi
 {
     struct pf_dir *dir;
     struct pf_dirent entry;
+    struct pf_op op = PF_OP;
     struct pf_attr attr, again;
     if (open_dir(fs, folder, &dir)) {
         ++*wrong;
         return;
     }
-    for (uint64_t offset = 2; pf_fs_readdir(dir, offset, &entry, true, &attr) > 0; offset = entry.next) {
+    for (uint64_t offset = 2; pf_fs_readdir(dir, offset, &entry, true, &attr, &op) > 0; offset = entry.next) {
         bool filled = attr.st.st_ino != 0;
         if (look_up(fs, folder, entry.name, &again) || again.st.st_ino != entry.ino ||
             (filled && (attr.st.st_size != again.st.st_size || attr.st.st_mode != again.st.st_mode))) {
@@ -183,28 +184,24 @@ static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const ch
 {
     struct pf_attr attr;
     uint64_t parent = ino_of(fs, folder);
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_lookup(fs, parent, name, false, &attr, &job));
+    struct pf_op op = PF_OP;
+    int result = pf_fs_lookup(fs, parent, name, false, &attr, &op);
     pf_fs_forget(fs, parent, 1);
     return result ? 0 : attr.st.st_ino;
 }
 
-/* A file's bytes, read once, are those that others read. Counts what is not so, and what waited for a pass. */
+/* A file's bytes, read once, are those that others read. Counts what is not so, and passes. */
 static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder, const char *name,
-                      unsigned *wrong, unsigned *parked)
+                      unsigned *wrong, unsigned *passes)
 {
     struct pf_handle *handle = NULL;
     struct pf_buf once = {0};
     char path[256];
     uint64_t ino = unmeasured_ino_of(fs, folder, name);
-    bool waited = false;
-    int result;
-    for (struct pf_job *job = NULL; (result = pf_fs_open(fs, ino, true, &handle, &job)) == PF_PARKED;
-         pf_job_release(job)) {
-        pf_job_block(job, NULL, NULL);
-        waited = true;
-    }
-    *parked += waited;
+    struct pf_op op = PF_OP;
+    uint64_t before = fs->core.passes;
+    int result = pf_fs_open(fs, ino, true, &handle, &op);
+    *passes += (unsigned)(fs->core.passes - before);
     *wrong += result || read_to_end(fs, handle, 100, &once);
     pf_buf_char(&once, 0);
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -215,28 +212,28 @@ static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder,
     pf_fs_forget(fs, ino, 1);
 }
 
-static void read_all_once(const char *folder, unsigned *wrong, unsigned *parked)
+static void read_all_once(const char *folder, unsigned *wrong, unsigned *passes)
 {
     struct pf_fs *fs = fs_of(folder, false), *other = fs_of(folder, false);
     free(text_at(fs, "log/metrics/time/tree.txt")); /* loads the model and aggregates */
-    *wrong = *parked = 0;
-    read_once(fs, other, "log/tables", "values.csv", wrong, parked);
-    read_once(fs, other, "log", "info.txt", wrong, parked);
-    read_once(fs, other, "log/metrics/time", "tree.txt", wrong, parked);
-    read_once(fs, other, "log/threads/node, 0", "values.csv", wrong, parked);
+    *wrong = *passes = 0;
+    read_once(fs, other, "log/tables", "values.csv", wrong, passes);
+    read_once(fs, other, "log", "info.txt", wrong, passes);
+    read_once(fs, other, "log/metrics/time", "tree.txt", wrong, passes);
+    read_once(fs, other, "log/threads/node, 0", "values.csv", wrong, passes);
     pf_fs_free(fs);
     pf_fs_free(other);
 }
 
 static void test_reading_with_and_without_facts(const char *folder)
 {
-    unsigned wrong, parked;
-    read_all_once(folder, &wrong, &parked);
-    ok(wrong == 0 && parked > 0, "where a pass may find out what rows are made from, it comes before them");
+    unsigned wrong, passes;
+    read_all_once(folder, &wrong, &passes);
+    ok(wrong == 0 && passes > 0, "where a pass may find out what rows are made from, it comes before them");
     made_up_driver.facts = NULL;
-    read_all_once(folder, &wrong, &parked);
+    read_all_once(folder, &wrong, &passes);
     ok(wrong == 0, "what reads a file once gets the same bytes");
-    ok(parked == 0, "and waits for no pass that finds a size");
+    ok(passes == 0, "and waits for no pass that finds a size");
     made_up_driver.facts = facts_made_up;
 }
 
@@ -246,19 +243,21 @@ static void test_readdir(struct pf_fs *fs)
 {
     struct pf_dir *dir;
     struct pf_dirent entry, again;
+    struct pf_op op = PF_OP;
     int wrong = 0, n = 0;
     uint64_t top = ino_of(fs, "log");
     open_dir(fs, top, &dir);
-    for (uint64_t offset = 0; pf_fs_readdir(dir, offset, &entry, false, NULL) > 0; offset = entry.next, n++) {
+    for (uint64_t offset = 0; pf_fs_readdir(dir, offset, &entry, false, NULL, &op) > 0;
+         offset = entry.next, n++) {
         struct pf_dir *other;
         open_dir(fs, top, &other);
-        wrong +=
-            pf_fs_readdir(other, offset, &again, false, NULL) != 1 || strcmp(entry.name, again.name) != 0;
+        wrong += pf_fs_readdir(other, offset, &again, false, NULL, &op) != 1 ||
+                 strcmp(entry.name, again.name) != 0;
         pf_fs_closedir(other);
     }
     ok(wrong == 0 && n == 9, "a listing can be taken up at any offset, by any handle");
-    ok(pf_fs_readdir(dir, 1000, &again, false, NULL) == 0 &&
-           pf_fs_readdir(dir, UINT64_MAX, &again, false, NULL) == 0,
+    ok(pf_fs_readdir(dir, 1000, &again, false, NULL, &op) == 0 &&
+           pf_fs_readdir(dir, UINT64_MAX, &again, false, NULL, &op) == 0,
        "beyond the end there is nothing");
     pf_fs_closedir(dir);
     pf_fs_forget(fs, top, 1);

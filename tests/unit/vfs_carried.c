@@ -281,14 +281,14 @@ static void links_of_a_profile(struct pf_fs *fs)
 {
     struct pf_attr attr = {0};
     char *target = NULL;
-    struct pf_job *job = NULL;
+    struct pf_op op = PF_OP;
     ok(find_path(fs, "list/run 1", &attr) == 0 && S_ISLNK(attr.st.st_mode), "a link is a symbolic link");
-    ok(pf_fs_readlink(fs, attr.st.st_ino, &target, &job) == 0, "that can be read");
+    ok(pf_fs_readlink(fs, attr.st.st_ino, &target, &op) == 0, "that can be read");
     is(target, "../runs/one", "and leads from the folder that the profile stands in");
     ok(target && attr.st.st_size == (off_t)strlen(target), "its size is the target's length");
     free(target);
     target = NULL;
-    ok(pf_fs_readlink(fs, ino_of(fs, "list/info.txt"), &target, &job) == EINVAL, "other nodes are no links");
+    ok(pf_fs_readlink(fs, ino_of(fs, "list/info.txt"), &target, &op) == EINVAL, "other nodes are no links");
 }
 
 static void a_folder_of_the_source(struct pf_fs *fs, const char *folder)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/profile/failure.h"
+#include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"
 
 /* SOURCE changes while it is mounted, and numbers are given back. */
@@ -12,6 +13,7 @@ static void test_new_version(const char *folder)
     struct pf_handle *handle, *other;
     struct pf_dir *dir, *late;
     struct pf_dirent entry;
+    struct pf_op op = PF_OP;
     write_text(folder, "log", "3 9 50");
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t top = ino_of(fs, "log"), thread = ino_of(fs, "log/threads/thread 1"),
@@ -33,7 +35,7 @@ static void test_new_version(const char *folder)
        "the old one's handle still gives the old bytes");
     pf_buf_free(&old);
     pf_buf_free(&new);
-    ok(pf_fs_readdir(dir, 2, &entry, false, NULL) == 1 && !strcmp(entry.name, "info.txt"),
+    ok(pf_fs_readdir(dir, 2, &entry, false, NULL, &op) == 1 && !strcmp(entry.name, "info.txt"),
        "an open folder survives");
     ok(!open_dir(fs, top, &late), "an old folder can be listed");
     pf_fs_closedir(late);
@@ -234,28 +236,39 @@ static void test_lack(const char *folder)
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-static void test_parking(const char *folder)
+struct wanted {
+    struct pf_fs *fs;
+    uint64_t folder;
+    const char *name;
+};
+
+static int ask_for_name(void *arg, struct pf_op *op)
+{
+    const struct wanted *wanted = arg;
+    struct pf_attr attr;
+    return pf_fs_lookup(wanted->fs, wanted->folder, wanted->name, true, &attr, op);
+}
+
+static void test_waiting(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
     struct pf_attr attr;
-    struct pf_job *job = NULL, *other = NULL;
+    struct pf_op op = PF_OP;
+    struct background first, second;
     write_text(folder, "log", "3 9 50");
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t contexts = ino_of(fs, "log/.contexts"), tables = ino_of(fs, "log/tables");
     ok(contexts && control.loads[PF_PARTITIONED] == 0, "folders are found without any pass");
-    ok(pf_fs_lookup(fs, contexts, "main 0", true, &attr, &job) == PF_PARKED, "what needs a pass is parked");
+    struct wanted context = {fs, contexts, "main 0"}, table = {fs, tables, "values.csv"};
+    background_start(&first, ask_for_name, &context);
     gate_await(&gate, 1);
-    ok(pf_fs_lookup(fs, tables, "values.csv", true, &attr, &other) == PF_PARKED && other == job,
-       "another request on the same pass");
-    ok(!pf_fs_getattr(fs, contexts, &attr, NULL) && !find_path(fs, "log/info.txt", &attr),
-       "while what needs none is answered");
+    background_start(&second, ask_for_name, &table);
+    await_waiters(fs->core.pool, 2);
+    ok(!pf_fs_getattr(fs, contexts, &attr, &op) && !find_path(fs, "log/info.txt", &attr),
+       "while two operations wait for a pass, others that need none are answered");
     gate_open(&gate);
-    pf_job_block(job, NULL, NULL);
-    pf_job_release(job);
-    pf_job_release(other);
-    control.gate[PF_MODELLED] = NULL;
-    ok(!look_up(fs, contexts, "main 0", &attr), "when the pass is over the same call answers");
+    ok(!background_result(&first) && !background_result(&second), "when the pass is over both go on");
     pf_fs_free(fs);
     ok(control.closes == 1, "freeing the filesystem closes what is open");
 }
@@ -333,7 +346,7 @@ int main(void)
 {
     static void (*const tests[])(const char *folder) = {
         test_new_version, test_rewritten, test_deleted, test_sibling, test_other_kinds,
-        test_forget,      test_many,      test_lack,    test_parking, test_storm};
+        test_forget,      test_many,      test_lack,    test_waiting, test_storm};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];

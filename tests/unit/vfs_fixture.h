@@ -31,30 +31,26 @@ VFS struct pf_fs *fs_of(const char *source, bool only_profiles)
 
 VFS int look_up(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_lookup(fs, parent, name, true, attr, &job));
-    return result;
+    struct pf_op op = PF_OP;
+    return pf_fs_lookup(fs, parent, name, true, attr, &op);
 }
 
 VFS int attr_of(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_getattr(fs, ino, attr, &job));
-    return result;
+    struct pf_op op = PF_OP;
+    return pf_fs_getattr(fs, ino, attr, &op);
 }
 
 VFS int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_open(fs, ino, false, handle, &job));
-    return result;
+    struct pf_op op = PF_OP;
+    return pf_fs_open(fs, ino, false, handle, &op);
 }
 
 VFS int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
 {
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_opendir(fs, ino, dir, &job));
-    return result;
+    struct pf_op op = PF_OP;
+    return pf_fs_opendir(fs, ino, dir, &op);
 }
 
 /* Walks a path by look-ups; the uses of all but its last part are given back. 0 or an errno value. */
@@ -88,8 +84,8 @@ VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset,
 {
     struct pf_data data;
     size_t before = out->size;
-    int result;
-    PF_WAIT_FOR(result, NULL, NULL, pf_fs_read(handle, offset, size, &data, &job));
+    struct pf_op op = PF_OP;
+    int result = pf_fs_read(handle, offset, size, &data, &op);
     if (!result && data.fd >= 0) {
         char *at = pf_buf_reserve(out, size);
         ssize_t n = pread(data.fd, at, size, (off_t)offset);
@@ -142,7 +138,8 @@ VFS char *names_in(struct pf_dir *dir)
 {
     struct pf_buf out = {0};
     struct pf_dirent entry;
-    for (uint64_t offset = 0; pf_fs_readdir(dir, offset, &entry, false, NULL) > 0; offset = entry.next)
+    struct pf_op op = PF_OP;
+    for (uint64_t offset = 0; pf_fs_readdir(dir, offset, &entry, false, NULL, &op) > 0; offset = entry.next)
         pf_buf_printf(&out, "%s\n", entry.name);
     pf_buf_char(&out, 0);
     return out.data;

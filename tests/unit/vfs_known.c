@@ -38,10 +38,11 @@ static int list(struct pf_fs *fs, const char *path)
 {
     struct pf_dir *dir;
     struct pf_dirent entry;
+    struct pf_op op = PF_OP;
     int n = 0;
     if (open_dir(fs, ino_of(fs, path), &dir))
         return -1;
-    for (uint64_t at = 0; pf_fs_readdir(dir, at, &entry, false, NULL) > 0; at = entry.next)
+    for (uint64_t at = 0; pf_fs_readdir(dir, at, &entry, false, NULL, &op) > 0; at = entry.next)
         n++;
     pf_fs_closedir(dir);
     return n;
@@ -232,10 +233,11 @@ static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
 {
     struct pf_dir *dir;
     struct pf_dirent entry;
+    struct pf_op op = PF_OP;
     int n = 0;
     if ((*code = open_dir(fs, ino, &dir)))
         return -1;
-    for (uint64_t at = 0; pf_fs_readdir(dir, at, &entry, false, NULL) > 0; at = entry.next)
+    for (uint64_t at = 0; pf_fs_readdir(dir, at, &entry, false, NULL, &op) > 0; at = entry.next)
         n++;
     pf_fs_closedir(dir);
     return n;

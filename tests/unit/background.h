@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_TEST_BACKGROUND_H
+#define PF_TEST_BACKGROUND_H
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "fs/jobs.h"
+
+/* A call that waits, on a thread of its own. */
+struct background {
+    int (*call)(void *arg, struct pf_op *op);
+    void *arg;
+    struct pf_op op;
+    int result;
+    pthread_t thread;
+};
+
+static void *run_background(void *arg)
+{
+    struct background *background = arg;
+    background->result = background->call(background->arg, &background->op);
+    return NULL;
+}
+
+__attribute__((unused)) static void background_start(struct background *background,
+                                                     int (*call)(void *arg, struct pf_op *op), void *arg)
+{
+    *background = (struct background){.call = call, .arg = arg, .op = PF_OP};
+    pthread_create(&background->thread, NULL, run_background, background);
+}
+
+/* Returns when n operations wait for the oldest job of the pool, or for none that exists. */
+__attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned n)
+{
+    struct pf_job_status status;
+    while (pf_pool_status(pool, &status, 1) && status.waiters != n)
+        usleep(100);
+}
+
+/* The call's result, once it has returned. */
+__attribute__((unused)) static int background_result(struct background *background)
+{
+    pthread_join(background->thread, NULL);
+    return background->result;
+}
+
+#endif
