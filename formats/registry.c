@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "formats/driver.h"
-#include "formats/input/archive.h"
-#include "formats/input/unpacked.h"
 
 extern const struct pf_driver pf_cube_driver;
 extern const struct pf_driver pf_cubedir_driver;
@@ -66,83 +60,3 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_collapsed_driver,   /* no word at all, but lines that end in a number: after all other texts */
     NULL,
 };
-
-/* ---- recognising -------------------------------------------------------------------------------- */
-
-enum {
-    FIRST_READ = 4096,
-    TAR_HEADER = 512,
-    UNPACKED_MAX = 16 << 20, /* of a compressed file, to look at: if it ends before, its size is known */
-    MAGIC = 32               /* bits that a magic number is worth */
-};
-
-/* True if the first bytes are those of a tar or zip archive, or of a tar compressed by gzip. */
-static bool begins_archive(struct pf_probe *probe)
-{
-    size_t have;
-    const unsigned char *head = pf_probe_unpacked_head(probe, TAR_HEADER, &have);
-    return pf_archive_begins(head, have);
-}
-
-static const struct pf_driver *most_confident(struct pf_probe *probe, bool beside, struct pf_verdict *verdict)
-{
-    const struct pf_driver *best = NULL;
-    bool archive = begins_archive(probe);
-    *verdict = (struct pf_verdict){0};
-    for (size_t i = 0; pf_drivers[i]; i++) {
-        struct pf_verdict mine = {0};
-        if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside ||
-            (archive && !pf_drivers[i]->archives))
-            continue;
-        pf_probe_ask(probe, pf_drivers[i], &mine);
-        if (mine.confidence > verdict->confidence) {
-            *verdict = mine;
-            best = pf_drivers[i];
-        }
-        if (verdict->confidence >= MAGIC) /* magic numbers are unique */
-            break;
-    }
-    return best;
-}
-
-/* Looks at what a compressed file unpacks to. */
-static const struct pf_driver *recognise_unpacked(struct pf_probe *packed, enum pf_packing_kind kind,
-                                                  struct pf_verdict *verdict)
-{
-    const struct pf_driver *best = NULL;
-    struct pf_unpacked *unpacked =
-        pf_unpacked_new(NULL, kind, pf_probe_source, packed, 0, packed->size, UNPACKED_MAX);
-    struct pf_probe *inner = calloc(1, sizeof *inner);
-    unsigned char *head = malloc(PF_HEAD_MAX);
-    char *name = strndup(packed->name, pf_packing_stem(packed->name));
-    if (!unpacked || !inner || !head || !name) {
-        packed->lack = ENOMEM;
-    } else {
-        *inner = (struct pf_probe){
-            .name = name, .fd = -1, .unpacked = unpacked, .size = UINT64_MAX, .bytes = head};
-        pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
-        inner->size = pf_unpacked_size(unpacked);
-        best = most_confident(inner, false, verdict);
-        if (inner->lack)
-            packed->lack = inner->lack;
-    }
-    free(name);
-    free(head);
-    free(inner);
-    pf_unpacked_release(unpacked);
-    return best;
-}
-
-const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
-{
-    const struct pf_driver *best = most_confident(probe, false, verdict);
-    size_t have = 0;
-    const unsigned char *head = best || probe->directory ? NULL : pf_probe_head(probe, FIRST_READ, &have);
-    enum pf_packing_kind kind = pf_packing_kind_of(head, have);
-    return kind == PF_UNPACKED ? best : recognise_unpacked(probe, kind, verdict);
-}
-
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict)
-{
-    return most_confident(probe, true, verdict);
-}
