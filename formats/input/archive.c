@@ -1,25 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/input/archive_private.h"
+#include "formats/input/archive.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "formats/input/access.h"
-#include "formats/input/source.h"
+#include "formats/input/archive_index.h"
+#include "formats/input/archive_kept.h"
+#include "formats/input/stamp.h"
+#include "formats/input/unpacked.h"
 #include "formats/kit/hash.h"
 
-/* Archives that stay known while nobody is in them. */
-enum { IDLE_MAX = 8 };
+enum {
+    IDLE_MAX = 8,   /* archives without users that stay known */
+    NESTED_MAX = 2, /* an archive in an archive is entered; one in that is a file */
+    KEPT_MAX = 16,  /* members, compressed one by one, that stay unpacked */
+    HEAD = 4096     /* bytes that show what an archive is */
+};
+
+/* A member that is unpacked alone. */
+struct kept_member {
+    struct pf_unpacked *unpacked; /* NULL: none */
+    uint32_t member;
+};
+
+struct pf_archive {
+    struct pf_holder holder; /* first: opened members refer to the archive by it */
+    struct pf_archives *archives;
+    struct pf_archive *older;
+    unsigned users, within;        /* within: number of archives that its members lie in */
+    bool made;                     /* it has its index; guarded by archives->lock, as are users and older */
+    struct pf_archive_place place; /* of its file; owned: a reference, a descriptor, a string */
+    struct pf_stamp stamp;
+    struct stat st;
+    struct pf_opened file;
+    struct pf_archive_tree tree;
+    struct pf_archive_bytes bytes;
+    pthread_mutex_t lock; /* guards the following */
+    struct kept_member kept[KEPT_MAX];
+    unsigned next_kept;
+};
 
 struct pf_archives {
     bool enter;
     struct pf_unpackings *unpackings;
     struct pf_archive_keeper keeper;
-    pthread_cond_t over;  /* an index has been made, or could not be */
-    pthread_mutex_t lock; /* guards the following, and users of archives */
+    pthread_cond_t over;  /* the making of an index has ended */
+    pthread_mutex_t lock; /* guards the following, and `made`, `users` and `older` of each archive */
     struct pf_archive *newest;
 };
 
@@ -50,19 +82,16 @@ static void free_archive(struct pf_archive *archive)
 {
     if (!archive)
         return;
-    for (size_t i = 0; i < PF_ARCHIVE_KEPT; i++)
+    for (size_t i = 0; i < KEPT_MAX; i++)
         pf_unpacked_release(archive->kept[i].unpacked);
-    pf_unpacked_release(archive->unpacked);
+    pf_unpacked_release(archive->bytes.unpacked);
     pf_opened_close(&archive->file);
-    pf_archive_release(archive->outer);
-    if (archive->folder >= 0)
-        close(archive->folder);
-    pf_strings_free(archive->strings);
-    pf_map_free(&archive->by_place);
-    pf_rows_free(archive->problems);
+    pf_archive_release(archive->place.outer);
+    if (archive->place.folder >= 0)
+        close(archive->place.folder);
+    pf_archive_tree_end(&archive->tree);
     pthread_mutex_destroy(&archive->lock);
-    free(archive->members);
-    free(archive->path);
+    free((char *)(uintptr_t)archive->place.path);
     free(archive);
 }
 
@@ -76,7 +105,7 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
     return archive;
 }
 
-/* Under the lock: forgets the one that was used longest ago, if more than `max` are there which nobody is in. */
+/* Takes the least recently used archive without users off the list if there are more than `max` such. With archives->lock held. */
 static struct pf_archive *take_idle(struct pf_archives *archives, unsigned max)
 {
     unsigned idle = 0;
@@ -103,7 +132,7 @@ void pf_archive_release(struct pf_archive *archive)
     free_archive(taken);
 }
 
-/* Forgets all that nobody is in. One in another is in that. */
+/* Frees all archives without users. One in another is a user of that, so it goes first. */
 static void free_idle(struct pf_archives *archives)
 {
     struct pf_archive *taken;
@@ -132,8 +161,8 @@ void pf_archives_free(struct pf_archives *archives)
     free(archives);
 }
 
-/* Under the lock: the archive of this version, moved to the front. */
-static struct pf_archive *find(struct pf_archives *archives, const struct pf_stamp *stamp)
+/* The archive of this version, moved to the front and held; NULL: none. With archives->lock held. */
+static struct pf_archive *find_archive(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
     struct pf_archive **link = &archives->newest;
     while (*link && !pf_stamp_same(&(*link)->stamp, stamp))
@@ -148,28 +177,39 @@ static struct pf_archive *find(struct pf_archives *archives, const struct pf_sta
     return found;
 }
 
+static void hold_archive(struct pf_holder *holder)
+{
+    pf_archive_hold((struct pf_archive *)holder);
+}
+
+static void release_archive(struct pf_holder *holder)
+{
+    pf_archive_release((struct pf_archive *)holder);
+}
+
+/* NULL with errno. */
 static struct pf_archive *new_archive(struct pf_archives *archives, const struct pf_archive_place *place,
                                       const struct pf_opened *file)
 {
     struct pf_archive *archive = calloc(1, sizeof *archive);
     if (!archive)
         return NULL;
-    *archive = (struct pf_archive){.archives = archives,
+    *archive = (struct pf_archive){.holder = {hold_archive, release_archive, &archive->file},
+                                   .archives = archives,
                                    .stamp = pf_stamp_of(&file->st),
                                    .st = file->st,
                                    .within = file->within + 1,
                                    .users = 1,
-                                   .outer = pf_archive_hold(place->outer),
-                                   .folder = place->outer ? -1 : fcntl(place->folder, F_DUPFD_CLOEXEC, 3),
-                                   .path = strdup(place->path),
-                                   .size = (uint64_t)file->st.st_size,
-                                   .strings = pf_strings_new(),
-                                   .problems = pf_rows_new(3)};
+                                   .place = {pf_archive_hold(place->outer),
+                                             place->outer ? -1 : fcntl(place->folder, F_DUPFD_CLOEXEC, 3),
+                                             strdup(place->path)},
+                                   .bytes = {.file = &archive->file}};
     pthread_mutex_init(&archive->lock, NULL);
-    int failed = !place->outer && archive->folder < 0 ? errno : pf_opened_copy(file, &archive->file);
+    bool memory = pf_archive_tree_begin(&archive->tree, (uint64_t)file->st.st_size) && archive->place.path;
+    int failed = !place->outer && archive->place.folder < 0 ? errno : pf_opened_copy(file, &archive->file);
     if (file->fd >= 0)
         archive->st.st_mode = pf_mode_without_list(file->fd, "", file->st.st_mode);
-    if (!failed && archive->path && archive->strings && archive->problems)
+    if (!failed && memory)
         return archive;
     if (failed)
         archive->file = (struct pf_opened){.fd = -1};
@@ -178,19 +218,19 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const struct
     return NULL;
 }
 
-/* Under the lock: the archive of this version once its index has been made, by whom that may be; NULL: nobody has. */
+/* As find_archive, but waits while another thread makes the index. With archives->lock held. */
 static struct pf_archive *find_made(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
     struct pf_archive *found;
-    while ((found = find(archives, stamp)) && !found->made) {
+    while ((found = find_archive(archives, stamp)) && !found->made) {
         found->users--;
         pthread_cond_wait(&archives->over, &archives->lock);
     }
     return found;
 }
 
-/* Under the lock. */
-static void take_off(struct pf_archives *archives, const struct pf_archive *archive)
+/* With archives->lock held. */
+static void unlist_archive(struct pf_archives *archives, const struct pf_archive *archive)
 {
     struct pf_archive **link = &archives->newest;
     while (*link != archive)
@@ -198,16 +238,73 @@ static void take_off(struct pf_archives *archives, const struct pf_archive *arch
     *link = archive->older;
 }
 
-/* Makes the index of an archive that has been listed without one; who else wants it waits meanwhile. */
-static struct pf_archive *make(struct pf_archive *archive, struct pf_pass *pass)
+/* ---- the index ---------------------------------------------------------------------------------- */
+
+/* The last name of a path. */
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int unpack_tar(struct pf_archive *archive, enum pf_packing_kind kind, struct pf_error *error)
+{
+    struct pf_archive_tree *tree = &archive->tree;
+    archive->bytes.unpacked = pf_unpacked_new(archive->archives->unpackings, kind, pf_archive_read_file,
+                                              &archive->bytes, 0, tree->size, UINT64_MAX);
+    tree->size = INT64_MAX;
+    return archive->bytes.unpacked ? 0 : pf_fail_memory(error);
+}
+
+/* Fills the tree with what was kept of this version. */
+static bool get_index(struct pf_archive *archive, const struct pf_archive_keeper *keeper)
+{
+    size_t size = 0;
+    void *bytes = keeper->get ? keeper->get(keeper->arg, &archive->stamp, &size) : NULL;
+    bool sound = bytes && pf_archive_unpack_index(&archive->tree, &archive->stamp, bytes, size);
+    free(bytes);
+    return sound;
+}
+
+static void put_index(const struct pf_archive *archive, const struct pf_archive_keeper *keeper)
+{
+    size_t size;
+    void *bytes = keeper->put ? pf_archive_pack(&archive->tree, &archive->stamp, &size) : NULL;
+    if (bytes)
+        keeper->put(keeper->arg, &archive->stamp, bytes, size);
+    free(bytes);
+}
+
+static int fill_index(struct pf_archive *archive, struct pf_error *error)
+{
+    const struct pf_archive_keeper *keeper = &archive->archives->keeper;
+    unsigned char head[HEAD];
+    ssize_t have = pf_archive_read_file(&archive->bytes, head, sizeof head, 0, error);
+    if (have < 0)
+        return -1;
+    enum pf_archive_kind kind = pf_archive_kind_of(last_name(archive->place.path), head, (size_t)have);
+    if (kind == PF_NO_ARCHIVE)
+        return pf_fail(error, ENOTDIR, "not an archive");
+    if (kind == PF_TAR_PACKED && unpack_tar(archive, pf_packing_kind_of(head, (size_t)have), error))
+        return -1;
+    if (get_index(archive, keeper))
+        return 0;
+    if (pf_archive_index(&archive->tree, &archive->bytes, kind, error))
+        return -1;
+    put_index(archive, keeper);
+    return 0;
+}
+
+/* Makes the index of an archive that is in the list; other threads that enter it wait. NULL with errno: the archive is freed. */
+static struct pf_archive *make_index(struct pf_archive *archive)
 {
     struct pf_archives *archives = archive->archives;
     struct pf_error error;
-    int failed = pf_archive_index(archive, pass, &archives->keeper, &error);
+    int failed = fill_index(archive, &error);
     pthread_mutex_lock(&archives->lock);
     archive->made = !failed;
     if (failed)
-        take_off(archives, archive);
+        unlist_archive(archives, archive);
     pthread_cond_broadcast(&archives->over);
     pthread_mutex_unlock(&archives->lock);
     if (!failed)
@@ -218,10 +315,10 @@ static struct pf_archive *make(struct pf_archive *archive, struct pf_pass *pass)
 }
 
 struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct pf_archive_place *place,
-                                    const struct pf_opened *file, struct pf_pass *pass)
+                                    const struct pf_opened *file)
 {
     struct pf_stamp stamp = pf_stamp_of(&file->st);
-    if (!pf_archives_are_entered(archives) || file->within >= PF_ARCHIVES_NESTED) {
+    if (!pf_archives_are_entered(archives) || file->within >= NESTED_MAX) {
         errno = ENOTDIR;
         return NULL;
     }
@@ -239,7 +336,7 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct p
     }
     pthread_mutex_unlock(&archives->lock);
     if (!found)
-        return make(new, pass);
+        return make_index(new);
     free_archive(new);
     return found;
 }
@@ -247,9 +344,9 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct p
 bool pf_archive_is_current(const struct pf_archive *archive)
 {
     struct stat st;
-    while (archive->outer)
-        archive = archive->outer;
-    if (fstatat(archive->folder, archive->path, &st, AT_SYMLINK_NOFOLLOW))
+    while (archive->place.outer)
+        archive = archive->place.outer;
+    if (fstatat(archive->place.folder, archive->place.path, &st, AT_SYMLINK_NOFOLLOW))
         return false;
     struct pf_stamp now = pf_stamp_of(&st);
     return pf_stamp_same(&now, &archive->stamp);
@@ -270,91 +367,21 @@ void pf_archives_keep(struct pf_archives *archives, const struct pf_archive_keep
     archives->keeper = *keeper;
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t size = strlen(name), tail = strlen(end);
-    return size > tail && !strcasecmp(name + size - tail, end);
-}
-
-/* "ustar" is in every tar header that has been written since 1988. */
-static bool is_tar(const unsigned char *head, size_t size)
-{
-    return size > 262 && !memcmp(head + 257, "ustar", 5);
-}
-
-static bool is_zip(const unsigned char *head, size_t size)
-{
-    return size > 4 && (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4));
-}
-
-bool pf_archive_begins(const unsigned char *head, size_t size)
-{
-    return is_tar(head, size) || is_zip(head, size);
-}
-
-enum pf_packing pf_packing_of(const char *name, const unsigned char *head, size_t size)
-{
-    static const struct {
-        const char *end;
-        enum pf_packing packing;
-    } ends[] = {{".tar", PF_TAR},           {".tar.gz", PF_TAR_PACKED},
-                {".tgz", PF_TAR_PACKED},    {".tar.zst", PF_TAR_PACKED},
-                {".tar.xz", PF_TAR_PACKED}, {".zip", PF_ZIP}};
-    enum pf_packing packing = PF_NO_ARCHIVE;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i].end))
-            packing = ends[i].packing;
-    switch (packing) {
-    case PF_TAR:
-        return is_tar(head, size) ? PF_TAR : PF_NO_ARCHIVE;
-    case PF_TAR_PACKED:
-        return size > 6 && (!memcmp(head, "\x1f\x8b", 2) || !memcmp(head, "\x28\xb5\x2f\xfd", 4) ||
-                            !memcmp(head,
-                                    "\xfd"
-                                    "7zXZ",
-                                    5))
-                   ? PF_TAR_PACKED
-                   : PF_NO_ARCHIVE;
-    case PF_ZIP:
-        return is_zip(head, size) ? PF_ZIP : PF_NO_ARCHIVE;
-    default:
-        return PF_NO_ARCHIVE;
-    }
-}
-
 bool pf_archive_is(const char *name, const struct pf_opened *file, const unsigned char *head, size_t size)
 {
-    return file->within < PF_ARCHIVES_NESTED && pf_packing_of(name, head, size) != PF_NO_ARCHIVE;
-}
-
-uint32_t pf_archive_child(const struct pf_archive *archive, uint32_t folder, const char *name, size_t size)
-{
-    uint32_t number = pf_string_of(archive->strings, name, size);
-    uintptr_t member = number == PF_NO_STRING
-                           ? 0
-                           : (uintptr_t)pf_map_get(&archive->by_place, (uint64_t)folder << 32 | number);
-    return member ? (uint32_t)(member - 1) : PF_NO_MEMBER;
+    return file->within < NESTED_MAX && pf_archive_kind_of(name, head, size) != PF_NO_ARCHIVE;
 }
 
 uint32_t pf_archive_find(const struct pf_archive *archive, uint32_t from, const char *path)
 {
-    while (*path && from != PF_NO_MEMBER) {
-        size_t size = strcspn(path, "/");
-        if (size && !(size == 1 && *path == '.'))
-            from = archive->members[from].type == DT_DIR ? pf_archive_child(archive, from, path, size)
-                                                         : PF_NO_MEMBER;
-        path += size + (path[size] == '/');
-    }
-    return from;
+    return pf_archive_tree_find(&archive->tree, from, path);
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
 void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct stat *st)
 {
-    const struct pf_member *about = &archive->members[member];
+    const struct pf_member *about = &archive->tree.members[member];
     mode_t readable = archive->st.st_mode & 0444;
     uint64_t inode = archive->st.st_ino;
     *st = archive->st;
@@ -363,7 +390,8 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;
-    uint64_t size = about->type == DT_LNK ? pf_interned(archive->strings, about->link).size : about->size;
+    uint64_t size =
+        about->type == DT_LNK ? pf_interned(archive->tree.strings, about->link).size : about->size;
     st->st_size = (off_t)size;
     st->st_blocks = (blkcnt_t)((size + 511) / 512);
     st->st_nlink = 1;
@@ -373,42 +401,24 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
 
 const char *pf_archive_link(const struct pf_archive *archive, uint32_t member)
 {
-    const struct pf_member *about = &archive->members[member];
-    return about->type == DT_LNK ? pf_interned(archive->strings, about->link).text
+    const struct pf_member *about = &archive->tree.members[member];
+    return about->type == DT_LNK ? pf_interned(archive->tree.strings, about->link).text
                                  : NULL; /* a NUL stands behind it */
 }
 
 void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg)
 {
-    for (uint32_t i = archive->members[folder].first; i != PF_NO_MEMBER; i = archive->members[i].next)
-        if (each(arg, pf_interned(archive->strings, archive->members[i].name).text, archive->members[i].type))
+    for (uint32_t i = archive->tree.members[folder].first; i != PF_NO_MEMBER;
+         i = archive->tree.members[i].next)
+        if (each(arg, pf_interned(archive->tree.strings, archive->tree.members[i].name).text,
+                 archive->tree.members[i].type))
             return;
 }
 
-const struct pf_opened *pf_archive_file(const struct pf_archive *archive)
+/* The member's place in `kept`; NULL: it has none. With archive->lock held. */
+static struct kept_member *find_kept(struct pf_archive *archive, uint32_t member)
 {
-    return &archive->file;
-}
-
-ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
-{
-    const struct pf_archive *archive = arg;
-    uint64_t all = (uint64_t)archive->file.st.st_size;
-    uint64_t left = offset < all ? all - offset : 0;
-    return pf_opened_read(&archive->file, buffer, size < left ? size : (size_t)left, offset, error);
-}
-
-ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
-{
-    const struct pf_archive *archive = arg;
-    return archive->unpacked ? pf_unpacked_read(archive->unpacked, buffer, size, offset, error)
-                             : pf_archive_read_file(arg, buffer, size, offset, error);
-}
-
-/* The place of a member among those that are kept; NULL: it is not. With archive->lock held. */
-static struct kept *find_kept(struct pf_archive *archive, uint32_t member)
-{
-    for (unsigned i = 0; i < PF_ARCHIVE_KEPT; i++)
+    for (unsigned i = 0; i < KEPT_MAX; i++)
         if (archive->kept[i].unpacked && archive->kept[i].member == member)
             return &archive->kept[i];
     return NULL;
@@ -416,22 +426,22 @@ static struct kept *find_kept(struct pf_archive *archive, uint32_t member)
 
 static struct pf_unpacked *start_unpacking(struct pf_archive *archive, uint32_t member)
 {
-    const struct pf_member *about = &archive->members[member];
+    const struct pf_member *about = &archive->tree.members[member];
     enum pf_packing_kind kind = about->method == PF_MEMBER_SPARSE ? PF_SPARSE : PF_DEFLATED;
-    return pf_unpacked_new(pf_archives_unpackings(archive->archives), kind, pf_archive_read, archive,
-                           about->start, archive->size, about->size);
+    return pf_unpacked_new(archive->archives->unpackings, kind, pf_archive_read, &archive->bytes,
+                           about->start, archive->tree.size, about->size);
 }
 
 /* What a deflated or sparse member unpacks to, held; NULL: out of memory. */
 static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t member)
 {
     pthread_mutex_lock(&archive->lock);
-    struct kept *kept = find_kept(archive, member);
+    struct kept_member *kept = find_kept(archive, member);
     struct pf_unpacked *unpacked = kept ? kept->unpacked : start_unpacking(archive, member), *old = NULL;
     if (unpacked && !kept) {
-        kept = &archive->kept[archive->next_kept++ % PF_ARCHIVE_KEPT];
+        kept = &archive->kept[archive->next_kept++ % KEPT_MAX];
         old = kept->unpacked;
-        *kept = (struct kept){unpacked, member};
+        *kept = (struct kept_member){unpacked, member};
     }
     if (unpacked)
         pf_unpacked_hold(unpacked);
@@ -442,7 +452,7 @@ static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t 
 
 int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opened *opened)
 {
-    const struct pf_member *about = &archive->members[member];
+    const struct pf_member *about = &archive->tree.members[member];
     *opened = (struct pf_opened){.fd = -1};
     if (about->type != DT_REG)
         return about->type == DT_DIR ? EISDIR : ELOOP;
@@ -452,8 +462,8 @@ int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opene
     if (about->method != PF_MEMBER_PLAIN) {
         opened->unpacked = member_unpacked(archive, member);
         result = opened->unpacked ? 0 : ENOMEM;
-    } else if (archive->unpacked) {
-        opened->unpacked = pf_unpacked_hold(archive->unpacked);
+    } else if (archive->bytes.unpacked) {
+        opened->unpacked = pf_unpacked_hold(archive->bytes.unpacked);
         opened->start = about->start;
     } else {
         result = pf_opened_copy(&archive->file, opened);
@@ -461,8 +471,8 @@ int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opene
     }
     if (result)
         return result;
-    if (opened->fd < 0 && !opened->archive)
-        opened->archive = pf_archive_hold(archive);
+    if (opened->fd < 0 && !opened->owner)
+        opened->owner = &pf_archive_hold(archive)->holder;
     opened->within = archive->within;
     pf_archive_stat(archive, member, &opened->st);
     return 0;
@@ -470,20 +480,19 @@ int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opene
 
 uint64_t pf_archive_distance(struct pf_archive *archive, uint32_t member, uint64_t bytes)
 {
-    const struct pf_member *about = &archive->members[member];
+    const struct pf_member *about = &archive->tree.members[member];
     uint64_t wanted = about->size < bytes ? about->size : bytes;
     if (about->type != DT_REG || !wanted || about->method == PF_MEMBER_UNREADABLE)
         return 0;
     if (about->method != PF_MEMBER_PLAIN)
         return wanted;
-    return archive->unpacked ? pf_unpacked_distance(archive->unpacked, about->start + wanted - 1) : 0;
+    return archive->bytes.unpacked ? pf_unpacked_distance(archive->bytes.unpacked, about->start + wanted - 1)
+                                   : 0;
 }
 
-void pf_archive_problems(struct pf_archive *archive, pf_folder_problem *each, void *arg)
+void pf_archive_problems(const struct pf_archive *archive, pf_folder_problem *each, void *arg)
 {
-    pthread_mutex_lock(&archive->lock);
-    for (size_t i = 0; i < pf_rows_count(archive->problems); i++)
-        if (each(arg, pf_rows_at(archive->problems, i)))
+    for (size_t i = 0; i < pf_rows_count(archive->tree.problems); i++)
+        if (each(arg, pf_rows_at(archive->tree.problems, i)))
             break;
-    pthread_mutex_unlock(&archive->lock);
 }

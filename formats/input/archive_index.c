@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/input/archive_index.h"
+
 #include <archive.h>
 #include <archive_entry.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -8,19 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/driver.h"
-#include "formats/input/archive_private.h"
+#include "formats/input/unpacked.h"
 #include "formats/input/zip.h"
 #include "formats/kit/array.h"
-
-/* The index of an archive: libarchive tells which members there are, and where their bytes are. */
+#include "formats/kit/pass.h"
 
 enum { WINDOW = 128 * 1024, HEADERS = 4096, PROBLEMS_MAX = 100 };
 
-static int problem(struct pf_archive *archive, struct pf_error *error, const char *severity, const char *code,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-static int problem(struct pf_archive *archive, struct pf_error *error, const char *severity, const char *code,
-                   const char *format, ...)
+static int problem(struct pf_archive_tree *tree, struct pf_error *error, const char *severity,
+                   const char *code, const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int problem(struct pf_archive_tree *tree, struct pf_error *error, const char *severity,
+                   const char *code, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -28,37 +29,50 @@ static int problem(struct pf_archive *archive, struct pf_error *error, const cha
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     struct pf_cell cells[] = {pf_string(severity), pf_string(code), pf_string(text)};
-    return pf_rows_count(archive->problems) < PROBLEMS_MAX ? pf_rows_add(archive->problems, cells, error) : 0;
+    return pf_rows_count(tree->problems) < PROBLEMS_MAX ? pf_rows_add(tree->problems, cells, error) : 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* The archive's bytes, unpacked if it is a tar that is compressed, as libarchive reads them. */
+ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct pf_archive_bytes *bytes = arg;
+    uint64_t all = (uint64_t)bytes->file->st.st_size;
+    uint64_t left = offset < all ? all - offset : 0;
+    return pf_opened_read(bytes->file, buffer, size < left ? size : (size_t)left, offset, error);
+}
+
+ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct pf_archive_bytes *bytes = arg;
+    return bytes->unpacked ? pf_unpacked_read(bytes->unpacked, buffer, size, offset, error)
+                           : pf_archive_read_file(arg, buffer, size, offset, error);
+}
+
+/* What libarchive reads: the bytes of the archive, unpacked if it is a compressed tar. */
 struct range {
-    struct pf_archive *archive;
-    struct pf_pass *pass;
+    struct pf_archive_bytes from;
     uint64_t size, at;
-    size_t
-        want; /* little after each skip, so that of large members the headers alone are read; then more and more */
+    size_t want; /* of the next read: small after a skip, which mostly leads to a header, then doubled */
     struct pf_error error;
     char bytes[WINDOW];
 };
 
-/* Goes on as far as it is to be read next, in the pass. */
-static int step(struct range *range)
+/* Reports progress; of a compressed tar, unpacks as far as the next read. */
+static int step(const struct range *range, struct pf_error *error)
 {
-    struct pf_archive *archive = range->archive;
-    return archive->unpacked ? pf_unpacked_reach(archive->unpacked, range->at, range->pass, &range->error)
-                             : pf_pass_step(range->pass, range->at, range->size, &range->error);
+    return range->from.unpacked ? pf_unpacked_reach(range->from.unpacked, range->at, error)
+                                : pf_pass_step(pf_pass_now(), range->at, range->size, error);
 }
 
 static la_ssize_t read_range(struct archive *reader, void *arg, const void **bytes)
 {
     struct range *range = arg;
-    struct pf_archive *archive = range->archive;
     uint64_t left = range->size - range->at;
     size_t size = left < range->want ? (size_t)left : range->want;
-    ssize_t got = step(range) ? -1 : pf_archive_read(archive, range->bytes, size, range->at, &range->error);
+    ssize_t got = step(range, &range->error)
+                      ? -1
+                      : pf_archive_read(&range->from, range->bytes, size, range->at, &range->error);
     if (got < 0)
         archive_set_error(reader, range->error.code, "%s", range->error.what);
     else
@@ -132,7 +146,7 @@ static int add_zip_name(void *arg, const struct pf_zip_entry *entry)
     struct range *range = names->range;
     names->failed =
         pf_array_room(&names->all, &names->room, names->count, sizeof *names->all, names->error) ||
-        (names->count % 1024 == 0 && pf_pass_step(range->pass, range->at, range->size, names->error));
+        (names->count % 1024 == 0 && pf_pass_step(pf_pass_now(), range->at, range->size, names->error));
     uint32_t name =
         names->failed ? PF_NO_STRING : pf_intern(names->strings, entry->name, entry->name_size, names->error);
     names->failed = name == PF_NO_STRING;
@@ -150,13 +164,13 @@ static int by_header(const void *a, const void *b)
 
 static int read_zip_names(struct zip_names *names)
 {
-    struct pf_archive *archive = names->range->archive;
+    struct range *range = names->range;
     if (names->strings)
         return 0;
     names->strings = pf_strings_new();
     if (!names->strings)
         return pf_fail_memory(names->error);
-    if (pf_zip_list(pf_archive_read_file, archive, archive->size, add_zip_name, names, names->error) < 0 ||
+    if (pf_zip_list(pf_archive_read_file, &range->from, range->size, add_zip_name, names, names->error) < 0 ||
         names->failed)
         return -1;
     if (names->count)
@@ -188,7 +202,7 @@ static int find_zip_name(struct zip_names *names, struct archive *reader, struct
     int result = found != NULL;
     if (!found) {
         uint64_t header = (uint64_t)archive_read_header_position(reader);
-        result = pf_zip_local(pf_archive_read_file, names->range->archive, header, add_zip_name, names,
+        result = pf_zip_local(pf_archive_read_file, &names->range->from, header, add_zip_name, names,
                               names->error);
         found = names->count > listed ? &names->all[listed] : NULL;
         names->count = listed;
@@ -209,15 +223,15 @@ static int set_data(void *arg, const struct pf_zip_entry *entry)
 /* The target of a link, which is the member's data. As find_zip_name. */
 static int read_zip_target(struct zip_names *names, const struct zip_name *name, char target[PATH_MAX])
 {
-    struct pf_archive *archive = names->range->archive;
+    struct pf_archive_bytes *from = &names->range->from;
     uint64_t data = name->data;
     if (name->method != PF_ZIP_STORED || name->packed >= PATH_MAX)
         return 0;
     int found =
-        data ? 1 : pf_zip_local(pf_archive_read_file, archive, name->header, set_data, &data, names->error);
+        data ? 1 : pf_zip_local(pf_archive_read_file, from, name->header, set_data, &data, names->error);
     if (found <= 0)
         return found;
-    ssize_t got = pf_archive_read_file(archive, target, (size_t)name->packed, data, names->error);
+    ssize_t got = pf_archive_read_file(from, target, (size_t)name->packed, data, names->error);
     target[got < 0 ? 0 : got] = 0;
     return got < 0 ? -1 : 1;
 }
@@ -229,32 +243,6 @@ static void free_zip_names(struct zip_names *names)
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
-
-uint32_t pf_archive_add(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
-                        struct pf_error *error)
-{
-    if (archive->count == PF_NO_MEMBER - 1 ||
-        pf_array_room(&archive->members, &archive->room, archive->count, sizeof *archive->members, error))
-        return PF_NO_MEMBER;
-    uint32_t member = archive->count++;
-    archive->members[member] = (struct pf_member){.parent = folder,
-                                                  .name = name,
-                                                  .link = PF_NO_STRING,
-                                                  .type = type,
-                                                  .first = PF_NO_MEMBER,
-                                                  .last = PF_NO_MEMBER,
-                                                  .next = PF_NO_MEMBER};
-    if (folder == PF_NO_MEMBER)
-        return member;
-    struct pf_member *above = &archive->members[folder];
-    *(above->last == PF_NO_MEMBER ? &above->first : &archive->members[above->last].next) = member;
-    above->last = member;
-    archive->members[member].mtime = archive->members[folder].mtime;
-    if (pf_map_put(&archive->by_place, (uint64_t)folder << 32 | name, (void *)((uintptr_t)member + 1)))
-        return member;
-    pf_fail_memory(error);
-    return PF_NO_MEMBER;
-}
 
 /* Control characters become %XX, as in all names. */
 static size_t clean_name(const char *name, size_t size, char clean[256])
@@ -271,10 +259,10 @@ static size_t clean_name(const char *name, size_t size, char clean[256])
 }
 
 /* Makes a member what a later one of the same name is. A file or link that becomes a folder is lost. */
-static int replace(struct pf_archive *archive, uint32_t at, uint8_t type, const char *path, const char *end,
+static int replace(struct pf_archive_tree *tree, uint32_t at, uint8_t type, const char *path, const char *end,
                    struct pf_error *error)
 {
-    struct pf_member *member = &archive->members[at];
+    struct pf_member *member = &tree->members[at];
     bool lost = type == DT_DIR && member->type != DT_DIR;
     if (member->type != type) {
         member->size = 0;
@@ -282,7 +270,7 @@ static int replace(struct pf_archive *archive, uint32_t at, uint8_t type, const 
         member->link = PF_NO_STRING;
     }
     member->type = type;
-    return lost ? problem(archive, error, "warning", "replaced",
+    return lost ? problem(tree, error, "warning", "replaced",
                           "%.*s: a later folder has the name of this file or link: left out",
                           (int)(end - path < 200 ? end - path : 200), path)
                 : 0;
@@ -292,7 +280,7 @@ static int replace(struct pf_archive *archive, uint32_t at, uint8_t type, const 
  * The member at a path, made if need be with the folders above it; what would lead out of the archive stays in it. Of two
  * members of one name the last counts. PF_NO_MEMBER: it has no name of its own (error->code 0), or *error is filled.
  */
-static uint32_t place_member(struct pf_archive *archive, const char *path, uint8_t type,
+static uint32_t place_member(struct pf_archive_tree *tree, const char *path, uint8_t type,
                              struct pf_error *error)
 {
     const char *whole = path;
@@ -304,21 +292,21 @@ static uint32_t place_member(struct pf_archive *archive, const char *path, uint8
         if (!size || (size == 1 && *path == '.'))
             continue;
         if (size == 2 && path[0] == '.' && path[1] == '.') {
-            at = at ? archive->members[at].parent : 0;
+            at = at ? tree->members[at].parent : 0;
             continue;
         }
         size_t n = clean_name(path, size, clean);
         if (!n)
             return PF_NO_MEMBER;
         bool last = path[size + strspn(path + size, "/")] == 0;
-        uint32_t number = pf_intern(archive->strings, clean, n, error),
-                 child = pf_archive_child(archive, at, clean, n);
+        uint32_t number = pf_intern(tree->strings, clean, n, error),
+                 child = pf_archive_tree_child(tree, at, clean, n);
         if (number == PF_NO_STRING)
             return PF_NO_MEMBER;
         if (child == PF_NO_MEMBER)
-            child = pf_archive_add(archive, at, number, last ? type : DT_DIR, error);
-        else if ((!last || archive->members[child].first == PF_NO_MEMBER) &&
-                 replace(archive, child, last ? type : DT_DIR, whole, path + size, error))
+            child = pf_archive_tree_add(tree, at, number, last ? type : DT_DIR, error);
+        else if ((!last || tree->members[child].first == PF_NO_MEMBER) &&
+                 replace(tree, child, last ? type : DT_DIR, whole, path + size, error))
             return PF_NO_MEMBER;
         if (child == PF_NO_MEMBER)
             return PF_NO_MEMBER;
@@ -347,23 +335,23 @@ static uint8_t type_of(struct archive_entry *entry)
 }
 
 /* A further name of a member that came before. */
-static int add_alias(struct pf_archive *archive, struct pf_member *member, const char *target,
+static int add_alias(struct pf_archive_tree *tree, struct pf_member *member, const char *target,
                      const char *path, struct pf_error *error)
 {
-    uint32_t original = pf_archive_find(archive, 0, target + strspn(target, "/"));
-    if (original == PF_NO_MEMBER || archive->members[original].type != DT_REG) {
+    uint32_t original = pf_archive_tree_find(tree, 0, target + strspn(target, "/"));
+    if (original == PF_NO_MEMBER || tree->members[original].type != DT_REG) {
         member->method = PF_MEMBER_UNREADABLE;
-        return problem(archive, error, "warning", "no-target", "%.200s is another name of what is not there",
+        return problem(tree, error, "warning", "no-target", "%.200s is another name of what is not there",
                        path);
     }
-    const struct pf_member *is = &archive->members[original];
+    const struct pf_member *is = &tree->members[original];
     member->start = is->start;
     member->size = is->size;
     member->method = is->method;
     return 0;
 }
 
-static int fill_file(struct pf_archive *archive, struct archive *reader, struct archive_entry *entry,
+static int fill_file(struct pf_archive_tree *tree, struct archive *reader, struct archive_entry *entry,
                      bool zip, struct pf_member *member, const char *path, struct pf_error *error)
 {
     int64_t size = archive_entry_size(entry), start = archive_filter_bytes(reader, 0);
@@ -377,13 +365,13 @@ static int fill_file(struct pf_archive *archive, struct archive *reader, struct 
         member->start = (uint64_t)archive_read_header_position(reader);
     }
     if (member->method == PF_MEMBER_UNREADABLE)
-        return problem(archive, error, "error", "unreadable",
+        return problem(tree, error, "error", "unreadable",
                        "%.200s is encrypted, or packed in a way that is not read", path);
-    uint64_t left = member->start < archive->size ? archive->size - member->start : 0;
+    uint64_t left = member->start < tree->size ? tree->size - member->start : 0;
     if (member->method != PF_MEMBER_PLAIN || member->size <= left)
         return 0;
     member->size = left;
-    return problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
+    return problem(tree, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
 }
 
 /* The name of an entry and the target of its link; NULL if it has none. */
@@ -410,20 +398,20 @@ static int find_labels(struct zip_names *names, struct archive *reader, uint8_t 
     return found < 0 ? -1 : 0;
 }
 
-static int add_link(struct pf_archive *archive, struct pf_member *member, const struct labels *labels,
+static int add_link(struct pf_archive_tree *tree, struct pf_member *member, const struct labels *labels,
                     struct pf_error *error)
 {
     const char *target = labels->soft ? labels->soft : "";
     member->size = strlen(target);
-    member->link = pf_intern(archive->strings, target, member->size, error);
+    member->link = pf_intern(tree->strings, target, member->size, error);
     if (member->link == PF_NO_STRING)
         return -1;
     return labels->soft ? 0
-                        : problem(archive, error, "error", "unreadable",
+                        : problem(tree, error, "error", "unreadable",
                                   "%.200s: the target of the link cannot be read: left empty", labels->path);
 }
 
-static int add_entry(struct pf_archive *archive, struct archive *reader, struct archive_entry *entry,
+static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struct archive_entry *entry,
                      struct zip_names *names, struct pf_error *error)
 {
     struct labels labels = {.path = archive_entry_pathname(entry),
@@ -434,50 +422,50 @@ static int add_entry(struct pf_archive *archive, struct archive *reader, struct 
         return -1;
     const char *path = labels.path;
     if (!path)
-        return problem(archive, error, "warning", "no-name", "a member without a name is left out");
+        return problem(tree, error, "warning", "no-name", "a member without a name is left out");
     if (type == DT_UNKNOWN)
-        return problem(archive, error, "warning", "no-file",
-                       "%.200s is neither file, folder nor link: left out", path);
+        return problem(tree, error, "warning", "no-file", "%.200s is neither file, folder nor link: left out",
+                       path);
     size_t size = strlen(path);
     if (size >= PATH_MAX)
-        return problem(archive, error, "warning", "bad-name",
+        return problem(tree, error, "warning", "bad-name",
                        "%.200s...: a path of %zu bytes, of which at most %d can be opened: left out", path,
                        size, PATH_MAX - 1);
     if (names && type == DT_REG && size && path[size - 1] == '/') /* libarchive has not seen the name */
         type = DT_DIR;
-    uint32_t at = place_member(archive, path, type, error);
+    uint32_t at = place_member(tree, path, type, error);
     if (at == PF_NO_MEMBER && error->code)
         return -1;
     if (at == PF_NO_MEMBER)
         return type == DT_DIR ? 0
-                              : problem(archive, error, "warning", "bad-name",
+                              : problem(tree, error, "warning", "bad-name",
                                         "%.200s has no name that can be shown: left out", path);
-    struct pf_member *member = &archive->members[at];
+    struct pf_member *member = &tree->members[at];
     if (member->type != type)
-        return problem(archive, error, "warning", "folder", "%.200s is a folder too: the file is left out",
+        return problem(tree, error, "warning", "folder", "%.200s is a folder too: the file is left out",
                        path);
     member->mtime = archive_entry_mtime(entry);
     if (type == DT_DIR)
         return 0;
-    return type == DT_LNK ? add_link(archive, member, &labels, error)
-           : labels.hard  ? add_alias(archive, member, labels.hard, path, error)
-                          : fill_file(archive, reader, entry, names != NULL, member, path, error);
+    return type == DT_LNK ? add_link(tree, member, &labels, error)
+           : labels.hard  ? add_alias(tree, member, labels.hard, path, error)
+                          : fill_file(tree, reader, entry, names != NULL, member, path, error);
 }
 
-static int add_entries(struct pf_archive *archive, struct archive *reader, struct zip_names *names,
+static int add_entries(struct pf_archive_tree *tree, struct archive *reader, struct zip_names *names,
                        struct pf_error *error)
 {
     struct archive_entry *entry;
     int got;
     while ((got = archive_read_next_header(reader, &entry)) == ARCHIVE_OK || got == ARCHIVE_WARN)
-        if (add_entry(archive, reader, entry, names, error))
+        if (add_entry(tree, reader, entry, names, error))
             return -1;
     return got == ARCHIVE_EOF ? 0
-                              : problem(archive, error, "fatal", "damaged",
-                                        "no more members are found: %.200s", archive_error_string(reader));
+                              : problem(tree, error, "fatal", "damaged", "no more members are found: %.200s",
+                                        archive_error_string(reader));
 }
 
-static int index_members(struct pf_archive *archive, struct range *range, bool zip, struct pf_error *error)
+static int index_members(struct pf_archive_tree *tree, struct range *range, bool zip, struct pf_error *error)
 {
     int failed = -1;
     struct zip_names names = {.range = range, .error = error};
@@ -487,102 +475,49 @@ static int index_members(struct pf_archive *archive, struct range *range, bool z
     if (zip ? archive_read_support_format_zip(reader) : archive_read_support_format_tar(reader))
         pf_fail(error, ENOTSUP, "%.150s", archive_error_string(reader));
     else if (archive_read_open1(reader))
-        failed = problem(archive, error, "fatal", "damaged", "%.200s", archive_error_string(reader));
+        failed = problem(tree, error, "fatal", "damaged", "%.200s", archive_error_string(reader));
     else
-        failed = add_entries(archive, reader, zip ? &names : NULL, error);
+        failed = add_entries(tree, reader, zip ? &names : NULL, error);
     archive_read_free(reader);
     free_zip_names(&names);
-    return failed;
-}
-
-/* Members of a tar that is compressed are cut where that turned out to end. */
-static int cut_members(struct pf_archive *archive, struct pf_error *error)
-{
-    struct pf_error damage;
-    int failed = 0;
-    if (pf_unpacked_damage(archive->unpacked, &damage))
-        failed = problem(archive, error, "fatal", damage.code == EFBIG ? "too-large" : "damaged", "%s",
-                         damage.what);
-    archive->size = pf_unpacked_size(archive->unpacked);
-    for (uint32_t i = 0; i < archive->count && !failed; i++) {
-        struct pf_member *member = &archive->members[i];
-        uint64_t left = member->start < archive->size ? archive->size - member->start : 0;
-        if (member->type != DT_REG || member->method != PF_MEMBER_PLAIN || member->size <= left)
-            continue;
-        member->size = left;
-        failed = problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end",
-                         pf_interned(archive->strings, member->name).text);
-    }
-    return failed;
-}
-
-/* What a compressed tar is compressed by. */
-static int unpack(struct pf_archive *archive, const char *head, size_t size, struct pf_error *error)
-{
-    enum pf_packing_kind kind = pf_packing_kind_of((const unsigned char *)head, size);
-    archive->unpacked = pf_unpacked_new(pf_archives_unpackings(archive->archives), kind, pf_archive_read_file,
-                                        archive, 0, archive->size, UINT64_MAX);
-    archive->size = INT64_MAX;
-    return archive->unpacked ? 0 : pf_fail_memory(error);
-}
-
-/* The index that was made of this version before. */
-static bool recall(struct pf_archive *archive, const struct pf_archive_keeper *keeper)
-{
-    size_t size = 0;
-    void *bytes = keeper->get ? keeper->get(keeper->arg, &archive->stamp, &size) : NULL;
-    bool sound = bytes && pf_archive_unpack_index(archive, bytes, size);
-    free(bytes);
-    return sound;
-}
-
-static void keep(const struct pf_archive *archive, const struct pf_archive_keeper *keeper)
-{
-    size_t size;
-    void *bytes = keeper->put ? pf_archive_pack(archive, &size) : NULL;
-    if (bytes)
-        keeper->put(keeper->arg, &archive->stamp, bytes, size);
-    free(bytes);
-}
-
-static int make_index(struct pf_archive *archive, struct range *range, const struct pf_archive_keeper *keeper,
-                      struct pf_error *error)
-{
-    ssize_t have = pf_archive_read_file(archive, range->bytes, HEADERS, 0, error);
-    if (have < 0)
-        return -1;
-    enum pf_packing packing =
-        pf_packing_of(pf_last_name(archive->path), (unsigned char *)range->bytes, (size_t)have);
-    if (packing == PF_NO_ARCHIVE)
-        return pf_fail(error, ENOTDIR, "no archive");
-    if (packing == PF_TAR_PACKED && unpack(archive, range->bytes, (size_t)have, error))
-        return -1;
-    if (recall(archive, keeper))
-        return 0;
-    if (pf_archive_add(archive, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER)
-        return -1;
-    range->size = archive->size;
-    range->want = WINDOW;
-    if (index_members(archive, range, packing == PF_ZIP, error))
-        return -1;
-    if (pf_is_transient(range->error.code)) {
+    if (!failed && pf_is_transient(range->error.code)) {
         *error = range->error;
         return -1;
     }
-    if (archive->unpacked && cut_members(archive, error))
-        return -1;
-    keep(archive, keeper);
-    return 0;
+    return failed;
 }
 
-int pf_archive_index(struct pf_archive *archive, struct pf_pass *pass, const struct pf_archive_keeper *keeper,
-                     struct pf_error *error)
+/* Cuts the members of a compressed tar at its end, once that is known. */
+static int cut_members(struct pf_archive_tree *tree, struct pf_unpacked *unpacked, struct pf_error *error)
+{
+    struct pf_error damage;
+    int failed = 0;
+    if (pf_unpacked_damage(unpacked, &damage))
+        failed =
+            problem(tree, error, "fatal", damage.code == EFBIG ? "too-large" : "damaged", "%s", damage.what);
+    tree->size = pf_unpacked_size(unpacked);
+    for (uint32_t i = 0; i < tree->count && !failed; i++) {
+        struct pf_member *member = &tree->members[i];
+        uint64_t left = member->start < tree->size ? tree->size - member->start : 0;
+        if (member->type != DT_REG || member->method != PF_MEMBER_PLAIN || member->size <= left)
+            continue;
+        member->size = left;
+        failed = problem(tree, error, "fatal", "cut", "%.200s is cut off by the archive's end",
+                         pf_interned(tree->strings, member->name).text);
+    }
+    return failed;
+}
+
+int pf_archive_index(struct pf_archive_tree *tree, const struct pf_archive_bytes *bytes,
+                     enum pf_archive_kind kind, struct pf_error *error)
 {
     struct range *range = malloc(sizeof *range);
     if (!range)
         return pf_fail_memory(error);
-    *range = (struct range){.archive = archive, .pass = pass};
-    int failed = make_index(archive, range, keeper, error);
+    *range = (struct range){.from = *bytes, .size = tree->size, .want = WINDOW};
+    int failed = pf_archive_tree_add(tree, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER ||
+                 index_members(tree, range, kind == PF_ZIP, error) ||
+                 (bytes->unpacked && cut_members(tree, bytes->unpacked, error));
     free(range);
-    return failed;
+    return failed ? -1 : 0;
 }

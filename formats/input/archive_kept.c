@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/input/archive_kept.h"
+
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/input/archive_private.h"
-
-/*
- * The index of an archive as bytes, in the machine's order: what it was made of, members, strings, problems. To be raised when an
- * index is made in another way.
- */
+/* Raised whenever an index is made in another way. The bytes, in the machine's order: head, members, strings, problems. */
 #define EDITION (UINT64_C(0x7461727a69700000) + 3)
 
 struct head {
@@ -16,7 +14,7 @@ struct head {
     uint64_t size, members, strings, problems;
 };
 
-/* Bytes being written to, or counted if `at` is NULL; or being read. */
+/* Bytes to write to (NULL: only count), or bytes left to read. */
 struct run {
     unsigned char *at;
     size_t size;
@@ -35,30 +33,30 @@ static void put_text(struct run *run, struct pf_cell text)
     put(run, text.text, text.size);
 }
 
-static void put_all(const struct pf_archive *archive, struct run *run)
+static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
 {
     struct head head = {.edition = EDITION,
-                        .stamp = archive->stamp,
-                        .size = archive->size,
-                        .members = archive->count,
-                        .strings = pf_strings_count(archive->strings),
-                        .problems = pf_rows_count(archive->problems)};
+                        .stamp = *stamp,
+                        .size = tree->size,
+                        .members = tree->count,
+                        .strings = pf_strings_count(tree->strings),
+                        .problems = pf_rows_count(tree->problems)};
     put(run, &head, sizeof head);
-    put(run, archive->members, archive->count * sizeof *archive->members);
+    put(run, tree->members, tree->count * sizeof *tree->members);
     for (uint32_t i = 0; i < head.strings; i++)
-        put_text(run, pf_interned(archive->strings, i));
+        put_text(run, pf_interned(tree->strings, i));
     for (size_t i = 0; i < head.problems; i++)
         for (size_t c = 0; c < 3; c++)
-            put_text(run, pf_rows_at(archive->problems, i)[c]);
+            put_text(run, pf_rows_at(tree->problems, i)[c]);
 }
 
-void *pf_archive_pack(const struct pf_archive *archive, size_t *size)
+void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, size_t *size)
 {
     struct run run = {0};
-    put_all(archive, &run);
+    put_all(tree, stamp, &run);
     run = (struct run){malloc(run.size), 0};
     if (run.at)
-        put_all(archive, &run);
+        put_all(tree, stamp, &run);
     *size = run.size;
     return run.at;
 }
@@ -87,40 +85,40 @@ static bool take_text(struct run *run, struct pf_cell *cell)
     return text != NULL;
 }
 
-static bool take_strings(struct pf_archive *archive, struct run *run, uint64_t n)
+static bool take_strings(struct pf_archive_tree *tree, struct run *run, uint64_t n)
 {
     struct pf_error error;
     struct pf_cell text;
     for (uint32_t i = 0; i < n; i++)
-        if (!take_text(run, &text) || pf_intern(archive->strings, text.text, text.size, &error) != i)
+        if (!take_text(run, &text) || pf_intern(tree->strings, text.text, text.size, &error) != i)
             return false;
     return true;
 }
 
-static bool take_problems(struct pf_archive *archive, struct run *run, uint64_t n)
+static bool take_problems(struct pf_archive_tree *tree, struct run *run, uint64_t n)
 {
     struct pf_error error;
     struct pf_cell row[3];
     for (uint64_t i = 0; i < n; i++)
         if (!take_text(run, &row[0]) || !take_text(run, &row[1]) || !take_text(run, &row[2]) ||
-            pf_rows_add(archive->problems, row, &error))
+            pf_rows_add(tree->problems, row, &error))
             return false;
     return true;
 }
 
-/* Members come behind the folder that they are in, in its order: so they are added again as they were. */
-static bool take_member(struct pf_archive *archive, const struct pf_member *kept, uint64_t strings)
+/* A member follows its folder, in the folder's order, so adding it again restores all links. */
+static bool take_member(struct pf_archive_tree *tree, const struct pf_member *kept, uint64_t strings)
 {
     struct pf_error error;
-    bool first = !archive->count;
-    if (first != (kept->parent == PF_NO_MEMBER) || (!first && kept->parent >= archive->count) ||
+    bool first = !tree->count;
+    if (first != (kept->parent == PF_NO_MEMBER) || (!first && kept->parent >= tree->count) ||
         (!first && kept->name >= strings) || (kept->type == DT_LNK && kept->link >= strings) ||
-        (!first && archive->members[kept->parent].type != DT_DIR))
+        (!first && tree->members[kept->parent].type != DT_DIR))
         return false;
-    uint32_t at = pf_archive_add(archive, kept->parent, kept->name, kept->type, &error);
+    uint32_t at = pf_archive_tree_add(tree, kept->parent, kept->name, kept->type, &error);
     if (at == PF_NO_MEMBER)
         return false;
-    struct pf_member *member = &archive->members[at];
+    struct pf_member *member = &tree->members[at];
     member->link = kept->link;
     member->start = kept->start;
     member->size = kept->size;
@@ -129,39 +127,34 @@ static bool take_member(struct pf_archive *archive, const struct pf_member *kept
     return true;
 }
 
-static bool take_all(struct pf_archive *archive, struct run *run)
+static bool take_all(struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
 {
     struct head head;
     struct pf_member member;
     const void *have = take(run, sizeof head);
     if (have)
         memcpy(&head, have, sizeof head);
-    if (!have || head.edition != EDITION || !pf_stamp_same(&head.stamp, &archive->stamp) ||
+    if (!have || head.edition != EDITION || !pf_stamp_same(&head.stamp, stamp) ||
         head.members > run->size / sizeof member || !head.members)
         return false;
     const unsigned char *members = take(run, head.members * sizeof member);
-    if (!take_strings(archive, run, head.strings) || !take_problems(archive, run, head.problems))
+    if (!take_strings(tree, run, head.strings) || !take_problems(tree, run, head.problems))
         return false;
     for (uint64_t i = 0; i < head.members; i++) {
         memcpy(&member, members + i * sizeof member, sizeof member);
-        if (!take_member(archive, &member, head.strings))
+        if (!take_member(tree, &member, head.strings))
             return false;
     }
-    archive->size = head.size;
+    tree->size = head.size;
     return true;
 }
 
-bool pf_archive_unpack_index(struct pf_archive *archive, const void *bytes, size_t size)
+bool pf_archive_unpack_index(struct pf_archive_tree *tree, const struct pf_stamp *stamp, const void *bytes,
+                             size_t size)
 {
     struct run run = {(unsigned char *)(uintptr_t)bytes, size};
-    uint64_t before = archive->size;
-    if (take_all(archive, &run))
-        return true;
-    /* As if it had not been tried. Strings that nothing uses do no harm. */
-    archive->count = 0;
-    archive->size = before;
-    pf_map_free(&archive->by_place);
-    archive->by_place = (struct pf_map){0};
-    pf_rows_cut(archive->problems, 0);
-    return false;
+    bool sound = take_all(tree, stamp, &run);
+    if (!sound)
+        pf_archive_tree_clear(tree);
+    return sound;
 }

@@ -8,9 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/input/archive.h"
-#include "formats/input/source.h"
-#include "formats/input/unpacked.h"
+#include "formats/input/beneath.h"
 
 struct pf_folder {
     int fd;      /* -1: in an archive */
@@ -18,7 +16,6 @@ struct pf_folder {
     struct pf_archives *archives;
     struct pf_archive *archive; /* held */
     uint32_t member;
-    struct pf_pass *pass;
 };
 
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives)
@@ -85,7 +82,7 @@ struct place {
 /* The archive that a folder is below, opened. NULL with errno. */
 static struct pf_folder *open_below(const struct pf_folder *folder)
 {
-    const struct pf_folder outer = {.fd = folder->fd, .archives = folder->archives, .pass = folder->pass};
+    const struct pf_folder outer = {.fd = folder->fd, .archives = folder->archives};
     return pf_folder_open(&outer, folder->below);
 }
 
@@ -96,14 +93,13 @@ static int enter(const struct pf_folder *from, const char *path, const struct pf
                  const char *rest, struct place *place)
 {
     const struct pf_archive_place at = {from->archive, from->fd, path};
-    place->archive = pf_archive_enter(from->archives, &at, file, from->pass);
+    place->archive = pf_archive_enter(from->archives, &at, file);
     if (!place->archive)
         return errno;
     place->member = *rest ? pf_archive_find(place->archive, 0, rest) : 0;
     if (place->member != UINT32_MAX)
         return 0;
-    struct pf_folder inner = {
-        .fd = -1, .archives = from->archives, .archive = place->archive, .pass = from->pass};
+    struct pf_folder inner = {.fd = -1, .archives = from->archives, .archive = place->archive};
     int result = strchr(rest, '/') ? find_through(&inner, rest, place) : ENOENT;
     pf_archive_release(inner.archive);
     return result;
@@ -210,7 +206,6 @@ static struct pf_folder *folder_at(const struct pf_folder *from, const struct pl
     }
     folder->archive = place->archive;
     folder->member = place->member;
-    folder->pass = from->pass;
     return folder;
 }
 
@@ -220,10 +215,7 @@ static struct pf_folder *open_real(const struct pf_folder *folder, const char *p
     int fd = pf_open_beneath(folder->fd, path, O_RDONLY | O_DIRECTORY);
     if (fd < 0 && errno == EACCES)
         fd = pf_open_beneath(folder->fd, path, O_PATH | O_DIRECTORY);
-    struct pf_folder *real = fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
-    if (real)
-        real->pass = folder->pass;
-    return real;
+    return fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
 }
 
 static bool is_folder(const struct place *place)
@@ -237,8 +229,7 @@ static bool is_folder(const struct place *place)
 static int enter_member(const struct pf_folder *folder, const char *path, struct place *place)
 {
     struct pf_opened file;
-    const struct pf_folder outer = {
-        .fd = -1, .archives = folder->archives, .archive = place->archive, .pass = folder->pass};
+    const struct pf_folder outer = {.fd = -1, .archives = folder->archives, .archive = place->archive};
     int result = pf_archive_open(place->archive, place->member, &file);
     if (!result) {
         result = enter(&outer, path, &file, "", place);
@@ -272,13 +263,6 @@ struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *pat
         return folder_at(folder, &place);
     errno = result;
     return NULL;
-}
-
-struct pf_folder *pf_folder_open_in(const struct pf_folder *folder, const char *path, struct pf_pass *pass)
-{
-    struct pf_folder in_pass = *folder;
-    in_pass.pass = pass;
-    return pf_folder_open(&in_pass, path);
 }
 
 int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat *st)
@@ -359,55 +343,4 @@ int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_o
     if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
         return result;
     return open_member(&place, opened);
-}
-
-/* ---- files -------------------------------------------------------------------------------------- */
-
-void pf_opened_close(struct pf_opened *opened)
-{
-    if (opened->fd >= 0)
-        close(opened->fd);
-    pf_unpacked_release(opened->unpacked);
-    pf_archive_release(opened->archive);
-    opened->fd = -1;
-    opened->unpacked = NULL;
-    opened->archive = NULL;
-}
-
-int pf_opened_stat(const struct pf_opened *opened, struct stat *st)
-{
-    while (opened->fd < 0 && opened->archive)
-        opened = pf_archive_file(opened->archive);
-    return fstat(opened->fd, st);
-}
-
-int pf_opened_copy(const struct pf_opened *opened, struct pf_opened *copy)
-{
-    *copy = *opened;
-    if (opened->fd >= 0 && (copy->fd = fcntl(opened->fd, F_DUPFD_CLOEXEC, 3)) < 0)
-        return errno;
-    if (opened->unpacked)
-        pf_unpacked_hold(opened->unpacked);
-    pf_archive_hold(opened->archive);
-    return 0;
-}
-
-ssize_t pf_opened_read(const struct pf_opened *opened, void *buffer, size_t size, uint64_t offset,
-                       struct pf_error *error)
-{
-    size_t done = 0;
-    if (opened->unpacked)
-        return pf_unpacked_read(opened->unpacked, buffer, size, opened->start + offset, error);
-    while (done < size) {
-        ssize_t n =
-            pread(opened->fd, (char *)buffer + done, size - done, (off_t)(opened->start + offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return pf_fail_at(error, errno, (int64_t)(offset + done), "%s", strerror(errno));
-        if (n == 0)
-            break;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
 }

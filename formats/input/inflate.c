@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "formats/input/inflater.h"
-#include "formats/input/unpacker.h"
 #include "formats/kit/array.h"
 #include "formats/kit/store.h"
 

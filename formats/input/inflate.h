@@ -2,12 +2,7 @@
 #ifndef PF_INFLATE_H
 #define PF_INFLATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "formats/kit/error.h"
+#include "formats/input/packing.h"
 
 /*
  * What a zlib stream (RFC 1950) or gzip members one after the other (RFC 1952) inflate to, read at any offset:
@@ -23,14 +18,6 @@
  * Safe to use from many threads at once.
  */
 struct pf_inflate;
-
-/* Reads compressed bytes as pf_input_read does; called from the threads that read. */
-typedef ssize_t pf_inflate_source(void *arg, void *buffer, size_t size, uint64_t offset,
-                                  struct pf_error *error);
-
-/* True if bytes begin as gzip data do, or as a zlib stream does (two bytes: these may be so by chance). */
-bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size);
-bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size);
 
 /*
  * A view of `packed_size` compressed bytes; nothing is read yet. `arg` stays the caller's and must outlive it. NULL: out of

@@ -20,18 +20,6 @@ enum { HEADER_CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16, RESERVED = 0xe0 };
 /* What get() says when there is no byte: reading failed, or there are no more (which is then the damage). */
 enum { FAILED = -1, NO_MORE = -2 };
 
-bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size)
-{
-    return size >= 3 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == Z_DEFLATED;
-}
-
-/* Method 8, a window of at most 32 KiB, no preset dictionary, and the two bytes are a multiple of 31. */
-bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size)
-{
-    return size >= 2 && (bytes[0] & 15) == Z_DEFLATED && bytes[0] >> 4 <= 7 && !(bytes[1] & 0x20) &&
-           (bytes[0] << 8 | bytes[1]) % 31 == 0;
-}
-
 struct pf_inflater *pf_inflater_new(pf_inflate_source *source, void *arg)
 {
     /* The buffers are left as they are: only bytes that were written are looked at. */

@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "formats/input/inflate.h"
+#include "formats/input/packing.h"
 
 /*
  * One run through zlib or gzip data, from its start or from a seek point, text coming in blocks. The part of

@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "formats/input/access.h"
+#include "formats/input/beneath.h"
+#include "formats/input/stamp.h"
 #include "formats/kit/error.h"
 
 /*
@@ -19,18 +20,6 @@
  */
 struct pf_source;
 struct pf_input;
-
-/*
- * What identifies one version of an input. All zero: the input did not exist. Of a listing: the folder's times, and numbers that its
- * names come to, which alone are to be the same.
- */
-struct pf_stamp {
-    uint64_t device, inode, size;
-    int64_t mtime_ns, ctime_ns;
-};
-
-struct pf_stamp pf_stamp_of(const struct stat *st);
-bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
 
 /*
  * A source for what stands at a path below a folder (borrowed), "." for itself; never follows symbolic links. It is closed: nothing is
@@ -188,12 +177,6 @@ int pf_source_check(struct pf_source *source, struct pf_error *error);
  * intact.
  */
 bool pf_source_intact(struct pf_source *source);
-
-/* Open an entry below a folder, following no link and leaving the folder by no way. A descriptor, or -1 with
- * errno. */
-int pf_open_beneath(int folder, const char *name, int flags);
-/* The same, but EXDEV if something else is mounted on the way (which kernels without openat2 do not tell). */
-int pf_open_here(int folder, const char *name, int flags);
 
 /* How many descriptors the source and its inputs hold. */
 size_t pf_source_descriptors(struct pf_source *source);

@@ -72,9 +72,6 @@ int pf_source_through(struct pf_source *source, struct pf_input **input, bool wh
 /* Records an input; NULL with *error filled. With source->lock held. */
 struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error);
 
-/* Lets a file that was written just now grow old enough for its times to tell a further write. */
-void pf_outlast_clock_tick(int fd, struct stat *st);
-
 /*
  * True if the bytes behind the descriptor of an open input are those of when it was opened. The time of change tells of a writer
  * who puts the time of writing back; it also changes when the file gains or loses a name, which its links tell, so that a file

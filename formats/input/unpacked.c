@@ -357,8 +357,7 @@ ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size
     return got;
 }
 
-int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_pass *pass,
-                      struct pf_error *error)
+int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
 {
     int there = 0;
     while (!there) {
@@ -367,7 +366,7 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_p
         note_use(unpacked);
         pthread_mutex_unlock(&unpacked->lock);
         uint64_t done = pf_unpacked_packed_before(unpacked, offset);
-        if (!there && pf_pass_step(pass, done, unpacked->packed_end - unpacked->start, error))
+        if (!there && pf_pass_step(pf_pass_now(), done, unpacked->packed_end - unpacked->start, error))
             return -1;
     }
     return there < 0 ? -1 : 0;

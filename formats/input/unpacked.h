@@ -37,10 +37,8 @@ void pf_unpacked_release(struct pf_unpacked *unpacked);
 ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error);
 
-/* Unpacks as far as an offset, in a pass. 0, or -1 with *error filled. */
-struct pf_pass;
-int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_pass *pass,
-                      struct pf_error *error);
+/* Unpacks as far as an offset and reports progress to the thread's pass. 0, or -1 with *error filled. */
+int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error);
 
 /* How many bytes there are; UINT64_MAX until the end has been met. */
 uint64_t pf_unpacked_size(struct pf_unpacked *unpacked);

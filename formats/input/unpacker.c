@@ -27,44 +27,6 @@ struct pf_unpacker {
     unsigned char in[PIECE];
 };
 
-size_t pf_packing_stem(const char *name)
-{
-    static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
-    size_t size = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t end = strlen(ends[i]);
-        if (size > end && !strcasecmp(name + size - end, ends[i]))
-            return size - end;
-    }
-    return size;
-}
-
-enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size)
-{
-    static const struct {
-        const char *bytes;
-        size_t size;
-        enum pf_packing_kind kind;
-    } magics[] = {{"\x1f\x8b\x08", 3, PF_GZIP_PACKED},
-                  {"\x28\xb5\x2f\xfd", 4, PF_ZSTD_PACKED},
-                  {"\xfd"
-                   "7zXZ",
-                   6, PF_XZ_PACKED}};
-    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-        if (size >= magics[i].size && !memcmp(head, magics[i].bytes, magics[i].size))
-            return magics[i].kind;
-    bool bzip2 = size >= 10 && !memcmp(head, "BZh", 3) && head[3] >= '1' && head[3] <= '9' &&
-                 !memcmp(head + 4, "1AY&SY", 6);
-    return bzip2 ? PF_BZIP2_PACKED : PF_UNPACKED;
-}
-
-uint64_t pf_packing_limit(uint64_t packed)
-{
-    enum { RATIO_MAX = 250 };
-    const uint64_t any = UINT64_C(1) << 30; /* however few bytes it is */
-    return packed < (UINT64_MAX - any) / RATIO_MAX ? any + packed * RATIO_MAX : UINT64_MAX;
-}
-
 /* ---- compressed bytes --------------------------------------------------------------------------- */
 
 static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)

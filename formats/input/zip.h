@@ -2,7 +2,7 @@
 #ifndef PF_ZIP_H
 #define PF_ZIP_H
 
-#include "formats/input/inflate.h"
+#include "formats/input/packing.h"
 
 /*
  * Headers of ZIP archives. libarchive converts members' names to the locale and returns NULL for a name that the locale cannot

@@ -48,7 +48,7 @@ static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const cha
 
 /* What will be looked at is unpacked, and looked at where that is all that is wanted. */
 static int look(const struct pf_preparation *what, const struct pf_folder *folder, const char *name,
-                struct pf_pass *pass, struct pf_error *error)
+                struct pf_error *error)
 {
     struct pf_opened file;
     struct pf_found found = {0};
@@ -59,7 +59,7 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
         return 0; /* who asks will hear of it */
     uint64_t size = (uint64_t)file.st.st_size, wanted = what->instance || size < LOOK ? size : LOOK;
     if (file.unpacked && wanted)
-        failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, pass, error);
+        failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, error);
     pf_opened_close(&file);
     if (!failed)
         pf_classify(what->fs, folder, name, &found);
@@ -70,7 +70,6 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
 struct looking {
     const struct pf_preparation *what;
     const struct pf_folder *folder;
-    struct pf_pass *pass;
     struct pf_error *error;
     int failed;
 };
@@ -79,17 +78,17 @@ static int look_at_one(void *arg, const char *name, unsigned char type)
 {
     struct looking *looking = arg;
     if (type == DT_REG)
-        looking->failed = look(looking->what, looking->folder, name, looking->pass, looking->error);
+        looking->failed = look(looking->what, looking->folder, name, looking->error);
     return looking->failed;
 }
 
-static int look_into(const struct pf_preparation *what, struct pf_pass *pass, struct pf_error *error)
+static int look_into(const struct pf_preparation *what, struct pf_error *error)
 {
-    struct pf_folder *folder = pf_folder_open_in(what->fs->top, *what->path ? what->path : ".", pass);
+    struct pf_folder *folder = pf_folder_open(what->fs->top, *what->path ? what->path : ".");
     int failed = folder ? 0 : pf_fail(error, errno, "%s", strerror(errno));
-    struct looking looking = {what, folder, pass, error, 0};
+    struct looking looking = {what, folder, error, 0};
     if (folder && what->name)
-        failed = look(what, folder, what->name, pass, error);
+        failed = look(what, folder, what->name, error);
     else if (folder && what->all && pf_folder_fd(folder) < 0) {
         pf_folder_list(folder, look_at_one, &looking);
         failed = looking.failed;
@@ -101,9 +100,10 @@ static int look_into(const struct pf_preparation *what, struct pf_pass *pass, st
 static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_preparation *what = arg;
-    if (what->path && look_into(what, pass, error))
+    (void)pass; /* the thread has entered it */
+    if (what->path && look_into(what, error))
         return -1;
-    if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, pass, error))
+    if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, error))
         return -1;
     struct pf_op op = PF_OP;
     pf_profile_release(what->instance ? pf_instance_live(what->fs, what->instance, &op) : NULL);

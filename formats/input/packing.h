@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_PACKING_H
+#define PF_PACKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "formats/kit/error.h"
+
+/* Recognises compressed files and archives by their first bytes and names. All functions are pure. */
+
+/* Reads compressed bytes as pf_input_read does; called from the threads that read what they unpack to. */
+typedef ssize_t pf_inflate_source(void *arg, void *buffer, size_t size, uint64_t offset,
+                                  struct pf_error *error);
+
+/* True if bytes begin as gzip data do, or as a zlib stream does (two bytes, which other data may begin with by chance). */
+bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size);
+bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size);
+
+/*
+ * How bytes are compressed. The last two have no magic number: bare deflate data, as in a zip; and a sparse member of a tar, from
+ * its header on, whose holes are left out.
+ */
+enum pf_packing_kind {
+    PF_UNPACKED,
+    PF_GZIP_PACKED,
+    PF_ZSTD_PACKED,
+    PF_XZ_PACKED,
+    PF_BZIP2_PACKED,
+    PF_DEFLATED,
+    PF_SPARSE
+};
+
+/* The kind of compression by a file's first bytes. */
+enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size);
+/* The length of a name without an ending of compression (.gz, .zst, .xz, .bz2). */
+size_t pf_packing_stem(const char *name);
+
+/* The most bytes that `packed` compressed bytes may unpack to; the rest is left out, as PF_PACKING_BEYOND reports. */
+uint64_t pf_packing_limit(uint64_t packed);
+#define PF_PACKING_BEYOND "it unpacks to more than is sound: the rest is left out"
+
+enum pf_archive_kind { PF_NO_ARCHIVE, PF_TAR, PF_TAR_PACKED, PF_ZIP };
+
+/* The kind of archive by a file's name and first bytes. */
+enum pf_archive_kind pf_archive_kind_of(const char *name, const unsigned char *head, size_t size);
+/* True if bytes are the head of a tar or zip archive, whatever the file's name is. */
+bool pf_archive_begins(const unsigned char *head, size_t size);
+
+#endif
