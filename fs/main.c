@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "fs/cli/commands.h"
+#include "fs/control/control.h"
 #include "fs/exit.h"
 #include "fs/fuse/mount.h"
 #include "fs/profile/cache.h"
+#include "fs/runs/runs.h"
 #include "fs/tree/mounts.h"
 #include "fs/version.h"
 
@@ -270,6 +272,10 @@ static int refuse_empty(const struct settings *settings)
     return 0;
 }
 
+/* The virtual folders. */
+static const struct pf_virtual *const with_runs[] = {&pf_control, &pf_runs, NULL};
+static const struct pf_virtual *const without_runs[] = {&pf_control, NULL};
+
 static int options_of(struct settings *settings, struct pf_fs_options *options)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -278,7 +284,7 @@ static int options_of(struct settings *settings, struct pf_fs_options *options)
     *options = (struct pf_fs_options){
         .profile = {.metric = settings->metric, .instr_map = settings->instr_map, .cache = CACHE_DEFAULT},
         .only_profiles = settings->only_profiles,
-        .no_runs = settings->no_runs,
+        .virtuals = settings->no_runs ? without_runs : with_runs,
         .others = settings->others,
         .no_archives = settings->no_archives,
         .unpacked = UNPACKED_DEFAULT,

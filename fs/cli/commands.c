@@ -16,7 +16,7 @@
 #include "fs/runs/part.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
-#include "fs/tree/vfs_private.h"
+#include "fs/tree/vfs.h"
 
 const struct pf_command pf_commands[] = {
     {"ls", "PATH...", "list a folder", pf_command_ls, NULL, NULL},
@@ -238,9 +238,9 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     report_progress(&indexing->progress, 0);
     indexing->progress.profiles = ++indexing->profiles;
     struct pf_profile *profile =
-        pf_profile_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &op->error);
+        pf_profile_at(pf_fs_core(indexing->fs), found->driver, path, &found->st, NULL, &op->error);
     int result = profile ? load_all(profile, op) : -1;
-    struct learning learning = {&indexing->fs->core, profile, op};
+    struct learning learning = {pf_fs_core(indexing->fs), profile, op};
     if (!result && learning.core->cachedb)
         result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0);
     hide_progress(&indexing->progress);
@@ -280,7 +280,7 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
         print_error(indexing->source, &error);
     fflush(stdout);
     fprintf(stderr, "profilefs: %s: %lu profiles, %llu passes, %.1f s, problems in %lu\n", indexing->source,
-            indexing->profiles, (unsigned long long)indexing->fs->core.passes,
+            indexing->profiles, (unsigned long long)pf_fs_core(indexing->fs)->passes,
             (double)(pf_monotonic_ms() - start) / 1000, indexing->problems);
     pf_fs_free(indexing->fs);
     if (result || fflush(stdout))
@@ -344,7 +344,7 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     if (!typed)
         return pf_fail_memory(error);
     struct pf_profile *profile =
-        pf_profile_at(&checking->fs->core, found->driver, path, &found->st, NULL, &op.error);
+        pf_profile_at(pf_fs_core(checking->fs), found->driver, path, &found->st, NULL, &op.error);
     bool failed = !profile || load_all(profile, &op);
     if (failed) {
         print_error(typed, &op.error);
@@ -402,7 +402,7 @@ static void check_path(const struct pf_fs_options *options, const char *path, co
         note_status(checking, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
         return;
     }
-    checking->folder = !checking->fs->root_name && !pf_root_is_profile(checking->fs);
+    checking->folder = !pf_fs_core(checking->fs)->root_name && !pf_root_is_profile(checking->fs);
     if (pf_each_profile_and_folder(checking->fs, NULL, check_profile, check_folder, checking, &error)) {
         print_error(path, &error);
         note_status(checking, PF_EXIT_SYSTEM);

@@ -14,7 +14,7 @@
 #include "fs/sums/eyes.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
-#include "fs/tree/vfs_private.h"
+#include "fs/tree/vfs.h"
 
 /* `profilefs compare`: what grew and what shrank between the first and the last of some profiles; the gate of a CI run. */
 

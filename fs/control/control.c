@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/control/control.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,13 +10,17 @@
 #include <unistd.h>
 
 #include "fs/clock.h"
+#include "fs/control/tables.h"
+#include "fs/snapshot.h"
 #include "fs/tree/listing.h"
-#include "fs/tree/vfs_private.h"
 #include "fs/version.h"
 
-/* .profilefs: what the mount says of itself. */
+/*
+ * .profilefs: what the mount says of itself. Its fixed nodes have the number 0 and an item of enum control. The lists and the tables are
+ * snapshots: a node's item is then that of its subject's first text, plus the text.
+ */
 
-enum control {
+enum node {
     CONTROL_DIR,
     CONTROL_README,
     CONTROL_PROFILES,
@@ -30,10 +36,27 @@ static const char *const control_names[] = {
     [CONTROL_STATUS] = "status.txt", [CONTROL_VERSION] = "version",       [CONTROL_TABLES] = "tables",
 };
 
-enum { STATUS_JOBS = 24, STATUS_MS = 1000 };
+enum { KIND_CONTROL = PF_KIND_VIRTUAL + 1, STATUS_JOBS = 24, STATUS_MS = 1000 };
 
-/* For which lists of profiles and archives are believed; and so many bytes of each are held in memory. */
-enum { LISTING_SECONDS = 2, LISTING_IN_MEMORY = 4 << 20 };
+/* The subjects of snapshots. */
+enum subject { LISTING, TABLES };
+
+/* The texts of LISTING. */
+enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTING_TEXTS };
+
+/* For how long texts are believed. */
+enum { LISTING_SECONDS = 2, TABLES_SECONDS = 10 };
+
+/* What a job makes of a snapshot: its texts; or it looks whether they would be the same. */
+enum { MAKE_TEXTS, LOOK };
+
+struct control {
+    struct pf_fs *fs;
+    struct pf_snapshots snapshots;
+    pthread_mutex_t lock;
+    size_t status_size;   /* of status.txt as it was opened last; guarded by `lock`, */
+    uint64_t status_read; /* as is when, in monotonic ms */
+};
 
 static const char readme[] =
     "profilefs shows each performance profile below here as a folder of text and CSV files.\n"
@@ -90,138 +113,128 @@ static const char readme[] =
 
 static const char version[] = "profilefs " PF_VERSION "\n";
 
-bool pf_control_is(uint64_t ino)
-{
-    unsigned kind = (unsigned)(ino >> 32 & 0xff);
-    return ino >> 40 == 0 && (kind == PF_KIND_CONTROL || kind == PF_KIND_LISTING || kind == PF_KIND_TABLES);
-}
-
-bool pf_control_is_status(uint64_t ino)
-{
-    return ino == pf_ino(0, PF_KIND_CONTROL, CONTROL_STATUS);
-}
-
-uint64_t pf_control_ino(void)
-{
-    return pf_ino(0, PF_KIND_CONTROL, CONTROL_DIR);
-}
-
 /* ---- snapshots ---------------------------------------------------------------------------------- */
 
-/* The one that a node is of, or NULL. */
-static struct pf_snapshot *snapshot_of(struct pf_fs *fs, uint64_t ino)
+static void free_snapshot(struct pf_snapshot *snapshot)
 {
-    unsigned kind = (unsigned)(ino >> 32 & 0xff);
-    return kind == PF_KIND_LISTING ? &fs->listing : kind == PF_KIND_TABLES ? &fs->tables : NULL;
+    free(snapshot);
 }
 
-/* The text that a number stands for; NULL: it is an older one. With fs->lock held. */
-static struct pf_store *text_of(const struct pf_snapshot *snapshot, uint64_t ino)
-{
-    uint32_t item = (uint32_t)ino;
-    bool present = snapshot->number && snapshot->number == item / PF_SNAPSHOT_TEXTS;
-    return present ? snapshot->text[item % PF_SNAPSHOT_TEXTS] : NULL;
-}
-
-static void free_texts(struct pf_store *text[PF_SNAPSHOT_TEXTS])
-{
-    for (size_t t = 0; t < PF_SNAPSHOT_TEXTS; t++)
-        pf_store_free(text[t]);
-}
-
-static int run_snapshot(void *arg, struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_snapshot *snapshot = arg;
-    struct pf_store *text[PF_SNAPSHOT_TEXTS] = {NULL};
-    uint64_t state = 0;
-    int result = snapshot->make(snapshot, pass, text, &state, error);
-    for (size_t t = 0; t < PF_SNAPSHOT_TEXTS && text[t] && !result; t++)
-        result = pf_store_settle(text[t], error);
-    pthread_mutex_lock(&snapshot->fs->lock);
-    if (!result) {
-        snapshot->looked = pf_monotonic_seconds();
-        snapshot->state = state;
-    }
-    if (!result && text[0]) {
-        snapshot->number = snapshot->number % (UINT32_MAX / PF_SNAPSHOT_TEXTS - 1) + 1;
-        for (size_t t = 0; t < PF_SNAPSHOT_TEXTS; t++) {
-            struct pf_store *old = snapshot->text[t];
-            snapshot->text[t] = text[t];
-            text[t] = old;
-        }
-    }
-    pthread_mutex_unlock(&snapshot->fs->lock);
-    free_texts(text);
-    return result;
-}
-
-static void snapshot_over(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    struct pf_snapshot *snapshot = arg;
-    (void)job, (void)error;
-    pthread_mutex_lock(&snapshot->fs->lock);
-    snapshot->job = NULL;
-    pthread_mutex_unlock(&snapshot->fs->lock);
-}
-
-/* Makes the snapshot anew if it is too old. 0 or an errno value. With fs->lock held, but not while the operation waits. */
-static int need(struct pf_snapshot *snapshot, struct pf_op *op)
-{
-    struct pf_fs *fs = snapshot->fs;
-    uint64_t believed = snapshot == &fs->listing ? LISTING_SECONDS : fs->snapshot_seconds;
-    if (snapshot->number && pf_monotonic_seconds() - snapshot->looked < believed)
-        return 0;
-    int result;
-    do {
-        struct pf_job *job = snapshot->job ? pf_job_hold(snapshot->job) : NULL;
-        if (!job)
-            job = snapshot->job =
-                pf_job_start(fs->core.pool, snapshot->title, run_snapshot, snapshot_over, snapshot);
-        if (!job)
-            return ENOMEM;
-        pthread_mutex_unlock(&fs->lock);
-        result = pf_job_wait(job, op);
-        pf_job_release(job);
-        pthread_mutex_lock(&fs->lock);
-    } while (result && op->error.code == ECANCELED);
-    return pf_op_errno(op, result);
-}
-
-/* A store of the bytes, which are freed. 0, or -1 with *error filled. */
-static int store(struct pf_buf *bytes, struct pf_store **text, struct pf_error *error)
-{
-    *text = pf_store_new(LISTING_IN_MEMORY);
-    int result = *text && !bytes->failed ? pf_store_append(*text, bytes->data, bytes->size, error)
-                                         : pf_fail_memory(error);
-    pf_buf_free(bytes);
-    return result;
-}
-
-static int make_listing(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
-                        uint64_t *state, struct pf_error *error)
+static int make_listing(struct control *control, struct pf_snapshot *snapshot, struct pf_pass *pass,
+                        struct pf_error *error)
 {
     struct pf_buf profiles = {0}, archives = {0};
-    (void)state;
-    int result = pf_list_profiles(last->fs, pass, &profiles, &archives, error);
+    struct pf_store *texts[LISTING_TEXTS] = {NULL};
+    if (pf_list_profiles(control->fs, pass, &profiles, &archives, error)) {
+        pf_buf_free(&profiles);
+        pf_buf_free(&archives);
+        return -1;
+    }
+    texts[LISTED_PROFILES] = pf_snapshot_store(&profiles, error);
+    texts[LISTED_ARCHIVES] = pf_snapshot_store(&archives, error);
+    if (texts[LISTED_PROFILES] && texts[LISTED_ARCHIVES])
+        return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, LISTING_TEXTS, error);
+    pf_store_free(texts[LISTED_PROFILES]);
+    pf_store_free(texts[LISTED_ARCHIVES]);
+    return -1;
+}
+
+static int make_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_pass *pass,
+                       struct pf_error *error)
+{
+    struct pf_store *texts[PF_CONTROL_TABLES];
+    uint64_t state;
+    if (pf_tables_make(control->fs, pass, texts, &state, error))
+        return -1;
+    pthread_mutex_lock(&control->snapshots.lock);
+    snapshot->state = state;
+    pthread_mutex_unlock(&control->snapshots.lock);
+    return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
+}
+
+/* A list takes as long to compare as to make: it counts as changed. */
+static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_pass *pass,
+                      struct pf_error *error)
+{
+    uint64_t state = 0;
+    bool same = false;
+    if (snapshot->subject == TABLES) {
+        if (pf_tables_state(control->fs, pass, &state, error))
+            return -1;
+        same = state == snapshot->state; /* jobs alone change it, one at a time */
+    }
+    pf_snapshot_looked(&control->snapshots, snapshot, same);
+    return 0;
+}
+
+static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
+                     struct pf_pass *pass, struct pf_error *error)
+{
+    struct control *control = set->owner;
+    if (item == LOOK)
+        return look_again(control, snapshot, pass, error);
+    int result = snapshot->subject == LISTING ? make_listing(control, snapshot, pass, error)
+                                              : make_tables(control, snapshot, pass, error);
     if (!result)
-        result = store(&profiles, &text[0], error) || store(&archives, &text[1], error) ? -1 : 0;
-    pf_buf_free(&profiles);
-    pf_buf_free(&archives);
+        pf_snapshot_looked(set, snapshot, true);
     return result;
 }
 
-void pf_control_init(struct pf_fs *fs)
+static bool is_made(const struct pf_snapshot *snapshot, uint32_t item)
 {
-    fs->listing = (struct pf_snapshot){
-        .fs = fs, .kind = PF_KIND_LISTING, .title = "list of profiles", .make = make_listing};
-    fs->tables = (struct pf_snapshot){
-        .fs = fs, .kind = PF_KIND_TABLES, .title = "tables of all profiles", .make = pf_tables_make};
+    uint64_t believed = snapshot->subject == LISTING ? LISTING_SECONDS : TABLES_SECONDS;
+    return item == LOOK ? snapshot->replaced || pf_monotonic_seconds() - snapshot->looked < believed
+                        : snapshot->n_texts > 0;
 }
 
-void pf_control_free(struct pf_fs *fs)
+static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, free_snapshot};
+
+/* The present snapshot of a subject, as a user, which may have no texts. NULL: out of memory. */
+static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
 {
-    free_texts(fs->listing.text);
-    free_texts(fs->tables.text);
+    struct pf_snapshot *snapshot = pf_snapshot_of(&control->snapshots, subject);
+    if (snapshot)
+        return snapshot;
+    snapshot = calloc(1, sizeof *snapshot);
+    if (!snapshot)
+        return NULL;
+    snapshot->title = subject == LISTING ? "list of profiles" : "tables of all profiles";
+    return pf_snapshot_add(&control->snapshots, snapshot, subject, false);
+}
+
+/* The number of a text that is fresh enough. 0 or an errno value. */
+static int find_text(struct control *control, enum subject subject, uint32_t text, uint64_t *ino,
+                     struct pf_op *op)
+{
+    struct pf_snapshots *set = &control->snapshots;
+    int result;
+    bool replaced;
+    do {
+        struct pf_snapshot *snapshot = present_snapshot(control, subject);
+        if (!snapshot)
+            return ENOMEM;
+        result = pf_snapshot_need(set, snapshot, MAKE_TEXTS, op);
+        if (!result)
+            result = pf_snapshot_need(set, snapshot, LOOK, op);
+        pthread_mutex_lock(&set->lock);
+        replaced = snapshot->replaced;
+        *ino = pf_ino(snapshot->number, KIND_CONTROL, text);
+        pthread_mutex_unlock(&set->lock);
+        pf_snapshot_release(set, snapshot);
+    } while (!result && replaced);
+    return result;
+}
+
+/* The text of a snapshot's node; NULL: the snapshot has been replaced. *subject: what it is of. */
+static struct pf_store *text_of(struct control *control, uint64_t ino, enum subject *subject)
+{
+    struct pf_snapshot *snapshot = pf_snapshot_enter(&control->snapshots, (uint32_t)(ino >> 40));
+    if (!snapshot)
+        return NULL;
+    struct pf_store *text = pf_snapshot_text(&control->snapshots, snapshot, (uint32_t)ino);
+    *subject = (enum subject)snapshot->subject;
+    pf_snapshot_release(&control->snapshots, snapshot);
+    return text;
 }
 
 /* ---- status ------------------------------------------------------------------------------------- */
@@ -241,18 +254,18 @@ static char *status_text(struct pf_fs *fs, size_t *size)
 {
     struct pf_buf out = {0};
     struct pf_job_status jobs[STATUS_JOBS];
-    size_t n = pf_pool_status(fs->core.pool, jobs, STATUS_JOBS);
-    pthread_mutex_lock(&fs->lock);
-    size_t open = fs->open_instances, entries = fs->entries.count;
-    pthread_mutex_unlock(&fs->lock);
-    pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)pf_monotonic_seconds() - fs->started);
-    pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", open, entries);
+    struct pf_fs_status status;
+    struct pf_core *core = pf_fs_core(fs);
+    size_t n = pf_pool_status(core->pool, jobs, STATUS_JOBS);
+    pf_fs_status(fs, &status);
+    pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)(pf_monotonic_seconds() - status.started));
+    pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", status.open_profiles, status.entries);
     pf_buf_printf(&out, "Block cache: %llu KiB of %llu KiB\n",
-                  (unsigned long long)pf_blocks_held(fs->core.blocks) / 1024,
-                  (unsigned long long)fs->options.profile.cache / 2 / 1024);
+                  (unsigned long long)pf_blocks_held(core->blocks) / 1024,
+                  (unsigned long long)core->options.cache / 2 / 1024);
     add_memory(&out);
-    pf_buf_printf(&out, "Sandbox: %s\n", fs->sandbox ? fs->sandbox : "none");
-    pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)fs->core.passes, n);
+    pf_buf_printf(&out, "Sandbox: %s\n", status.sandbox ? status.sandbox : "none");
+    pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)core->passes, n);
     for (size_t i = 0; i < n && i < STATUS_JOBS; i++)
         pf_buf_printf(&out, "  %3u%% %s, %u waiting: %s\n", jobs[i].percent,
                       jobs[i].running ? "running" : "queued", jobs[i].waiters, jobs[i].what);
@@ -261,122 +274,139 @@ static char *status_text(struct pf_fs *fs, size_t *size)
 }
 
 /* How large status.txt is: as it was opened last, for who has just done so, else as it would be. */
-static size_t status_size(struct pf_fs *fs)
+static size_t status_size(struct control *control)
 {
-    pthread_mutex_lock(&fs->lock);
-    bool fresh = fs->status_size && pf_monotonic_ms() - fs->status_read < STATUS_MS;
-    size_t size = fresh ? fs->status_size : 0;
-    pthread_mutex_unlock(&fs->lock);
+    pthread_mutex_lock(&control->lock);
+    bool fresh = control->status_size && pf_monotonic_ms() - control->status_read < STATUS_MS;
+    size_t size = fresh ? control->status_size : 0;
+    pthread_mutex_unlock(&control->lock);
     if (!size)
-        free(status_text(fs, &size));
+        free(status_text(control->fs, &size));
     return size;
 }
 
-static char *open_status(struct pf_fs *fs, size_t *size)
+static char *open_status(struct control *control, size_t *size)
 {
-    char *text = status_text(fs, size);
-    pthread_mutex_lock(&fs->lock);
-    fs->status_size = *size;
-    fs->status_read = pf_monotonic_ms();
-    pthread_mutex_unlock(&fs->lock);
+    char *text = status_text(control->fs, size);
+    pthread_mutex_lock(&control->lock);
+    control->status_size = *size;
+    control->status_read = pf_monotonic_ms();
+    pthread_mutex_unlock(&control->lock);
     return text;
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------- */
 
-int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+static uint64_t node_ino(enum node node)
 {
-    *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
+    return pf_ino(0, KIND_CONTROL, node);
+}
+
+static uint64_t size_of_fixed(struct control *control, enum node node)
+{
+    return node == CONTROL_README    ? sizeof readme - 1
+           : node == CONTROL_STATUS  ? status_size(control)
+           : node == CONTROL_VERSION ? sizeof version - 1
+                                     : 0;
+}
+
+static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
+{
+    struct control *control = self;
+    struct pf_fs_status status;
+    (void)op;
+    pf_fs_status(control->fs, &status);
+    *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = ino == node_ino(CONTROL_STATUS) ? 0 : 1};
     struct stat *st = &attr->st;
-    uint32_t item = (uint32_t)ino;
-    const struct timespec now = {.tv_sec = fs->started_at};
+    const struct timespec start = {.tv_sec = status.started_at};
     *st = (struct stat){.st_ino = ino,
                         .st_mode = S_IFREG | 0444,
                         .st_nlink = 1,
                         .st_uid = getuid(),
                         .st_gid = getgid(),
                         .st_blksize = 4096,
-                        .st_mtim = now,
-                        .st_ctim = now,
-                        .st_atim = now};
-    const struct pf_snapshot *snapshot = snapshot_of(fs, ino);
-    if (snapshot) {
-        pthread_mutex_lock(&fs->lock);
-        const struct pf_store *text = text_of(snapshot, ino);
-        st->st_size = text ? (off_t)pf_store_size(text) : 0;
-        pthread_mutex_unlock(&fs->lock);
+                        .st_mtim = start,
+                        .st_ctim = start,
+                        .st_atim = start};
+    if (ino >> 40) {
+        enum subject subject;
+        struct pf_store *text = text_of(control, ino, &subject);
         if (!text)
             return ESTALE;
-        if (snapshot == &fs->tables) /* they tell of what is in all profiles, whoever may read those */
+        st->st_size = (off_t)pf_store_size(text);
+        pf_store_free(text);
+        if (subject == TABLES) /* made from all profiles, whoever may read those */
             st->st_mode = S_IFREG | 0400;
-    } else if (item == CONTROL_TABLES) {
+    } else if (ino == node_ino(CONTROL_TABLES)) {
         st->st_mode = S_IFDIR | 0500;
-    } else if (item == CONTROL_DIR) {
+    } else if (ino == node_ino(CONTROL_DIR)) {
         st->st_mode = S_IFDIR | 0555;
     } else {
-        st->st_size = item == CONTROL_README    ? (off_t)sizeof readme - 1
-                      : item == CONTROL_STATUS  ? (off_t)status_size(fs)
-                      : item == CONTROL_VERSION ? (off_t)sizeof version - 1
-                                                : 0;
+        st->st_size = (off_t)size_of_fixed(control, (enum node)(uint32_t)ino);
     }
-    if (pf_control_is_status(ino))
-        attr->attr_seconds = 0;
-    if (fs->options.others) /* it names what stands in folders that not all may enter */
+    if (pf_fs_options(control->fs)->others) /* names of entries in folders that not all may enter */
         st->st_mode &= ~(mode_t)0077;
     st->st_blocks = (st->st_size + 511) / 512;
     return 0;
 }
 
-static uint64_t tables_ino(void)
-{
-    return pf_ino(0, PF_KIND_CONTROL, CONTROL_TABLES);
-}
-
 /* The entries of the two folders by number; NULL past the last. */
 static const char *name_in(uint64_t folder, uint64_t number)
 {
-    if (folder == tables_ino())
+    if (folder == node_ino(CONTROL_TABLES))
         return pf_table_name(number);
     return number + CONTROL_README < CONTROLS ? control_names[CONTROL_README + number] : NULL;
 }
 
-int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                      struct pf_op *op)
+static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr)
 {
-    if (parent == PF_ROOT_INO)
-        return pf_control_getattr(fs, pf_control_ino(), attr);
-    if (parent != tables_ino() && parent != pf_control_ino())
-        return ENOTDIR;
+    struct pf_op none = PF_OP;
+    return place->ino == PF_ROOT_INO ? get_attr(self, node_ino(CONTROL_DIR), attr, &none) : ENOENT;
+}
+
+static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
+{
+    (void)self, (void)profiles, (void)beside;
+    return folder == PF_ROOT_INO;
+}
+
+static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
+{
     uint32_t number = 0;
     const char *entry;
+    if (parent != node_ino(CONTROL_TABLES) && parent != node_ino(CONTROL_DIR))
+        return ENOTDIR;
     while ((entry = name_in(parent, number)) && strcmp(entry, name) != 0)
         number++;
     if (!entry)
         return ENOENT;
-    uint32_t item = CONTROL_README + number, text = number;
-    struct pf_snapshot *snapshot = &fs->tables;
-    if (parent == pf_control_ino()) {
-        if (item != CONTROL_PROFILES && item != CONTROL_ARCHIVES)
-            return pf_control_getattr(fs, pf_ino(0, PF_KIND_CONTROL, item), attr);
-        snapshot = &fs->listing;
-        text = item - CONTROL_PROFILES;
-    }
-    pthread_mutex_lock(&fs->lock);
-    int result = need(snapshot, op);
-    uint64_t ino = pf_ino(0, snapshot->kind, snapshot->number * PF_SNAPSHOT_TEXTS + text);
-    pthread_mutex_unlock(&fs->lock);
-    return result ? result : pf_control_getattr(fs, ino, attr);
+    uint64_t ino = node_ino(CONTROL_README + number);
+    int result = 0;
+    if (parent == node_ino(CONTROL_TABLES))
+        result = find_text(self, TABLES, number, &ino, op);
+    else if (ino == node_ino(CONTROL_PROFILES))
+        result = find_text(self, LISTING, LISTED_PROFILES, &ino, op);
+    else if (ino == node_ino(CONTROL_ARCHIVES))
+        result = find_text(self, LISTING, LISTED_ARCHIVES, &ino, op);
+    return result ? result : get_attr(self, ino, attr, op);
 }
 
-bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry)
+static int open_folder(void *self, uint64_t ino, struct pf_op *op)
+{
+    (void)self, (void)op;
+    return ino == node_ino(CONTROL_TABLES) || ino == node_ino(CONTROL_DIR) ? 0 : ENOTDIR;
+}
+
+static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry)
 {
     const char *name = name_in(ino, number);
+    (void)self;
     if (!name)
         return false;
     strcpy(entry->name, name);
-    entry->ino = ino == tables_ino() ? pf_ino(0, PF_KIND_TABLES, PF_SNAPSHOT_TEXTS + (uint32_t)number)
-                                     : pf_ino(0, PF_KIND_CONTROL, CONTROL_README + (uint32_t)number);
-    entry->type = entry->ino == tables_ino() ? DT_DIR : DT_REG;
+    /* A table has no number before it is looked up. */
+    entry->ino = node_ino((ino == node_ino(CONTROL_TABLES) ? CONTROLS : CONTROL_README) + (uint32_t)number);
+    entry->type = entry->ino == node_ino(CONTROL_TABLES) ? DT_DIR : DT_REG;
     return true;
 }
 
@@ -388,36 +418,82 @@ static char *copy_of(const char *text, size_t size)
     return copy;
 }
 
-int pf_control_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size)
+static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op)
 {
-    const struct pf_snapshot *snapshot = snapshot_of(fs, ino);
-    size_t length = 0;
-    if (snapshot) {
-        pthread_mutex_lock(&fs->lock);
-        struct pf_store *found = text_of(snapshot, ino);
-        *text = found ? pf_store_hold(found) : NULL;
-        pthread_mutex_unlock(&fs->lock);
-        *size = found ? pf_store_size(found) : 0;
-        return found ? 0 : ESTALE;
+    struct control *control = self;
+    size_t size = 0;
+    (void)op;
+    if (ino >> 40) {
+        enum subject subject;
+        text->store = text_of(control, ino, &subject);
+        text->size = text->store ? pf_store_size(text->store) : 0;
+        return text->store ? 0 : ESTALE;
     }
     switch ((uint32_t)ino) {
     case CONTROL_DIR:
     case CONTROL_TABLES:
         return EISDIR;
     case CONTROL_README:
-        length = sizeof readme - 1;
-        *bytes = copy_of(readme, length);
+        size = sizeof readme - 1;
+        text->bytes = copy_of(readme, size);
         break;
     case CONTROL_VERSION:
-        length = sizeof version - 1;
-        *bytes = copy_of(version, length);
+        size = sizeof version - 1;
+        text->bytes = copy_of(version, size);
         break;
     case CONTROL_STATUS:
-        *bytes = open_status(fs, &length);
+        text->bytes = open_status(control, &size);
+        text->direct = true;
         break;
     default:
         return ENOENT;
     }
-    *size = length;
-    return *bytes ? 0 : ENOMEM;
+    text->size = size;
+    return text->bytes ? 0 : ENOMEM;
 }
+
+static int read_link(void *self, uint64_t ino, char **target, struct pf_op *op)
+{
+    (void)self, (void)ino, (void)target, (void)op;
+    return EINVAL;
+}
+
+static void *make_control(struct pf_fs *fs)
+{
+    struct control *control = calloc(1, sizeof *control);
+    if (control) {
+        control->fs = fs;
+        pthread_mutex_init(&control->lock, NULL);
+        pf_snapshots_init(&control->snapshots, &snapshot_ops, pf_fs_core(fs)->pool, control);
+    }
+    return control;
+}
+
+static void free_control(void *self)
+{
+    struct control *control = self;
+    pf_snapshots_free(&control->snapshots);
+    pthread_mutex_destroy(&control->lock);
+    free(control);
+}
+
+static bool shrink(void *self)
+{
+    (void)self;
+    return false; /* two snapshots, whose texts keep few descriptors */
+}
+
+const struct pf_virtual pf_control = {.name = ".profilefs",
+                                      .kind = KIND_CONTROL,
+                                      .hides = true,
+                                      .make = make_control,
+                                      .free = free_control,
+                                      .find = find_top,
+                                      .is_listed = is_listed,
+                                      .lookup = look_up,
+                                      .getattr = get_attr,
+                                      .opendir = open_folder,
+                                      .entry = list_entry,
+                                      .open = open_file,
+                                      .readlink = read_link,
+                                      .shrink = shrink};

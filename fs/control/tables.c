@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/control/tables.h"
+
 #include <string.h>
 
 #include "fs/runs/members.h"
@@ -13,6 +15,7 @@ enum table {
     WARNINGS,  /* the rows of each one's tables/warnings.csv */
     TABLES
 };
+_Static_assert((int)TABLES == (int)PF_CONTROL_TABLES, "as declared");
 
 static const struct {
     const char *name, *head;
@@ -54,7 +57,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
         *error = failure;
         return -1;
     }
-    if (making->fs->root_name || pf_root_is_profile(making->fs))
+    if (pf_fs_core(making->fs)->root_name || pf_root_is_profile(making->fs))
         path = ".";
     pf_part_summary(failed ? NULL : &part, found, failure.what, NULL, path, &rows);
     int result = pf_part_append(making->text[SUMMARY], &rows, error);
@@ -70,23 +73,38 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     return result;
 }
 
-int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
+static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
+{
+    for (size_t t = 0; t < TABLES; t++) {
+        const char *head = tables_about[t].head;
+        making->text[t] = pf_store_new(IN_MEMORY);
+        if (!making->text[t])
+            return pf_fail_memory(error);
+        if (pf_store_append(making->text[t], head, strlen(head), error))
+            return -1;
+    }
+    int result = pf_each_profile(making->fs, pass, add_member, making, error);
+    for (size_t t = 0; t < TABLES && !result; t++)
+        result = pf_store_settle(making->text[t], error);
+    return result;
+}
+
+int pf_tables_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_store *texts[PF_CONTROL_TABLES],
                    uint64_t *state, struct pf_error *error)
 {
-    struct making look = {.fs = last->fs}, making = {last->fs, 0, text};
-    if (last->number && pf_each_profile(last->fs, pass, add_member, &look, error))
-        return -1;
-    *state = look.state;
-    if (last->number && last->state == look.state)
-        return 0;
-    int result = 0;
-    for (size_t t = 0; t < TABLES && !result; t++) {
-        const char *head = tables_about[t].head;
-        text[t] = pf_store_new(IN_MEMORY);
-        result = text[t] ? pf_store_append(text[t], head, strlen(head), error) : pf_fail_memory(error);
-    }
-    if (!result)
-        result = pf_each_profile(last->fs, pass, add_member, &making, error);
+    struct making making = {fs, 0, texts};
+    memset(texts, 0, TABLES * sizeof *texts);
+    int result = make_texts(&making, pass, error);
     *state = making.state;
+    for (size_t t = 0; t < TABLES && result; t++)
+        pf_store_free(texts[t]);
+    return result;
+}
+
+int pf_tables_state(struct pf_fs *fs, struct pf_pass *pass, uint64_t *state, struct pf_error *error)
+{
+    struct making look = {.fs = fs};
+    int result = pf_each_profile(fs, pass, add_member, &look, error);
+    *state = look.state;
     return result;
 }

@@ -58,7 +58,7 @@ static int visit_members(struct visits visits, struct pf_error *error)
 {
     visits.turns = (struct pf_turns)PF_TURNS;
     visits.error = error;
-    pf_pool_split(visits.fs->core.pool, visits.members->n, visit_one, &visits);
+    pf_pool_split(pf_fs_core(visits.fs)->pool, visits.members->n, visit_one, &visits);
     return visits.failed ? -1 : 0;
 }
 
@@ -174,7 +174,7 @@ static void visit_part(struct visits *visits, unsigned i)
     const struct pf_member *member = &visits->members->members[i];
     struct pf_error failure = {0};
     struct pf_part part;
-    bool recall = !visits->fs->options.others;
+    bool recall = !pf_fs_options(visits->fs)->others;
     int failed =
         pf_part_get(visits->fs, member->path, &member->found, parts->extent, recall, &part, &failure);
     int result = begin_turn(visits, i, &failure);
@@ -418,7 +418,7 @@ static void write_side(void *arg, size_t side)
 static int write_series(struct making *making, struct pf_error *error)
 {
     struct writing sides[2] = {{.making = making}, {.making = making}};
-    pf_pool_split(making->fs->core.pool, 2, write_side, sides);
+    pf_pool_split(pf_fs_core(making->fs)->pool, 2, write_side, sides);
     for (size_t side = 0; side < 2; side++)
         if (sides[side].result) {
             *error = sides[side].error;
@@ -482,18 +482,10 @@ void pf_runs_texts_free(struct pf_runs_texts *texts)
     *texts = (struct pf_runs_texts){.closed = false};
 }
 
-uint64_t pf_runs_texts_size(const struct pf_runs_texts *texts)
-{
-    uint64_t size = 0;
-    for (size_t t = 0; t < PF_RUNS_TABLES && texts->table[t]; t++)
-        size += pf_store_size(texts->table[t]);
-    return size;
-}
-
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
                  struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error)
 {
-    uint64_t limit = fs->options.profile.cache / 4;
+    uint64_t limit = pf_fs_options(fs)->profile.cache / 4;
     *texts = (struct pf_runs_texts){.closed = false};
     struct making making = {.fs = fs,
                             .members = members,

@@ -45,7 +45,6 @@ struct pf_runs_texts {
     bool closed;
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);
-uint64_t pf_runs_texts_size(const struct pf_runs_texts *texts);
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
                  struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error);
 

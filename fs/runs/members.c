@@ -174,19 +174,6 @@ void pf_members_free(struct pf_members *members)
     *members = (struct pf_members){0};
 }
 
-int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
-{
-    unsigned n = 0;
-    for (size_t at = 0; at < names->size && n < PF_MEMBERS_LEAST; at += strlen(names->data + at) + 1) {
-        struct pf_found found;
-        int code = pf_classify(fs, folder, names->data + at, &found);
-        if (pf_is_lack(code))
-            return code;
-        n += !code && found.type == PF_ENTRY_PROFILE;
-    }
-    return n < PF_MEMBERS_LEAST ? ENOENT : 0;
-}
-
 /* ---- changes ------------------------------------------------------------------------------------ */
 
 enum { INSIDE_MOST = 4096, INSIDE_DEPTH = 4 };
@@ -227,7 +214,7 @@ uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, con
     state = note(state, path, &found->st);
     if (!look_inside || !S_ISDIR(found->st.st_mode) || found->driver->beside)
         return state;
-    struct pf_folder *folder = pf_folder_open(fs->top, path);
+    struct pf_folder *folder = pf_folder_open(pf_fs_core(fs)->top, path);
     struct inside inside = {folder, INSIDE_DEPTH, INSIDE_MOST, 0};
     if (folder)
         pf_folder_list(folder, note_inside, &inside);

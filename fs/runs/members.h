@@ -2,7 +2,7 @@
 #ifndef PF_MEMBERS_H
 #define PF_MEMBERS_H
 
-#include "fs/tree/vfs_private.h"
+#include "fs/tree/vfs.h"
 
 /* The profiles that a folder of SOURCE holds directly, in the order of `ls -v`, as they were at one moment. */
 enum { PF_MEMBERS_LEAST = 2, PF_MEMBERS_MOST = 4096 };
@@ -28,11 +28,6 @@ struct pf_members {
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
                     struct pf_members *members);
 void pf_members_free(struct pf_members *members);
-/*
- * 0 if there are enough members among these names in an open folder, each with its NUL; else ENOENT, or a transient errno value.
- */
-int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
-
 /*
  * The state that becomes of another one by a profile at a path below SOURCE, a number that differs once the profile's attributes
  * have changed, or, if it is a directory and that is to be looked into, those of what is in it (of some thousand entries at most).

@@ -172,7 +172,7 @@ static void keep(struct pf_profile *profile, const struct pf_found *found, const
 static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_part *part)
 {
     size_t size;
-    char *bytes = pf_profile_recall_part(&fs->core, found->driver, path, &found->st, &size);
+    char *bytes = pf_profile_recall_part(pf_fs_core(fs), found->driver, path, &found->st, &size);
     if (!bytes)
         return false;
     struct pf_unpack in = {bytes, bytes + size, false};

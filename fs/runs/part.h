@@ -2,7 +2,7 @@
 #ifndef PF_PART_H
 #define PF_PART_H
 
-#include "fs/tree/vfs_private.h"
+#include "fs/tree/vfs.h"
 
 /*
  * What one profile adds to what spans many: its metrics, its row of the summary, the functions of its primary metric, its warnings.

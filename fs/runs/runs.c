@@ -1,17 +1,42 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/runs/runs.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/runs/run_snapshots.h"
+#include "fs/runs/folder.h"
+#include "fs/snapshot.h"
 #include "fs/text/csv.h"
 
 /*
  * runs/: what the profiles of one folder of SOURCE have in common. What it holds is made when it is asked for: a list of metrics, a
- * summary, the texts of each metric.
+ * summary, the texts of each metric. The subject of a snapshot is the number of the folder's entry.
  */
+
+enum { KIND_RUNS = PF_KIND_VIRTUAL, BELIEVED_SECONDS = 10 };
+
+/* The runs of all folders. */
+struct all_runs {
+    struct pf_fs *fs;
+    struct pf_snapshots snapshots;
+};
+
+/* The runs of one folder. */
+struct runs {
+    struct pf_snapshot snapshot;
+    uint64_t shown; /* what programs see as the st_ino of runs/ */
+    char *path;     /* of the folder below SOURCE */
+    struct pf_members members;
+    /* Guarded by the lock of the snapshots: */
+    bool
+        inside; /* the state includes the content of members that are directories: something was read of them */
+    bool everybodys; /* everybody may read all members, and what they were made from so far */
+    bool listed;     /* `metrics` is filled, and does not change any more */
+    struct pf_shared_metrics metrics;
+};
 
 /*
  * What stands in it, by number. From METRIC on, for each metric: its folder in changes/, its texts, its folder in export/.
@@ -31,16 +56,14 @@ enum node {
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
 
+/* The texts of a snapshot: the summary, then those of each metric. */
+enum { SUMMARY_TEXT, METRIC_TEXTS };
+
 static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",
                                      [PF_RUNS_VALUES] = "function_values.csv",
                                      [PF_RUNS_CONTEXTS] = "context_changes.csv",
                                      [PF_RUNS_CHANGES] = "changes.txt",
                                      [PF_RUNS_PICTURE] = "runs.svg"};
-
-bool pf_runs_is(uint64_t ino)
-{
-    return (ino >> 32 & 0xff) == PF_KIND_RUNS;
-}
 
 static bool is_metric(uint32_t node)
 {
@@ -70,153 +93,188 @@ static bool is_link(uint32_t node)
     return node == LINK || node == EXPORT_LINK;
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
-
-struct task {
-    struct pf_fs *fs;
-    struct pf_runs *runs; /* used */
-    uint32_t wanted;
-};
-
-/* From now on it matters what is in members that are directories. */
-static void look_inside(struct task *task)
+/* The number of the text that a file is; is_metric(node) or SUMMARY. */
+static size_t text_of(uint32_t node)
 {
-    struct pf_runs *runs = task->runs;
-    if (runs->inside) /* jobs alone change it, one at a time */
-        return;
-    uint64_t state = pf_members_state(task->fs, &runs->members, true);
-    pthread_mutex_lock(&task->fs->lock);
-    runs->state = state;
-    runs->inside = true;
-    pthread_mutex_unlock(&task->fs->lock);
+    return node == SUMMARY ? SUMMARY_TEXT
+                           : METRIC_TEXTS + (size_t)metric_of(node) * PF_RUNS_TABLES + part_of(node) - TEXT;
 }
 
-static int make_list(struct task *task, struct pf_pass *pass, struct pf_error *error)
+/* ---- snapshots ---------------------------------------------------------------------------------- */
+
+static void free_runs(struct pf_snapshot *snapshot)
 {
-    struct pf_shared_metrics metrics;
-    struct pf_runs *runs = task->runs;
-    if (pf_shared_find(task->fs, &runs->members, pass, &metrics, error))
-        return -1;
-    struct pf_runs_texts *texts = calloc(metrics.n + 1, sizeof *texts);
-    if (!texts) {
-        pf_shared_free(&metrics);
-        return pf_fail_memory(error);
-    }
-    pthread_mutex_lock(&task->fs->lock);
-    runs->metrics = metrics;
-    runs->texts = texts;
-    runs->listed = true;
-    pf_runs_close_off(task->fs, runs, metrics.closed);
-    pthread_mutex_unlock(&task->fs->lock);
-    return 0;
+    struct runs *runs = (struct runs *)snapshot;
+    pf_shared_free(&runs->metrics);
+    pf_members_free(&runs->members);
+    free(runs->path);
+    free(runs);
 }
 
-static int make_summary(struct task *task, struct pf_pass *pass, struct pf_error *error)
+static struct runs *add_runs(struct all_runs *all, const struct pf_virtual_place *place,
+                             struct pf_members *members)
 {
-    struct pf_buf summary = {0};
-    bool closed;
-    if (pf_runs_summary(task->fs, &task->runs->members, pass, &summary, &closed, error)) {
-        pf_buf_free(&summary);
-        return -1;
-    }
-    pthread_mutex_lock(&task->fs->lock);
-    task->runs->summary = summary;
-    task->runs->summarised = true;
-    pf_runs_close_off(task->fs, task->runs, closed);
-    pthread_mutex_unlock(&task->fs->lock);
-    return 0;
-}
-
-static int make_metric(struct task *task, struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_runs *runs = task->runs;
-    uint32_t m = metric_of(task->wanted);
-    struct pf_runs_texts texts;
-    if (pf_runs_make(task->fs, &runs->members, &runs->metrics.metrics[m], pass, &texts, error))
-        return -1;
-    pthread_mutex_lock(&task->fs->lock);
-    runs->texts[m] = texts;
-    pf_runs_close_off(task->fs, runs, texts.closed);
-    runs->held += pf_runs_texts_size(&texts);
-    pf_runs_limit(task->fs);
-    pthread_mutex_unlock(&task->fs->lock);
-    return 0;
-}
-
-static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
-{
-    struct task *task = arg;
-    look_inside(task);
-    return is_metric(task->wanted)   ? make_metric(task, pass, error)
-           : task->wanted == SUMMARY ? make_summary(task, pass, error)
-                                     : make_list(task, pass, error);
-}
-
-static void task_over(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    struct task *task = arg;
-    (void)job, (void)error;
-    pthread_mutex_lock(&task->fs->lock);
-    task->runs->job = NULL;
-    pthread_mutex_unlock(&task->fs->lock);
-    pf_runs_put(task->fs, task->runs);
-    free(task);
-}
-
-/* Starts a job and lists it. NULL: out of memory. With fs->lock held. */
-static struct pf_job *start_job(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted)
-{
-    struct task *task = malloc(sizeof *task);
-    if (!task)
+    struct runs *runs = calloc(1, sizeof *runs);
+    char *path = strdup(place->path);
+    if (!runs || !path) {
+        free(runs);
+        free(path);
         return NULL;
-    *task = (struct task){fs, runs, wanted};
-    runs->uses++;
-    runs->job = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
-    if (runs->job)
-        return runs->job;
-    runs->uses--;
-    free(task);
+    }
+    runs->snapshot.title = "runs of a folder";
+    runs->shown = place->shown;
+    runs->path = path;
+    runs->members = *members;
+    *members = (struct pf_members){0};
+    runs->snapshot.state = pf_members_state(all->fs, &runs->members, false);
+    runs->everybodys = true;
+    for (unsigned i = 0; i < runs->members.n; i++)
+        runs->everybodys &= (runs->members.members[i].found.st.st_mode & 0444) == 0444;
+    return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, place->ino, true);
+}
+
+static void release_runs(struct all_runs *all, struct runs *runs)
+{
+    pf_snapshot_release(&all->snapshots, &runs->snapshot);
+}
+
+/* Lists the members again if it is time. True if they are the same. */
+static bool is_fresh(struct all_runs *all, struct runs *runs)
+{
+    struct pf_members members = {0};
+    uint64_t believed = pf_fs_options(all->fs)->always_look ? 0 : BELIEVED_SECONDS;
+    if (!pf_snapshot_is_old(&all->snapshots, &runs->snapshot, believed))
+        return true;
+    struct pf_folder *folder = pf_folder_open(pf_fs_core(all->fs)->top, *runs->path ? runs->path : ".");
+    int result = folder ? pf_members_list(all->fs, folder, runs->path, &members) : errno;
+    pf_folder_free(folder);
+    pthread_mutex_lock(&all->snapshots.lock);
+    bool inside = runs->inside;
+    uint64_t state = runs->snapshot.state;
+    pthread_mutex_unlock(&all->snapshots.lock);
+    bool same = pf_is_transient(result) || (!result && pf_members_state(all->fs, &members, inside) == state);
+    pf_members_free(&members);
+    pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
+    return same;
+}
+
+/* The runs that a node belongs to, as a user; NULL: they have changed. */
+static struct runs *enter_runs(struct all_runs *all, uint64_t ino)
+{
+    struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
+    if (!runs || is_fresh(all, runs))
+        return runs;
+    release_runs(all, runs);
     return NULL;
 }
 
 /*
- * Starts a job, or joins the one that runs for it, whatever that makes, and waits until it is over. 0: the caller looks whether what it
- * needs is there; or an errno value. With fs->lock held, but not while the operation waits.
+ * With the snapshots' lock held: what was made is made from files that not everybody may read (closed), and others are let in. The
+ * kernel has other permissions, so that it has to ask again: by another number.
  */
-static int wait_for_job(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct pf_op *op)
+static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 {
-    bool own = !runs->job;
-    struct pf_job *job = own ? start_job(fs, runs, wanted) : pf_job_hold(runs->job);
-    if (!job)
-        return ENOMEM;
-    pthread_mutex_unlock(&fs->lock);
-    int result = pf_job_wait(job, op);
-    pf_job_release(job);
-    pthread_mutex_lock(&fs->lock);
-    bool again = result && op->error.code != EINTR && (!own || op->error.code == ECANCELED);
-    return again ? 0 : pf_op_errno(op, result);
+    if (!closed || !pf_fs_options(all->fs)->others || !runs->everybodys)
+        return;
+    runs->everybodys = false;
+    pf_snapshot_renumber(&all->snapshots, &runs->snapshot);
 }
 
-/* Makes what must be there before a node can be searched or read. 0 or an errno value. */
-static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf_op *op)
+/* ---- making ------------------------------------------------------------------------------------- */
+
+/* From now on the state includes what is in members that are directories. */
+static void look_inside(struct all_runs *all, struct runs *runs)
 {
-    int result = 0;
+    if (runs->inside) /* jobs alone change it, one at a time */
+        return;
+    uint64_t state = pf_members_state(all->fs, &runs->members, true);
+    pthread_mutex_lock(&all->snapshots.lock);
+    runs->snapshot.state = state;
+    runs->inside = true;
+    pthread_mutex_unlock(&all->snapshots.lock);
+}
+
+static int make_list(struct all_runs *all, struct runs *runs, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_shared_metrics metrics;
+    if (pf_shared_find(all->fs, &runs->members, pass, &metrics, error))
+        return -1;
+    pthread_mutex_lock(&all->snapshots.lock);
+    runs->metrics = metrics;
+    runs->listed = true;
+    close_off(all, runs, metrics.closed);
+    pthread_mutex_unlock(&all->snapshots.lock);
+    return 0;
+}
+
+static int make_summary(struct all_runs *all, struct runs *runs, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_buf summary = {0};
+    bool closed;
+    if (pf_runs_summary(all->fs, &runs->members, pass, &summary, &closed, error)) {
+        pf_buf_free(&summary);
+        return -1;
+    }
+    struct pf_store *text = pf_snapshot_store(&summary, error);
+    if (!text)
+        return -1;
+    pthread_mutex_lock(&all->snapshots.lock);
+    close_off(all, runs, closed);
+    pthread_mutex_unlock(&all->snapshots.lock);
+    return pf_snapshot_publish(&all->snapshots, &runs->snapshot, SUMMARY_TEXT, &text, 1, error);
+}
+
+static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, struct pf_pass *pass,
+                       struct pf_error *error)
+{
+    struct pf_runs_texts texts;
+    if (pf_runs_make(all->fs, &runs->members, &runs->metrics.metrics[m], pass, &texts, error))
+        return -1;
+    pthread_mutex_lock(&all->snapshots.lock);
+    close_off(all, runs, texts.closed);
+    pthread_mutex_unlock(&all->snapshots.lock);
+    return pf_snapshot_publish(&all->snapshots, &runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TABLES,
+                               texts.table, PF_RUNS_TABLES, error);
+}
+
+/* The item is a node: a metric's, SUMMARY, or CHANGES for the list of metrics. */
+static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
+                     struct pf_pass *pass, struct pf_error *error)
+{
+    struct all_runs *all = set->owner;
+    struct runs *runs = (struct runs *)snapshot;
+    look_inside(all, runs);
+    return is_metric(node)   ? make_metric(all, runs, metric_of(node), pass, error)
+           : node == SUMMARY ? make_summary(all, runs, pass, error)
+                             : make_list(all, runs, pass, error);
+}
+
+static bool is_made(const struct pf_snapshot *snapshot, uint32_t node)
+{
+    const struct runs *runs = (const struct runs *)snapshot;
+    size_t text = node == CHANGES ? 0 : text_of(node);
+    return node == CHANGES ? runs->listed : text < snapshot->n_texts && snapshot->texts[text];
+}
+
+static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, free_runs};
+
+/* Makes what must be there before a node can be searched or read. 0 or an errno value. */
+static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, struct pf_op *op)
+{
+    struct pf_snapshots *set = &all->snapshots;
     if (node == TOP || node == INFO || node == OVERVIEW || node == EXPORT_LINK)
         return 0;
-    pthread_mutex_lock(&fs->lock);
-    while (!result && !(node == SUMMARY ? runs->summarised : runs->listed))
-        result = wait_for_job(fs, runs, node == SUMMARY ? SUMMARY : CHANGES, op);
-    if (!result && is_metric(node) && (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR))
-        result = ENOENT;
-    while (!result && is_metric(node) && !is_folder(node) && !runs->texts[metric_of(node)].table[0])
-        result = wait_for_job(fs, runs, node, op);
-    pthread_mutex_unlock(&fs->lock);
-    return result;
+    int result = pf_snapshot_need(set, &runs->snapshot, node == SUMMARY ? SUMMARY : CHANGES, op);
+    if (result || !is_metric(node))
+        return result;
+    if (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR)
+        return ENOENT;
+    return is_folder(node) ? 0 : pf_snapshot_need(set, &runs->snapshot, node, op);
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */
 
-static void add_info(const struct pf_runs *runs, struct pf_buf *out)
+static void add_info(const struct runs *runs, struct pf_buf *out)
 {
     const struct pf_members *members = &runs->members;
     if (members->too_many) {
@@ -232,38 +290,41 @@ static void add_info(const struct pf_runs *runs, struct pf_buf *out)
     pf_buf_str(out, "\nOrder: by name, as ls -v\n");
 }
 
-/* A small text; the caller frees it. false: the node is a metric's table. */
-static bool small_text(struct pf_runs *runs, uint32_t node, struct pf_buf *out)
+/* Appends a text that is made each time; false: it is one of the snapshot's. */
+static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf *out)
 {
     if (node == INFO)
         add_info(runs, out);
-    else if (node == SUMMARY)
-        pf_buf_add(out, runs->summary.data, runs->summary.size);
     else if (node == LINK && runs->metrics.primary >= 0) {
         pf_buf_str(out, "../changes/");
         pf_buf_str(out, runs->metrics.metrics[runs->metrics.primary].dir);
     } else if (node == EXPORT_LINK) {
         pf_buf_str(out, ".export");
     }
-    return !is_metric(node);
+    return !is_metric(node) && node != SUMMARY;
 }
 
-static uint64_t size_of(struct pf_runs *runs, uint32_t node)
+/* The size of a node that is ready. */
+static uint64_t size_of(struct all_runs *all, const struct runs *runs, uint32_t node)
 {
-    struct pf_buf text = {0};
+    struct pf_buf small = {0};
     if (is_folder(node))
         return 0;
-    if (is_metric(node))
-        return pf_store_size(runs->texts[metric_of(node)].table[part_of(node) - TEXT]);
-    small_text(runs, node, &text);
-    uint64_t size = text.size;
-    pf_buf_free(&text);
+    struct pf_store *text = add_small_text(runs, node, &small)
+                                ? NULL
+                                : pf_snapshot_text(&all->snapshots, &runs->snapshot, text_of(node));
+    uint64_t size = text ? pf_store_size(text) : small.size;
+    pf_store_free(text);
+    pf_buf_free(&small);
     return size;
 }
 
-static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
+static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t node, struct pf_attr *attr)
 {
+    pthread_mutex_lock(&all->snapshots.lock);
     mode_t mode = runs->everybodys ? 0444 : 0400;
+    uint32_t number = runs->snapshot.number;
+    pthread_mutex_unlock(&all->snapshots.lock);
     const struct timespec *newest = &runs->members.members[0].found.st.st_mtim;
     for (unsigned i = 1; i < runs->members.n; i++) {
         const struct timespec *at = &runs->members.members[i].found.st.st_mtim;
@@ -271,7 +332,7 @@ static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
             newest = at;
     }
     *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1, .shown = node == TOP ? runs->shown : 0};
-    attr->st = (struct stat){.st_ino = pf_ino(runs->id, PF_KIND_RUNS, node),
+    attr->st = (struct stat){.st_ino = pf_ino(number, KIND_RUNS, node),
                              .st_mode = is_folder(node) ? S_IFDIR | mode | mode >> 2
                                         : is_link(node) ? S_IFLNK | 0777
                                                         : S_IFREG | mode,
@@ -279,7 +340,7 @@ static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
                              .st_uid = getuid(),
                              .st_gid = getgid(),
                              .st_blksize = 4096,
-                             .st_size = (off_t)size_of(runs, node),
+                             .st_size = (off_t)size_of(all, runs, node),
                              .st_atim = *newest,
                              .st_mtim = *newest,
                              .st_ctim = *newest};
@@ -289,8 +350,7 @@ static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
 /* ---- names -------------------------------------------------------------------------------------- */
 
 /* Entry number i of a folder, which is ready. False past the end. */
-static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, const char **name,
-                     uint32_t *node)
+static bool entry_of(const struct runs *runs, uint32_t folder, uint64_t i, const char **name, uint32_t *node)
 {
     static const struct {
         uint32_t folder, node;
@@ -324,47 +384,44 @@ static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, co
     return *name != NULL;
 }
 
-int pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
+static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr)
 {
-    return fs->options.no_runs ? ENOENT : pf_members_suffice(fs, folder, names);
-}
-
-int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,
-                 struct pf_attr *attr)
-{
+    struct all_runs *all = self;
     struct pf_members members;
-    pthread_mutex_lock(&fs->lock);
-    struct pf_runs *runs = fs->options.no_runs ? NULL : pf_map_get(&fs->runs_of, folder);
-    if (runs)
-        runs->uses++;
-    pthread_mutex_unlock(&fs->lock);
-    if (runs && (strcmp(runs->path, path) != 0 || !pf_runs_is_fresh(fs, runs))) {
-        pf_runs_put(fs, runs);
+    struct runs *runs = (struct runs *)pf_snapshot_of(&all->snapshots, place->ino);
+    if (runs && (strcmp(runs->path, place->path) != 0 || !is_fresh(all, runs))) {
+        release_runs(all, runs);
         runs = NULL;
     }
     if (!runs) {
-        int result = fs->options.no_runs ? ENOENT : pf_members_list(fs, open, path, &members);
+        int result = pf_members_list(all->fs, place->open, place->path, &members);
         if (result)
             return result;
-        runs = pf_runs_new(fs, folder, path, &members);
+        runs = add_runs(all, place, &members);
         pf_members_free(&members);
     }
     if (!runs)
         return ENOMEM;
-    fill_attr(runs, TOP, attr);
-    pf_runs_put(fs, runs);
+    fill_attr(all, runs, TOP, attr);
+    release_runs(all, runs);
     return 0;
 }
 
-int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                   struct pf_op *op)
+static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
 {
-    struct pf_runs *runs = pf_runs_enter(fs, parent);
+    (void)self, (void)folder;
+    return profiles >= PF_MEMBERS_LEAST && !beside;
+}
+
+static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
+{
+    struct all_runs *all = self;
+    struct runs *runs = enter_runs(all, parent);
     if (!runs)
         return ESTALE;
     const char *entry;
     uint32_t node = 0;
-    int result = is_folder((uint32_t)parent) ? need(fs, runs, (uint32_t)parent, op) : ENOTDIR;
+    int result = is_folder((uint32_t)parent) ? need_node(all, runs, (uint32_t)parent, op) : ENOTDIR;
     for (uint64_t i = 0; !result; i++) {
         if (!entry_of(runs, (uint32_t)parent, i, &entry, &node))
             result = ENOENT;
@@ -372,70 +429,136 @@ int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct p
             break;
     }
     if (!result)
-        result = is_folder(node) ? 0 : need(fs, runs, node, op);
+        result = is_folder(node) ? 0 : need_node(all, runs, node, op);
     if (!result)
-        fill_attr(runs, node, attr);
-    pf_runs_put(fs, runs);
+        fill_attr(all, runs, node, attr);
+    release_runs(all, runs);
     return result;
 }
 
-int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
+static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
-    struct pf_runs *runs = pf_runs_enter(fs, ino);
+    struct all_runs *all = self;
+    struct runs *runs = enter_runs(all, ino);
     if (!runs)
         return ESTALE;
-    int result = is_folder((uint32_t)ino) ? 0 : need(fs, runs, (uint32_t)ino, op);
+    int result = is_folder((uint32_t)ino) ? 0 : need_node(all, runs, (uint32_t)ino, op);
     if (!result)
-        fill_attr(runs, (uint32_t)ino, attr);
-    pf_runs_put(fs, runs);
+        fill_attr(all, runs, (uint32_t)ino, attr);
+    release_runs(all, runs);
     return result;
 }
 
-int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_op *op)
+static int open_folder(void *self, uint64_t ino, struct pf_op *op)
 {
-    struct pf_runs *runs = pf_runs_enter(fs, ino);
+    struct all_runs *all = self;
+    struct runs *runs = enter_runs(all, ino);
     if (!runs)
         return ESTALE;
-    int result = is_folder((uint32_t)ino) ? need(fs, runs, (uint32_t)ino, op) : ENOTDIR;
-    pf_runs_put(fs, runs);
+    int result = is_folder((uint32_t)ino) ? need_node(all, runs, (uint32_t)ino, op) : ENOTDIR;
+    release_runs(all, runs);
     return result;
 }
 
-bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry)
+static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry)
 {
+    struct all_runs *all = self;
     const char *name;
     uint32_t node;
-    struct pf_runs *runs = pf_runs_enter(fs, ino);
-    /* The folder behind the link is the last entry at the top, and not listed. */
+    struct runs *runs = enter_runs(all, ino);
+    /* The folder that the link leads to is the last entry at the top, and not listed. */
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;
     if (more) {
         strcpy(entry->name, name);
-        entry->ino = pf_ino(runs->id, PF_KIND_RUNS, node);
+        entry->ino = pf_ino((uint32_t)(ino >> 40), KIND_RUNS, node);
         entry->type = is_folder(node) ? DT_DIR : is_link(node) ? DT_LNK : DT_REG;
     }
     if (runs)
-        pf_runs_put(fs, runs);
+        release_runs(all, runs);
     return more;
 }
 
-int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size,
-                 struct pf_op *op)
+/* Makes a small text. 0, EINVAL if the node has none, or ENOMEM. */
+static int copy_small_text(const struct runs *runs, uint32_t node, char **bytes, uint64_t *size)
 {
-    uint32_t node = (uint32_t)ino;
     struct pf_buf small = {0};
-    struct pf_runs *runs = pf_runs_enter(fs, ino);
+    if (!add_small_text(runs, node, &small))
+        return EINVAL;
+    pf_buf_char(&small, '\0');
+    *bytes = small.data;
+    *size = small.size - 1;
+    return small.failed ? ENOMEM : 0;
+}
+
+static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op)
+{
+    struct all_runs *all = self;
+    uint32_t node = (uint32_t)ino;
+    struct runs *runs = enter_runs(all, ino);
     if (!runs)
         return ESTALE;
-    int result = is_folder(node) ? EISDIR : need(fs, runs, node, op);
-    if (!result && small_text(runs, node, &small)) {
-        pf_buf_char(&small, '\0');
-        result = small.failed ? ENOMEM : 0;
-        *bytes = small.data;
-        *size = small.size - 1;
-    } else if (!result) {
-        *text = pf_store_hold(runs->texts[metric_of(node)].table[part_of(node) - TEXT]);
-        *size = pf_store_size(*text);
+    int result = is_folder(node) ? EISDIR : need_node(all, runs, node, op);
+    if (!result && copy_small_text(runs, node, &text->bytes, &text->size) == ENOMEM)
+        result = ENOMEM;
+    if (!result && !text->bytes) {
+        text->store = pf_snapshot_text(&all->snapshots, &runs->snapshot, text_of(node));
+        text->size = text->store ? pf_store_size(text->store) : 0;
+        result = text->store ? 0 : ESTALE;
     }
-    pf_runs_put(fs, runs);
+    release_runs(all, runs);
     return result;
 }
+
+static int read_link(void *self, uint64_t ino, char **target, struct pf_op *op)
+{
+    struct all_runs *all = self;
+    uint64_t size;
+    if (!is_link((uint32_t)ino))
+        return EINVAL;
+    struct runs *runs = enter_runs(all, ino);
+    if (!runs)
+        return ESTALE;
+    int result = need_node(all, runs, (uint32_t)ino, op);
+    if (!result)
+        result = copy_small_text(runs, (uint32_t)ino, target, &size);
+    release_runs(all, runs);
+    return result;
+}
+
+/* ---- the folders' state ------------------------------------------------------------------------- */
+
+static void *make_all(struct pf_fs *fs)
+{
+    struct all_runs *all = calloc(1, sizeof *all);
+    if (all) {
+        all->fs = fs;
+        pf_snapshots_init(&all->snapshots, &snapshot_ops, pf_fs_core(fs)->pool, all);
+    }
+    return all;
+}
+
+static void free_all(void *self)
+{
+    struct all_runs *all = self;
+    pf_snapshots_free(&all->snapshots);
+    free(all);
+}
+
+static bool shrink_all(void *self)
+{
+    return pf_snapshots_shrink(&((struct all_runs *)self)->snapshots);
+}
+
+const struct pf_virtual pf_runs = {.name = "runs",
+                                   .kind = KIND_RUNS,
+                                   .make = make_all,
+                                   .free = free_all,
+                                   .find = find_top,
+                                   .is_listed = is_listed,
+                                   .lookup = look_up,
+                                   .getattr = get_attr,
+                                   .opendir = open_folder,
+                                   .entry = list_entry,
+                                   .open = open_file,
+                                   .readlink = read_link,
+                                   .shrink = shrink_all};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,11 @@
 
 /*
  * An open directory: a folder of SOURCE, whose names are read once so that offsets stay what they are; a
- * folder inside a profile, whose entries are counted; or .profilefs.
+ * folder inside a profile, whose entries are counted; or one of a virtual folder.
+ *
+ * Opening reads names only. A child is looked at when its entry is asked for, so that a child that does not answer holds up the listing
+ * of its own folder from there on, and nobody else. Whether a virtual folder is listed depends on how many profiles the folder holds.
+ * It comes after all children, when each of them has been looked at.
  */
 struct pf_dir {
     struct pf_fs *fs;
@@ -17,67 +22,52 @@ struct pf_dir {
     pthread_mutex_t listing; /* held while an entry is found out about; guards what follows */
     uint64_t ino;
     bool root;
-    uint64_t dots[2]; /* what programs see as d_ino of "." and ".." */
+    const struct pf_virtual *within; /* the virtual folder that it belongs to; NULL: none */
+    void *self;                      /* of that */
+    uint64_t dots[2];                /* what programs see as d_ino of "." and ".." */
     /* SOURCE: */
     struct pf_entry *entry;   /* held; NULL: not in SOURCE */
     struct pf_folder *folder; /* NULL: all has been listed; crawlers keep folders open long after that */
     char *names;              /* one after the other, each with its NUL */
     size_t names_size;
-    bool runs; /* the last of them is runs/, which is no entry of the folder */
+    size_t counted;    /* names up to this offset are counted in: */
+    uint64_t profiles; /* entries that are profiles */
+    bool beside;       /* one of these is made of what the folder holds */
     /* a profile: */
     bool in_profile;
     struct pf_place place; /* place.instance NULL: all has been listed, as above */
     uint64_t end;          /* the offset behind the last entry; 0: not known yet */
 };
 
-static bool is_among(const struct pf_buf *names, const char *name)
+static bool is_among(const char *names, size_t size, const char *name)
 {
-    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
-        if (!strcmp(names->data + at, name))
+    for (size_t at = 0; at < size; at += strlen(names + at) + 1)
+        if (!strcmp(names + at, name))
             return true;
     return false;
 }
 
-/*
- * Adds what stands in this folder beside what it holds: a profile made of that, or runs/; a real entry of their names wins. 0, or an
- * errno value if it could not be found out for want of something.
- */
-static int add_beside(struct pf_dir *dir, struct pf_buf *names)
-{
-    struct pf_found found;
-    int code =
-        is_among(names, PF_BESIDE_NAME) ? ENOENT : pf_classify(dir->fs, dir->folder, PF_BESIDE_NAME, &found);
-    if (!code) {
-        pf_buf_add(names, PF_BESIDE_NAME, sizeof PF_BESIDE_NAME);
-    } else if (!pf_is_lack(code) && !is_among(names, PF_RUNS_NAME)) {
-        code = pf_runs_present(dir->fs, dir->folder, names);
-        dir->runs = !code;
-        if (!code)
-            pf_buf_add(names, PF_RUNS_NAME, sizeof PF_RUNS_NAME);
-    }
-    return pf_is_lack(code) ? code : 0;
-}
-
 struct names {
     struct pf_buf text;
-    bool root;
+    const struct pf_dir *dir;
 };
 
 static int add_name(void *arg, const char *name, unsigned char type)
 {
     struct names *names = arg;
     (void)type;
-    if (!names->root || strcmp(name, PF_CONTROL_NAME) != 0)
+    if (!pf_virtual_hides(names->dir->fs, names->dir->ino, name))
         pf_buf_add(&names->text, name, strlen(name) + 1);
     return names->text.failed;
 }
 
+/* The last name is that of a profile beside what the folder holds; most folders have none. */
 static int read_names(struct pf_dir *dir)
 {
-    struct names names = {.root = dir->root};
+    struct names names = {.dir = dir};
     int result = pf_folder_list(dir->folder, add_name, &names);
-    if (!result && !names.text.failed)
-        result = add_beside(dir, &names.text);
+    if (!is_among(names.text.data, names.text.size, PF_BESIDE_NAME))
+        pf_buf_add(&names.text, PF_BESIDE_NAME, sizeof PF_BESIDE_NAME);
     dir->names = names.text.data;
     dir->names_size = names.text.size;
     return names.text.failed ? ENOMEM : result;
@@ -148,11 +138,12 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
                            .root = ino == PF_ROOT_INO,
                            .dots = {ino, ino}};
     int result = 0;
-    if (pf_in_source(fs, ino))
+    new->within = pf_virtual_of(fs, ino, &new->self);
+    if (new->within)
+        result = new->within->opendir(new->self, ino, op);
+    else if (pf_in_source(fs, ino))
         result = open_source_dir(new, op);
-    else if (pf_runs_is(ino))
-        result = pf_runs_ready(fs, ino, op);
-    else if (!pf_control_is(ino))
+    else
         result = open_profile_dir(new, op);
     if (result) {
         pf_fs_closedir(new);
@@ -214,15 +205,31 @@ static unsigned char type_of(const struct stat *st)
     return (unsigned char)((st->st_mode & S_IFMT) >> 12);
 }
 
-static int control_dir(struct pf_dir *dir, struct pf_dirent *entry, bool want_attr, struct pf_attr *attr,
-                       struct pf_op *op)
+/*
+ * The virtual folder of this number or the first after it that is listed here; *number becomes its own. Its attributes are given if they
+ * take no look at what the folder holds.
+ */
+static int virtual_entry(struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
+                         struct pf_attr *attr)
 {
-    strcpy(entry->name, PF_CONTROL_NAME);
-    entry->ino = pf_control_ino();
-    entry->type = DT_DIR;
-    if (want_attr)
-        pf_control_lookup(dir->fs, PF_ROOT_INO, PF_CONTROL_NAME, attr, op);
-    return 1;
+    const struct pf_fs *fs = dir->fs;
+    const struct pf_virtual *at;
+    for (; fs->options.virtuals && (at = fs->options.virtuals[*number]); ++*number) {
+        void *self = fs->virtuals[*number];
+        if (is_among(dir->names, dir->names_size, at->name) ||
+            !at->is_listed(self, dir->ino, dir->profiles, dir->beside))
+            continue;
+        struct pf_attr top = {.st = {.st_ino = 0}};
+        if (at->hides && at->find(self, &(struct pf_virtual_place){.ino = dir->ino}, &top))
+            continue;
+        strcpy(entry->name, at->name);
+        entry->ino = at->hides ? top.st.st_ino : pf_shown_ino(dir->entry, at->name);
+        entry->type = DT_DIR;
+        if (want_attr)
+            *attr = top;
+        return 1;
+    }
+    return 0;
 }
 
 /* Opens a folder again that is listed once more, or closes it at its end. 0 or an errno value. */
@@ -239,19 +246,6 @@ static int reopen(struct pf_dir *dir, uint64_t at)
     return result;
 }
 
-/* Its attributes take a listing of all that the folder holds and are left out. */
-static int runs_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
-                      struct pf_attr *attr)
-{
-    strcpy(entry->name, PF_RUNS_NAME);
-    entry->next = DOTS + at + sizeof PF_RUNS_NAME;
-    entry->ino = pf_shown_ino(dir->entry, PF_RUNS_NAME);
-    entry->type = DT_DIR;
-    if (want_attr)
-        attr->st.st_ino = 0;
-    return 1;
-}
-
 /* An entry of which only the name is known. */
 static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
@@ -265,47 +259,80 @@ static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent
     return 1;
 }
 
-/* The names' bytes are counted, so that an offset is where the next name begins. */
-static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
-                        struct pf_attr *attr, struct pf_op *op)
+/* Looks at the child whose name is at an offset, and counts it unless it has been. 0 or an errno value. */
+static int look_at_child(struct pf_dir *dir, size_t at, struct pf_found *found)
+{
+    const char *name = dir->names + at;
+    int code = ENAMETOOLONG;
+    if (strlen(name) <= NAME_MAX)
+        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify(dir->fs, dir->folder, name, found));
+    if (at == dir->counted && !pf_is_lack(code)) {
+        bool profile = !code && found->type == PF_ENTRY_PROFILE;
+        dir->counted += strlen(name) + 1;
+        dir->profiles += profile;
+        dir->beside |= profile && found->driver->beside;
+    }
+    return code;
+}
+
+/* Counts the children that a listing has passed over, which began behind them. 0 or an errno value. */
+static int count_children(struct pf_dir *dir)
+{
+    int lack = dir->counted < dir->names_size ? reopen(dir, dir->counted) : 0;
+    while (!lack && dir->counted < dir->names_size) {
+        struct pf_found found = {0};
+        int code = look_at_child(dir, dir->counted, &found);
+        lack = pf_is_lack(code) ? code : 0;
+    }
+    return lack;
+}
+
+/* A child, with attributes if they are wanted. False: it is not shown. */
+static bool child_entry(struct pf_dir *dir, const char *name, const struct pf_found *found,
+                        struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
 {
     struct pf_fs *fs = dir->fs;
-    int lack = reopen(dir, at);
-    if (lack)
-        return -lack;
-    for (; at < dir->names_size; at += strlen(dir->names + at) + 1) {
-        const char *name = dir->names + at;
+    if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
+        return false;
+    strcpy(entry->name, name);
+    entry->type = found->type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&found->st);
+    entry->ino = pf_shown_ino(dir->entry, name);
+    if (want_attr) {
+        pthread_mutex_lock(&fs->lock);
+        if (pf_entry_attr(fs, dir->entry, name, found, attr))
+            attr->st.st_ino = 0;
+        pthread_mutex_unlock(&fs->lock);
+    }
+    return true;
+}
+
+/* The names' bytes are counted, so that an offset is where the next name begins; then the virtual folders. */
+static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
+                        struct pf_attr *attr)
+{
+    int lack = at < dir->names_size ? reopen(dir, at) : 0;
+    for (; !lack && at < dir->names_size; at += strlen(dir->names + at) + 1) {
         struct pf_found found = {0};
-        int code = ENAMETOOLONG;
-        if (dir->runs && at + sizeof PF_RUNS_NAME == dir->names_size)
-            return runs_entry(dir, at, entry, want_attr, attr);
-        if (strlen(name) < sizeof entry->name)
-            PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->folder, name, &found));
+        const char *name = dir->names + at;
+        int code = look_at_child(dir, at, &found);
         if (pf_is_lack(code))
             return -code;
+        entry->next = DOTS + at + strlen(name) + 1;
         if (pf_is_transient(code)) /* its look-up reports the error, which must not hide the other entries */
             return unknown_entry(dir, at, entry, want_attr, attr);
-        if (code)
-            continue; /* gone since */
-        if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)
-            continue;
-        strcpy(entry->name, name);
-        entry->next = DOTS + at + strlen(name) + 1;
-        entry->type = found.type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&found.st);
-        entry->ino = pf_shown_ino(dir->entry, name);
-        if (want_attr) {
-            pthread_mutex_lock(&fs->lock);
-            if (pf_entry_attr(fs, dir->entry, name, &found, attr))
-                attr->st.st_ino = 0;
-            pthread_mutex_unlock(&fs->lock);
-        }
-        return 1;
+        if (!code &&
+            child_entry(dir, name, &found, entry, want_attr, attr)) /* else gone since, or left out */
+            return 1;
     }
-    if (dir->root && at == dir->names_size) {
-        entry->next = DOTS + at + 1;
-        return control_dir(dir, entry, want_attr, attr, op);
-    }
-    return 0;
+    if (!lack)
+        lack = count_children(dir);
+    if (lack)
+        return -lack;
+    size_t number = at - dir->names_size;
+    reopen(dir, dir->names_size);
+    int more = virtual_entry(dir, &number, entry, want_attr, attr);
+    entry->next = DOTS + dir->names_size + number + 1;
+    return more;
 }
 
 /* Enters a profile's folder again that is listed once more after its end. 0 or an errno value. */
@@ -330,21 +357,41 @@ static bool next_listed(const struct pf_place *place, uint64_t *number, char *na
     return false;
 }
 
+static bool has_entry(const struct pf_place *place, uint64_t number)
+{
+    char name[PF_NAME_MAX + 1];
+    struct pf_node node;
+    return place->profile ? pf_folder_entry(place->profile, place->node, number, name, &node) : number == 0;
+}
+
+/* After the entries of a profile that is SOURCE itself, virtual folders follow, numbered on. */
+static int end_of_profile(struct pf_dir *dir, uint64_t asked, struct pf_dirent *entry, bool want_attr,
+                          struct pf_attr *attr)
+{
+    size_t number = 0;
+    if (!dir->root)
+        return 0;
+    while (asked && !has_entry(&dir->place, asked - 1)) {
+        asked--;
+        number++;
+    }
+    while (has_entry(&dir->place, asked))
+        asked++;
+    int more = virtual_entry(dir, &number, entry, want_attr, attr);
+    entry->next = DOTS + asked + number + 1;
+    return more;
+}
+
 static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_place *place = &dir->place;
     struct pf_node node = {PF_ERROR, 0};
+    uint64_t asked = number;
     bool more = place->profile ? next_listed(place, &number, entry->name, &node) : number == 0;
     entry->next = DOTS + number + 1;
-    if (!more) {
-        /* One more at the root of a mount that is one profile; its number is the first that has no entry. */
-        if (!dir->root || (number && !(place->profile ? pf_folder_entry(place->profile, place->node, number - 1,
-                                                                     entry->name, &node)
-                                                   : number == 1)))
-            return 0;
-        return control_dir(dir, entry, want_attr, attr, op);
-    }
+    if (!more)
+        return end_of_profile(dir, asked, entry, want_attr, attr);
     if (!place->profile)
         strcpy(entry->name, "error.txt");
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
@@ -382,13 +429,11 @@ static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *ent
     if (offset < DOTS)
         return dot_entry(dir, offset, entry);
     if (dir->entry)
-        return source_entry(dir, offset - DOTS, entry, want_attr, attr, op);
+        return source_entry(dir, offset - DOTS, entry, want_attr, attr);
     if (dir->in_profile)
         return dir->end && offset >= dir->end ? 0 : counted_entry(dir, offset, entry, want_attr, attr, op);
     entry->next = offset + 1;
-    if (pf_runs_is(dir->ino))
-        return pf_runs_entry(dir->fs, dir->ino, offset - DOTS, entry);
-    return pf_control_entry(dir->ino, offset - DOTS, entry);
+    return dir->within->entry(dir->self, dir->ino, offset - DOTS, entry);
 }
 
 int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,

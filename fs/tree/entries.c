@@ -287,7 +287,8 @@ uint64_t pf_entry_shown_ino(const struct pf_entry *entry)
     return entry->parent ? shown_ino(entry->hash) : PF_ROOT_INO;
 }
 
-static struct pf_entry *find(struct pf_fs *fs, const struct pf_entry *parent, const char *name, uint64_t hash)
+static struct pf_entry *find_by_hash(struct pf_fs *fs, const struct pf_entry *parent, const char *name,
+                                     uint64_t hash)
 {
     struct pf_entry *entry = pf_map_get(&fs->by_name, hash);
     while (entry && (entry->gone || entry->parent != parent || strcmp(entry->name, name) != 0))
@@ -332,7 +333,7 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
                                const struct pf_found *found)
 {
     uint64_t hash = hash_of(parent, name);
-    struct pf_entry *entry = find(fs, parent, name, hash);
+    struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
     /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
      * change its type. */
     if (entry && entry->type != found->type && entry->type != PF_ENTRY_PROFILE) {
@@ -345,19 +346,12 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
         return NULL;
     pf_entry_show(entry, found);
     entry->holds++;
-    if (found->type != PF_ENTRY_PROFILE)
-        pf_instance_leave(fs, entry);
     return entry;
 }
 
-void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name)
+struct pf_entry *pf_entry_find(struct pf_fs *fs, const struct pf_entry *parent, const char *name)
 {
-    struct pf_entry *entry = find(fs, parent, name, hash_of(parent, name));
-    if (!entry)
-        return;
-    entry->holds++;
-    pf_instance_leave(fs, entry);
-    pf_entry_drop(fs, entry);
+    return find_by_hash(fs, parent, name, hash_of(parent, name));
 }
 
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id)
@@ -391,6 +385,14 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry)
         parent->holds--;
         entry = parent;
     }
+}
+
+bool pf_root_is_profile(struct pf_fs *fs)
+{
+    pthread_mutex_lock(&fs->lock);
+    bool profile = pf_entry_get(fs, PF_ROOT_INO)->type == PF_ENTRY_PROFILE;
+    pthread_mutex_unlock(&fs->lock);
+    return profile;
 }
 
 struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id)

@@ -207,7 +207,7 @@ static int push_entries(struct walk *walk, struct todo *todo, const char *path, 
     if (!is_among(&names, PF_BESIDE_NAME))
         push(todo, path, PF_BESIDE_NAME); /* looked at as everything else: most folders have none */
     for (size_t i = 0; i < names.count; i++) {
-        if (*path || strcmp(names.items[i], PF_CONTROL_NAME) != 0) /* which stands in for one of SOURCE */
+        if (*path || !pf_virtual_hides(walk->fs, PF_ROOT_INO, names.items[i]))
             push(todo, path, names.items[i]);
         free(names.items[i]);
     }

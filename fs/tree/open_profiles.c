@@ -108,6 +108,28 @@ struct pf_profile *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
     return profile;
 }
 
+void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
+{
+    struct pf_entry *entry = instance->entry;
+    bool present = entry->instance == instance;
+    if (instance->profile && !present && !instance->uses)
+        pf_open_let_go(fs, instance);
+    if (instance->lookups || instance->uses)
+        return;
+    if (instance->profile && present)
+        return; /* stays open until others push it out */
+    if (instance->profile)
+        pf_profile_release(pf_open_shut(fs, instance));
+    if (present)
+        entry->instance = NULL;
+    pf_map_remove(&fs->instances, instance->id);
+    pthread_mutex_destroy(&instance->opening);
+    pf_buf_free(&instance->inputs);
+    free(instance->failure);
+    free(instance);
+    pf_entry_drop(fs, entry);
+}
+
 /* How many of the open profiles make up what is allocated beyond the limit, taking them all for equal. */
 static size_t heap_excess(const struct pf_fs *fs)
 {
@@ -187,9 +209,9 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
         taken[n] = pf_open_shut(fs, at);
         pf_instance_settle(fs, at);
     }
-    bool shut = n || pf_runs_shrink(fs);
     pthread_mutex_unlock(&fs->lock);
     release(taken, n);
+    bool shut = n || pf_virtuals_shrink(fs);
     pf_archives_relieve(fs->archives);
     if (!shut || tries)
         wait_for_others(tries);
@@ -296,7 +318,8 @@ static void add_profiles(struct pf_fs *fs, bool at_rest, struct pf_profile **pro
 {
     for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
         const struct pf_instance *at = fs->instances.slots[i].value;
-        if (at && at->profile && *n < fs->open_instances && (at->listed && !pf_profile_busy(at->profile)) == at_rest)
+        if (at && at->profile && *n < fs->open_instances &&
+            (at->listed && !pf_profile_busy(at->profile)) == at_rest)
             profiles[(*n)++] = pf_profile_hold(at->profile);
     }
 }

@@ -19,9 +19,6 @@
  */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10, ONE_FILE_SECONDS = 300;
 
-/* How long what spans profiles is taken for what they are now. */
-enum { SNAPSHOT_SECONDS = 10 };
-
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
 /* SOURCE may be a symbolic link, and may be one profile: then the folder it stands in is opened. */
@@ -101,8 +98,6 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->options = *options;
     fs->started = pf_monotonic_seconds();
     fs->started_at = time(NULL);
-    fs->snapshot_seconds = SNAPSHOT_SECONDS;
-    pf_control_init(fs);
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;
     if (options->db_folder)
@@ -118,7 +113,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
     if (!fs->source || !fs->verdicts || !fs->core.blocks || !fs->core.pool)
         pf_fail_memory(error);
-    else if (!open_root(fs, source, error) && !add_root(fs, error))
+    else if (!open_root(fs, source, error) && !add_root(fs, error) && !pf_virtuals_make(fs, error))
         return fs;
     pf_fs_free(fs);
     return NULL;
@@ -190,8 +185,7 @@ void pf_fs_free(struct pf_fs *fs)
     if (!fs)
         return;
     pf_fs_join(fs);
-    pf_control_free(fs);
-    pf_runs_free(fs);
+    pf_virtuals_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->core.blocks);
     pf_folder_free(fs->top);
@@ -204,6 +198,30 @@ void pf_fs_free(struct pf_fs *fs)
     free(fs->root_name);
     free(fs->source);
     free(fs);
+}
+
+struct pf_core *pf_fs_core(struct pf_fs *fs)
+{
+    return &fs->core;
+}
+
+const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs)
+{
+    return &fs->options;
+}
+
+void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
+{
+    pthread_mutex_lock(&fs->lock);
+    *status = (struct pf_fs_status){fs->started, fs->started_at, fs->sandbox, fs->open_instances,
+                                    fs->entries.count};
+    pthread_mutex_unlock(&fs->lock);
+}
+
+struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
+                                 struct pf_error *error)
+{
+    return pf_profile_at(&fs->core, driver, path, NULL, NULL, error);
 }
 
 /* ---- attributes --------------------------------------------------------------------------------- */
@@ -225,7 +243,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
 {
     if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
         return ENOENT;
-    struct pf_entry *entry = pf_entry_note(fs, parent, name, found);
+    struct pf_entry *entry = pf_instance_note(fs, parent, name, found);
     if (!entry)
         return ENOMEM;
     int result = 0;
@@ -285,7 +303,8 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     /* A further input may leave fewer who may read: where others are let in the kernel asks each time. Not of the profile's own
      * folder, which tells nothing of the inputs and would be opened for it. */
     bool settled = !fs->options.others || node.kind == PF_TOP;
-    double seconds = place->profile && pf_profile_is_one_file(place->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
+    double seconds =
+        place->profile && pf_profile_is_one_file(place->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
     *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
     uint64_t size = 0;
     int result = pf_is_folder(node.kind) ? 0 : node_size(place, node, may_wait, &size, op);
@@ -309,14 +328,6 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- look-up ------------------------------------------------------------------------------------ */
 
-static int find_runs(struct pf_fs *fs, struct pf_entry *folder, struct pf_folder *open, struct pf_attr *attr)
-{
-    char *path = pf_entry_path(fs, folder);
-    int result = path ? pf_runs_find(fs, folder->id, path, open, attr) : ENOMEM;
-    free(path);
-    return result;
-}
-
 /* Looks a name up in a folder of SOURCE, whose hold it gives back. */
 static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr,
                             struct pf_op *op)
@@ -326,16 +337,14 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     int result = open ? pf_prepare_look(fs, folder, open, name, op) : errno;
     if (!result)
         result = pf_classify(fs, open, name, &found);
-    bool runs = result == ENOENT && open && !strcmp(name, PF_RUNS_NAME) &&
-                !(result = find_runs(fs, folder, open, attr));
+    bool found_virtual =
+        result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr));
     pf_folder_free(open);
     pthread_mutex_lock(&fs->lock);
-    if (runs)
-        ;
-    else if (!result)
+    if (!result && !found_virtual)
         result = pf_entry_attr(fs, folder, name, &found, attr);
     else if (result == ENOENT)
-        pf_entry_gone(fs, folder, name);
+        pf_instance_gone(fs, folder, name);
     pf_entry_drop(fs, folder);
     pthread_mutex_unlock(&fs->lock);
     return result;
@@ -403,14 +412,6 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
     return result;
 }
 
-bool pf_root_is_profile(struct pf_fs *fs)
-{
-    pthread_mutex_lock(&fs->lock);
-    bool profile = pf_entry_get(fs, PF_ROOT_INO)->type == PF_ENTRY_PROFILE;
-    pthread_mutex_unlock(&fs->lock);
-    return profile;
-}
-
 bool pf_in_source(struct pf_fs *fs, uint64_t ino)
 {
     return ino >> 32 == 0 && !(ino == PF_ROOT_INO && pf_root_is_profile(fs));
@@ -419,12 +420,15 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino)
 static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
                    struct pf_op *op)
 {
-    if (pf_control_is(parent) || (parent == PF_ROOT_INO && !strcmp(name, PF_CONTROL_NAME)))
-        return pf_control_lookup(fs, parent, name, attr, op);
+    void *self;
+    const struct pf_virtual *within = pf_virtual_of(fs, parent, &self);
     if (strlen(name) > NAME_MAX)
         return ENAMETOOLONG;
-    if (pf_runs_is(parent))
-        return pf_runs_lookup(fs, parent, name, attr, op);
+    if (within)
+        return within->lookup(self, parent, name, attr, op);
+    int result = pf_virtual_find(fs, parent, NULL, name, attr);
+    if (result != ENOENT)
+        return result;
     return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr, op)
                                     : lookup_in_profile(fs, parent, name, sized, attr, op);
 }
@@ -439,7 +443,8 @@ int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized
 
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
 {
-    if (ino == PF_ROOT_INO || pf_control_is(ino) || pf_runs_is(ino))
+    void *self;
+    if (ino == PF_ROOT_INO || pf_virtual_of(fs, ino, &self))
         return;
     pthread_mutex_lock(&fs->lock);
     if (ino >> 40) {
@@ -482,10 +487,10 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
 
 static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
-    if (pf_control_is(ino))
-        return pf_control_getattr(fs, ino, attr);
-    if (pf_runs_is(ino))
-        return pf_runs_getattr(fs, ino, attr, op);
+    void *self;
+    const struct pf_virtual *within = pf_virtual_of(fs, ino, &self);
+    if (within)
+        return within->getattr(self, ino, attr, op);
     if (pf_in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
     struct pf_place place = {0};

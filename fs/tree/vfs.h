@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "formats/kit/store.h"
 #include "fs/profile/profile.h"
 
 /*
@@ -16,16 +17,18 @@
  * that comes from a profile or a pass.
  */
 struct pf_fs;
+struct pf_virtual;
 
 #define PF_ROOT_INO 1
 
 struct pf_fs_options {
     struct pf_options profile;
-    bool only_profiles; /* leave out what is no profile */
+    const struct pf_virtual *const *virtuals; /* ends with a NULL; may be NULL */
+    bool only_profiles;                       /* leave out what is no profile */
     uint64_t
         unpacked; /* how many bytes of what is compressed in SOURCE are kept unpacked, in memory and on disk */
+    bool always_look; /* for tests: what spans profiles is compared with them at each look-up */
     bool no_archives; /* they are the files that they are, not folders of their members */
-    bool no_runs;     /* leave runs/ out */
     bool
         others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
     const char *cache_folder; /* NULL: keep nothing on disk */
@@ -34,7 +37,7 @@ struct pf_fs_options {
     unsigned pass_threads, short_threads;
 };
 
-/* Opens SOURCE (a directory, or one profile). Borrows the options' strings. NULL with *error filled. */
+/* Opens SOURCE (a directory, or one profile). Borrows what the options point to. NULL with *error filled. */
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error);
 /* Starts the threads of passes, which the first pass would start else, and the one that closes what has gone from SOURCE: what
  * serves for long wants both. 0, or -1: out of threads. */
@@ -117,5 +120,112 @@ struct pf_data {
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
                struct pf_op *op);
 void pf_data_release(struct pf_fs *fs, struct pf_data *data);
+
+/* ---- for what is built on profiles of SOURCE: control, runs, commands --------------------------- */
+
+struct pf_core *pf_fs_core(struct pf_fs *fs);
+const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs);
+
+/* The errno value that programs see for an error's code. */
+int pf_errno_shown(int code);
+/* The errno value that programs see for a call's result: 0, or -1 with op->error filled. */
+static inline int pf_op_errno(const struct pf_op *op, int result)
+{
+    return result ? pf_errno_shown(op->error.code) : 0;
+}
+
+/* True if SOURCE is one profile. */
+bool pf_root_is_profile(struct pf_fs *fs);
+
+enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER, PF_ENTRY_PROFILE };
+
+/* What an entry of SOURCE is, found by looking at it. */
+struct pf_found {
+    enum pf_entry_type type;
+    bool packed; /* DIR: it is an archive, of which st makes a folder */
+    struct stat st;
+    const struct pf_driver *driver; /* PROFILE only */
+    struct pf_verdict verdict;
+};
+
+/*
+ * Finds out what `name` in a folder is, or PF_BESIDE_NAME beside what the folder holds. 0 or an errno value. If that is transient
+ * (pf_is_transient), what it is could not be found out; found->type is that of the file itself if at least its attributes were read.
+ */
+int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
+
+/* Opens the profile that was found at a path below SOURCE ("": SOURCE itself). NULL with *error filled. */
+struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
+                                 struct pf_error *error);
+
+/* Figures for status.txt. Safe for many threads. */
+struct pf_fs_status {
+    uint64_t started;    /* monotonic seconds */
+    time_t started_at;   /* seconds since 1970 */
+    const char *sandbox; /* borrowed; NULL: there is none */
+    size_t open_profiles, entries;
+};
+void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status);
+
+/*
+ * Node numbers. Entries of SOURCE have their own small numbers (the root is 1). Nodes inside a profile are made of the number of the
+ * profile's instance, the kind and the item; nodes of a virtual folder likewise, of a number that the folder chooses.
+ *
+ *   63      40 39  32 31           0
+ *   [instance][ kind ][    item    ]
+ */
+enum { PF_KIND_VIRTUAL = 252 /* the first kind that no view has */ };
+
+static inline uint64_t pf_ino(uint32_t instance, unsigned kind, uint32_t item)
+{
+    return (uint64_t)instance << 40 | (uint64_t)kind << 32 | item;
+}
+
+/* ---- virtual folders ---------------------------------------------------------------------------- */
+
+/* A folder of SOURCE in which a virtual folder is looked for. */
+struct pf_virtual_place {
+    uint64_t ino;
+    const char *path;             /* below SOURCE, "" for the root; NULL: not asked for */
+    const struct pf_folder *open; /* NULL as well */
+    uint64_t shown;               /* what programs would see as st_ino of the virtual folder */
+};
+
+/* The content of a file in a virtual folder: bytes for the caller to free, or a settled store for the caller to free. */
+struct pf_virtual_text {
+    char *bytes;
+    struct pf_store *store;
+    uint64_t size;
+    bool direct; /* another text each time: must not be cached by the kernel */
+};
+
+/*
+ * A folder of generated files that a module above the tree shows among the names of SOURCE. All functions are called by several threads
+ * at once and without locks; results are those of the operations above. What `make` returned is `self`.
+ */
+struct pf_virtual {
+    const char *name;
+    unsigned kind; /* of all its nodes; no other virtual folder has it */
+    bool hides;    /* an entry of this name in SOURCE is hidden by it; false: the entry wins */
+    void *(*make)(struct pf_fs *fs); /* NULL: out of memory */
+    void (*free)(void *self);
+    /* The folder itself in a folder of SOURCE. 0 with *attr filled, ENOENT, or another errno value. hides: without path and open. */
+    int (*find)(void *self, const struct pf_virtual_place *place, struct pf_attr *attr);
+    /*
+     * True if it is listed in a folder that holds so many profiles, and no entry of this name. beside: one of these is made of what the
+     * folder holds. hides: asked without either.
+     */
+    bool (*is_listed)(void *self, uint64_t folder, uint64_t profiles, bool beside);
+    int (*lookup)(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op);
+    int (*getattr)(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
+    /* Prepares a folder for `entry`. */
+    int (*opendir)(void *self, uint64_t ino, struct pf_op *op);
+    /* The entry of this number, from 0 on, without its `next`; false past the last. */
+    bool (*entry)(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry);
+    int (*open)(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op);
+    int (*readlink)(void *self, uint64_t ino, char **target, struct pf_op *op);
+    /* Frees memory and descriptors that can be had again. False: there were none. */
+    bool (*shrink)(void *self);
+};
 
 #endif

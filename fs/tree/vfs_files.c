@@ -123,14 +123,16 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     new->fs = fs;
     new->references = 1;
     new->fd = new->packed.fd = -1;
+    void *self;
+    const struct pf_virtual *within = pf_virtual_of(fs, ino, &self);
     int result;
-    if (pf_control_is(ino) || pf_runs_is(ino)) {
-        uint64_t size = 0;
-        new->direct = pf_control_is_status(ino);
-        result = pf_control_is(ino) ? pf_control_open(fs, ino, &new->bytes, &new->text, &size)
-                                    : pf_runs_open(fs, ino, &new->bytes, &new->text, &size, op);
-        new->size = size;
-        new->end = size;
+    if (within) {
+        struct pf_virtual_text text = {NULL};
+        result = within->open(self, ino, &text, op);
+        new->bytes = text.bytes;
+        new->text = text.store;
+        new->size = new->end = text.size;
+        new->direct = text.direct;
     } else if (pf_in_source(fs, ino)) {
         result = open_in_source(fs, ino, new);
     } else {
@@ -365,17 +367,6 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
     return result;
 }
 
-static int readlink_in_runs(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
-{
-    struct pf_attr attr;
-    struct pf_store *text = NULL;
-    uint64_t size;
-    int result = pf_runs_getattr(fs, ino, &attr, op);
-    if (!result && !S_ISLNK(attr.st.st_mode))
-        return EINVAL;
-    return result ? result : pf_runs_open(fs, ino, target, &text, &size, op);
-}
-
 static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
 {
     struct pf_entry *entry = pf_entry_hold(fs, ino);
@@ -395,8 +386,10 @@ static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
 
 static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
-    if (pf_runs_is(ino))
-        return readlink_in_runs(fs, ino, target, op);
+    void *self;
+    const struct pf_virtual *within = pf_virtual_of(fs, ino, &self);
+    if (within)
+        return within->readlink(self, ino, target, op);
     return ino >> 32 ? readlink_in_profile(fs, ino, target, op) : readlink_in_source(fs, ino, target);
 }
 

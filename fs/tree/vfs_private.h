@@ -12,32 +12,6 @@
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"
 
-/*
- * Node numbers. Entries of SOURCE have their own small numbers (the root is 1); nodes inside a profile are
- * made of the number of the profile's instance, the kind and the item; nodes of .profilefs have instance 0
- * and a kind that no view has.
- *
- *   63      40 39  32 31           0
- *   [instance][ kind ][    item    ]
- */
-enum { PF_KIND_CONTROL = 255, PF_KIND_LISTING = 254, PF_KIND_TABLES = 253, PF_KIND_RUNS = 252 };
-
-static inline uint64_t pf_ino(uint32_t instance, unsigned kind, uint32_t item)
-{
-    return (uint64_t)instance << 40 | (uint64_t)kind << 32 | item;
-}
-
-enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER, PF_ENTRY_PROFILE };
-
-/* What an entry of SOURCE is, found by looking at it. */
-struct pf_found {
-    enum pf_entry_type type;
-    bool packed; /* DIR: it is an archive, of which st makes a folder */
-    struct stat st;
-    const struct pf_driver *driver; /* PROFILE only */
-    struct pf_verdict verdict;
-};
-
 /* An entry of SOURCE that somebody knows by number. */
 struct pf_entry {
     uint64_t id;
@@ -85,29 +59,6 @@ struct pf_open_list {
 
 struct pf_verdicts;
 
-/*
- * Texts that tell of all profiles, made together. They are made anew, when one of them is looked up, if they are too old; each time
- * they have another number, so that the bytes of a node never change.
- */
-enum { PF_SNAPSHOT_TEXTS = 4 };
-struct pf_snapshot {
-    struct pf_fs *fs;
-    unsigned kind;     /* of its nodes */
-    const char *title; /* of its pass */
-    /*
-     * Fills in texts, as many as there are from the first one on, and *state, which tells of the profiles that they were made from;
-     * or none where they would be what they were the last time. 0, or -1 with *error filled.
-     */
-    int (*make)(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text, uint64_t *state,
-                struct pf_error *error);
-    uint32_t
-        number; /* 0: there is none yet; this and what follows is guarded by fs->lock, but read by the one pass that changes it */
-    uint64_t state;
-    uint64_t looked;                          /* monotonic seconds */
-    struct pf_store *text[PF_SNAPSHOT_TEXTS]; /* settled */
-    struct pf_job *job; /* that makes the next ones; not held: unlisted before it is over */
-};
-
 /* A device other than SOURCE's that was met last, and when, in monotonic seconds. */
 struct pf_elsewhere {
     dev_t device;
@@ -130,8 +81,6 @@ struct pf_fs {
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;
-    size_t status_size;      /* of status.txt as it was opened last, */
-    uint64_t status_read;    /* and when, in monotonic milliseconds */
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */
     struct pf_map instances; /* by id */
@@ -150,22 +99,10 @@ struct pf_fs {
 
     struct pf_verdicts *verdicts;
     struct pf_preparation *preparing; /* packed.c: those under way */
-    struct pf_snapshot listing;       /* of profiles and of what is wrong with archives */
-    uint64_t
-        snapshot_seconds; /* how long what spans profiles is believed before their times are looked at again */
-    struct pf_snapshot tables;
-    struct pf_map runs;    /* runs.c: snapshots by number */
-    struct pf_map runs_of; /* and by the entry of the folder they stand in */
-    uint32_t next_runs;
+    void **virtuals;                  /* `self` of each of options.virtuals */
 };
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
-
-/*
- * Finds out what `name` in a folder is, or PF_BESIDE_NAME beside what the folder holds. 0 or an errno value. If that is transient
- * (pf_is_transient), what it is could not be found out; found->type is that of the file itself if at least its attributes were read.
- */
-int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
 
 /* The folder that an entry is; for_look_up: it need not be readable. NULL with errno. */
 struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
@@ -180,8 +117,8 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
  * fs->lock held. */
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                const struct pf_found *found);
-/* There is nothing of this name any more. With fs->lock held. */
-void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
+/* The entry of this name; NULL: it has none. With fs->lock held. */
+struct pf_entry *pf_entry_find(struct pf_fs *fs, const struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
 /*
  * What programs see as st_ino and d_ino of a name in a folder, or of an entry. Unlike node numbers it follows from the path, so that
@@ -228,21 +165,19 @@ void pf_verdicts_save(struct pf_verdicts *verdicts);
 struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found);
 void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance);   /* with fs->lock held */
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
-void pf_instance_settle(struct pf_fs *fs,
-                        struct pf_instance *instance); /* frees it if nobody needs it; with fs->lock held */
+/* Looks at the source again: the version that is there now, used. 0 or an errno value. */
+int pf_instance_renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance **renewed);
 
-/* The entry is no profile any more, or not there: its last version is let go of. With fs->lock held. */
-void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry);
-
-/* Opens the profile that was found at a path below SOURCE ("": SOURCE itself). NULL with *error filled. */
-static inline struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path,
-                                            const struct pf_driver *driver, struct pf_error *error)
-{
-    return pf_profile_at(&fs->core, driver, path, NULL, NULL, error);
-}
+/* As pf_entry_note, and drops the last version of an entry that is no profile any more. With fs->lock held, as pf_instance_gone. */
+struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found);
+/* There is nothing of this name any more: drops the last version of its entry. */
+void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /* The open profile, opened if need be; a reference. NULL with op->error filled: instance->failed is set for a broken profile. */
 struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op);
+
+/* The open profile of a used instance, as a reference; NULL: it is not open, or has to be opened again. */
+struct pf_profile *pf_instance_live_now(struct pf_fs *fs, struct pf_instance *instance);
 
 /* Who may read what the instance serves, brought up to date by what `profile` (may be NULL) has read. */
 struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
@@ -250,6 +185,8 @@ struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instan
 /* The attributes of a node; the caller fills size and blocks of files. */
 void pf_node_stat(const struct pf_instance *instance, const struct pf_access *access, struct pf_node node,
                   struct stat *st);
+
+/* ---- places.c ------------------------------------------------------------------------------------ */
 
 /*
  * A node of the newest version: the place that a number stands for, with uses and references taken
@@ -272,14 +209,6 @@ void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
 /* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
-/* The errno value that programs see for an error's code. */
-int pf_errno_shown(int code);
-/* The errno value that programs see for a call's result: 0, or -1 with op->error filled. */
-static inline int pf_op_errno(const struct pf_op *op, int result)
-{
-    return result ? pf_errno_shown(op->error.code) : 0;
-}
-
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
 
 /* An instance that is in use has been opened; takes a reference of its own. With fs->lock held, as the next four. */
@@ -287,6 +216,8 @@ void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profi
 /* It is used, open or not; or not any more. */
 void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);
 void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance);
+/* Frees an instance that has neither look-ups nor users. */
+void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance);
 /* Closes the files of one that is not in use, for good: they are of an old version. */
 void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance);
 /* Shuts it: the caller releases what was open, without the lock where that may take time. */
@@ -316,8 +247,6 @@ void pf_open_unkeep(struct pf_fs *fs);
 
 /* ---- vfs.c -------------------------------------------------------------------------------------- */
 
-/* SOURCE itself is one profile. */
-bool pf_root_is_profile(struct pf_fs *fs);
 /* The number is that of an entry of SOURCE that is no profile. */
 bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
@@ -351,53 +280,25 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
 /* Has the cache keep indexes of archives. */
 void pf_keep_indexes(struct pf_fs *fs);
 
-/* ---- control.c: .profilefs ---------------------------------------------------------------------- */
+/* ---- virtual.c: folders of modules above the tree ----------------------------------------------- */
 
-#define PF_CONTROL_NAME ".profilefs"
-bool pf_control_is(uint64_t ino);
-bool pf_control_is_status(uint64_t ino);
-int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                      struct pf_op *op);
-int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr);
-/* The entries of .profilefs by number; false past the end. */
-bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry);
-/* *bytes: a small text, the caller's; or *text: a settled store, held. *size: of either. */
-int pf_control_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size);
-void pf_control_init(struct pf_fs *fs);
-void pf_control_free(struct pf_fs *fs);
-uint64_t pf_control_ino(void);
+/* Makes the state of all virtual folders. 0, or -1 with *error filled; pf_virtuals_free frees what was made. */
+int pf_virtuals_make(struct pf_fs *fs, struct pf_error *error);
+void pf_virtuals_free(struct pf_fs *fs);
 
-/* ---- fs/runs/tables.c: .profilefs/tables ---------------------------------------------------------------- */
+/* Frees memory and descriptors of one that can be had again. False: there were none. */
+bool pf_virtuals_shrink(struct pf_fs *fs);
 
-/* The file name of a table, NULL past the last; and the snapshot's `make`. */
-const char *pf_table_name(uint64_t number);
-int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
-                   uint64_t *state, struct pf_error *error);
+/* The virtual folder that a node belongs to, and its `self`; NULL: the node belongs to none. */
+const struct pf_virtual *pf_virtual_of(const struct pf_fs *fs, uint64_t ino, void **self);
 
-/* ---- fs/runs/runs.c: runs/ in folders that hold several profiles ---------------------------------------- */
+/* True if a virtual folder hides an entry of a folder of SOURCE. */
+bool pf_virtual_hides(const struct pf_fs *fs, uint64_t folder, const char *name);
 
-#define PF_RUNS_NAME "runs"
-bool pf_runs_is(uint64_t ino);
 /*
- * 0 if an open folder has one in which these names stand, each with its NUL, and no profile beside them; ENOENT if not, or an errno
- * value that tells of a lack.
+ * Looks for a virtual folder in a folder of SOURCE: one that hides SOURCE's entries (open NULL), or one that these win over. 0 with *attr
+ * filled, ENOENT, or another errno value.
  */
-int pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
-/* The runs/ of a folder: its entry's number, its path below SOURCE, and it itself, open. 0, ENOENT or another errno value. */
-int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,
-                 struct pf_attr *attr);
-/* As the operations of vfs.h. */
-int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                   struct pf_op *op);
-int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
-/* Lets go of the texts of those that were looked at longest ago and that nobody uses. With fs->lock held. False: there are none. */
-bool pf_runs_shrink(struct pf_fs *fs);
-/* Makes a folder ready to be listed. */
-int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_op *op);
-bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry);
-/* *bytes: a small text, the caller's; or *text: a settled store, held. *size: of either. */
-int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size,
-                 struct pf_op *op);
-void pf_runs_free(struct pf_fs *fs);
+int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *open, const char *name, struct pf_attr *attr);
 
 #endif

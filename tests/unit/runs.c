@@ -100,7 +100,7 @@ static void test_limits(void)
     char folder[64], name[32];
     temp_dir_make(folder);
     struct pf_fs *fs = fs_of(folder, false);
-    fs->snapshot_seconds = 0;
+    fs->options.always_look = true;
     make_folder(folder, "many");
     write_text(folder, "many/run1", "1 2 3");
     write_text(folder, "many/notes.txt", "no profile");
@@ -186,7 +186,7 @@ static void test_snapshot(const char *folder)
     struct pf_attr before, after;
     struct pf_buf out = {0};
     struct pf_fs *fs = fs_of(folder, false);
-    fs->snapshot_seconds = 0;
+    fs->options.always_look = true;
     uint64_t summary = ino_of(fs, "runs/overview/profiles_summary.csv");
     must(!open_file(fs, summary, &old) && !find_path(fs, "runs", &before));
     ok(!find_path(fs, "runs", &after) && after.st.st_ino == before.st.st_ino,
@@ -241,7 +241,7 @@ static void test_jobs(const char *folder)
     write_text(folder, "fast/b.folded", "f 2\n");
     struct pf_error error;
     const struct pf_fs_options three = {
-        .profile = {.cache = 16 << 20}, .pass_threads = 3, .short_threads = 1};
+        .profile = {.cache = 16 << 20}, .virtuals = virtuals, .pass_threads = 3, .short_threads = 1};
     struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* a thread for each slow run, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
     struct wanted summary = {fs, ino_of(fs, "slow/runs/overview"), "profiles_summary.csv"};
@@ -266,6 +266,7 @@ static struct pf_fs *mount_with_cache(const char *folder, const char *cache)
 {
     struct pf_error error;
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
+                                          .virtuals = virtuals,
                                           .cache_folder = cache,
                                           .db_folder = cache,
                                           .pass_threads = 1,

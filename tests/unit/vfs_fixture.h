@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 
+#include "fs/control/control.h"
+#include "fs/runs/runs.h"
 #include "fs/tree/vfs_private.h"
 #include "tests/unit/profile_fixture.h"
 
@@ -18,10 +20,13 @@ const struct pf_driver *const pf_drivers[] = {&made_up_driver, FURTHER_DRIVERS N
 
 #define VFS __attribute__((unused)) static
 
+VFS const struct pf_virtual *const virtuals[] = {&pf_control, &pf_runs, NULL};
+
 VFS struct pf_fs *fs_of(const char *source, bool only_profiles)
 {
     struct pf_error error;
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
+                                          .virtuals = virtuals,
                                           .only_profiles = only_profiles,
                                           .pass_threads = 2,
                                           .short_threads = 1};

@@ -9,6 +9,7 @@ static struct pf_fs *mount_for(const char *folder, bool others)
     struct pf_error error;
     snprintf(cache, sizeof cache, "%s.cache", folder);
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
+                                          .virtuals = virtuals,
                                           .cache_folder = cache,
                                           .db_folder = cache,
                                           .pass_threads = 2,

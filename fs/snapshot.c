@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/clock.h"
+#include "fs/tree/vfs.h"
+
+enum {
+    SNAPSHOTS_MAX = 256, /* of one kind */
+    HELD_MAX = 64 << 20, /* bytes of texts of one kind; those in use are not freed */
+    IN_MEMORY = 4 << 20, /* of one text */
+    NUMBERS_MAX = 0xffffff
+};
+
+void pf_snapshots_init(struct pf_snapshots *set, const struct pf_snapshot_ops *ops, struct pf_pool *pool,
+                       void *owner)
+{
+    *set = (struct pf_snapshots){.ops = ops, .pool = pool, .owner = owner};
+    pthread_mutex_init(&set->lock, NULL);
+}
+
+static void free_texts(struct pf_store **texts, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        pf_store_free(texts[t]);
+    free(texts);
+}
+
+static void free_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    free_texts(snapshot->texts, snapshot->n_texts);
+    set->ops->free(snapshot);
+}
+
+void pf_snapshots_free(struct pf_snapshots *set)
+{
+    for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++)
+        free_snapshot(set, set->by_number.slots[i].value);
+    pf_map_free(&set->by_number);
+    pf_map_free(&set->by_subject);
+    pthread_mutex_destroy(&set->lock);
+}
+
+/* ---- users ---------------------------------------------------------------------------------------- */
+
+static struct pf_snapshot *use_snapshot(struct pf_snapshots *set, const struct pf_map *map, uint64_t key)
+{
+    pthread_mutex_lock(&set->lock);
+    struct pf_snapshot *snapshot = pf_map_get(map, key);
+    if (snapshot)
+        snapshot->users++;
+    pthread_mutex_unlock(&set->lock);
+    return snapshot;
+}
+
+struct pf_snapshot *pf_snapshot_enter(struct pf_snapshots *set, uint32_t number)
+{
+    return use_snapshot(set, &set->by_number, number);
+}
+
+struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject)
+{
+    return use_snapshot(set, &set->by_subject, subject);
+}
+
+void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+{
+    pthread_mutex_lock(&set->lock);
+    bool last = --snapshot->users == 0 && snapshot->replaced;
+    pthread_mutex_unlock(&set->lock);
+    if (last)
+        free_snapshot(set, snapshot);
+}
+
+/* ---- numbers; with the set's lock held ------------------------------------------------------------ */
+
+/* Hides the snapshot from look-ups. Returns it if the caller has to free it, after unlocking; NULL: it has users. */
+static struct pf_snapshot *replace_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+{
+    if (snapshot->number)
+        pf_map_remove(&set->by_number, snapshot->number);
+    if (pf_map_get(&set->by_subject, snapshot->subject) == snapshot)
+        pf_map_remove(&set->by_subject, snapshot->subject);
+    snapshot->replaced = true;
+    return snapshot->users ? NULL : snapshot;
+}
+
+static bool give_number(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+{
+    uint32_t number = set->last_number;
+    do
+        number = number % NUMBERS_MAX + 1;
+    while (pf_map_get(&set->by_number, number));
+    bool given = pf_map_put(&set->by_number, number, snapshot);
+    snapshot->number = given ? number : 0;
+    set->last_number = number;
+    return given;
+}
+
+void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+{
+    if (snapshot->replaced)
+        return;
+    pf_map_remove(&set->by_number, snapshot->number);
+    if (!give_number(set, snapshot))
+        replace_snapshot(set, snapshot); /* the caller uses it */
+}
+
+/* The snapshot without users that was looked at longest ago; holding: only among those that hold texts. NULL: there is none. */
+static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool holding)
+{
+    struct pf_snapshot *oldest = NULL;
+    for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++) {
+        struct pf_snapshot *at = set->by_number.slots[i].value;
+        if (at && !at->users && (at->held || !holding) && (!oldest || at->looked < oldest->looked))
+            oldest = at;
+    }
+    return oldest;
+}
+
+/* Drops the oldest of too many. Returns it if the caller has to free it, after unlocking. */
+static struct pf_snapshot *drop_oldest(struct pf_snapshots *set)
+{
+    struct pf_snapshot *oldest = set->by_number.count > SNAPSHOTS_MAX ? oldest_snapshot(set, false) : NULL;
+    return oldest ? replace_snapshot(set, oldest) : NULL;
+}
+
+struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
+                                    bool replace)
+{
+    struct pf_snapshot *useless = NULL, *dropped = NULL;
+    pthread_mutex_lock(&set->lock);
+    struct pf_snapshot *present = pf_map_get(&set->by_subject, subject);
+    if (present && !replace) {
+        present->users++;
+        useless = snapshot;
+    } else {
+        useless = present ? replace_snapshot(set, present) : NULL;
+        snapshot->subject = subject;
+        snapshot->looked = pf_monotonic_seconds();
+        snapshot->users = 1;
+        bool added = give_number(set, snapshot) && pf_map_put(&set->by_subject, subject, snapshot);
+        present = added ? snapshot : NULL;
+        if (added)
+            dropped = drop_oldest(set);
+        else
+            replace_snapshot(set, snapshot);
+    }
+    pthread_mutex_unlock(&set->lock);
+    free_snapshot(set, useless);
+    free_snapshot(set, dropped);
+    if (!present)
+        free_snapshot(set, snapshot);
+    return present;
+}
+
+/* ---- freshness ------------------------------------------------------------------------------------ */
+
+void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same)
+{
+    pthread_mutex_lock(&set->lock);
+    snapshot->looked = pf_monotonic_seconds();
+    if (!same && !snapshot->replaced)
+        replace_snapshot(set, snapshot); /* the caller uses it */
+    pthread_mutex_unlock(&set->lock);
+}
+
+bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snapshot, uint64_t seconds)
+{
+    pthread_mutex_lock(&set->lock);
+    bool old = pf_monotonic_seconds() - snapshot->looked >= seconds;
+    pthread_mutex_unlock(&set->lock);
+    return old;
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------------- */
+
+struct making {
+    struct pf_snapshots *set;
+    struct pf_snapshot *snapshot; /* used */
+    uint32_t item;
+};
+
+static int run_making(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    const struct making *making = arg;
+    return making->set->ops->make(making->set, making->snapshot, making->item, pass, error);
+}
+
+static void making_over(void *arg, struct pf_job *job, const struct pf_error *error)
+{
+    struct making *making = arg;
+    (void)job, (void)error;
+    pthread_mutex_lock(&making->set->lock);
+    making->snapshot->job = NULL;
+    pthread_mutex_unlock(&making->set->lock);
+    pf_snapshot_release(making->set, making->snapshot);
+    free(making);
+}
+
+/* Starts a job and lists it. NULL: out of memory. With the set's lock held. */
+static struct pf_job *start_making(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item)
+{
+    struct making *making = malloc(sizeof *making);
+    if (!making)
+        return NULL;
+    *making = (struct making){set, snapshot, item};
+    snapshot->users++;
+    snapshot->job = pf_job_start(set->pool, snapshot->title, run_making, making_over, making);
+    if (snapshot->job)
+        return snapshot->job;
+    snapshot->users--;
+    free(making);
+    return NULL;
+}
+
+/*
+ * Waits for one job. 0: the caller looks whether the item is made; or an errno value. Another item's failure is not the caller's. With
+ * the set's lock held, but not while the operation waits.
+ */
+static int wait_for_making(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
+                           struct pf_op *op)
+{
+    bool own = !snapshot->job;
+    struct pf_job *job = own ? start_making(set, snapshot, item) : pf_job_hold(snapshot->job);
+    if (!job)
+        return ENOMEM;
+    pthread_mutex_unlock(&set->lock);
+    int result = pf_job_wait(job, op);
+    pf_job_release(job);
+    pthread_mutex_lock(&set->lock);
+    bool again = result && op->error.code != EINTR && (!own || op->error.code == ECANCELED);
+    return again ? 0 : pf_op_errno(op, result);
+}
+
+int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
+{
+    int result = 0;
+    pthread_mutex_lock(&set->lock);
+    while (!result && !set->ops->is_made(snapshot, item))
+        result = wait_for_making(set, snapshot, item, op);
+    pthread_mutex_unlock(&set->lock);
+    return result;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------- */
+
+/* With the set's lock held. Takes the texts of the oldest snapshot without users, for the caller to free. */
+static struct pf_store **take_oldest_texts(struct pf_snapshots *set, size_t *n)
+{
+    struct pf_snapshot *oldest = oldest_snapshot(set, true);
+    if (!oldest)
+        return NULL;
+    struct pf_store **texts = oldest->texts;
+    *n = oldest->n_texts;
+    oldest->texts = NULL;
+    oldest->n_texts = 0;
+    oldest->held = 0;
+    return texts;
+}
+
+bool pf_snapshots_shrink(struct pf_snapshots *set)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&set->lock);
+    struct pf_store **texts = take_oldest_texts(set, &n);
+    pthread_mutex_unlock(&set->lock);
+    free_texts(texts, n);
+    return texts != NULL;
+}
+
+static bool holds_too_much(struct pf_snapshots *set)
+{
+    uint64_t held = 0;
+    pthread_mutex_lock(&set->lock);
+    for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++) {
+        const struct pf_snapshot *at = set->by_number.slots[i].value;
+        held += at ? at->held : 0;
+    }
+    pthread_mutex_unlock(&set->lock);
+    return held > HELD_MAX;
+}
+
+/* With the set's lock held. */
+static bool make_room(struct pf_snapshot *snapshot, size_t n)
+{
+    if (n <= snapshot->n_texts)
+        return true;
+    struct pf_store **grown = realloc(snapshot->texts, n * sizeof *grown);
+    if (!grown)
+        return false;
+    for (size_t t = snapshot->n_texts; t < n; t++)
+        grown[t] = NULL;
+    snapshot->texts = grown;
+    snapshot->n_texts = n;
+    return true;
+}
+
+int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
+                        struct pf_store **texts, size_t n, struct pf_error *error)
+{
+    pthread_mutex_lock(&set->lock);
+    bool room = make_room(snapshot, first + n);
+    for (size_t t = 0; room && t < n; t++) {
+        struct pf_store *old = snapshot->texts[first + t];
+        snapshot->held += pf_store_size(texts[t]) - (old ? pf_store_size(old) : 0);
+        snapshot->texts[first + t] = texts[t];
+        texts[t] = old;
+    }
+    pthread_mutex_unlock(&set->lock);
+    for (size_t t = 0; t < n; t++)
+        pf_store_free(texts[t]);
+    while (room && holds_too_much(set) && pf_snapshots_shrink(set)) {
+    }
+    return room ? 0 : pf_fail_memory(error);
+}
+
+struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text)
+{
+    pthread_mutex_lock(&set->lock);
+    struct pf_store *store = text < snapshot->n_texts ? snapshot->texts[text] : NULL;
+    if (store)
+        pf_store_hold(store);
+    pthread_mutex_unlock(&set->lock);
+    return store;
+}
+
+struct pf_store *pf_snapshot_store(struct pf_buf *bytes, struct pf_error *error)
+{
+    struct pf_store *store = bytes->failed ? NULL : pf_store_new(IN_MEMORY);
+    bool failed =
+        !store || pf_store_append(store, bytes->data, bytes->size, error) || pf_store_settle(store, error);
+    if (!store)
+        pf_fail_memory(error);
+    pf_buf_free(bytes);
+    if (!failed)
+        return store;
+    pf_store_free(store);
+    return NULL;
+}

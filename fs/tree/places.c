@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/clock.h"
+#include "fs/profile/names.h"
+#include "fs/tree/vfs_private.h"
+
+enum {
+    DEPTH_MAX = 4096, /* how deep a folder of an old version is found again in the new one */
+    LATELY_MS = 1000, /* for which a look-up believes that nothing has changed */
+};
+
+/* ---- following ---------------------------------------------------------------------------------- */
+
+void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
+{
+    pf_profile_release(place->profile);
+    pf_instance_unuse(fs, place->instance);
+}
+
+/* The node of the same path in a newer version. */
+static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node *node, struct pf_op *op)
+{
+    char(*names)[PF_NAME_MAX + 1] = NULL;
+    size_t depth = 0;
+    int result = 0;
+    while (!result && node->kind != PF_TOP) {
+        void *grown = depth < DEPTH_MAX ? realloc(names, (depth + 1) * sizeof *names) : NULL;
+        if (!grown) {
+            result = depth < DEPTH_MAX ? ENOMEM : ESTALE;
+            break;
+        }
+        names = grown;
+        struct pf_node parent = {PF_TOP, 0};
+        result = pf_op_errno(op, pf_profile_parent_ready(from, *node, op));
+        if (!result && !pf_node_parent(from, *node, &parent, names[depth++]))
+            result = ESTALE;
+        *node = parent;
+    }
+    *node = (struct pf_node){PF_TOP, 0};
+    while (!result && depth) {
+        result = pf_op_errno(op, pf_profile_ready(to, *node, op));
+        struct pf_node entry = {0};
+        if (!result && !pf_folder_find(to, *node, names[--depth], &entry))
+            result = ESTALE;
+        if (!result)
+            *node = entry;
+    }
+    free(names);
+    return result;
+}
+
+/* From a place in an old version to the same in what is there now. */
+static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
+{
+    struct pf_place to = {.node = place->node, .moved = true};
+    int result = pf_instance_renew(fs, place->instance, &to.instance);
+    if (!result) {
+        to.profile = pf_instance_live(fs, to.instance, op);
+        if (!to.profile && !to.instance->failed)
+            result = pf_op_errno(op, -1);
+        else if (place->node.kind == PF_TOP)
+            ;
+        else if (to.profile && place->profile)
+            result = follow(place->profile, to.profile, &to.node, op);
+        else
+            result = ESTALE;
+        if (result)
+            pf_place_leave(fs, &to);
+    }
+    pf_place_leave(fs, place);
+    *place = to;
+    return result;
+}
+
+/* Seen within a second to be what its entry shows; where others are let in, who may read must be known now. With fs->lock held. */
+static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *instance)
+{
+    return !fs->options.others && instance->entry->instance == instance &&
+           pf_monotonic_ms() - instance->checked < LATELY_MS;
+}
+
+/* Looks at the inputs. 0; ESTALE if they have changed; or another errno value. */
+static int check_inputs(struct pf_fs *fs, const struct pf_place *place, struct pf_op *op)
+{
+    uint64_t now = pf_monotonic_ms();
+    int result = pf_op_errno(op, pf_profile_check(place->profile, &op->error));
+    pthread_mutex_lock(&fs->lock);
+    place->instance->checked = result ? 0 : now;
+    pthread_mutex_unlock(&fs->lock);
+    return result;
+}
+
+int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
+                   struct pf_op *op)
+{
+    *place = (struct pf_place){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
+    pthread_mutex_lock(&fs->lock);
+    if (ino == PF_ROOT_INO) {
+        struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
+        place->node = (struct pf_node){PF_TOP, 0};
+        struct pf_found found = {.type = root->type, .st = root->st, .driver = root->driver};
+        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &found);
+    } else {
+        place->instance = pf_map_get(&fs->instances, ino >> 40);
+    }
+    if (place->instance) {
+        pf_instance_use(fs, place->instance);
+        place->told = place->instance->access;
+        if (check == PF_CHECK_LATELY && checked_lately(fs, place->instance))
+            check = PF_CHECK_NOT;
+    }
+    pthread_mutex_unlock(&fs->lock);
+    if (!place->instance)
+        return ESTALE;
+    place->profile = pf_instance_live_now(fs, place->instance);
+    bool open = place->profile != NULL, stale = false;
+    int result = open || place->instance->failed ? 0 : pf_prepare_profile(fs, place->instance, op);
+    if (!result && !open) {
+        place->profile = pf_instance_live(fs, place->instance, op);
+        stale = !place->profile && op->error.code == ESTALE;
+        if (!place->profile && !place->instance->failed && !stale)
+            result = pf_op_errno(op, -1);
+    }
+    if (result) {
+        pf_place_leave(fs, place);
+        return result;
+    }
+    pf_instance_access(fs, place->instance, place->profile);
+    if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
+        stale = true;
+    int changed = check && open ? check_inputs(fs, place, op) : 0;
+    if (changed && changed != ESTALE) {
+        pf_place_leave(fs, place);
+        return changed;
+    }
+    if (!stale && !changed)
+        return 0;
+    result = move(fs, place, op);
+    if (!result)
+        place->told = pf_instance_access(fs, place->instance, place->profile);
+    return result;
+}
+
+bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place)
+{
+    struct pf_access now = pf_instance_access(fs, place->instance, place->profile);
+    return fs->options.others && !pf_access_same(&now, &place->told);
+}
