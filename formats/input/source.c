@@ -40,8 +40,8 @@ static struct pf_folder *open_parent(const struct pf_source *source)
     return folder;
 }
 
-/* Takes the folder over, NULL with errno, in which the entry is opened. */
-static int wake_in(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
+/* Takes the folder over, NULL with errno, in which the entry is opened. With source->lock held. */
+static int open_folders(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
 {
     struct stat st = {0};
     struct pf_folder *directory = NULL;
@@ -54,11 +54,18 @@ static int wake_in(struct pf_source *source, struct pf_folder *folder, struct pf
         pf_folder_free(folder);
         return pf_fail(error, result, "%s", strerror(result));
     }
-    pthread_mutex_lock(&source->lock);
     source->folder = folder;
     source->directory = directory;
-    pthread_mutex_unlock(&source->lock);
     return 0;
+}
+
+/* The same without the lock. */
+static int wake_in(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
+{
+    pthread_mutex_lock(&source->lock);
+    int result = open_folders(source, folder, error);
+    pthread_mutex_unlock(&source->lock);
+    return result;
 }
 
 int pf_source_wake(struct pf_source *source, struct pf_error *error)
@@ -279,6 +286,81 @@ int pf_source_peek(struct pf_source *source, const char *name, struct pf_input *
     }
     *input = new;
     return 0;
+}
+
+/* ---- closing files for a while -------------------------------------------------------------------- */
+
+/* With source->lock held. */
+static int open_again(struct pf_source *source, struct pf_error *error)
+{
+    int result = open_folders(source, open_parent(source), error);
+    for (size_t i = 0; i < source->count && !result; i++) {
+        struct pf_input *input = source->inputs[i];
+        result = input->closed ? open_input(input, error) : 0;
+        input->closed &= result != 0;
+    }
+    if (!result)
+        return 0;
+    for (size_t i = 0; i < source->count; i++)
+        source->inputs[i]->closed |= source->inputs[i]->open;
+    close_all(source);
+    if (error->code == ENOENT || error->code == ENOTDIR)
+        pf_fail(error, ESTALE, "the file has changed");
+    return -1;
+}
+
+int pf_source_acquire(struct pf_source *source, struct pf_error *error)
+{
+    int result = 0;
+    unsigned users = atomic_load(&source->users);
+    while (users && !atomic_compare_exchange_weak(&source->users, &users, users + 1)) {
+    }
+    if (users)
+        return 0;
+    pthread_mutex_lock(&source->lock);
+    if (source->closed)
+        result = open_again(source, error);
+    source->closed &= result != 0;
+    if (!result)
+        atomic_fetch_add(&source->users, 1);
+    pthread_mutex_unlock(&source->lock);
+    return result;
+}
+
+void pf_source_release(struct pf_source *source)
+{
+    atomic_fetch_sub(&source->users, 1);
+}
+
+void pf_source_close_files(struct pf_source *source)
+{
+    struct pf_opened *files = NULL;
+    struct pf_folder *directory = NULL, *folder = NULL;
+    size_t n = 0;
+    pthread_mutex_lock(&source->lock);
+    if (source->top && source->folder && !atomic_load(&source->users))
+        files = calloc(source->count + 1, sizeof *files);
+    for (size_t i = 0; i < source->count && files; i++) {
+        struct pf_input *input = source->inputs[i];
+        if (!input->open)
+            continue;
+        files[n++] = input->file;
+        input->open = false;
+        input->closed = true;
+    }
+    if (files) {
+        folder = source->folder;
+        directory = source->directory;
+        source->folder = source->directory = NULL;
+        source->closed = true;
+    }
+    pthread_mutex_unlock(&source->lock);
+    /* Closing may wait for a file server, and the lock for nobody. */
+    for (size_t i = 0; i < n; i++)
+        pf_opened_close(&files[i]);
+    free(files);
+    pf_folder_free(directory);
+    pf_folder_free(folder);
 }
 
 static bool same_name(const char *a, const char *b)

@@ -35,6 +35,19 @@ int pf_source_wake(struct pf_source *source, struct pf_error *error);
 /* Closes it again, with all inputs, which stay recorded: to be opened once more they must be the same. Nobody else uses them. */
 void pf_source_rest(struct pf_source *source);
 
+/*
+ * While a source is acquired, its files stay open. pf_source_acquire opens again what pf_source_close_files has closed; 0, or -1 with
+ * *error filled: ESTALE if an input has changed since. pf_source_release gives one acquisition back and never waits. Both are safe from
+ * any thread.
+ */
+int pf_source_acquire(struct pf_source *source, struct pf_error *error);
+void pf_source_release(struct pf_source *source);
+/*
+ * Closes all files, unless the source is acquired. Inputs stay what drivers hold. Waits for the file system that the files are on. What
+ * compressed files unpack to stays. Safe from any thread.
+ */
+void pf_source_close_files(struct pf_source *source);
+
 /* A source for the entry `name` of the open directory `directory` (duplicated; not taken over), awake, for good. */
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
 void pf_source_free(struct pf_source *source);

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "formats/input/folder.h"
 #include "formats/input/source.h"
@@ -18,7 +19,8 @@ struct pf_input {
     struct pf_source *source;
     char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
     bool present; /* when it was opened */
-    bool open;    /* false: absent, a listing, or no longer needed */
+    bool open;    /* false: absent, a listing, no longer needed, or: */
+    bool closed;  /* pf_source_acquire opens it again */
     struct pf_opened file;
     struct pf_stamp stamp;
     struct pf_stamp held;         /* of what its bytes stand in, and */
@@ -37,6 +39,8 @@ struct pf_source {
     struct pf_folder *folder;    /* that the entry stands in; NULL: the source is closed */
     struct pf_folder *directory; /* the entry itself if it is a directory, else NULL */
     bool gone;                   /* let go of: never to be opened again */
+    atomic_uint users;           /* acquisitions; raised from 0 with `lock` held */
+    bool closed;                 /* by pf_source_close_files */
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;

@@ -316,6 +316,45 @@ static void test_closed(void)
     tear_down(&place);
 }
 
+/* A source below a folder that is open and has read `a`. */
+static struct pf_source *open_below(const struct pf_folder *top, struct pf_input **input)
+{
+    struct pf_error error;
+    struct pf_source *source = pf_source_at(top, "db", true, &error);
+    must(source && !pf_source_wake(source, &error) && !pf_source_open(source, "a", input, &error));
+    return source;
+}
+
+static void test_close_files(void)
+{
+    struct place place;
+    struct pf_error error;
+    struct pf_input *input;
+    char bytes[8];
+    set_up(&place);
+    struct pf_folder *top = pf_folder_new(dup(place.fd), NULL);
+    struct pf_source *source = open_below(top, &input);
+    must(!pf_source_acquire(source, &error));
+    pf_source_close_files(source);
+    ok(pf_input_read(input, bytes, 1, 0, &error) == 1, "files of a source that is acquired stay open");
+    pf_source_release(source);
+    pf_source_close_files(source);
+    ok(!pf_source_descriptors(source), "files of another are closed");
+    ok(!check_code(source) && pf_source_intact(source), "while nothing has changed");
+    ok(!pf_source_acquire(source, &error) && pf_input_read(input, bytes, 1, 0, &error) == 1,
+       "acquiring it opens the same input again");
+    pf_source_release(source);
+    pf_source_close_files(source);
+    replace_text(place.path, "db/a", "another file");
+    ok(pf_source_acquire(source, &error) && error.code == ESTALE, "never another version of the file");
+    ok(!pf_source_descriptors(source), "of which nothing stays open");
+    unlink(path_in(place.path, "db/a"));
+    ok(pf_source_acquire(source, &error) && error.code == ESTALE, "a file that is gone is a change, too");
+    pf_source_free(source);
+    pf_folder_free(top);
+    tear_down(&place);
+}
+
 static void test_probing(void)
 {
     struct place place;
@@ -430,6 +469,7 @@ int main(void)
     tear_down(&place);
     test_changes();
     test_closed();
+    test_close_files();
     test_probing();
     test_threads();
     return done();
