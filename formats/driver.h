@@ -134,8 +134,8 @@ struct pf_partitions {
     const char *singular;                  /* column and word: "thread", "point", "run", "snapshot" */
     const char *plural;                    /* folder and table: "threads", ... */
     struct pf_rows *items;                 /* two columns: id, name (names unique); from PF_PARTITIONED on */
-    const struct pf_column *field_columns; /* the format's own columns of the table, roles PF_PLAIN */
-    size_t n_fields;                       /* known from PF_PARTITIONED on */
+    const struct pf_column *field_columns; /* the format's own columns of the table, roles PF_PLAIN and PF_GROUP */
+    size_t n_fields;                       /* known from PF_PARTITIONED on; from PF_OPENED on if one is a PF_GROUP */
     struct pf_rows *fields; /* a row an item, n_fields columns; from fields_stage on; NULL if n_fields is 0 */
     enum pf_stage fields_stage;
 };

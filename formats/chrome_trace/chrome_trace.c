@@ -341,7 +341,7 @@ static void name_thread(struct reading *reading)
 }
 
 static const struct pf_column thread_fields[] = {
-    {"pid", PF_PLAIN, 0}, {"tid", PF_PLAIN, 0}, {"process", PF_PLAIN, 0}};
+    {"pid", PF_GROUP, 0}, {"tid", PF_PLAIN, 0}, {"process", PF_GROUP, 0}};
 
 /* Those listed are partitions, called `pid/tid`, or `pid/tid name`. */
 static void add_threads(struct reading *reading)

@@ -117,9 +117,7 @@ static void set_tables(struct pf_model *model)
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
     model->context_cells = context_cells;
-    model->partitions.singular = "thread";
-    model->partitions.plural = "threads";
-    model->partitions.fields_stage = PF_PARTITIONED;
+    pf_cubex_declare_threads(model);
 }
 
 /* ---- carried files ------------------------------------------------------------------------------ */

@@ -76,6 +76,9 @@ extern const struct pf_numbered pf_cubex_components;
 /* Gives the profile its metrics. (metrics.c) */
 int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error);
 
+/* Sets what is known of the threads' table before they are read: its name and columns. (threads.c) */
+void pf_cubex_declare_threads(struct pf_model *model);
+
 /* Gives the profile its threads. (threads.c) */
 int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error);
 

@@ -8,7 +8,7 @@
 enum { NAME_ROOM = 4096 };
 
 static const struct pf_column fields[] = {
-    {"rank", PF_PLAIN, 0},  {"tid", PF_PLAIN, 0},  {"type", PF_PLAIN, 0},
+    {"rank", PF_GROUP, 0},  {"tid", PF_PLAIN, 0},  {"type", PF_PLAIN, 0},
     {"group", PF_PLAIN, 0}, {"path", PF_PLAIN, 0},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -90,6 +90,15 @@ static int add_names(const struct pf_cube *cube, enum naming how, struct pf_rows
     return result;
 }
 
+void pf_cubex_declare_threads(struct pf_model *model)
+{
+    model->partitions.singular = "thread";
+    model->partitions.plural = "threads";
+    model->partitions.field_columns = fields;
+    model->partitions.n_fields = FIELDS;
+    model->partitions.fields_stage = PF_PARTITIONED;
+}
+
 int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error)
 {
     const struct pf_cube *cube = &((const struct pf_cubex *)model->state)->cube;
@@ -104,7 +113,5 @@ int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error)
     }
     model->partitions.items = items;
     model->partitions.fields = rows;
-    model->partitions.field_columns = fields;
-    model->partitions.n_fields = FIELDS;
     return 0;
 }

@@ -321,6 +321,9 @@ int hpc_add_thread(struct hpc_threads *threads, const struct hpc_thread *thread,
 /* Adds an element to the identity of the thread added last. 0, or -1 with *error filled. */
 int hpc_add_identity(struct hpc_threads *threads, const struct hpc_identity *element, struct pf_error *error);
 
+/* Sets what is known of the threads' table before they are read: its name and columns. */
+void hpc_declare_threads(struct pf_model *model);
+
 /*
  * To be called when all threads are known: makes the partitions' items, whose names are as short as they can be and still differ
  * (`rank3.thread0`), and their fields. 0, or -1 with *error filled.

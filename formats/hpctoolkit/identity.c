@@ -12,10 +12,10 @@
 enum { NODE, RANK, TID, CORE, DEVICE, CONTEXT, STREAM, VALUES, CONTEXTS, FIELDS };
 
 static const struct pf_column field_columns[FIELDS] = {
-    [NODE] = {"node", PF_PLAIN, 0},         [RANK] = {"rank", PF_PLAIN, 0},
+    [NODE] = {"node", PF_GROUP, 0},         [RANK] = {"rank", PF_GROUP, 0},
     [TID] = {"tid", PF_PLAIN, 0},           [CORE] = {"core", PF_PLAIN, 0},
-    [DEVICE] = {"gpudevice", PF_PLAIN, 0},  [CONTEXT] = {"gpucontext", PF_PLAIN, 0},
-    [STREAM] = {"gpustream", PF_PLAIN, 0},  [VALUES] = {"values", PF_PLAIN, 0},
+    [DEVICE] = {"gpudevice", PF_GROUP, 0},  [CONTEXT] = {"gpucontext", PF_PLAIN, 0},
+    [STREAM] = {"gpustream", PF_GROUP, 0},  [VALUES] = {"values", PF_PLAIN, 0},
     [CONTEXTS] = {"contexts", PF_PLAIN, 0},
 };
 
@@ -171,6 +171,15 @@ static int add_fields(const struct hpc_state *state, const struct hpc_thread *th
     return pf_rows_add(fields, cells, error);
 }
 
+void hpc_declare_threads(struct pf_model *model)
+{
+    model->partitions.singular = "thread";
+    model->partitions.plural = "threads";
+    model->partitions.field_columns = field_columns;
+    model->partitions.n_fields = FIELDS;
+    model->partitions.fields_stage = PF_PARTITIONED;
+}
+
 int hpc_publish_threads(struct pf_model *model, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(model);
@@ -191,8 +200,5 @@ int hpc_publish_threads(struct pf_model *model, struct pf_error *error)
     }
     model->partitions.items = items;
     model->partitions.fields = fields;
-    model->partitions.field_columns = field_columns;
-    model->partitions.n_fields = FIELDS;
-    model->partitions.fields_stage = PF_PARTITIONED;
     return 0;
 }

@@ -586,8 +586,7 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
     model->n_tables =
         TABLES - (state->layout != HPC_XML4); /* it alone has statistics, which are not stored */
     model->cells_value = VALUE;
-    model->partitions.singular = "thread";
-    model->partitions.plural = "threads";
+    hpc_declare_threads(model);
     model->context_columns = hpc_context_columns;
     model->n_context_columns = HPC_CONTEXT_COLUMNS;
     model->context_cells = hpc_context_cells;

@@ -110,6 +110,7 @@ enum pf_role {
     PF_CONTEXT,         /* cell: PF_INT, index of a context; absent where the row has none */
     PF_CONTEXT_NAME,    /* no cell: the name of the row's context */
     PF_METRIC,          /* cell: PF_INT, index of a metric */
+    PF_GROUP,           /* plain, of a partition's field: partitions that share its value belong together (process, rank, node) */
     PF_KEY,             /* cell: PF_INT, index of one of the profile's keys */
 };
 

@@ -202,8 +202,8 @@ static int name_of(const struct nsight_key *key, const struct naming *naming, ch
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 const struct pf_column nsight_fields[NSIGHT_FIELDS] = {
-    {.name = "kind"},        {.name = "pid"},    {.name = "tid"},        {.name = "device"},
-    {.name = "gpu_context"}, {.name = "stream"}, {.name = "thread_name"}};
+    {.name = "kind"},        {"pid", PF_GROUP, 0},    {.name = "tid"},        {"device", PF_GROUP, 0},
+    {.name = "gpu_context"}, {"stream", PF_GROUP, 0}, {.name = "thread_name"}};
 
 /* The names that the program gave its threads: a string's number by that of the partition, 0: none. */
 struct thread_names {

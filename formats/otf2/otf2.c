@@ -112,7 +112,7 @@ static const struct pf_table tables[] = {
 
 static const struct pf_column field_columns[] = {
     {"location", PF_PLAIN, 0}, {"type", PF_PLAIN, 0},       {"group", PF_PLAIN, 0},
-    {"events", PF_PLAIN, 0},   {"group_name", PF_PLAIN, 0},
+    {"events", PF_PLAIN, 0},   {"group_name", PF_GROUP, 0},
 };
 enum { FIELDS = sizeof field_columns / sizeof *field_columns };
 

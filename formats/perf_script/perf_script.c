@@ -335,7 +335,7 @@ static void open_file(void *state)
 }
 
 static const struct pf_column thread_fields[] = {
-    {"pid", PF_PLAIN, 0}, {"tid", PF_PLAIN, 0}, {"comm", PF_PLAIN, 0}};
+    {"pid", PF_GROUP, 0}, {"tid", PF_PLAIN, 0}, {"comm", PF_GROUP, 0}};
 
 static const struct pf_build_format format = {.state = sizeof(struct perf_script),
                                               .fields = thread_fields,

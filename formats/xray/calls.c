@@ -319,7 +319,7 @@ static int read_range(struct reader *reader, const struct xray_range *range, str
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 const struct pf_column xray_thread_fields[XRAY_FIELDS] = {
-    {"pid", PF_PLAIN, 0},
+    {"pid", PF_GROUP, 0},
     {"tid", PF_PLAIN, 0},
     {"buffers", PF_PLAIN, 0},
     {"events", PF_PLAIN, 0},

@@ -213,7 +213,7 @@ int xray_profiling_contexts(struct pf_model *profile, struct pf_pass *pass, stru
 /* ---- what there is ------------------------------------------------------------------------------ */
 
 static const struct pf_column thread_fields[FIELDS] = {
-    [PID] = {"pid", PF_PLAIN, 0},
+    [PID] = {"pid", PF_GROUP, 0},
     [TID] = {"tid", PF_PLAIN, 0},
     [BLOCKS] = {"blocks", PF_PLAIN, 0},
 };

@@ -73,6 +73,21 @@ static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
     add_line(out, "Primary", pf_string(name));
 }
 
+/* The columns of the partitions' table that groups.csv has rows for. */
+static void add_groups(const struct pf_partitions *partitions, struct pf_buf *out)
+{
+    const char *before = "Groups: ";
+    for (size_t c = 0; c < partitions->n_fields; c++) {
+        if (partitions->field_columns[c].role != PF_GROUP)
+            continue;
+        pf_buf_str(out, before);
+        pf_buf_str(out, partitions->field_columns[c].name);
+        before = ", ";
+    }
+    if (*before == ',')
+        pf_buf_char(out, '\n');
+}
+
 static bool has_own_title(const struct pf_model *model)
 {
     for (size_t i = 0; i < pf_rows_count(model->info); i++) {
@@ -100,6 +115,7 @@ struct pf_lines *pf_info_lines(struct pf_profile *profile, struct pf_node node, 
         pf_buf_char(&out, '\n');
     }
     add_line(&out, "Partition", pf_string(model->partitions.singular));
+    add_groups(&model->partitions, &out);
     add_line(&out, "Time unit", pf_string(model->time_unit));
     add_metrics(profile, &out);
     return pf_lines_of_text(&out, error);

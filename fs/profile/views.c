@@ -90,7 +90,11 @@ static const struct view {
     }
     METRIC_VIEW(PF_METRIC_CONTEXTS, "contexts", ".csv"),
     METRIC_VIEW(PF_METRIC_PARTITIONS, NULL, ".csv"),
+    METRIC_VIEW(PF_METRIC_GROUPS, "groups", ".csv"),
     METRIC_VIEW(PF_METRIC_FUNCTIONS, "functions", ".csv"),
+    METRIC_VIEW(PF_METRIC_MODULES, "modules", ".csv"),
+    METRIC_VIEW(PF_METRIC_FILES, "files", ".csv"),
+    METRIC_VIEW(PF_METRIC_LINES, "lines", ".csv"),
     METRIC_VIEW(PF_METRIC_CALLERS, "callers", ".csv"),
     METRIC_VIEW(PF_METRIC_HOT, "hot", ".txt"),
     METRIC_VIEW(PF_METRIC_TREE, "tree", ".txt"),

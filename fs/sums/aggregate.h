@@ -100,6 +100,10 @@ enum pf_metric_view {
     PF_METRIC_CONTEXTS,   /* contexts.csv: context,sum,mean,min,max,stddev,imbalance,count,name */
     PF_METRIC_PARTITIONS, /* threads.csv (points.csv, ...): thread,sum,contexts */
     PF_METRIC_FUNCTIONS,  /* functions.csv: kind,contexts,exclusive,inclusive,the percents,unit,name,file */
+    PF_METRIC_MODULES,    /* modules.csv: functions,exclusive,exclusive_percent,unit,module */
+    PF_METRIC_FILES,      /* files.csv: functions,exclusive,exclusive_percent,unit,file */
+    PF_METRIC_LINES,      /* lines.csv: exclusive,exclusive_percent,unit,line,name,file */
+    PF_METRIC_GROUPS,     /* groups.csv: column,partitions,sum,sum_percent,value */
     PF_METRIC_CALLERS,    /* callers.csv: contexts,exclusive,inclusive,caller,callee */
     PF_METRIC_HOT,        /* hot.txt */
     PF_METRIC_TREE,       /* tree.txt */

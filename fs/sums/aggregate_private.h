@@ -362,6 +362,10 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                   bool exclusive_only, struct pf_error *error);
 void pf_values_free(struct pf_values *values);
 
+/* The stored value of a metric in a context, as a double if that is wanted; false if it has none there. */
+bool pf_values_stored(const struct pf_values *values, int metric, uint32_t context, bool real,
+                      union pf_number *number);
+
 /* Fills exclusive[], totals and, unless exclusive_only, inclusive[]; with doubles where sums of integers might need more than 128 bits. */
 void pf_values_fill(struct pf_values *values);
 
@@ -388,11 +392,19 @@ struct pf_folded_line {
 };
 #define PF_NO_DEPTH UINT32_MAX
 
+/* A load module or source file, which has a name only, or a source line. */
+struct pf_place_sum {
+    union pf_number exclusive;
+    uint32_t functions;  /* how many have a frame there; not of a line */
+    uint32_t name, file; /* strings; PF_NO_STRING: none. Of a line, `name` is its function */
+    uint32_t line;       /* 0: none */
+};
+
 /*
  * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
  * the first walk needs it, immutable then, kept while the cache limit allows.
  */
-enum pf_arrangement { PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK };
+enum pf_arrangement { PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK, PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE };
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
@@ -416,11 +428,34 @@ struct pf_arranged {
     struct pf_function
         *functions; /* PF_BY_FUNCTION: largest exclusive value first, PF_BY_CALLER: inclusive */
     size_t n_functions;
-    struct pf_strings *strings; /* of their names; NULL: those of the tree */
+    struct pf_place_sum *places; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: largest exclusive value first */
+    size_t n_places;
+    struct pf_strings *strings; /* of functions' or places' names; NULL: those of the tree */
 };
 
 /* Fills functions[], for PF_BY_FUNCTION and PF_BY_CALLER, of values that are filled. 0, or -1 with *error filled. */
 int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
+
+/* Fills places[], for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE, of values that are filled; uses them up. 0, or -1 with *error filled. */
+int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
+
+/* True if a context begins a function: it is a frame, or a root. Contexts below, up to the next such one, belong to it. */
+static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t context)
+{
+    return tree->flags[context] & PF_FRAME || tree->parent[context] == PF_NO_CONTEXT;
+}
+
+/* The string, or PF_NO_STRING if it is empty. */
+static inline uint32_t pf_string_or_none(const struct pf_strings *strings, uint32_t string)
+{
+    return string == PF_NO_STRING || pf_interned(strings, string).size ? string : PF_NO_STRING;
+}
+
+/* Below, at or above 0 as a is before, equal to or after b by their bytes; PF_NO_STRING is an empty string. */
+int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b);
+
+/* A share of a total in percent; absent if the total is 0 or not finite. */
+struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole);
 
 /* The cells of function i in functions.csv, of an arrangement by function. Those of numbers may point into it. */
 enum {
@@ -510,13 +545,13 @@ struct pf_metric_walk {
 
 /* How many functions hot.txt has. */
 enum { PF_HOT_FUNCTIONS = 100 };
-pf_metric_record pf_hot_record, pf_folded_record;
+pf_metric_record pf_hot_record, pf_folded_record, pf_modules_record, pf_files_record, pf_lines_record;
 /* As a walk's `measure`. */
 int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error);
 
 /* Appends a view that is short however large the profile is. 0, or -1 with *error filled. */
 typedef int pf_metric_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,
                            struct pf_error *error);
-pf_metric_text pf_tree_text;
+pf_metric_text pf_tree_text, pf_groups_text;
 
 #endif

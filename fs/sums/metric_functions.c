@@ -19,12 +19,6 @@ struct numbering {
     size_t n, room;
 };
 
-/* A name that is empty is as good as none. */
-static uint32_t named(const struct pf_strings *strings, uint32_t name)
-{
-    return name == PF_NO_STRING || pf_interned(strings, name).size ? name : PF_NO_STRING;
-}
-
 static struct pf_function key_of(const struct numbering *numbering, const struct pf_tree *tree,
                                  uint32_t context)
 {
@@ -32,9 +26,9 @@ static struct pf_function key_of(const struct numbering *numbering, const struct
     if (numbering->callers)
         return (struct pf_function){
             .name = tree->name[context],
-            .file = parent == PF_NO_CONTEXT ? PF_NO_STRING : named(tree->strings, tree->name[parent])};
+            .file = parent == PF_NO_CONTEXT ? PF_NO_STRING : pf_string_or_none(tree->strings, tree->name[parent])};
     return (struct pf_function){.name = tree->name[context],
-                                .file = tree->file ? named(tree->strings, tree->file[context]) : PF_NO_STRING,
+                                .file = tree->file ? pf_string_or_none(tree->strings, tree->file[context]) : PF_NO_STRING,
                                 .kind = tree->kind[context]};
 }
 
@@ -123,7 +117,7 @@ struct order {
     bool callers;
 };
 
-static int compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
+int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
 {
     struct pf_cell x = pf_interned(strings, a), y = pf_interned(strings, b);
     size_t common = x.size < y.size ? x.size : y.size;
@@ -142,9 +136,9 @@ static int hottest_first(const void *a, const void *b, void *context)
     if (!order)
         order = by->callers ? exclusive : inclusive;
     if (!order)
-        order = compare_strings(by->strings, x->name, y->name);
+        order = pf_compare_strings(by->strings, x->name, y->name);
     if (!order)
-        order = compare_strings(by->strings, x->file, y->file);
+        order = pf_compare_strings(by->strings, x->file, y->file);
     return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
 }
 

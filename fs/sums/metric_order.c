@@ -114,6 +114,7 @@ static void free_arranged(struct pf_arranged *arranged)
     free(arranged->folded);
     free(arranged->outer);
     free(arranged->functions);
+    free(arranged->places);
     pf_strings_free(arranged->strings);
     free(arranged);
 }
@@ -128,6 +129,10 @@ static int arrange(struct pf_values *values, struct pf_arranged *arranged, struc
     case PF_BY_FUNCTION:
     case PF_BY_CALLER:
         return pf_arrange_functions(values, arranged, error);
+    case PF_BY_MODULE:
+    case PF_BY_FILE:
+    case PF_BY_LINE:
+        return pf_arrange_places(values, arranged, error);
     case PF_BY_STACK:
         break;
     }

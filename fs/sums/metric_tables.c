@@ -76,8 +76,7 @@ static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-/* A share of a total in percent; absent if there is nothing to have a share of. */
-static struct pf_cell percent_cell(const union pf_number *part, bool real, double whole)
+struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole)
 {
     if (whole == 0 || !isfinite(whole))
         return pf_absent();
@@ -102,12 +101,12 @@ void pf_function_cells(const struct pf_model *model, const struct pf_arranged *a
         return;
     cells[PF_FUNCTION_EXCLUSIVE] = pf_number_cell(&it->exclusive, arranged->exclusive_real);
     cells[PF_FUNCTION_EXCLUSIVE_PERCENT] =
-        percent_cell(&it->exclusive, arranged->exclusive_real, arranged->totals.exclusive);
+        pf_percent_cell(&it->exclusive, arranged->exclusive_real, arranged->totals.exclusive);
     if (it->lacking)
         return;
     cells[PF_FUNCTION_INCLUSIVE] = pf_number_cell(&it->inclusive, arranged->inclusive_real);
     cells[PF_FUNCTION_INCLUSIVE_PERCENT] =
-        percent_cell(&it->inclusive, arranged->inclusive_real, arranged->totals.inclusive);
+        pf_percent_cell(&it->inclusive, arranged->inclusive_real, arranged->totals.inclusive);
 }
 
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
@@ -150,7 +149,7 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 /* ---- the views ---------------------------------------------------------------------------------- */
 
 /* What a view walks over: as many records, and but for stacks the first line. */
-enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, STACKS };
+enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, MODULES, FILES, LINES, STACKS };
 
 static const struct view {
     pf_metric_record *record;
@@ -163,6 +162,10 @@ static const struct view {
     [PF_METRIC_CALLERS] = {callers_record, CALLERS},
     [PF_METRIC_HOT] = {pf_hot_record, HOTTEST},
     [PF_METRIC_TREE] = {.text = pf_tree_text},
+    [PF_METRIC_MODULES] = {pf_modules_record, MODULES},
+    [PF_METRIC_FILES] = {pf_files_record, FILES},
+    [PF_METRIC_LINES] = {pf_lines_record, LINES},
+    [PF_METRIC_GROUPS] = {.text = pf_groups_text},
     [PF_METRIC_FOLDED] = {pf_folded_record, STACKS},
 };
 
@@ -208,6 +211,10 @@ static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)
         return walk->arranged->n_functions < PF_HOT_FUNCTIONS
                    ? walk->arranged->n_functions
                    : PF_HOT_FUNCTIONS + (walk->arranged->n_functions > PF_HOT_FUNCTIONS);
+    case MODULES:
+    case FILES:
+    case LINES:
+        return walk->arranged->n_places;
     case STACKS:
         return walk->arranged->n_order;
     case CONTEXTS:
@@ -226,10 +233,10 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
         walk->stack->add_name = pf_folded_frame;
     }
     walk->folding = pf_folding(walk->model, walk->metric);
-    static const enum pf_arrangement kinds[] = {[FUNCTIONS] = PF_BY_FUNCTION,
-                                                [HOTTEST] = PF_BY_FUNCTION,
-                                                [CALLERS] = PF_BY_CALLER,
-                                                [STACKS] = PF_BY_STACK};
+    static const enum pf_arrangement kinds[] = {
+        [FUNCTIONS] = PF_BY_FUNCTION, [HOTTEST] = PF_BY_FUNCTION, [CALLERS] = PF_BY_CALLER,
+        [MODULES] = PF_BY_MODULE,     [FILES] = PF_BY_FILE,       [LINES] = PF_BY_LINE,
+        [STACKS] = PF_BY_STACK};
     bool needed = items != CONTEXTS && items != PARTITIONS;
     if (needed && !(walk->arranged = pf_arranged_get(aggregate, walk->metric, kinds[items], error)))
         return -1;

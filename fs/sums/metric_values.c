@@ -33,8 +33,7 @@ struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
     return twins;
 }
 
-/* The metric's number in a context, as a double if the values are and it is not. */
-static bool number_at(const struct pf_values *values, int metric, uint32_t context, bool real,
+bool pf_values_stored(const struct pf_values *values, int metric, uint32_t context, bool real,
                       union pf_number *number)
 {
     if (!pf_context_number(values->aggregate, (unsigned)metric, context, number))
@@ -50,7 +49,7 @@ static void read_exclusive(struct pf_values *values)
     enum pf_over_contexts over = values->aggregate->model->metrics[metric].over_contexts;
     for (uint32_t i = 0; i < values->n; i++)
         if (!pf_counts(over, values->tree->flags[i]) ||
-            !number_at(values, metric, i, values->exclusive_real, &values->exclusive[i]))
+            !pf_values_stored(values, metric, i, values->exclusive_real, &values->exclusive[i]))
             values->exclusive[i] = (union pf_number){0};
 }
 
@@ -60,7 +59,7 @@ static void read_inclusive(struct pf_values *values)
     int metric = values->twins.inclusive;
     for (uint32_t i = 0; i < values->n; i++) {
         values->lacking[i] = metric == PF_NO_PARTNER ||
-                             !number_at(values, metric, i, values->inclusive_real, &values->inclusive[i]);
+                             !pf_values_stored(values, metric, i, values->inclusive_real, &values->inclusive[i]);
         if (values->lacking[i])
             values->inclusive[i] = (union pf_number){0};
     }
@@ -79,7 +78,7 @@ static void derive_exclusive(struct pf_values *values)
         bool root = tree->flags[i] & PF_ROOT;
         values->scratch[i] = above;
         if ((!root && above == PF_NO_CONTEXT) ||
-            !number_at(values, values->twins.inclusive, i, values->exclusive_real, &number))
+            !pf_values_stored(values, values->twins.inclusive, i, values->exclusive_real, &number))
             continue;
         values->scratch[i] = i;
         pf_number_add(&values->exclusive[i], &number, values->exclusive_real);
@@ -124,7 +123,7 @@ static void take_stored(struct pf_values *values)
     for (uint32_t i = 0; i < values->n; i++) {
         union pf_number number;
         if (values->scratch[i] &&
-            number_at(values, values->twins.inclusive, i, values->inclusive_real, &number))
+            pf_values_stored(values, values->twins.inclusive, i, values->inclusive_real, &number))
             values->inclusive[i] = number;
     }
 }

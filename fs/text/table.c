@@ -300,6 +300,7 @@ static bool dropped(const struct pf_slice *slice, enum pf_role role)
     case PF_KEY:
         return slice->only.key >= 0;
     case PF_PLAIN:
+    case PF_GROUP:
         break;
     }
     return false;

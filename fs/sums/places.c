@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "formats/kit/array.h"
+#include "formats/kit/table.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/text/csv.h"
+#include "fs/text/table.h"
+
+/*
+ * modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line. A context that has no place of
+ * its own belongs to that of the nearest context above it, up to its frame: an instruction to the file of its line, a line to the
+ * module of its function. A format whose lines are not contexts has a table "lines", which lines.csv is then made from.
+ */
+
+/* Places are numbered in order of first appearance. */
+struct places {
+    const struct pf_values *values;
+    enum pf_arrangement kind;
+    struct pf_hash_table table;
+    struct pf_place_sum *all; /* by number */
+    size_t n, room;
+    bool real; /* their sums are doubles */
+};
+
+/* The functions with a frame in a place. */
+struct place_function {
+    uint32_t place, name, file;
+    uint8_t kind;
+};
+
+struct place_functions {
+    struct pf_hash_table table;
+    struct place_function *all;
+    size_t n, room;
+};
+
+static bool is_place(const void *of, uint32_t number, const void *key)
+{
+    const struct pf_place_sum *place = (const struct pf_place_sum *)of + number, *other = key;
+    return place->name == other->name && place->file == other->file && place->line == other->line;
+}
+
+/* Numbers a place, which is new or known. 0, or -1 with *error filled. */
+static int number_place(struct places *places, const struct pf_place_sum *key, uint32_t *number,
+                        struct pf_error *error)
+{
+    uint64_t hash = pf_siphash_number(((uint64_t)key->name << 32 | key->file) ^ (uint64_t)key->line << 20);
+    int64_t known = pf_hash_find(&places->table, hash, is_place, places->all, key);
+    if (known != PF_NOT_THERE) {
+        *number = (uint32_t)known;
+        return 0;
+    }
+    if (pf_array_room(&places->all, &places->room, places->n, sizeof *key, error) ||
+        pf_hash_add(&places->table, hash, (uint32_t)places->n, error))
+        return -1;
+    places->all[places->n] = *key;
+    *number = (uint32_t)places->n++;
+    return 0;
+}
+
+static bool is_place_function(const void *of, uint32_t number, const void *key)
+{
+    const struct place_function *a = (const struct place_function *)of + number, *b = key;
+    return a->place == b->place && a->name == b->name && a->file == b->file && a->kind == b->kind;
+}
+
+/* Counts the function of a frame in its place, unless it has been counted there. 0, or -1 with *error filled. */
+static int count_function(struct places *places, struct place_functions *functions, uint32_t place,
+                          uint32_t context, struct pf_error *error)
+{
+    const struct pf_tree *tree = places->values->tree;
+    struct place_function key = {place, tree->name[context],
+                                 tree->file ? pf_string_or_none(tree->strings, tree->file[context])
+                                            : PF_NO_STRING,
+                                 tree->kind[context]};
+    uint64_t hash =
+        pf_siphash_number(((uint64_t)key.name << 32 | key.file) ^ (uint64_t)place << 16 ^ key.kind);
+    if (pf_hash_find(&functions->table, hash, is_place_function, functions->all, &key) != PF_NOT_THERE)
+        return 0;
+    if (pf_array_room(&functions->all, &functions->room, functions->n, sizeof key, error) ||
+        pf_hash_add(&functions->table, hash, (uint32_t)functions->n, error))
+        return -1;
+    functions->all[functions->n++] = key;
+    places->all[place].functions++;
+    return 0;
+}
+
+/* ---- modules and files -------------------------------------------------------------------------- */
+
+/* Adds each context's exclusive value to the module or file in `column`; at[] is scratch, one item per context. */
+static int add_columns(struct places *places, const uint32_t *column, uint32_t *at,
+                       struct place_functions *functions, struct pf_error *error)
+{
+    const struct pf_values *values = places->values;
+    const struct pf_tree *tree = values->tree;
+    for (uint32_t i = 0; i < values->n; i++) {
+        bool head = pf_is_function_head(tree, i);
+        uint32_t own = column ? pf_string_or_none(tree->strings, column[i]) : PF_NO_STRING, number;
+        at[i] = own != PF_NO_STRING || head ? own : at[tree->parent[i]];
+        if (!values->present[i])
+            continue;
+        struct pf_place_sum key = {.name = at[i], .file = PF_NO_STRING};
+        if (number_place(places, &key, &number, error) ||
+            (head && count_function(places, functions, number, i, error)))
+            return -1;
+        pf_number_add(&places->all[number].exclusive, &values->exclusive[i], values->exclusive_real);
+    }
+    return 0;
+}
+
+static int arrange_columns(struct pf_values *values, struct places *places, struct pf_error *error)
+{
+    const struct pf_tree *tree = values->tree;
+    struct place_functions functions = {0};
+    int result = add_columns(places, places->kind == PF_BY_MODULE ? tree->module : tree->file,
+                             values->scratch, &functions, error);
+    pf_hash_free(&functions.table);
+    free(functions.all);
+    return result;
+}
+
+/* ---- lines of contexts -------------------------------------------------------------------------- */
+
+/* By context. */
+struct lines {
+    uint32_t *head; /* the head of its function */
+    uint32_t *line; /* the context whose line counts; PF_NO_CONTEXT: none */
+    uint32_t *file; /* the file that it belongs to */
+};
+
+/*
+ * Leaves each context what belongs to it only. Where an exclusive metric adds up over frames, a frame's value includes those of its
+ * loops and lines: each value is taken off that of the nearest context above it, within the frame, that has one.
+ */
+static void take_off_parts(struct pf_values *values, const uint32_t *head)
+{
+    const struct pf_tree *tree = values->tree;
+    int metric = values->twins.exclusive;
+    uint32_t *nearest = values->scratch;
+    if (metric == PF_NO_PARTNER || values->aggregate->model->metrics[metric].over_contexts != PF_OVER_FRAMES)
+        return;
+    memset(values->exclusive, 0, values->n * sizeof *values->exclusive);
+    for (uint32_t i = 0; i < values->n; i++) {
+        union pf_number part = {0};
+        nearest[i] = head[i] == i ? PF_NO_CONTEXT : nearest[tree->parent[i]];
+        bool stored = pf_values_stored(values, metric, i, values->exclusive_real, &part);
+        if (!(tree->flags[head[i]] & PF_FRAME) || !(stored || tree->flags[i] & PF_FRAME))
+            continue;
+        pf_number_add(&values->exclusive[i], &part, values->exclusive_real);
+        if (nearest[i] != PF_NO_CONTEXT)
+            pf_number_subtract(&values->exclusive[nearest[i]], &part, values->exclusive_real);
+        nearest[i] = i;
+    }
+}
+
+static void find_lines(const struct pf_tree *tree, uint32_t n, struct lines *lines)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool head = pf_is_function_head(tree, i), has_line = tree->line && tree->line[i];
+        uint32_t parent = tree->parent[i];
+        uint32_t file = tree->file ? pf_string_or_none(tree->strings, tree->file[i]) : PF_NO_STRING;
+        lines->head[i] = head ? i : lines->head[parent];
+        lines->file[i] = file != PF_NO_STRING || head ? file : lines->file[parent];
+        lines->line[i] = has_line ? i : head ? PF_NO_CONTEXT : lines->line[parent];
+    }
+}
+
+static int add_lines(struct places *places, const struct lines *lines, struct pf_error *error)
+{
+    const struct pf_values *values = places->values;
+    const struct pf_tree *tree = values->tree;
+    for (uint32_t i = 0; i < values->n; i++) {
+        uint32_t line = lines->line[i], number;
+        struct pf_place_sum key = {.name = PF_NO_STRING, .file = PF_NO_STRING};
+        if (!values->present[i])
+            continue;
+        if (line != PF_NO_CONTEXT)
+            key = (struct pf_place_sum){.name = pf_string_or_none(tree->strings, tree->name[lines->head[i]]),
+                                        .file = lines->file[line],
+                                        .line = tree->line[line]};
+        if (number_place(places, &key, &number, error))
+            return -1;
+        pf_number_add(&places->all[number].exclusive, &values->exclusive[i], values->exclusive_real);
+    }
+    return 0;
+}
+
+static int arrange_lines(struct pf_values *values, struct places *places, struct pf_error *error)
+{
+    size_t n = (size_t)values->n + 1;
+    struct lines lines = {malloc(n * sizeof(uint32_t)), malloc(n * sizeof(uint32_t)),
+                          malloc(n * sizeof(uint32_t))};
+    int result = lines.head && lines.line && lines.file ? 0 : pf_fail_memory(error);
+    if (!result) {
+        find_lines(values->tree, values->n, &lines);
+        take_off_parts(values, lines.head);
+        result = add_lines(places, &lines, error);
+    }
+    free(lines.head);
+    free(lines.line);
+    free(lines.file);
+    return result;
+}
+
+/* ---- lines of the format's own table ------------------------------------------------------------ */
+
+struct line_columns {
+    int metric, value, line, name, file;
+};
+
+static const struct pf_table *find_line_table(const struct pf_model *model, struct line_columns *columns)
+{
+    for (size_t t = 0; t < model->n_tables; t++) {
+        const struct pf_table *table = &model->tables[t];
+        *columns =
+            (struct line_columns){pf_table_column(table, PF_METRIC), pf_table_column_named(table, "value"),
+                                  pf_table_column_named(table, "line"), pf_table_column_named(table, "name"),
+                                  pf_table_column_named(table, "file")};
+        if (!strcmp(table->name, "lines") && columns->metric >= 0 && columns->value >= 0 &&
+            columns->line >= 0 && columns->name >= 0 && columns->file >= 0)
+            return table;
+    }
+    return NULL;
+}
+
+/* The number of a text cell in the arrangement's own strings; an empty one has none. 0, or -1 with *error filled. */
+static int intern_cell(struct pf_strings *strings, const struct pf_cell *cell, uint32_t *number,
+                       struct pf_error *error)
+{
+    *number = PF_NO_STRING;
+    if (cell->type != PF_TEXT || !cell->size)
+        return 0;
+    *number = pf_intern(strings, cell->text, cell->size, error);
+    return *number == PF_NO_STRING ? -1 : 0;
+}
+
+static int add_line_row(struct places *places, struct pf_strings *strings, const struct line_columns *columns,
+                        const struct pf_cell *cells, struct pf_error *error)
+{
+    union pf_number value;
+    bool real;
+    uint32_t number;
+    const struct pf_cell *line = &cells[columns->line];
+    struct pf_place_sum key = {.line = line->type == PF_INT ? (uint32_t)line->i : 0};
+    if (!pf_number_of_cell(&cells[columns->value], &value, &real))
+        return 0;
+    if (intern_cell(strings, &cells[columns->name], &key.name, error) ||
+        intern_cell(strings, &cells[columns->file], &key.file, error) ||
+        number_place(places, &key, &number, error))
+        return -1;
+    if (real && !places->real) {
+        for (size_t i = 0; i < places->n; i++)
+            places->all[i].exclusive = pf_number_real(places->all[i].exclusive);
+        places->real = true;
+    }
+    if (places->real && !real)
+        value = pf_number_real(value);
+    pf_number_add(&places->all[number].exclusive, &value, places->real);
+    return 0;
+}
+
+/* Reads the metric's rows of the table. 0, or -1 with *error filled. */
+static int read_line_table(struct places *places, struct pf_strings *strings, const struct pf_table *table,
+                           const struct line_columns *columns, struct pf_error *error)
+{
+    const struct pf_cursor_ops *ops = pf_table_ops(table);
+    struct pf_model *model = (struct pf_model *)places->values->aggregate->model;
+    struct pf_cursor cursor = {.model = model, .table = table, .only = PF_UNRESTRICTED};
+    struct pf_cell *cells = calloc(table->n_columns + 1, sizeof *cells);
+    cursor.only.metric = places->values->metric;
+    int more = cells ? ops->open(&cursor, error) : pf_fail_memory(error);
+    for (more = more ? -1 : 1; more > 0;) {
+        more = ops->next(&cursor, cells, error);
+        const struct pf_cell *metric = &cells[columns->metric];
+        if (more > 0 && metric->type == PF_INT && metric->i == places->values->metric &&
+            add_line_row(places, strings, columns, cells, error))
+            more = -1;
+    }
+    if (cells)
+        ops->close(&cursor);
+    free(cells);
+    return more;
+}
+
+/* ---- order -------------------------------------------------------------------------------------- */
+
+struct place_order {
+    const struct pf_strings *strings;
+    bool real;
+};
+
+static int highest_first(const void *a, const void *b, void *context)
+{
+    const struct place_order *by = context;
+    const struct pf_place_sum *x = a, *y = b;
+    int order = pf_number_compare(&y->exclusive, &x->exclusive, by->real);
+    if (!order)
+        order = pf_compare_strings(by->strings, x->name, y->name);
+    if (!order)
+        order = pf_compare_strings(by->strings, x->file, y->file);
+    return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+static int make_places(struct pf_values *values, struct pf_arranged *arranged, struct places *places,
+                       struct pf_error *error)
+{
+    struct line_columns columns;
+    const struct pf_table *table =
+        places->kind == PF_BY_LINE ? find_line_table(values->aggregate->model, &columns) : NULL;
+    if (places->kind != PF_BY_LINE)
+        return arrange_columns(values, places, error);
+    if (table) {
+        if (!(arranged->strings = pf_strings_new()))
+            return pf_fail_memory(error);
+        if (read_line_table(places, arranged->strings, table, &columns, error))
+            return -1;
+        if (places->n)
+            return 0;
+        pf_strings_free(arranged->strings);
+        arranged->strings = NULL;
+    }
+    return arrange_lines(values, places, error);
+}
+
+int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
+{
+    struct places places = {.values = values, .kind = arranged->kind, .real = values->exclusive_real};
+    int result = make_places(values, arranged, &places, error);
+    struct place_order order = {arranged->strings ? arranged->strings : values->tree->strings, places.real};
+    if (!result && places.n > 1)
+        qsort_r(places.all, places.n, sizeof *places.all, highest_first, &order);
+    pf_hash_free(&places.table);
+    arranged->places = places.all;
+    arranged->n_places = places.n;
+    arranged->exclusive_real = places.real;
+    arranged->bytes = (uint64_t)places.room * sizeof *places.all +
+                      (arranged->strings ? pf_strings_bytes(arranged->strings) : 0);
+    return result;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static const struct pf_strings *strings_of(const struct pf_metric_walk *walk)
+{
+    return walk->arranged->strings ? walk->arranged->strings : walk->model->contexts->strings;
+}
+
+/* The cells exclusive, exclusive_percent and unit of a place. */
+static void add_sums(const struct pf_metric_walk *walk, const struct pf_place_sum *place,
+                     struct pf_cell cells[3])
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_metric *metric = &walk->model->metrics[walk->metric];
+    bool adds = pf_adds_up(metric);
+    cells[0] = adds ? pf_number_cell(&place->exclusive, arranged->exclusive_real) : pf_absent();
+    cells[1] = adds ? pf_percent_cell(&place->exclusive, arranged->exclusive_real, arranged->totals.exclusive)
+                    : pf_absent();
+    cells[2] = pf_string(metric->unit);
+}
+
+static void add_column_row(const struct pf_metric_walk *walk, uint64_t at, struct pf_buf *out)
+{
+    const struct pf_place_sum *place = &walk->arranged->places[at];
+    struct pf_cell cells[5] = {pf_uint(place->functions), [4] = pf_interned(strings_of(walk), place->name)};
+    add_sums(walk, place, cells + 1);
+    pf_csv_row(out, cells, 5, '\n');
+}
+
+bool pf_modules_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    uint64_t at = walk->lines.position++;
+    if (at)
+        add_column_row(walk, at - 1, out);
+    else
+        pf_buf_str(out, "functions,exclusive,exclusive_percent,unit,module\n");
+    return true;
+}
+
+bool pf_files_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    uint64_t at = walk->lines.position++;
+    if (at)
+        add_column_row(walk, at - 1, out);
+    else
+        pf_buf_str(out, "functions,exclusive,exclusive_percent,unit,file\n");
+    return true;
+}
+
+bool pf_lines_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    uint64_t at = walk->lines.position++;
+    if (!at) {
+        pf_buf_str(out, "exclusive,exclusive_percent,unit,line,name,file\n");
+        return true;
+    }
+    const struct pf_place_sum *place = &walk->arranged->places[at - 1];
+    struct pf_cell cells[6] = {[3] = place->line ? pf_uint(place->line) : pf_absent(),
+                               pf_interned(strings_of(walk), place->name),
+                               pf_interned(strings_of(walk), place->file)};
+    add_sums(walk, place, cells);
+    pf_csv_row(out, cells, 6, '\n');
+    return true;
+}
