@@ -8,12 +8,14 @@ CFLAGS  ?= -O2 -g
 # The program can be optimised as a whole when it is linked: a tenth faster, but every link takes seconds. `make install` and
 # `make bench` do so, in a folder of their own. (Warnings about text that may be a literal of another length go astray then.)
 LTO     ?=
-OPTIMISED = BUILD=$(BUILD)/optimised CFLAGS="-O3 -g -fno-jump-tables -ffile-prefix-map=$(CURDIR)=." \
+OPTIMISED = BUILD=$(BUILD)/optimised CHECKS= CFLAGS="-O3 -g -fno-jump-tables -ffile-prefix-map=$(CURDIR)=." \
             LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
+# The order of locks is checked at run time (formats/kit/lock.h), except in that build.
+CHECKS  ?= -DPF_CHECK_LOCKS
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpcre2-8 libarchive libxml-2.0
 # The headers of libraries are not checked for warnings: that of libfuse 3.17 has some.
-CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 \
+CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(CHECKS) \
             $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PKGS)))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 # Where a machine can multiply and add in one step, clang would, and round otherwise than on other machines.
@@ -143,7 +145,7 @@ install: optimised
 	    echo install -D -m 644 docs/completions/profilefs.fish $(DESTDIR)$(FISHDIR)/profilefs.fish; \
 	    install -D -m 644 docs/completions/profilefs.fish $(DESTDIR)$(FISHDIR)/profilefs.fish; fi
 	install -d $(DOC)/formats $(DOC)/examples
-	install -m 644 README.md $(filter-out docs/architecture.md docs/hacking.md,$(wildcard docs/*.md)) $(DOC)
+	install -m 644 README.md $(filter-out docs/architecture.md docs/hacking.md docs/locking.md,$(wildcard docs/*.md)) $(DOC)
 	install -m 644 $(wildcard docs/formats/*.md) $(DOC)/formats
 	install -m 644 $(wildcard docs/examples/*) $(DOC)/examples
 	@if [ -n "$(DESTDIR)" ] || [ -w $(SBINDIR) ]; then \

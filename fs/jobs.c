@@ -2,7 +2,6 @@
 #include "fs/jobs.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +40,7 @@ struct split {
 };
 
 struct pf_pool {
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     pthread_cond_t work;   /* for pass threads: a job or a split */
     pthread_cond_t errand; /* for short threads */
     pthread_cond_t over;   /* a job or a split piece is over */
@@ -58,15 +57,16 @@ struct pf_pool {
 
 /* ---- splits ------------------------------------------------------------------------------------- */
 
-/* Runs one untaken piece; called and returns with the lock held. */
+/* Runs one untaken piece, without the lock. */
 static void run_piece(struct pf_pool *pool, struct split *split)
 {
+    pf_assert_held(&pool->lock);
     size_t i = split->taken++;
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     struct pf_pass *before = pf_pass_enter(split->pass);
     split->piece(split->arg, i);
     pf_pass_leave(before);
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     if (++split->finished == split->n)
         pthread_cond_broadcast(&pool->over);
 }
@@ -76,7 +76,7 @@ void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size
     struct split split = {.n = n, .piece = piece, .arg = arg, .pass = pf_pass_now()};
     if (n == 0)
         return;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     split.next = pool->splits;
     /* cppcheck-suppress autoVariables ; taken off before this function returns */
     pool->splits = &split;
@@ -85,26 +85,28 @@ void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size
     while (split.taken < n)
         run_piece(pool, &split);
     while (split.finished < n)
-        pthread_cond_wait(&pool->over, &pool->lock);
+        pf_lock_wait(&pool->lock, &pool->over);
     struct split **at = &pool->splits;
     while (*at != &split)
         at = &(*at)->next;
     *at = split.next;
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
 }
 
-void pf_turn_begin(struct pf_turns *turns, size_t i)
+void pf_turn_begin(struct pf_pool *pool, struct pf_turns *turns, size_t i)
 {
-    pthread_mutex_lock(&turns->lock);
+    pf_lock_take(&pool->lock);
     while (turns->turn != i)
-        pthread_cond_wait(&turns->over, &turns->lock);
+        pf_lock_wait(&pool->lock, &turns->over);
+    pf_lock_drop(&pool->lock);
 }
 
-void pf_turn_end(struct pf_turns *turns)
+void pf_turn_end(struct pf_pool *pool, struct pf_turns *turns)
 {
+    pf_lock_take(&pool->lock);
     turns->turn++;
     pthread_cond_broadcast(&turns->over);
-    pthread_mutex_unlock(&turns->lock);
+    pf_lock_drop(&pool->lock);
 }
 
 static struct split *open_split(const struct pf_pool *pool)
@@ -139,9 +141,10 @@ static void drop(struct pf_job *job)
         free(job);
 }
 
-/* Ends a job and wakes its waiters; with the lock held. */
+/* Ends a job and wakes its waiters. */
 static void finish(struct pf_pool *pool, struct pf_job *job)
 {
+    pf_assert_held(&pool->lock);
     job->state = OVER;
     struct pf_job **at = &pool->jobs;
     while (*at != job)
@@ -159,12 +162,12 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
     job->state = RUNNING;
     atomic_store(&job->pass.stepped, true);
     pool->running++;
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     struct pf_pass *before = pf_pass_enter(&job->pass);
     job->result = job->run(job->arg, &job->pass, &job->error);
     pf_pass_leave(before);
     job->over(job->arg, job, &job->error);
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     pool->running--;
     pool->stalled -= job->stalled;
     finish(pool, job);
@@ -174,7 +177,7 @@ static void *pass_thread(void *arg)
 {
     struct pf_pool *pool = arg;
     setpriority(PRIO_PROCESS, 0, PASS_NICE); /* on Linux, of the calling thread only */
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     for (;;) {
         struct pf_job *job = queued_job(pool);
         struct split *split = open_split(pool);
@@ -185,9 +188,9 @@ static void *pass_thread(void *arg)
         else if (pool->closing)
             break;
         else
-            pthread_cond_wait(&pool->work, &pool->lock);
+            pf_lock_wait(&pool->lock, &pool->work);
     }
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return NULL;
 }
 
@@ -197,20 +200,21 @@ static void *extra_thread(void *arg)
     struct pf_pool *pool = arg;
     struct pf_job *job;
     setpriority(PRIO_PROCESS, 0, PASS_NICE);
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     do {
         if ((job = queued_job(pool)))
             run_job(pool, job);
     } while (job && pool->running - pool->stalled < pool->for_passes);
     pool->extra--;
     pthread_cond_broadcast(&pool->over);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return NULL;
 }
 
-/* For a queued job; with the lock held. If no thread can be had, the job waits for the next tick. */
+/* Starts a thread for a queued job. If no thread can be had, the job waits for the next tick. */
 static void start_extra_thread(struct pf_pool *pool)
 {
+    pf_assert_held(&pool->lock);
     pthread_t thread;
     if (pthread_create(&thread, NULL, extra_thread, pool))
         return;
@@ -226,7 +230,7 @@ static bool all_are_stalled(const struct pf_pool *pool)
 void pf_pool_tick(struct pf_pool *pool)
 {
     size_t queued = 0;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     pool->stalled = 0;
     for (struct pf_job *job = pool->jobs; job; job = job->next) {
         queued += job->state == QUEUED;
@@ -236,29 +240,29 @@ void pf_pool_tick(struct pf_pool *pool)
     if (all_are_stalled(pool))
         while (queued-- > 0)
             start_extra_thread(pool);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
 }
 
 static void *short_thread(void *arg)
 {
     struct pf_pool *pool = arg;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     for (;;) {
         struct pf_errand *errand = pool->errands;
         if (errand) {
             pool->errands = errand->next;
             if (!pool->errands)
                 pool->errands_end = &pool->errands;
-            pthread_mutex_unlock(&pool->lock);
+            pf_lock_drop(&pool->lock);
             errand->run(errand);
-            pthread_mutex_lock(&pool->lock);
+            pf_lock_take(&pool->lock);
         } else if (pool->closing && !pool->jobs) {
             break;
         } else {
-            pthread_cond_wait(&pool->errand, &pool->lock);
+            pf_lock_wait(&pool->lock, &pool->errand);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return NULL;
 }
 
@@ -268,7 +272,7 @@ struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
     struct pf_pool *pool = calloc(1, sizeof *pool + threads * sizeof *pool->thread);
     if (!pool)
         return NULL;
-    pthread_mutex_init(&pool->lock, NULL);
+    pf_lock_init(&pool->lock, PF_RANK_POOL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->errand, NULL);
     pthread_cond_init(&pool->over, NULL);
@@ -278,9 +282,9 @@ struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
     return pool;
 }
 
-/* With the lock held. */
 static int start_threads(struct pf_pool *pool)
 {
+    pf_assert_held(&pool->lock);
     for (; pool->threads < pool->wanted; pool->threads++) {
         void *(*body)(void *) = pool->threads < pool->for_passes ? pass_thread : short_thread;
         if (pthread_create(&pool->thread[pool->threads], NULL, body, pool))
@@ -291,20 +295,20 @@ static int start_threads(struct pf_pool *pool)
 
 int pf_pool_start(struct pf_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     int result = start_threads(pool);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return result;
 }
 
 void pf_pool_close(struct pf_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     pool->closing = true;
     for (struct pf_job *job = pool->jobs; job; job = job->next)
         atomic_store(&job->pass.stop, true);
     pthread_cond_broadcast(&pool->work);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
 }
 
 void pf_pool_free(struct pf_pool *pool)
@@ -312,18 +316,18 @@ void pf_pool_free(struct pf_pool *pool)
     if (!pool)
         return;
     pf_pool_close(pool);
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     while (pool->jobs || pool->extra)
-        pthread_cond_wait(&pool->over, &pool->lock);
+        pf_lock_wait(&pool->lock, &pool->over);
     pthread_cond_broadcast(&pool->work);
     pthread_cond_broadcast(&pool->errand);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     for (unsigned i = 0; i < pool->threads; i++)
         pthread_join(pool->thread[i], NULL);
     pthread_cond_destroy(&pool->over);
     pthread_cond_destroy(&pool->errand);
     pthread_cond_destroy(&pool->work);
-    pthread_mutex_destroy(&pool->lock);
+    pf_lock_destroy(&pool->lock);
     free(pool);
 }
 
@@ -342,10 +346,10 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
     job->over = over;
     job->arg = arg;
     snprintf(job->what, sizeof job->what, "%s", what);
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     /* No job while closing: waiters would start again the passes that have been stopped. */
     if (pool->closing || start_threads(pool)) {
-        pthread_mutex_unlock(&pool->lock);
+        pf_lock_drop(&pool->lock);
         free(job);
         return NULL;
     }
@@ -356,39 +360,39 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
     if (all_are_stalled(pool))
         start_extra_thread(pool);
     pthread_cond_signal(&pool->work);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return job;
 }
 
 struct pf_job *pf_job_hold(struct pf_job *job)
 {
-    pthread_mutex_lock(&job->pool->lock);
+    pf_lock_take(&job->pool->lock);
     job->references++;
-    pthread_mutex_unlock(&job->pool->lock);
+    pf_lock_drop(&job->pool->lock);
     return job;
 }
 
 void pf_job_release(struct pf_job *job)
 {
     struct pf_pool *pool = job->pool;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     drop(job);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
 }
 
 bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand)
 {
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     bool taken = !pool->closing && !start_threads(pool);
     if (taken)
         push_errand(pool, errand);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return taken;
 }
 
-/* With the lock held. */
 static bool join(struct pf_job *job, struct pf_op *op)
 {
+    pf_assert_held(&job->pool->lock);
     if (job->state == OVER)
         return false;
     op->next = job->waiters;
@@ -401,6 +405,7 @@ static bool join(struct pf_job *job, struct pf_op *op)
 
 static bool leave(struct pf_job *job, const struct pf_op *op)
 {
+    pf_assert_held(&job->pool->lock);
     struct pf_op **at = &job->waiters;
     while (*at && *at != op)
         at = &(*at)->next;
@@ -414,23 +419,24 @@ static bool leave(struct pf_job *job, const struct pf_op *op)
 
 bool pf_job_join(struct pf_job *job, struct pf_op *op)
 {
-    pthread_mutex_lock(&job->pool->lock);
+    pf_lock_take(&job->pool->lock);
     bool joined = join(job, op);
-    pthread_mutex_unlock(&job->pool->lock);
+    pf_lock_drop(&job->pool->lock);
     return joined;
 }
 
 bool pf_job_leave(struct pf_job *job, struct pf_op *op)
 {
-    pthread_mutex_lock(&job->pool->lock);
+    pf_lock_take(&job->pool->lock);
     bool left = leave(job, op);
-    pthread_mutex_unlock(&job->pool->lock);
+    pf_lock_drop(&job->pool->lock);
     return left;
 }
 
-/* Waits until the operation is signalled, or a tenth of a second. With the lock held, which the callback is called without. */
+/* Waits until the operation is signalled, or a tenth of a second; then calls the callback, without the lock. */
 static void wait_and_show(struct pf_job *job, struct pf_op *op)
 {
+    pf_assert_held(&job->pool->lock);
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += 100000000;
@@ -438,51 +444,52 @@ static void wait_and_show(struct pf_job *job, struct pf_op *op)
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
-    if (pthread_cond_clockwait(&op->changed, &job->pool->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT) {
-        pthread_mutex_unlock(&job->pool->lock);
+    if (pf_lock_wait_until(&job->pool->lock, &op->changed, &until) == ETIMEDOUT) {
+        pf_lock_drop(&job->pool->lock);
         op->progress(&job->pass, op);
-        pthread_mutex_lock(&job->pool->lock);
+        pf_lock_take(&job->pool->lock);
     }
 }
 
 int pf_job_wait(struct pf_job *job, struct pf_op *op)
 {
+    pf_may_block();
     struct pf_pool *pool = job->pool;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     bool joined = join(job, op);
     while (job->state != OVER && !op->interrupted)
         if (op->progress)
             wait_and_show(job, op);
         else
-            pthread_cond_wait(&op->changed, &pool->lock);
+            pf_lock_wait(&pool->lock, &op->changed);
     int result = joined && leave(job, op) ? pf_fail(&op->error, EINTR, "interrupted") : job->result;
     if (result && job->state == OVER)
         op->error = job->error;
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return result ? -1 : 0;
 }
 
 void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
 {
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     op->interrupted = true;
     pthread_cond_signal(&op->changed);
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
 }
 
 void pf_job_block(struct pf_job *job)
 {
     struct pf_pool *pool = job->pool;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     while (job->state != OVER)
-        pthread_cond_wait(&pool->over, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
+        pf_lock_wait(&pool->lock, &pool->over);
+    pf_lock_drop(&pool->lock);
 }
 
 size_t pf_pool_status(struct pf_pool *pool, struct pf_job_status *status, size_t room)
 {
     size_t n = 0;
-    pthread_mutex_lock(&pool->lock);
+    pf_lock_take(&pool->lock);
     for (struct pf_job *job = pool->jobs; job; job = job->next, n++) {
         if (n >= room)
             continue;
@@ -493,6 +500,6 @@ size_t pf_pool_status(struct pf_pool *pool, struct pf_job_status *status, size_t
         for (struct pf_op *waiter = job->waiters; waiter; waiter = waiter->next)
             status[n].waiters++;
     }
-    pthread_mutex_unlock(&pool->lock);
+    pf_lock_drop(&pool->lock);
     return n;
 }

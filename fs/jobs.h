@@ -2,12 +2,12 @@
 #ifndef PF_JOBS_H
 #define PF_JOBS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "formats/kit/error.h"
+#include "formats/kit/lock.h"
 #include "formats/kit/pass.h"
 
 /*
@@ -94,20 +94,19 @@ bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand);
 void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size_t i), void *arg);
 
 /*
- * What the pieces of one split do one after the other, in the order of their numbers: between these two, each of which a piece calls
- * once. A piece waits for those before it alone, which are under way, as pieces are begun in this order.
+ * Orders a part of the pieces of one split: each piece calls pf_turn_begin and then pf_turn_end once, and what piece i does between the
+ * two calls follows what piece i - 1 did there. No lock is held during a turn. A piece waits only for pieces that have begun.
  */
 struct pf_turns {
-    pthread_mutex_t lock;
     pthread_cond_t over;
-    size_t turn; /* whose it is */
+    size_t turn; /* the piece whose turn it is; guarded by the pool's lock */
 };
 #define PF_TURNS                                                                                             \
     {                                                                                                        \
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0                                               \
+        PTHREAD_COND_INITIALIZER, 0                                                                          \
     }
-void pf_turn_begin(struct pf_turns *turns, size_t i);
-void pf_turn_end(struct pf_turns *turns);
+void pf_turn_begin(struct pf_pool *pool, struct pf_turns *turns, size_t i);
+void pf_turn_end(struct pf_pool *pool, struct pf_turns *turns);
 
 /* A running or queued pass, for status. Returns how many there are, fills at most room. */
 struct pf_job_status {

@@ -18,7 +18,7 @@ void pf_snapshots_init(struct pf_snapshots *set, const struct pf_snapshot_ops *o
                        void *owner)
 {
     *set = (struct pf_snapshots){.ops = ops, .pool = pool, .owner = owner};
-    pthread_mutex_init(&set->lock, NULL);
+    pf_lock_init(&set->lock, PF_RANK_SNAPSHOTS);
 }
 
 static void free_texts(struct pf_store **texts, size_t n)
@@ -42,18 +42,18 @@ void pf_snapshots_free(struct pf_snapshots *set)
         free_snapshot(set, set->by_number.slots[i].value);
     pf_map_free(&set->by_number);
     pf_map_free(&set->by_subject);
-    pthread_mutex_destroy(&set->lock);
+    pf_lock_destroy(&set->lock);
 }
 
 /* ---- users ---------------------------------------------------------------------------------------- */
 
 static struct pf_snapshot *use_snapshot(struct pf_snapshots *set, const struct pf_map *map, uint64_t key)
 {
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     struct pf_snapshot *snapshot = pf_map_get(map, key);
     if (snapshot)
         snapshot->users++;
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     return snapshot;
 }
 
@@ -69,18 +69,19 @@ struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject)
 
 void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     bool last = --snapshot->users == 0 && snapshot->replaced;
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     if (last)
         free_snapshot(set, snapshot);
 }
 
-/* ---- numbers; with the set's lock held ------------------------------------------------------------ */
+/* ---- numbers -------------------------------------------------------------------------------------- */
 
 /* Hides the snapshot from look-ups. Returns it if the caller has to free it, after unlocking; NULL: it has users. */
 static struct pf_snapshot *replace_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
+    pf_assert_held(&set->lock);
     if (snapshot->number)
         pf_map_remove(&set->by_number, snapshot->number);
     if (pf_map_get(&set->by_subject, snapshot->subject) == snapshot)
@@ -91,6 +92,7 @@ static struct pf_snapshot *replace_snapshot(struct pf_snapshots *set, struct pf_
 
 static bool give_number(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
+    pf_assert_held(&set->lock);
     uint32_t number = set->last_number;
     do
         number = number % NUMBERS_MAX + 1;
@@ -103,6 +105,7 @@ static bool give_number(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 
 void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
+    pf_assert_held(&set->lock);
     if (snapshot->replaced)
         return;
     pf_map_remove(&set->by_number, snapshot->number);
@@ -133,7 +136,7 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
                                     bool replace)
 {
     struct pf_snapshot *useless = NULL, *dropped = NULL;
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     struct pf_snapshot *present = pf_map_get(&set->by_subject, subject);
     if (present && !replace) {
         present->users++;
@@ -150,7 +153,7 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
         else
             replace_snapshot(set, snapshot);
     }
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     free_snapshot(set, useless);
     free_snapshot(set, dropped);
     if (!present)
@@ -162,18 +165,18 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
 
 void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same)
 {
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     snapshot->looked = pf_monotonic_seconds();
     if (!same && !snapshot->replaced)
         replace_snapshot(set, snapshot); /* the caller uses it */
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
 }
 
 bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snapshot, uint64_t seconds)
 {
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     bool old = pf_monotonic_seconds() - snapshot->looked >= seconds;
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     return old;
 }
 
@@ -195,16 +198,17 @@ static void making_over(void *arg, struct pf_job *job, const struct pf_error *er
 {
     struct making *making = arg;
     (void)job, (void)error;
-    pthread_mutex_lock(&making->set->lock);
+    pf_lock_take(&making->set->lock);
     making->snapshot->job = NULL;
-    pthread_mutex_unlock(&making->set->lock);
+    pf_lock_drop(&making->set->lock);
     pf_snapshot_release(making->set, making->snapshot);
     free(making);
 }
 
-/* Starts a job and lists it. NULL: out of memory. With the set's lock held. */
+/* Starts a job and lists it. NULL: out of memory. */
 static struct pf_job *start_making(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item)
 {
+    pf_assert_held(&set->lock);
     struct making *making = malloc(sizeof *making);
     if (!making)
         return NULL;
@@ -219,20 +223,21 @@ static struct pf_job *start_making(struct pf_snapshots *set, struct pf_snapshot 
 }
 
 /*
- * Waits for one job. 0: the caller looks whether the item is made; or an errno value. Another item's failure is not the caller's. With
- * the set's lock held, but not while the operation waits.
+ * Waits for one job. 0: the caller looks whether the item is made; or an errno value. Another item's failure is not the caller's. The
+ * lock is not held while the operation waits.
  */
 static int wait_for_making(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
                            struct pf_op *op)
 {
+    pf_assert_held(&set->lock);
     bool own = !snapshot->job;
     struct pf_job *job = own ? start_making(set, snapshot, item) : pf_job_hold(snapshot->job);
     if (!job)
         return ENOMEM;
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     int result = pf_job_wait(job, op);
     pf_job_release(job);
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     bool again = result && op->error.code != EINTR && (!own || op->error.code == ECANCELED);
     return again ? 0 : pf_op_errno(op, result);
 }
@@ -240,18 +245,19 @@ static int wait_for_making(struct pf_snapshots *set, struct pf_snapshot *snapsho
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
 {
     int result = 0;
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     while (!result && !set->ops->is_made(snapshot, item))
         result = wait_for_making(set, snapshot, item, op);
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     return result;
 }
 
 /* ---- texts ---------------------------------------------------------------------------------------- */
 
-/* With the set's lock held. Takes the texts of the oldest snapshot without users, for the caller to free. */
+/* Takes the texts of the oldest snapshot without users, for the caller to free. */
 static struct pf_store **take_oldest_texts(struct pf_snapshots *set, size_t *n)
 {
+    pf_assert_held(&set->lock);
     struct pf_snapshot *oldest = oldest_snapshot(set, true);
     if (!oldest)
         return NULL;
@@ -266,9 +272,9 @@ static struct pf_store **take_oldest_texts(struct pf_snapshots *set, size_t *n)
 bool pf_snapshots_shrink(struct pf_snapshots *set)
 {
     size_t n = 0;
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     struct pf_store **texts = take_oldest_texts(set, &n);
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     free_texts(texts, n);
     return texts != NULL;
 }
@@ -276,12 +282,12 @@ bool pf_snapshots_shrink(struct pf_snapshots *set)
 static bool holds_too_much(struct pf_snapshots *set)
 {
     uint64_t held = 0;
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++) {
         const struct pf_snapshot *at = set->by_number.slots[i].value;
         held += at ? at->held : 0;
     }
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     return held > HELD_MAX;
 }
 
@@ -303,7 +309,7 @@ static bool make_room(struct pf_snapshot *snapshot, size_t n)
 int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
                         struct pf_store **texts, size_t n, struct pf_error *error)
 {
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     bool room = make_room(snapshot, first + n);
     for (size_t t = 0; room && t < n; t++) {
         struct pf_store *old = snapshot->texts[first + t];
@@ -311,7 +317,7 @@ int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
         snapshot->texts[first + t] = texts[t];
         texts[t] = old;
     }
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     for (size_t t = 0; t < n; t++)
         pf_store_free(texts[t]);
     while (room && holds_too_much(set) && pf_snapshots_shrink(set)) {
@@ -321,11 +327,11 @@ int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
 
 struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text)
 {
-    pthread_mutex_lock(&set->lock);
+    pf_lock_take(&set->lock);
     struct pf_store *store = text < snapshot->n_texts ? snapshot->texts[text] : NULL;
     if (store)
         pf_store_hold(store);
-    pthread_mutex_unlock(&set->lock);
+    pf_lock_drop(&set->lock);
     return store;
 }
 

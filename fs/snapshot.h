@@ -2,10 +2,10 @@
 #ifndef PF_SNAPSHOT_H
 #define PF_SNAPSHOT_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "formats/kit/lock.h"
 #include "formats/kit/store.h"
 #include "formats/kit/table.h"
 #include "fs/jobs.h"
@@ -45,7 +45,7 @@ struct pf_snapshot_ops {
 
 /* All snapshots of one kind. Its functions are safe for many threads and take its lock, unless they say otherwise. */
 struct pf_snapshots {
-    pthread_mutex_t lock; /* no call under it blocks */
+    struct pf_lock lock; /* no call under it blocks */
     const struct pf_snapshot_ops *ops;
     struct pf_pool *pool;
     void *owner; /* for ops */

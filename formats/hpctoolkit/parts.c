@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/read.h"
 #include "formats/kit/array.h"
+#include "formats/kit/lock.h"
 
 /* Numbers of threads from here on are streams of a GPU. */
 enum { FIRST_STREAM = 500 };
@@ -31,7 +31,7 @@ struct hpc_part {
 
 struct hpc_parts {
     struct pf_source *source;
-    pthread_mutex_t lock; /* guards input and users of the files */
+    struct pf_lock lock; /* guards input and users of the files */
     struct hpc_part *items;
     uint32_t count;
     size_t room;
@@ -46,19 +46,19 @@ void hpc_parts_free(struct hpc_parts *parts)
     for (uint32_t i = 0; i < parts->count; i++)
         free(parts->items[i].name);
     free(parts->items);
-    pthread_mutex_destroy(&parts->lock);
+    pf_lock_destroy(&parts->lock);
     free(parts);
 }
 
 struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error)
 {
     struct hpc_part *part = &parts->items[i];
-    pthread_mutex_lock(&parts->lock);
+    pf_lock_take(&parts->lock);
     int failed = part->users ? 0 : pf_source_open(parts->source, part->name, &part->input, error);
     if (!failed)
         part->users++;
     struct pf_input *input = failed ? NULL : part->input;
-    pthread_mutex_unlock(&parts->lock);
+    pf_lock_drop(&parts->lock);
     return input;
 }
 
@@ -66,10 +66,10 @@ void hpc_part_release(struct hpc_parts *parts, uint32_t i)
 {
     struct pf_error ignored = {0}; /* a change is found when the inputs are checked */
     struct hpc_part *part = &parts->items[i];
-    pthread_mutex_lock(&parts->lock);
+    pf_lock_take(&parts->lock);
     if (!--part->users)
         pf_input_done(part->input, &ignored);
-    pthread_mutex_unlock(&parts->lock);
+    pf_lock_drop(&parts->lock);
 }
 
 struct listing {
@@ -116,7 +116,7 @@ int hpc_parts_open(struct pf_model *model, struct pf_error *error)
     if (!parts)
         return pf_fail_memory(error);
     parts->source = model->source;
-    pthread_mutex_init(&parts->lock, NULL);
+    pf_lock_init(&parts->lock, PF_RANK_DRIVER);
     if (pf_source_list(model->source, list_entry, &listing, error) || listing.failed)
         return -1;
     if (parts->count > 1)

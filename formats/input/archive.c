@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "formats/input/stamp.h"
 #include "formats/input/unpacked.h"
 #include "formats/kit/hash.h"
+#include "formats/kit/lock.h"
 
 enum {
     IDLE_MAX = 8,   /* archives without users that stay known */
@@ -41,7 +41,7 @@ struct pf_archive {
     struct pf_opened file;
     struct pf_archive_tree tree;
     struct pf_archive_bytes bytes;
-    pthread_mutex_t lock; /* guards the following */
+    struct pf_lock lock; /* guards the following */
     struct kept_member kept[KEPT_MAX];
     unsigned next_kept;
 };
@@ -51,7 +51,7 @@ struct pf_archives {
     struct pf_unpackings *unpackings;
     struct pf_archive_keeper keeper;
     pthread_cond_t over;  /* the making of an index has ended */
-    pthread_mutex_t lock; /* guards the following, and `made`, `users` and `older` of each archive */
+    struct pf_lock lock;  /* guards the following, and `made`, `users` and `older` of each archive */
     struct pf_archive *newest;
 };
 
@@ -64,7 +64,7 @@ struct pf_archives *pf_archives_new(uint64_t limit, bool enter)
     }
     archives->enter = enter;
     pthread_cond_init(&archives->over, NULL);
-    pthread_mutex_init(&archives->lock, NULL);
+    pf_lock_init(&archives->lock, PF_RANK_ARCHIVES);
     return archives;
 }
 
@@ -90,7 +90,7 @@ static void free_archive(struct pf_archive *archive)
     if (archive->place.folder >= 0)
         close(archive->place.folder);
     pf_archive_tree_end(&archive->tree);
-    pthread_mutex_destroy(&archive->lock);
+    pf_lock_destroy(&archive->lock);
     free((char *)(uintptr_t)archive->place.path);
     free(archive);
 }
@@ -98,16 +98,17 @@ static void free_archive(struct pf_archive *archive)
 struct pf_archive *pf_archive_hold(struct pf_archive *archive)
 {
     if (archive) {
-        pthread_mutex_lock(&archive->archives->lock);
+        pf_lock_take(&archive->archives->lock);
         archive->users++;
-        pthread_mutex_unlock(&archive->archives->lock);
+        pf_lock_drop(&archive->archives->lock);
     }
     return archive;
 }
 
-/* Takes the least recently used archive without users off the list if there are more than `max` such. With archives->lock held. */
+/* Takes the least recently used archive without users off the list if there are more than `max` such. */
 static struct pf_archive *take_idle(struct pf_archives *archives, unsigned max)
 {
+    pf_assert_held(&archives->lock);
     unsigned idle = 0;
     for (struct pf_archive **link = &archives->newest; *link; link = &(*link)->older) {
         idle += !(*link)->users;
@@ -125,10 +126,10 @@ void pf_archive_release(struct pf_archive *archive)
     if (!archive)
         return;
     struct pf_archives *archives = archive->archives;
-    pthread_mutex_lock(&archives->lock);
+    pf_lock_take(&archives->lock);
     archive->users--;
     struct pf_archive *taken = take_idle(archives, IDLE_MAX);
-    pthread_mutex_unlock(&archives->lock);
+    pf_lock_drop(&archives->lock);
     free_archive(taken);
 }
 
@@ -137,9 +138,9 @@ static void free_idle(struct pf_archives *archives)
 {
     struct pf_archive *taken;
     do {
-        pthread_mutex_lock(&archives->lock);
+        pf_lock_take(&archives->lock);
         taken = take_idle(archives, 0);
-        pthread_mutex_unlock(&archives->lock);
+        pf_lock_drop(&archives->lock);
         free_archive(taken);
     } while (taken);
 }
@@ -157,13 +158,14 @@ void pf_archives_free(struct pf_archives *archives)
     free_idle(archives);
     pf_unpackings_free(archives->unpackings);
     pthread_cond_destroy(&archives->over);
-    pthread_mutex_destroy(&archives->lock);
+    pf_lock_destroy(&archives->lock);
     free(archives);
 }
 
-/* The archive of this version, moved to the front and held; NULL: none. With archives->lock held. */
+/* The archive of this version, moved to the front and held; NULL: none. */
 static struct pf_archive *find_archive(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
+    pf_assert_held(&archives->lock);
     struct pf_archive **link = &archives->newest;
     while (*link && !pf_stamp_same(&(*link)->stamp, stamp))
         link = &(*link)->older;
@@ -204,7 +206,7 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const struct
                                              place->outer ? -1 : fcntl(place->folder, F_DUPFD_CLOEXEC, 3),
                                              strdup(place->path)},
                                    .bytes = {.file = &archive->file}};
-    pthread_mutex_init(&archive->lock, NULL);
+    pf_lock_init(&archive->lock, PF_RANK_ARCHIVE);
     bool memory = pf_archive_tree_begin(&archive->tree, (uint64_t)file->st.st_size) && archive->place.path;
     int failed = !place->outer && archive->place.folder < 0 ? errno : pf_opened_copy(file, &archive->file);
     if (file->fd >= 0)
@@ -218,20 +220,21 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const struct
     return NULL;
 }
 
-/* As find_archive, but waits while another thread makes the index. With archives->lock held. */
+/* As find_archive, but waits while another thread makes the index. */
 static struct pf_archive *find_made(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
+    pf_assert_held(&archives->lock);
     struct pf_archive *found;
     while ((found = find_archive(archives, stamp)) && !found->made) {
         found->users--;
-        pthread_cond_wait(&archives->over, &archives->lock);
+        pf_lock_wait(&archives->lock, &archives->over);
     }
     return found;
 }
 
-/* With archives->lock held. */
 static void unlist_archive(struct pf_archives *archives, const struct pf_archive *archive)
 {
+    pf_assert_held(&archives->lock);
     struct pf_archive **link = &archives->newest;
     while (*link != archive)
         link = &(*link)->older;
@@ -301,12 +304,12 @@ static struct pf_archive *make_index(struct pf_archive *archive)
     struct pf_archives *archives = archive->archives;
     struct pf_error error;
     int failed = fill_index(archive, &error);
-    pthread_mutex_lock(&archives->lock);
+    pf_lock_take(&archives->lock);
     archive->made = !failed;
     if (failed)
         unlist_archive(archives, archive);
     pthread_cond_broadcast(&archives->over);
-    pthread_mutex_unlock(&archives->lock);
+    pf_lock_drop(&archives->lock);
     if (!failed)
         return archive;
     free_archive(archive);
@@ -322,19 +325,19 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct p
         errno = ENOTDIR;
         return NULL;
     }
-    pthread_mutex_lock(&archives->lock);
+    pf_lock_take(&archives->lock);
     struct pf_archive *found = find_made(archives, &stamp);
-    pthread_mutex_unlock(&archives->lock);
+    pf_lock_drop(&archives->lock);
     struct pf_archive *new = found ? NULL : new_archive(archives, place, file);
     if (!new)
         return found;
-    pthread_mutex_lock(&archives->lock);
+    pf_lock_take(&archives->lock);
     found = find_made(archives, &stamp); /* by now */
     if (!found) {
         new->older = archives->newest;
         archives->newest = new;
     }
-    pthread_mutex_unlock(&archives->lock);
+    pf_lock_drop(&archives->lock);
     if (!found)
         return make_index(new);
     free_archive(new);
@@ -343,6 +346,7 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct p
 
 bool pf_archive_is_current(const struct pf_archive *archive)
 {
+    pf_may_block();
     struct stat st;
     while (archive->place.outer)
         archive = archive->place.outer;
@@ -354,11 +358,11 @@ bool pf_archive_is_current(const struct pf_archive *archive)
 
 bool pf_archives_know(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
-    pthread_mutex_lock(&archives->lock);
+    pf_lock_take(&archives->lock);
     struct pf_archive *at = archives->newest;
     while (at && !(at->made && pf_stamp_same(&at->stamp, stamp)))
         at = at->older;
-    pthread_mutex_unlock(&archives->lock);
+    pf_lock_drop(&archives->lock);
     return at != NULL;
 }
 
@@ -415,9 +419,10 @@ void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folde
             return;
 }
 
-/* The member's place in `kept`; NULL: it has none. With archive->lock held. */
+/* The member's place in `kept`; NULL: it has none. */
 static struct kept_member *find_kept(struct pf_archive *archive, uint32_t member)
 {
+    pf_assert_held(&archive->lock);
     for (unsigned i = 0; i < KEPT_MAX; i++)
         if (archive->kept[i].unpacked && archive->kept[i].member == member)
             return &archive->kept[i];
@@ -435,7 +440,7 @@ static struct pf_unpacked *start_unpacking(struct pf_archive *archive, uint32_t 
 /* What a deflated or sparse member unpacks to, held; NULL: out of memory. */
 static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t member)
 {
-    pthread_mutex_lock(&archive->lock);
+    pf_lock_take(&archive->lock);
     struct kept_member *kept = find_kept(archive, member);
     struct pf_unpacked *unpacked = kept ? kept->unpacked : start_unpacking(archive, member), *old = NULL;
     if (unpacked && !kept) {
@@ -445,7 +450,7 @@ static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t 
     }
     if (unpacked)
         pf_unpacked_hold(unpacked);
-    pthread_mutex_unlock(&archive->lock);
+    pf_lock_drop(&archive->lock);
     pf_unpacked_release(old);
     return unpacked;
 }

@@ -9,8 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "formats/kit/lock.h"
+
 static int open_beneath(int folder, const char *name, int flags, uint64_t further)
 {
+    pf_may_block();
     /* Never to hang on a FIFO; openat2 refuses such flags beside O_PATH. */
     int careful = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     struct open_how how = {.flags = (uint64_t)(flags | careful),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/input/beneath.h"
+#include "formats/kit/lock.h"
 
 struct pf_folder {
     int fd;      /* -1: in an archive */
@@ -119,6 +120,7 @@ static int find_member(const struct pf_folder *folder, const char *path, struct 
 /* What is in the folder without leading through an archive. Both give 0 or an errno value. */
 static int stat_here(const struct pf_folder *folder, const char *path, struct stat *st)
 {
+    pf_may_block();
     struct place place = {0};
     if (folder->fd >= 0)
         return (!strcmp(path, ".") ? fstat(folder->fd, st)
@@ -284,6 +286,7 @@ int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat
 
 int pf_folder_link(const struct pf_folder *folder, const char *name, char *target, size_t room)
 {
+    pf_may_block();
     if (folder->fd >= 0) {
         ssize_t size = readlinkat(folder->fd, name, target, room - 1);
         if (size >= 0)
@@ -300,6 +303,7 @@ int pf_folder_link(const struct pf_folder *folder, const char *name, char *targe
 
 int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *arg)
 {
+    pf_may_block();
     if (folder->fd < 0) {
         pf_archive_list(folder->archive, folder->member, each, arg);
         return 0;

@@ -2,12 +2,12 @@
 #include "formats/input/inflate.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/input/inflater.h"
 #include "formats/kit/array.h"
+#include "formats/kit/lock.h"
 #include "formats/kit/store.h"
 
 /* Text between two seek points; doubled for each further DENSE points, so that they stay few in any file. */
@@ -31,7 +31,7 @@ struct pf_inflate {
     void *arg;
     uint64_t packed_size;
 
-    pthread_mutex_t lock; /* guards all that follows, but not the runs in busy slots */
+    struct pf_lock lock;  /* guards all that follows, but not the runs in busy slots */
     pthread_cond_t idle;  /* a slot has become so */
     struct slot slots[RUNS];
     uint64_t clock;
@@ -55,7 +55,7 @@ struct pf_inflate *pf_inflate_new(pf_inflate_source *source, void *arg, uint64_t
     inflate->arg = arg;
     inflate->packed_size = packed_size;
     inflate->text_size = inflate->packed_end = UINT64_MAX;
-    pthread_mutex_init(&inflate->lock, NULL);
+    pf_lock_init(&inflate->lock, PF_RANK_INFLATE);
     pthread_cond_init(&inflate->idle, NULL);
     return inflate;
 }
@@ -69,7 +69,7 @@ void pf_inflate_free(struct pf_inflate *inflate)
     pf_store_free(inflate->windows);
     free(inflate->points);
     pthread_cond_destroy(&inflate->idle);
-    pthread_mutex_destroy(&inflate->lock);
+    pf_lock_destroy(&inflate->lock);
     free(inflate);
 }
 
@@ -169,9 +169,10 @@ static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offse
     return pf_inflater_start(slot->run, point, window, error);
 }
 
-/* A run for this thread alone, that stands at or before an offset; NULL with *error filled. Under the lock. */
+/* A run for this thread alone, that stands at or before an offset; NULL with *error filled. */
 static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
 {
+    pf_assert_held(&inflate->lock);
     struct slot *slot;
     while (!(slot = nearest(inflate, offset))) {
         slot = spare(inflate);
@@ -179,7 +180,7 @@ static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_
             return NULL;
         if (slot)
             break;
-        pthread_cond_wait(&inflate->idle, &inflate->lock);
+        pf_lock_wait(&inflate->lock, &inflate->idle);
     }
     slot->busy = true;
     slot->used = ++inflate->clock;
@@ -200,13 +201,13 @@ static void cut_beyond(struct pf_inflater *run, uint64_t limit)
 /* Makes the next block of a run that this thread holds. */
 static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct pf_error *error)
 {
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     uint64_t wanted = next_point(inflate);
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     if (pf_inflater_next(run, wanted, error))
         return -1;
     cut_beyond(run, pf_packing_limit(inflate->packed_size));
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     if (run->at_boundary)
         add_point(inflate, run);
     if (run->ended && inflate->text_size == UINT64_MAX) {
@@ -216,7 +217,7 @@ static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct p
         if (!run->damaged && run->wrapping == PF_ZLIB)
             inflate->packed_end = pf_inflater_packed(run);
     }
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     return 0;
 }
 
@@ -243,19 +244,19 @@ static ssize_t read_run(struct pf_inflate *inflate, struct pf_inflater *run, uns
 ssize_t pf_inflate_read(struct pf_inflate *inflate, void *buffer, size_t size, uint64_t offset,
                         struct pf_error *error)
 {
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     bool behind = offset >= inflate->text_size;
     struct slot *slot = behind ? NULL : take(inflate, offset, error);
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     if (!slot)
         return behind ? 0 : -1;
     if (size > UINT64_MAX - offset)
         size = (size_t)(UINT64_MAX - offset);
     ssize_t got = read_run(inflate, slot->run, buffer, size, offset, error);
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     slot->busy = false;
     pthread_cond_signal(&inflate->idle);
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     return got;
 }
 
@@ -263,33 +264,33 @@ ssize_t pf_inflate_read(struct pf_inflate *inflate, void *buffer, size_t size, u
 
 uint64_t pf_inflate_size(struct pf_inflate *inflate)
 {
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     uint64_t size = inflate->text_size;
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     return size;
 }
 
 bool pf_inflate_damage(struct pf_inflate *inflate, struct pf_error *damage)
 {
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     bool damaged = inflate->damaged;
     if (damaged)
         *damage = inflate->damage;
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     return damaged;
 }
 
 bool pf_inflate_trailing(struct pf_inflate *inflate, uint64_t *offset)
 {
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     *offset = inflate->packed_end;
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     return *offset < inflate->packed_size;
 }
 
 uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
 {
-    pthread_mutex_lock(&inflate->lock);
+    pf_lock_take(&inflate->lock);
     size_t points = points_to(inflate, offset);
     uint64_t packed = points ? inflate->points[points - 1].packed : 0;
     /* A run whose block holds the offset knows better; one that is before it is no farther than the point. */
@@ -300,7 +301,7 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
     }
     if (offset >= inflate->text_size)
         packed = inflate->packed_size;
-    pthread_mutex_unlock(&inflate->lock);
+    pf_lock_drop(&inflate->lock);
     return packed < inflate->packed_size ? packed : inflate->packed_size;
 }
 

@@ -38,14 +38,14 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
     int result = 0;
     if (input->packed)
         input = input->packed;
-    pthread_mutex_lock(&input->source->lock);
+    pf_lock_take(&input->source->lock);
     if (input->open) {
         if (!pf_input_intact(input))
             result = pf_fail(error, ESTALE, "the file has changed");
         pf_opened_close(&input->file);
         input->open = false;
     }
-    pthread_mutex_unlock(&input->source->lock);
+    pf_lock_drop(&input->source->lock);
     return result;
 }
 

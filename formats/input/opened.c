@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "formats/input/unpacked.h"
+#include "formats/kit/lock.h"
 
 void pf_opened_close(struct pf_opened *opened)
 {
@@ -22,6 +23,7 @@ void pf_opened_close(struct pf_opened *opened)
 
 int pf_opened_stat(const struct pf_opened *opened, struct stat *st)
 {
+    pf_may_block();
     while (opened->fd < 0 && opened->owner)
         opened = opened->owner->file;
     return fstat(opened->fd, st);
@@ -42,6 +44,7 @@ int pf_opened_copy(const struct pf_opened *opened, struct pf_opened *copy)
 ssize_t pf_opened_read(const struct pf_opened *opened, void *buffer, size_t size, uint64_t offset,
                        struct pf_error *error)
 {
+    pf_may_block();
     size_t done = 0;
     if (opened->unpacked)
         return pf_unpacked_read(opened->unpacked, buffer, size, opened->start + offset, error);

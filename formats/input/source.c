@@ -24,8 +24,8 @@ struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bo
     source->name = slash ? slash + 1 : source->path;
     source->within = within;
     source->access.mode = 0444;
-    pthread_mutex_init(&source->lock, NULL);
-    pthread_mutex_init(&source->folder_lock, NULL);
+    pf_lock_init(&source->lock, PF_RANK_SOURCE);
+    pf_lock_init(&source->folder_lock, PF_RANK_FOLDER);
     return source;
 }
 
@@ -62,9 +62,9 @@ static int open_folders(struct pf_source *source, struct pf_folder *folder, stru
 /* The same without the lock. */
 static int wake_in(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
 {
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     int result = open_folders(source, folder, error);
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return result;
 }
 
@@ -99,21 +99,21 @@ static void close_all(struct pf_source *source)
 
 void pf_source_rest(struct pf_source *source)
 {
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     close_all(source);
     for (size_t i = 0; i < source->count; i++) {
         pf_input_free(source->inputs[i]->view);
         source->inputs[i]->view = NULL;
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
 }
 
 void pf_source_let_go(struct pf_source *source)
 {
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     close_all(source);
     source->gone = true;
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
 }
 
 void pf_source_free(struct pf_source *source)
@@ -124,8 +124,8 @@ void pf_source_free(struct pf_source *source)
     for (size_t i = 0; i < source->count; i++)
         pf_input_free(source->inputs[i]);
     free(source->inputs);
-    pthread_mutex_destroy(&source->folder_lock);
-    pthread_mutex_destroy(&source->lock);
+    pf_lock_destroy(&source->folder_lock);
+    pf_lock_destroy(&source->lock);
     free(source->path);
     free(source);
 }
@@ -161,9 +161,9 @@ const struct pf_folder *pf_source_place(const struct pf_source *source, const ch
 
 struct pf_access pf_source_access(struct pf_source *source)
 {
-    pthread_mutex_lock(&source->folder_lock);
+    pf_lock_take(&source->folder_lock);
     struct pf_access access = source->access;
-    pthread_mutex_unlock(&source->folder_lock);
+    pf_lock_drop(&source->folder_lock);
     return access;
 }
 
@@ -174,9 +174,9 @@ void pf_source_note_access(struct pf_source *source, int directory, const char *
     if (source->lists && directory != -1)
         bare.st_mode = pf_mode_without_list(directory, name, bare.st_mode);
     struct pf_access access = through ? pf_access_through(&bare) : pf_access_of(&bare);
-    pthread_mutex_lock(&source->folder_lock);
+    pf_lock_take(&source->folder_lock);
     pf_access_narrow(&source->access, &access, getuid());
-    pthread_mutex_unlock(&source->folder_lock);
+    pf_lock_drop(&source->folder_lock);
 }
 
 /* What stands at an input's place, and the folders between the source and it. */
@@ -317,13 +317,13 @@ int pf_source_acquire(struct pf_source *source, struct pf_error *error)
     }
     if (users)
         return 0;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     if (source->closed)
         result = open_again(source, error);
     source->closed &= result != 0;
     if (!result)
         atomic_fetch_add(&source->users, 1);
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return result;
 }
 
@@ -337,7 +337,7 @@ void pf_source_close_files(struct pf_source *source)
     struct pf_opened *files = NULL;
     struct pf_folder *directory = NULL, *folder = NULL;
     size_t n = 0;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     if (source->top && source->folder && !atomic_load(&source->users))
         files = calloc(source->count + 1, sizeof *files);
     for (size_t i = 0; i < source->count && files; i++) {
@@ -354,7 +354,7 @@ void pf_source_close_files(struct pf_source *source)
         source->folder = source->directory = NULL;
         source->closed = true;
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     /* Closing may wait for a file server, and the lock for nobody. */
     for (size_t i = 0; i < n; i++)
         pf_opened_close(&files[i]);
@@ -396,7 +396,7 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
                          struct pf_error *error)
 {
     int result = 0;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     struct pf_input *found = pf_source_find(source, name);
     bool first = !found;
     if (found && !found->present)
@@ -416,7 +416,7 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
             pf_fail(error, unknown, "%s", strerror(unknown));
         }
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     if (result && name)
         snprintf(error->where, sizeof error->where, "%s", name);
     *input = result ? NULL : found;
@@ -468,24 +468,24 @@ static int check_input(const struct pf_input *input, struct pf_error *error)
 int pf_source_check(struct pf_source *source, struct pf_error *error)
 {
     int result = 0;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     if (source->gone)
         result = pf_fail(error, ESTALE, "the file has changed");
     for (size_t i = 0; i < source->count && !result; i++)
         result = check_input(source->inputs[i], error);
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return result;
 }
 
 bool pf_source_intact(struct pf_source *source)
 {
     bool intact = true;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     for (size_t i = 0; i < source->count && intact; i++) {
         const struct pf_input *input = source->inputs[i];
         intact = !input->open || pf_input_intact(input);
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return intact;
 }
 
@@ -498,35 +498,35 @@ static size_t descriptors_of(const struct pf_input *input)
 
 size_t pf_source_descriptors(struct pf_source *source)
 {
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     size_t n = (size_t)(source->folder && pf_folder_fd(source->folder) >= 0) +
                (size_t)(source->directory && pf_folder_fd(source->directory) >= 0);
     for (size_t i = 0; i < source->count; i++)
         n += descriptors_of(source->inputs[i]);
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return n;
 }
 
 /* Passes may open inputs while another thread lists them: the list must not move under it. */
-static pthread_mutex_t *lock_of(const struct pf_source *source)
+static struct pf_lock *lock_of(const struct pf_source *source)
 {
-    return (pthread_mutex_t *)&source->lock;
+    return (struct pf_lock *)&source->lock;
 }
 
 size_t pf_source_input_count(const struct pf_source *source)
 {
-    pthread_mutex_lock(lock_of(source));
+    pf_lock_take(lock_of(source));
     size_t count = source->count;
-    pthread_mutex_unlock(lock_of(source));
+    pf_lock_drop(lock_of(source));
     return count;
 }
 
 const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp)
 {
-    pthread_mutex_lock(lock_of(source));
+    pf_lock_take(lock_of(source));
     const struct pf_input *input = i < source->count ? source->inputs[i] : NULL;
     *stamp = input ? input->stamp : (struct pf_stamp){0};
-    pthread_mutex_unlock(lock_of(source));
+    pf_lock_drop(lock_of(source));
     return input ? input->name : NULL;
 }
 
@@ -536,12 +536,12 @@ int pf_source_matches(struct pf_source *source, const char *name, const struct p
     struct stat st;
     char room[PATH_MAX];
     const char *relative;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     const struct pf_input *recorded = pf_source_find(source, name);
     if (recorded)
         now = recorded->stamp;
     int lack = recorded ? 0 : stamp_now(source, name, &now);
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     bool same = !lack && pf_source_same(name, &now, stamp);
     if (!same || recorded || !source->folder)
         return lack ? -lack : same;
@@ -556,7 +556,7 @@ int pf_source_know(struct pf_source *source, const char *name, const struct pf_s
                    struct pf_error *error)
 {
     static const struct pf_stamp absent;
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     struct pf_input *input = pf_source_find(source, name);
     if (!input && (input = pf_source_add(source, name, error))) {
         input->present = !pf_stamp_same(stamp, &absent);
@@ -564,6 +564,6 @@ int pf_source_know(struct pf_source *source, const char *name, const struct pf_s
         if (name)
             pf_source_know_listing(source, name, stamp);
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return input ? 0 : -1;
 }

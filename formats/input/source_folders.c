@@ -101,7 +101,7 @@ static int folder_now(struct pf_source *source, enum listed listed, struct pf_st
     struct pf_stamp times = pf_stamp_of(&st);
     if (source->folder)
         pf_source_note_access(source, pf_folder_fd(place), "", &st, false);
-    pthread_mutex_lock(&source->folder_lock);
+    pf_lock_take(&source->folder_lock);
     if (times.mtime_ns != names->mtime_ns || times.ctime_ns != names->ctime_ns) {
         struct pf_folder *own = source->folder ? NULL : pf_folder_open(place, relative);
         failed = own || source->folder ? digest_names(source, own ? own : place, listed, &st, names) : errno;
@@ -110,7 +110,7 @@ static int folder_now(struct pf_source *source, enum listed listed, struct pf_st
         pf_folder_free(own);
     }
     *digest = *names;
-    pthread_mutex_unlock(&source->folder_lock);
+    pf_lock_drop(&source->folder_lock);
     return pf_is_transient(failed) ? failed : 0;
 }
 
@@ -190,13 +190,13 @@ static int record_folder(struct pf_source *source, enum listed listed, struct pf
     int lack = folder_now(source, listed, &digest);
     if (lack)
         return pf_fail(error, lack, "%s", strerror(lack));
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     struct pf_input *input = pf_source_find(source, listings[listed]);
     if (!input && (input = pf_source_add(source, listings[listed], error))) {
         input->present = true;
         input->stamp = digest;
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return input ? 0 : -1;
 }
 
@@ -234,13 +234,13 @@ static int record_inner_folder(struct pf_source *source, const char *name, const
     if (pf_folder_fd(folder) >= 0)
         pf_outlast_clock_tick(pf_folder_fd(folder), &st);
     pf_source_note_access(source, pf_folder_fd(folder), "", &st, false);
-    pthread_mutex_lock(&source->lock);
+    pf_lock_take(&source->lock);
     struct pf_input *input = pf_source_find(source, name);
     if (!input && (input = pf_source_add(source, name, error))) {
         input->present = true;
         input->stamp = pf_stamp_of(&st);
     }
-    pthread_mutex_unlock(&source->lock);
+    pf_lock_drop(&source->lock);
     return input ? 0 : -1;
 }
 

@@ -40,11 +40,11 @@ static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind ki
 static int viewed(struct pf_input *packed, enum pf_packing_kind kind, struct pf_input **input,
                   struct pf_error *error)
 {
-    pthread_mutex_lock(&packed->source->lock);
+    pf_lock_take(&packed->source->lock);
     if (!packed->view)
         packed->view = view_of(packed, kind);
     *input = packed->view;
-    pthread_mutex_unlock(&packed->source->lock);
+    pf_lock_drop(&packed->source->lock);
     return *input ? 0 : pf_fail_memory(error);
 }
 

@@ -3,11 +3,11 @@
 #define PF_SOURCE_PRIVATE_H
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "formats/input/folder.h"
 #include "formats/input/source.h"
+#include "formats/kit/lock.h"
 
 /* What the source's own files share. */
 
@@ -41,13 +41,13 @@ struct pf_source {
     bool gone;                   /* let go of: never to be opened again */
     atomic_uint users;           /* acquisitions; raised from 0 with `lock` held */
     bool closed;                 /* by pf_source_close_files */
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     struct pf_input **inputs;
     size_t count;
     const struct pf_driver *driver; /* whose profile it is; NULL: not known */
     bool lists;                     /* access control lists count */
     pf_matters *matters;            /* NULL: all names in the folder do */
-    pthread_mutex_t folder_lock;    /* guards the following */
+    struct pf_lock folder_lock;     /* guards the following */
     struct pf_stamp names[2];       /* what listings of its folder came to */
     struct pf_access access;        /* of whoever may read all inputs looked at so far */
 };

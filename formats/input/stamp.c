@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include "formats/kit/lock.h"
+
 /* Two writes within one tick of the kernel's clock leave the same mtime: files younger than this are looked at again. */
 #define YOUNG_NS 20000000
 
@@ -32,6 +34,7 @@ static int64_t now_ns(void)
 
 void pf_outlast_clock_tick(int fd, struct stat *st)
 {
+    pf_may_block();
     struct pf_stamp stamp = pf_stamp_of(st);
     int64_t changed = stamp.mtime_ns > stamp.ctime_ns ? stamp.mtime_ns : stamp.ctime_ns;
     int64_t age = now_ns() - changed;

@@ -2,11 +2,11 @@
 #include "formats/input/unpacked.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/lock.h"
 #include "formats/kit/pass.h"
 #include "formats/kit/store.h"
 
@@ -31,7 +31,7 @@ struct pf_unpacked {
     void *arg;
     uint64_t start, packed_end, limit;
 
-    pthread_mutex_t lock; /* guards the following */
+    struct pf_lock lock; /* guards the following */
     struct pf_unpacker *run;
     uint64_t at;              /* where the run stands */
     struct part older, newer; /* one behind the other; what is read next is unpacked behind them */
@@ -46,7 +46,7 @@ struct pf_unpacked {
 };
 
 struct pf_unpackings {
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     uint64_t limit, held;
     unsigned runs;
     struct pf_unpacked *newest, *oldest;
@@ -57,7 +57,7 @@ struct pf_unpackings *pf_unpackings_new(uint64_t limit)
     struct pf_unpackings *all = calloc(1, sizeof *all);
     if (all) {
         all->limit = limit;
-        pthread_mutex_init(&all->lock, NULL);
+        pf_lock_init(&all->lock, PF_RANK_UNPACKINGS);
     }
     return all;
 }
@@ -66,15 +66,15 @@ void pf_unpackings_free(struct pf_unpackings *all)
 {
     if (!all)
         return;
-    pthread_mutex_destroy(&all->lock);
+    pf_lock_destroy(&all->lock);
     free(all);
 }
 
 uint64_t pf_unpackings_held(struct pf_unpackings *all)
 {
-    pthread_mutex_lock(&all->lock);
+    pf_lock_take(&all->lock);
     uint64_t held = all->held;
-    pthread_mutex_unlock(&all->lock);
+    pf_lock_drop(&all->lock);
     return held;
 }
 
@@ -146,23 +146,24 @@ static void count(struct pf_unpackings *all, struct pf_unpacked *unpacked)
 /* Takes from those that were used longest ago, but never waits for one that is being read. */
 static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
 {
-    if (pthread_mutex_trylock(&from->lock))
+    if (!pf_lock_try(&from->lock))
         return;
     if (all->held > all->limit)
         drop_parts(from);
     if (all->runs > RUNS_MAX)
         drop_run(from);
     count(all, from);
-    pthread_mutex_unlock(&from->lock);
+    pf_lock_drop(&from->lock);
 }
 
-/* It has been read and may have grown; its lock is held. */
+/* To be called after a read: counts the bytes that are kept now, and evicts from others if these are too many. */
 static void note_use(struct pf_unpacked *unpacked)
 {
+    pf_assert_held(&unpacked->lock);
     struct pf_unpackings *all = unpacked->all;
     if (!all)
         return;
-    pthread_mutex_lock(&all->lock);
+    pf_lock_take(&all->lock);
     unlist(all, unpacked);
     unpacked->less = all->newest;
     *(all->newest ? &all->newest->more : &all->oldest) = unpacked;
@@ -171,20 +172,20 @@ static void note_use(struct pf_unpacked *unpacked)
     for (struct pf_unpacked *at = all->oldest;
          at != unpacked && (all->held > all->limit || all->runs > RUNS_MAX); at = at->more)
         take_from(all, at);
-    pthread_mutex_unlock(&all->lock);
+    pf_lock_drop(&all->lock);
 }
 
 void pf_unpackings_relieve(struct pf_unpackings *all)
 {
-    pthread_mutex_lock(&all->lock);
+    pf_lock_take(&all->lock);
     for (struct pf_unpacked *at = all->oldest; at; at = at->more) {
-        if (at->held <= IN_MEMORY || pthread_mutex_trylock(&at->lock))
+        if (at->held <= IN_MEMORY || !pf_lock_try(&at->lock))
             continue;
         drop_parts(at);
         count(all, at);
-        pthread_mutex_unlock(&at->lock);
+        pf_lock_drop(&at->lock);
     }
-    pthread_mutex_unlock(&all->lock);
+    pf_lock_drop(&all->lock);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -206,7 +207,7 @@ struct pf_unpacked *pf_unpacked_new(struct pf_unpackings *all, enum pf_packing_k
     uint64_t sound = pf_packing_limit(end - start);
     unpacked->limit = size < sound ? size : sound;
     atomic_init(&unpacked->references, 1);
-    pthread_mutex_init(&unpacked->lock, NULL);
+    pf_lock_init(&unpacked->lock, PF_RANK_UNPACKED);
     return unpacked;
 }
 
@@ -222,15 +223,15 @@ void pf_unpacked_release(struct pf_unpacked *unpacked)
         return;
     struct pf_unpackings *all = unpacked->all;
     if (all)
-        pthread_mutex_lock(&all->lock);
+        pf_lock_take(&all->lock);
     drop_parts(unpacked);
     drop_run(unpacked);
     if (all) {
         unlist(all, unpacked);
         count(all, unpacked);
-        pthread_mutex_unlock(&all->lock);
+        pf_lock_drop(&all->lock);
     }
-    pthread_mutex_destroy(&unpacked->lock);
+    pf_lock_destroy(&unpacked->lock);
     free(unpacked);
 }
 
@@ -348,12 +349,12 @@ static ssize_t read_parts(struct pf_unpacked *unpacked, unsigned char *buffer, s
 ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error)
 {
-    pthread_mutex_lock(&unpacked->lock);
+    pf_lock_take(&unpacked->lock);
     if (size > UINT64_MAX - offset)
         size = (size_t)(UINT64_MAX - offset);
     ssize_t got = read_parts(unpacked, buffer, size, offset, error);
     note_use(unpacked);
-    pthread_mutex_unlock(&unpacked->lock);
+    pf_lock_drop(&unpacked->lock);
     return got;
 }
 
@@ -361,10 +362,10 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
 {
     int there = 0;
     while (!there) {
-        pthread_mutex_lock(&unpacked->lock);
+        pf_lock_take(&unpacked->lock);
         there = come_nearer(unpacked, offset, error);
         note_use(unpacked);
-        pthread_mutex_unlock(&unpacked->lock);
+        pf_lock_drop(&unpacked->lock);
         uint64_t done = pf_unpacked_packed_before(unpacked, offset);
         if (!there && pf_pass_step(pf_pass_now(), done, unpacked->packed_end - unpacked->start, error))
             return -1;
@@ -376,35 +377,35 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
 
 uint64_t pf_unpacked_size(struct pf_unpacked *unpacked)
 {
-    pthread_mutex_lock(&unpacked->lock);
+    pf_lock_take(&unpacked->lock);
     uint64_t size = unpacked->size;
-    pthread_mutex_unlock(&unpacked->lock);
+    pf_lock_drop(&unpacked->lock);
     return size;
 }
 
 uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset)
 {
-    pthread_mutex_lock(&unpacked->lock);
+    pf_lock_take(&unpacked->lock);
     bool there = offset >= unpacked->size || part_of(unpacked, offset);
     bool ahead = unpacked->run && unpacked->at <= offset;
     uint64_t distance = there ? 0 : ahead ? offset - unpacked->at + 1 : offset + 1;
-    pthread_mutex_unlock(&unpacked->lock);
+    pf_lock_drop(&unpacked->lock);
     return distance;
 }
 
 bool pf_unpacked_damage(struct pf_unpacked *unpacked, struct pf_error *damage)
 {
-    pthread_mutex_lock(&unpacked->lock);
+    pf_lock_take(&unpacked->lock);
     bool damaged = unpacked->damaged;
     if (damaged)
         *damage = unpacked->damage;
-    pthread_mutex_unlock(&unpacked->lock);
+    pf_lock_drop(&unpacked->lock);
     return damaged;
 }
 
 uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset)
 {
-    pthread_mutex_lock(&unpacked->lock);
+    pf_lock_take(&unpacked->lock);
     uint64_t packed = unpacked->packed_end - unpacked->start;
     if (offset < unpacked->size && unpacked->run)
         packed = pf_unpacker_packed(unpacked->run) - unpacked->start;
@@ -412,16 +413,16 @@ uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset
         packed = (uint64_t)((double)packed * ((double)offset / (double)unpacked->size));
     else if (offset < unpacked->size)
         packed = 0;
-    pthread_mutex_unlock(&unpacked->lock);
+    pf_lock_drop(&unpacked->lock);
     return packed;
 }
 
 size_t pf_unpacked_descriptors(struct pf_unpacked *unpacked)
 {
-    pthread_mutex_lock(&unpacked->lock);
+    pf_lock_take(&unpacked->lock);
     size_t n = (size_t)(unpacked->older.store && !pf_store_memory(unpacked->older.store)) +
                (size_t)(unpacked->newer.store && bytes_of(&unpacked->newer) &&
                         !pf_store_memory(unpacked->newer.store));
-    pthread_mutex_unlock(&unpacked->lock);
+    pf_lock_drop(&unpacked->lock);
     return n;
 }

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/lock.h"
 
 /* Spilled rows are written in runs of TAIL bytes, and read in blocks; the BLOCKS most recently used blocks are cached. */
 enum { TAIL = 64 * 1024, BLOCK = 64 * 1024, BLOCKS = 8 };
@@ -29,7 +29,7 @@ struct pf_store {
     int fd;              /* -1 while in memory */
     unsigned char *tail; /* the last bytes of a spilled store that are not in the file yet */
     size_t tail_size;
-    pthread_mutex_t lock;                  /* guards the following */
+    struct pf_lock lock;                   /* guards the following */
     struct pf_store_block *blocks[BLOCKS]; /* the last used first, then NULL */
 };
 
@@ -41,7 +41,7 @@ struct pf_store *pf_store_new(uint64_t limit)
     store->owners = 1;
     store->limit = limit;
     store->fd = -1;
-    pthread_mutex_init(&store->lock, NULL);
+    pf_lock_init(&store->lock, PF_RANK_STORE);
     return store;
 }
 
@@ -53,12 +53,12 @@ static void release_block(struct pf_store_block *block)
 
 static void drop_blocks(struct pf_store *store)
 {
-    pthread_mutex_lock(&store->lock);
+    pf_lock_take(&store->lock);
     for (size_t i = 0; i < BLOCKS && store->blocks[i]; i++) {
         release_block(store->blocks[i]);
         store->blocks[i] = NULL;
     }
-    pthread_mutex_unlock(&store->lock);
+    pf_lock_drop(&store->lock);
 }
 
 struct pf_store *pf_store_hold(struct pf_store *store)
@@ -74,7 +74,7 @@ void pf_store_free(struct pf_store *store)
     if (store->fd >= 0)
         close(store->fd);
     drop_blocks(store);
-    pthread_mutex_destroy(&store->lock);
+    pf_lock_destroy(&store->lock);
     free(store->memory);
     free(store->tail);
     free(store);
@@ -271,9 +271,10 @@ int pf_store_file(const struct pf_store *store)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
-/* With the lock held: puts a block, which is at index i or new (i: the last index), first. Returns the block that it displaces. */
+/* Puts a block, which is at index i or new (i: the last index), first. Returns the block that it displaces. */
 static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, struct pf_store_block *block)
 {
+    pf_assert_held(&store->lock);
     struct pf_store_block *displaced = store->blocks[i] == block ? NULL : store->blocks[i];
     memmove(store->blocks + 1, store->blocks, i * sizeof *store->blocks);
     store->blocks[0] = block;
@@ -284,14 +285,14 @@ static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, st
 static struct pf_store_block *find_block(struct pf_store *store, uint64_t number)
 {
     struct pf_store_block *found = NULL;
-    pthread_mutex_lock(&store->lock);
+    pf_lock_take(&store->lock);
     for (size_t i = 0; i < BLOCKS && store->blocks[i] && !found; i++)
         if (store->blocks[i]->number == number) {
             found = store->blocks[i];
             found->holders++;
             move_to_front(store, i, found);
         }
-    pthread_mutex_unlock(&store->lock);
+    pf_lock_drop(&store->lock);
     return found;
 }
 
@@ -312,9 +313,9 @@ static struct pf_store_block *read_block(struct pf_store *store, uint64_t number
         free(block);
         return NULL;
     }
-    pthread_mutex_lock(&store->lock);
+    pf_lock_take(&store->lock);
     struct pf_store_block *displaced = move_to_front(store, BLOCKS - 1, block);
-    pthread_mutex_unlock(&store->lock);
+    pf_lock_drop(&store->lock);
     release_block(displaced);
     return block;
 }

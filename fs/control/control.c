@@ -53,7 +53,7 @@ enum { MAKE_TEXTS, LOOK };
 struct control {
     struct pf_fs *fs;
     struct pf_snapshots snapshots;
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     size_t status_size;   /* of status.txt as it was opened last; guarded by `lock`, */
     uint64_t status_read; /* as is when, in monotonic ms */
 };
@@ -149,9 +149,9 @@ static int make_tables(struct control *control, struct pf_snapshot *snapshot, st
     uint64_t state;
     if (pf_tables_make(control->fs, pass, texts, &state, error))
         return -1;
-    pthread_mutex_lock(&control->snapshots.lock);
+    pf_lock_take(&control->snapshots.lock);
     snapshot->state = state;
-    pthread_mutex_unlock(&control->snapshots.lock);
+    pf_lock_drop(&control->snapshots.lock);
     return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
 
@@ -219,10 +219,10 @@ static int find_text(struct control *control, enum subject subject, uint32_t tex
         result = pf_snapshot_need(set, snapshot, MAKE_TEXTS, op);
         if (!result)
             result = pf_snapshot_need(set, snapshot, LOOK, op);
-        pthread_mutex_lock(&set->lock);
+        pf_lock_take(&set->lock);
         replaced = snapshot->replaced;
         *ino = pf_ino(snapshot->number, KIND_CONTROL, text);
-        pthread_mutex_unlock(&set->lock);
+        pf_lock_drop(&set->lock);
         pf_snapshot_release(set, snapshot);
     } while (!result && replaced);
     return result;
@@ -279,10 +279,10 @@ static char *status_text(struct pf_fs *fs, size_t *size)
 /* How large status.txt is: as it was opened last, for who has just done so, else as it would be. */
 static size_t status_size(struct control *control)
 {
-    pthread_mutex_lock(&control->lock);
+    pf_lock_take(&control->lock);
     bool fresh = control->status_size && pf_monotonic_ms() - control->status_read < STATUS_MS;
     size_t size = fresh ? control->status_size : 0;
-    pthread_mutex_unlock(&control->lock);
+    pf_lock_drop(&control->lock);
     if (!size)
         free(status_text(control->fs, &size));
     return size;
@@ -291,10 +291,10 @@ static size_t status_size(struct control *control)
 static char *open_status(struct control *control, size_t *size)
 {
     char *text = status_text(control->fs, size);
-    pthread_mutex_lock(&control->lock);
+    pf_lock_take(&control->lock);
     control->status_size = *size;
     control->status_read = pf_monotonic_ms();
-    pthread_mutex_unlock(&control->lock);
+    pf_lock_drop(&control->lock);
     return text;
 }
 
@@ -466,7 +466,7 @@ static void *make_control(struct pf_fs *fs)
     struct control *control = calloc(1, sizeof *control);
     if (control) {
         control->fs = fs;
-        pthread_mutex_init(&control->lock, NULL);
+        pf_lock_init(&control->lock, PF_RANK_CONTROL);
         pf_snapshots_init(&control->snapshots, &snapshot_ops, pf_fs_core(fs)->pool, control);
     }
     return control;
@@ -476,7 +476,7 @@ static void free_control(void *self)
 {
     struct control *control = self;
     pf_snapshots_free(&control->snapshots);
-    pthread_mutex_destroy(&control->lock);
+    pf_lock_destroy(&control->lock);
     free(control);
 }
 

@@ -463,7 +463,7 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
     struct pf_mount mount = {.ready = launched,
                              .ready_arg = &launch,
                              .keeper = &keeper,
-                             .lock = PTHREAD_MUTEX_INITIALIZER,
+                             .lock = PF_LOCK_INITIALIZER(PF_RANK_REQUESTS),
                              .work = PTHREAD_COND_INITIALIZER,
                              .has_asked = PTHREAD_COND_INITIALIZER};
     mount.fs = pf_fs_new(options->source, &options->fs, &error);

@@ -3,9 +3,9 @@
 #define PF_FUSE_OPS_H
 
 #include <fuse_lowlevel.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "formats/kit/lock.h"
 #include "fs/tree/vfs.h"
 
 /* Threads that serve requests at most, and those that are kept while there are fewer requests. */
@@ -35,7 +35,7 @@ struct pf_mount {
         worker_heap; /* bytes of heap that libfuse allocates for each thread that serves requests; 0: few */
 
     /* request.c: */
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     pthread_cond_t work; /* there is something to look at, or the end */
     struct pf_request *requests;
     bool has_signal;          /* the kernel has reported one */

@@ -32,11 +32,11 @@ static void on_signal(fuse_req_t req, void *data)
     struct pf_request *request = data;
     struct pf_mount *mount = request->mount;
     (void)req;
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     request->signalled = request->ask_at = pf_monotonic_ms();
     mount->has_signal = true;
     pthread_cond_signal(&mount->work);
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
 }
 
 void pf_request_begin(struct pf_request *request, fuse_req_t req)
@@ -54,24 +54,24 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
         pf_fs_exclude_heap(mount->fs, mount->worker_heap);
     fuse_req_interrupt_func(req, on_signal, request);
     /* From here on `req` is gone as soon as the request is answered. */
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     request->next = mount->requests;
     if (request->next)
         request->next->previous = request;
     mount->requests = request;
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
 }
 
 void pf_request_end(struct pf_request *request)
 {
     struct pf_mount *mount = request->mount;
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     while (mount->asked == request)
-        pthread_cond_wait(&mount->has_asked, &mount->lock);
+        pf_lock_wait(&mount->lock, &mount->has_asked);
     *(request->previous ? &request->previous->next : &mount->requests) = request->next;
     if (request->next)
         request->next->previous = request->previous;
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
     if (mount->worker_heap)
         pf_fs_exclude_heap(mount->fs, -mount->worker_heap);
 }
@@ -93,19 +93,20 @@ static bool should_end(pid_t caller, uint64_t signalled, uint64_t now)
     return answer == PF_YES || (answer == PF_UNKNOWN && signalled && now - signalled >= UNKNOWN_MS);
 }
 
-/* Looks at one request, and answers it if it should end; called and returns with the lock held, without it in between. */
+/* Looks at one request, and answers it if it should end; which is without the lock meanwhile. */
 static void look_at(struct pf_mount *mount, struct pf_request *request, bool over, uint64_t now)
 {
+    pf_assert_held(&mount->lock);
     uint64_t signalled = request->signalled;
     mount->asked = request; /* it does not go away until has_asked */
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
     bool end =
         (over || should_end(request->caller, signalled, now)) && !atomic_exchange(&request->answered, true);
     if (end) {
         fuse_reply_err(request->req, EINTR);
         pf_fs_interrupt(mount->fs, &request->op);
     }
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     request->ask_at = now + (request->signalled ? ASK_AGAIN_MS : ASK_MS);
     mount->asked = NULL;
     pthread_cond_broadcast(&mount->has_asked);
@@ -149,23 +150,24 @@ static void wait_ms(struct pf_mount *mount, long ms)
     until.tv_nsec += ms * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    pthread_cond_clockwait(&mount->work, &mount->lock, CLOCK_MONOTONIC, &until);
+    pf_lock_wait_until(&mount->lock, &mount->work, &until);
 }
 
 static void *save(void *arg)
 {
     struct pf_mount *mount = arg;
     pf_fs_save(mount->fs);
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     mount->saved = true;
     pthread_cond_signal(&mount->work);
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
     return NULL;
 }
 
-/* Ends the process, with the lock held. Another thread saves: it may need a lock that a thread holds which hangs. */
+/* Ends the process. Another thread saves: it may need a lock that a thread holds which hangs. */
 static void abandon(struct pf_mount *mount)
 {
+    pf_assert_held(&mount->lock);
     pthread_t saver;
     uint64_t until = pf_monotonic_ms() + SAVE_MS;
     mount->abandoned = true;
@@ -179,7 +181,7 @@ static void *watch(void *arg)
 {
     struct pf_mount *mount = arg;
     long pause = TICK_MS;
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     while (mount->phase != PF_ENDED) {
         if (!mount->has_signal)
             wait_ms(mount, pause);
@@ -189,7 +191,7 @@ static void *watch(void *arg)
         if (mount->deadline && pf_monotonic_ms() >= mount->deadline)
             abandon(mount);
     }
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
     return NULL;
 }
 
@@ -202,13 +204,13 @@ int pf_watch_start(struct pf_mount *mount)
 
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase)
 {
-    pthread_mutex_lock(&mount->lock);
+    pf_lock_take(&mount->lock);
     while (mount->abandoned)
-        pthread_cond_wait(&mount->has_asked, &mount->lock);
+        pf_lock_wait(&mount->lock, &mount->has_asked);
     mount->phase = phase;
     mount->deadline = phase == PF_JOINING || phase == PF_FREEING ? pf_monotonic_ms() + END_MS : 0;
     pthread_cond_signal(&mount->work);
-    pthread_mutex_unlock(&mount->lock);
+    pf_lock_drop(&mount->lock);
 }
 
 void pf_watch_end(struct pf_mount *mount)

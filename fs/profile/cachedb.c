@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/kit/lock.h"
 #include "fs/profile/cache.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static const char *const texts[STATEMENTS] = {
 
 struct pf_cachedb {
     const char *folder;
-    pthread_mutex_t lock; /* guards what follows */
+    struct pf_lock lock;  /* guards what follows */
     sqlite3 *connection;  /* NULL: not open */
     sqlite3_stmt *statements[STATEMENTS];
     uint64_t puts;
@@ -50,7 +50,7 @@ struct pf_cachedb *pf_cachedb_new(const char *folder)
     if (!db)
         return NULL;
     db->folder = folder;
-    pthread_mutex_init(&db->lock, NULL);
+    pf_lock_init(&db->lock, PF_RANK_DB);
     return db;
 }
 
@@ -69,7 +69,7 @@ void pf_cachedb_free(struct pf_cachedb *db)
     if (!db)
         return;
     close_connection(db);
-    pthread_mutex_destroy(&db->lock);
+    pf_lock_destroy(&db->lock);
     free(db);
 }
 
@@ -261,9 +261,9 @@ static char *get(struct pf_cachedb *db, uint64_t key, size_t *size)
 
 char *pf_cachedb_get(struct pf_cachedb *db, uint64_t key, size_t *size)
 {
-    pthread_mutex_lock(&db->lock);
+    pf_lock_take(&db->lock);
     char *value = open_db(db, false) ? get(db, key, size) : NULL;
-    pthread_mutex_unlock(&db->lock);
+    pf_lock_drop(&db->lock);
     return value;
 }
 
@@ -282,10 +282,10 @@ void pf_cachedb_put(struct pf_cachedb *db, uint64_t key, const struct pf_buf *va
 {
     if (value->failed || value->size > VALUE_MAX)
         return;
-    pthread_mutex_lock(&db->lock);
+    pf_lock_take(&db->lock);
     if (open_db(db, true))
         put(db, key, value);
-    pthread_mutex_unlock(&db->lock);
+    pf_lock_drop(&db->lock);
 }
 
 /* ---- size --------------------------------------------------------------------------------------- */
@@ -315,7 +315,7 @@ static uint64_t drop_oldest(struct pf_cachedb *db, uint64_t bytes)
 
 void pf_cachedb_prune(struct pf_cachedb *db, uint64_t limit, unsigned days)
 {
-    pthread_mutex_lock(&db->lock);
+    pf_lock_take(&db->lock);
     if (open_db(db, false)) {
         sqlite3_bind_int64(db->statements[DELETE_OLD], 1, today() - days);
         step(db, DELETE_OLD);
@@ -327,13 +327,13 @@ void pf_cachedb_prune(struct pf_cachedb *db, uint64_t limit, unsigned days)
         if (db->connection)
             run(db, "PRAGMA incremental_vacuum");
     }
-    pthread_mutex_unlock(&db->lock);
+    pf_lock_drop(&db->lock);
 }
 
 void pf_cachedb_usage(struct pf_cachedb *db, uint64_t *entries, uint64_t *bytes)
 {
     *entries = *bytes = 0;
-    pthread_mutex_lock(&db->lock);
+    pf_lock_take(&db->lock);
     if (open_db(db, false)) {
         sqlite3_stmt *count = db->statements[COUNT];
         if (sqlite3_step(count) == SQLITE_ROW)
@@ -341,21 +341,21 @@ void pf_cachedb_usage(struct pf_cachedb *db, uint64_t *entries, uint64_t *bytes)
         sqlite3_reset(count);
         *bytes = used_bytes(db);
     }
-    pthread_mutex_unlock(&db->lock);
+    pf_lock_drop(&db->lock);
 }
 
 void pf_cachedb_clear(struct pf_cachedb *db)
 {
-    pthread_mutex_lock(&db->lock);
+    pf_lock_take(&db->lock);
     if (open_db(db, false))
         run(db, "DELETE FROM kept; PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
-    pthread_mutex_unlock(&db->lock);
+    pf_lock_drop(&db->lock);
 }
 
 uint64_t pf_cachedb_puts(struct pf_cachedb *db)
 {
-    pthread_mutex_lock(&db->lock);
+    pf_lock_take(&db->lock);
     uint64_t puts = db->puts;
-    pthread_mutex_unlock(&db->lock);
+    pf_lock_drop(&db->lock);
     return puts;
 }

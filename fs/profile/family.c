@@ -2,10 +2,10 @@
 #include "fs/profile/family.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/lock.h"
 #include "fs/text/table.h"
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
@@ -28,7 +28,7 @@ struct measuring {
     size_t n;
     _Atomic uint64_t done; /* thousandths of pieces */
     atomic_bool failed;    /* a piece has: the others need not go on */
-    pthread_mutex_t lock;  /* guards error */
+    struct pf_lock lock;   /* guards error */
     struct pf_error error; /* the failure that matters most */
 };
 
@@ -114,10 +114,10 @@ static int weight(int code)
 
 static void note_failure(struct measuring *all, const struct pf_error *error)
 {
-    pthread_mutex_lock(&all->lock);
+    pf_lock_take(&all->lock);
     if (weight(error->code) > weight(all->error.code))
         all->error = *error;
-    pthread_mutex_unlock(&all->lock);
+    pf_lock_drop(&all->lock);
     atomic_store(&all->failed, true);
 }
 
@@ -237,7 +237,7 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model,
     }
     struct measuring all = {
         .model = model, .table = table, .family = family, .pass = pass, .header = pf_header_size(table)};
-    pthread_mutex_init(&all.lock, NULL);
+    pf_lock_init(&all.lock, PF_RANK_SIZES);
     int result = -1;
     for (int tries = 0; tries < TRIES && result; tries++) {
         reset(family, &all.header);
@@ -245,7 +245,7 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model,
         if (result && error->code != EAGAIN)
             break;
     }
-    pthread_mutex_destroy(&all.lock);
+    pf_lock_destroy(&all.lock);
     if (result) {
         pf_family_free(family);
         return NULL;

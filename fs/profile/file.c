@@ -56,7 +56,7 @@ static void text_free(struct pf_file_text *text)
 /* The text of a node, held; made if there is none. NULL: out of memory. */
 static struct pf_file_text *text_of(struct pf_profile *profile, struct pf_node node)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
     if (!text && (text = calloc(1, sizeof *text))) {
         pf_text_init(&text->text, atomic_fetch_add(&profile->core->next_text, 1), walk_text, text);
@@ -69,23 +69,24 @@ static struct pf_file_text *text_of(struct pf_profile *profile, struct pf_node n
     }
     if (text)
         text->references++;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return text;
 }
 
 void pf_file_text_hold(struct pf_file_text *text)
 {
-    text->references++; /* with profile->lock held: called from pf_task_start */
+    pf_assert_held(&text->profile->lock);
+    text->references++;
 }
 
 void pf_file_text_release(struct pf_file_text *text)
 {
     struct pf_profile *profile = text->profile;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     bool closed = --text->references == 0, last = closed && !text->keep;
     if (last)
         pf_map_remove(&profile->texts, pf_node_key(text->node));
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (last)
         text_free(text);
     else if (closed)
@@ -103,25 +104,26 @@ void pf_file_texts_free(struct pf_profile *profile)
 void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg)
 {
+    pf_assert_held(&profile->lock);
     for (size_t i = 0; profile->texts.slots && i <= profile->texts.mask; i++) {
         struct pf_file_text *text = profile->texts.slots[i].value;
         if (!text)
             continue;
-        pthread_mutex_lock(&text->text.lock);
+        pf_lock_take(&text->text.lock);
         if (text->keep && text->text.sized && !text->text.shared)
             each(arg, text->node, &text->text);
-        pthread_mutex_unlock(&text->text.lock);
+        pf_lock_drop(&text->text.lock);
     }
 }
 
 static void count_alone(struct pf_file_text *text)
 {
     int table = pf_table_of(text->node.kind);
-    pthread_mutex_lock(&text->profile->lock);
+    pf_lock_take(&text->profile->lock);
     if (table >= 0 && !text->alone)
         text->profile->alone[table]++;
     text->alone = true;
-    pthread_mutex_unlock(&text->profile->lock);
+    pf_lock_drop(&text->profile->lock);
 }
 
 bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t covered,
@@ -147,10 +149,10 @@ int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass
 {
     if (pf_text_cover(&text->text, until, pass, error))
         return -1;
-    pthread_mutex_lock(&text->profile->lock);
+    pf_lock_take(&text->profile->lock);
     /* A size that took work is not to be found again. */
     text->keep = !pf_is_cheap(&text->profile->model, text->node);
-    pthread_mutex_unlock(&text->profile->lock);
+    pf_lock_drop(&text->profile->lock);
     return pf_profile_intact(text->profile) ? 0 : pf_fail(error, ESTALE, "the file has changed");
 }
 
@@ -172,9 +174,9 @@ static int need_task(struct pf_file_text *text, struct pf_task task, struct pf_o
     struct pf_profile *profile = text->profile;
     task.text = text;
     task.failure = &text->failure;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     int result = pf_task_need(profile, &task, op);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return result;
 }
 
@@ -214,10 +216,10 @@ static bool is_alone(struct pf_profile *profile, struct pf_node node)
     if (base == PF_TABLE_WHOLE || !profile->model.tables[table].ops || needs_facts(profile, node) ||
         !pf_is_seekable(&profile->model, node))
         return false;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     const struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
     bool alone = !profile->families[table] && ((text && text->alone) || profile->alone[table] < ALONE_MAX);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return alone;
 }
 
@@ -323,13 +325,13 @@ bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint
     bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
     if (size_if_kept(profile, node, size))
         return true;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     const struct pf_family *family = in_family ? profile->families[table] : NULL;
     struct pf_file_text *text = family ? NULL : pf_map_get(&profile->texts, pf_node_key(node));
     bool known = family || (text && pf_text_is_sized(&text->text, size));
     if (family)
         *size = family_size(family, node);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return known;
 }
 
@@ -356,7 +358,7 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
 {
     struct pf_text *t = &text->text;
     struct pf_node node = text->node;
-    pthread_mutex_lock(&t->lock);
+    pf_lock_take(&t->lock);
     if (!t->sized) {
         t->size = family_size(family, node);
         if (pf_table_base(node.kind) == PF_TABLE_WHOLE) {
@@ -373,7 +375,7 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
         }
         t->sized = true;
     }
-    pthread_mutex_unlock(&t->lock);
+    pf_lock_drop(&t->lock);
 }
 
 /* The file's text, held and sized. 0: it is there. */
@@ -539,9 +541,9 @@ static bool start_ahead(struct pf_file *file, uint64_t offset, size_t size)
         return false;
     }
     *ahead = (struct ahead){{.run = make_ahead}, pf_profile_hold(file->profile), text, offset, size};
-    pthread_mutex_lock(&file->profile->lock);
+    pf_lock_take(&file->profile->lock);
     pf_file_text_hold(text);
-    pthread_mutex_unlock(&file->profile->lock);
+    pf_lock_drop(&file->profile->lock);
     if (pf_pool_errand(file->profile->core->pool, &ahead->errand))
         return true;
     make_ahead(&ahead->errand);

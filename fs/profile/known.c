@@ -19,13 +19,13 @@ struct record {
 void pf_known_init(struct pf_known *known)
 {
     *known = (struct pf_known){0};
-    pthread_mutex_init(&known->lock, NULL);
+    pf_lock_init(&known->lock, PF_RANK_KNOWN);
 }
 
 void pf_known_free(struct pf_known *known)
 {
     pf_buf_free(&known->records);
-    pthread_mutex_destroy(&known->lock);
+    pf_lock_destroy(&known->lock);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------- */
@@ -70,9 +70,9 @@ static const char *next_entry(const char *at, struct pf_node *node, const char *
 bool pf_known_lists(struct pf_known *known, struct pf_node folder)
 {
     struct record listing;
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     bool lists = find(known, folder, &listing) != NULL;
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
     return lists;
 }
 
@@ -81,14 +81,14 @@ int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t numbe
 {
     struct record listing;
     const char *called = NULL;
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     const char *at = find(known, folder, &listing);
     int result = !at ? -1 : number < listing.size;
     for (uint64_t i = 0; result > 0 && i <= number; i++)
         at = next_entry(at, entry, &called);
     if (result > 0)
         strcpy(name, called);
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
     return result;
 }
 
@@ -97,7 +97,7 @@ int pf_known_find(struct pf_known *known, struct pf_node folder, const char *nam
     struct record listing;
     struct pf_node node;
     const char *called;
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     const char *at = find(known, folder, &listing);
     int result = at ? 0 : -1;
     for (uint64_t i = 0; !result && i < listing.size; i++) {
@@ -106,7 +106,7 @@ int pf_known_find(struct pf_known *known, struct pf_node folder, const char *nam
     }
     if (result > 0)
         *entry = node;
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
     return result;
 }
 
@@ -117,7 +117,7 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
     struct pf_node entry;
     const char *called;
     bool found = false;
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     for (const char *at = NULL; !found && (at = next_record(known, at, &record));) {
         const char *in = at;
         for (uint64_t i = 0; record.type == LISTING && !found && i < record.size; i++) {
@@ -129,14 +129,14 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
         *parent = (struct pf_node){(unsigned)(record.node >> 32), (uint32_t)record.node};
         strcpy(name, called);
     }
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
     return found;
 }
 
 bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text)
 {
     struct record record;
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     const char *bytes = find(known, file, &record);
     if (bytes)
         *size = record.size;
@@ -146,7 +146,7 @@ bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, 
         memcpy(*text, bytes, record.size);
         (*text)[record.size] = 0;
     }
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
     return bytes != NULL;
 }
 
@@ -159,7 +159,7 @@ static void add(struct pf_known *known, const struct record *record, const char 
     struct pf_buf *records = &known->records;
     struct record before;
     size_t size = sizeof *record + record->bytes;
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     bool there = find(known, node, &before) && (before.type != SIZE || record->type == SIZE);
     if (!there && known->count < RECORDS_MAX && records->size + size <= BYTES_MAX &&
         pf_buf_reserve(records, size)) {
@@ -169,7 +169,7 @@ static void add(struct pf_known *known, const struct record *record, const char 
         known->changed = true;
     }
     records->failed = false;
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
 }
 
 void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *name)
@@ -198,19 +198,19 @@ void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t siz
 
 bool pf_known_is_changed(struct pf_known *known)
 {
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     bool changed = known->changed;
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
     return changed;
 }
 
 void pf_known_pack(struct pf_known *known, struct pf_buf *out)
 {
-    pthread_mutex_lock(&known->lock);
+    pf_lock_take(&known->lock);
     pf_pack_u64(out, known->records.size);
     pf_buf_add(out, known->records.data, known->records.size);
     known->changed = false;
-    pthread_mutex_unlock(&known->lock);
+    pf_lock_drop(&known->lock);
 }
 
 /* A listing has as many entries as it says, each with a name that is none too long. */

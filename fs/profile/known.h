@@ -2,11 +2,11 @@
 #ifndef PF_KNOWN_H
 #define PF_KNOWN_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/kit/lock.h"
 #include "fs/profile/views.h"
 #include "fs/text/pack.h"
 
@@ -16,7 +16,7 @@
  * learnt twice is the same. Safe for many threads.
  */
 struct pf_known {
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     struct pf_buf records; /* one behind the other, as they are kept */
     unsigned count;
     bool changed; /* since it was packed or unpacked */

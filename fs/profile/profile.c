@@ -57,14 +57,15 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
     profile->references = 1;
     profile->access = (struct pf_access){.mode = 0444};
     pf_known_init(&profile->known);
-    pthread_mutex_init(&profile->lock, NULL);
-    pthread_mutex_init(&profile->opening, NULL);
+    pf_lock_init(&profile->lock, PF_RANK_PROFILE);
+    pf_lock_init(&profile->opening, PF_RANK_PROFILE_OPENING);
     return profile;
 }
 
 /* Opens the profile as far as PF_OPENED. */
 static int open_profile(struct pf_profile *profile, struct pf_error *error)
 {
+    pf_may_block();
     struct pf_model *model = &profile->model;
     if (profile->core->others)
         pf_source_mind_others(profile->source, profile->driver->matters);
@@ -99,7 +100,7 @@ int pf_profile_wake(struct pf_profile *profile, struct pf_error *error)
     int result = 0;
     if (atomic_load(&profile->opened))
         return 0;
-    pthread_mutex_lock(&profile->opening);
+    pf_lock_take(&profile->opening);
     if (!atomic_load(&profile->opened)) {
         result = pf_source_wake(profile->source, error) || open_profile(profile, error) ? -1 : 0;
         atomic_fetch_add(&profile->core->opened, 1);
@@ -109,7 +110,7 @@ int pf_profile_wake(struct pf_profile *profile, struct pf_error *error)
             pf_source_rest(profile->source);
         atomic_store(&profile->opened, !result);
     }
-    pthread_mutex_unlock(&profile->opening);
+    pf_lock_drop(&profile->opening);
     return result;
 }
 
@@ -122,11 +123,11 @@ struct pf_profile *pf_profile_hold(struct pf_profile *profile)
 void pf_profile_save(struct pf_profile *profile)
 {
     pf_profile_keep_known(profile);
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     bool save = profile->unsaved_ns >= WORTH_SAVING_NS;
     if (save)
         profile->unsaved_ns = 0;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (save)
         pf_profile_remember(profile);
 }
@@ -146,8 +147,8 @@ void pf_profile_release(struct pf_profile *profile)
     pf_failure_free(&profile->names_failure);
     pf_known_free(&profile->known);
     free(profile->path);
-    pthread_mutex_destroy(&profile->opening);
-    pthread_mutex_destroy(&profile->lock);
+    pf_lock_destroy(&profile->opening);
+    pf_lock_destroy(&profile->lock);
     free(profile);
 }
 
@@ -156,37 +157,37 @@ struct pf_model *pf_profile_model(struct pf_profile *profile)
     return &profile->model;
 }
 
-/* With profile->lock held. */
 static uint32_t contexts_now(const struct pf_profile *profile)
 {
+    pf_assert_held(&profile->lock);
     const struct pf_tree *tree = profile->stage >= PF_MODELLED ? profile->model.contexts : NULL;
     return tree ? tree->count : 0;
 }
 
 uint32_t pf_profile_context_count(struct pf_profile *profile)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     uint32_t contexts = contexts_now(profile);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return contexts;
 }
 
 bool pf_profile_busy(struct pf_profile *profile)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     bool busy = profile->tasks != NULL;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return busy;
 }
 
 bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
 {
     struct pf_error error;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
     bool spoilt = failed || pf_profile_lost_sums(profile);
     *loaded = !profile->failure.error && profile->stage > PF_OPENED;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return spoilt;
 }
 
@@ -217,9 +218,9 @@ bool pf_profile_intact(struct pf_profile *profile)
 {
     bool intact = pf_source_intact(profile->source);
     if (intact && pf_guard_any_lost()) {
-        pthread_mutex_lock(&profile->lock);
+        pf_lock_take(&profile->lock);
         intact = !pf_profile_lost_sums(profile);
-        pthread_mutex_unlock(&profile->lock);
+        pf_lock_drop(&profile->lock);
     }
     return intact;
 }
@@ -247,6 +248,7 @@ static int recall_facts(struct pf_profile *profile, struct pf_error *error)
 
 static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
+    pf_may_block();
     struct pf_model *model = &profile->model;
     if (model->driver->load(model, stage, pass, error))
         return -1;
@@ -254,9 +256,9 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
         return pf_fail(error, ESTALE, "the file has changed");
     if ((stage == PF_PARTITIONED && recall_facts(profile, error)) || pf_profile_name(profile, stage, error))
         return -1;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     profile->stage = stage;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return 0;
 }
 
@@ -267,9 +269,9 @@ static int run_stages(struct pf_profile *profile, enum pf_stage wanted, struct p
     while (!result && profile->stage < wanted) /* only this thread changes it */
         result = load_stage(profile, profile->stage + 1, pass, error);
     if (result && error->code != ECANCELED) {
-        pthread_mutex_lock(&profile->lock);
+        pf_lock_take(&profile->lock);
         pf_failure_note(&profile->failure, error);
-        pthread_mutex_unlock(&profile->lock);
+        pf_lock_drop(&profile->lock);
     }
     return result;
 }
@@ -283,18 +285,18 @@ static int run_family(struct pf_profile *profile, size_t table, struct pf_pass *
         family = NULL;
         pf_fail(error, ESTALE, "the file has changed");
     }
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     profile->families[table] = family;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return family ? 0 : -1;
 }
 
 static int run_names(struct pf_profile *profile, struct pf_error *error)
 {
     int result = pf_profile_name_contexts(profile, error);
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     profile->contexts_named = !result;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return result;
 }
 
@@ -327,20 +329,20 @@ static uint64_t now_ns(void)
 /* Long passes' findings go to the cache file at once, short ones' with the next or when the profile is closed. */
 static void note_findings(struct pf_profile *profile, uint64_t took)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     profile->unsaved_ns += took;
     bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;
     if (save) {
         profile->saving = true;
         profile->unsaved_ns = 0;
     }
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (!save)
         return;
     pf_profile_remember(profile);
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     profile->saving = false;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
 }
 
 static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
@@ -353,12 +355,12 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
     if (!result && for_cache)
         note_findings(task->profile, now_ns() - start);
     if (task->failure && !(result && error->code == ECANCELED)) {
-        pthread_mutex_lock(&task->profile->lock);
+        pf_lock_take(&task->profile->lock);
         if (result)
             pf_failure_note(task->failure, error);
         else
             task->failure->shortage = (struct pf_shortage){0};
-        pthread_mutex_unlock(&task->profile->lock);
+        pf_lock_drop(&task->profile->lock);
     }
     return result;
 }
@@ -369,12 +371,12 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
     struct pf_profile *profile = task->profile;
     (void)job, (void)error;
     atomic_fetch_add(&profile->core->passes, 1);
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     struct pf_task **at = &profile->tasks;
     while (*at != task)
         at = &(*at)->next;
     *at = task->next;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (task->text)
         pf_file_text_release(task->text);
     pf_profile_release(profile);
@@ -383,9 +385,10 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
 
 static const char *const task_words[] = {"model", "sizes", "aggregates", "names", "sizes", "text"};
 
-/* The listed task that makes what is wanted. NULL: none. With profile->lock held. */
+/* The listed task that makes what is wanted. NULL: none. */
 static struct pf_task *find_task(const struct pf_profile *profile, const struct pf_task *wanted)
 {
+    pf_assert_held(&profile->lock);
     struct pf_task *task = profile->tasks;
     while (task &&
            (task->kind != wanted->kind ||
@@ -394,10 +397,11 @@ static struct pf_task *find_task(const struct pf_profile *profile, const struct 
     return task;
 }
 
-/* Starts a pass and lists its task. The caller gets a reference to the job. NULL with *error filled. With profile->lock held. */
+/* Starts a pass and lists its task. The caller gets a reference to the job. NULL with *error filled. */
 static struct pf_job *start_task(struct pf_profile *profile, const struct pf_task *wanted,
                                  struct pf_error *error)
 {
+    pf_assert_held(&profile->lock);
     struct pf_task *task = malloc(sizeof *task);
     char what[64];
     if (!task) {
@@ -424,16 +428,17 @@ static struct pf_job *start_task(struct pf_profile *profile, const struct pf_tas
 
 int pf_task_need(struct pf_profile *profile, const struct pf_task *wanted, struct pf_op *op)
 {
+    pf_assert_held(&profile->lock);
     if (wanted->failure && pf_failure_stands(wanted->failure, &op->error))
         return -1;
     struct pf_task *task = find_task(profile, wanted);
     struct pf_job *job = task ? pf_job_hold(task->job) : start_task(profile, wanted, &op->error);
     if (!job)
         return -1;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     int result = pf_job_wait(job, op);
     pf_job_release(job);
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     return result && op->error.code == ECANCELED ? 0 : result;
 }
 
@@ -444,7 +449,7 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
     int result = 0;
     if (pf_profile_wake(profile, &op->error))
         return -1;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     while (!result && profile->stage < stage)
         if (profile->failure.error) {
             op->error = *profile->failure.error;
@@ -452,7 +457,7 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
         } else {
             result = pf_task_need(profile, &(struct pf_task){.kind = PF_TASK_STAGE, .item = stage}, op);
         }
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return result;
 }
 
@@ -462,7 +467,7 @@ enum { FEW_CONTEXTS = 4096 };
 static int need_context_names(struct pf_profile *profile, struct pf_op *op)
 {
     int result = 0;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     bool few = contexts_now(profile) < FEW_CONTEXTS;
     while (!result && !profile->contexts_named)
         if (few) {
@@ -472,7 +477,7 @@ static int need_context_names(struct pf_profile *profile, struct pf_op *op)
             result = pf_task_need(
                 profile, &(struct pf_task){.kind = PF_TASK_NAMES, .failure = &profile->names_failure}, op);
         }
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return result;
 }
 
@@ -506,22 +511,22 @@ int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, str
 
 int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     *family = profile->families[table]; /* perhaps from the cache file: then no stage is needed */
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (*family)
         return 0;
     int result = pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, op);
     if (result)
         return result;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     while (!result && !(*family = profile->families[table]))
         result = pf_task_need(profile,
                               &(struct pf_task){.kind = PF_TASK_FAMILY,
                                                 .item = table,
                                                 .failure = &profile->family_failure[table]},
                               op);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return result;
 }
 

@@ -2,7 +2,6 @@
 #ifndef PF_PROFILE_H
 #define PF_PROFILE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -38,14 +38,15 @@ void pf_profile_free_aggregates(struct pf_profile *profile)
     profile->of_metric = NULL;
 }
 
-/* With profile->lock held. */
 static struct pf_aggregate *aggregate_now(const struct pf_profile *profile, int metric)
 {
+    pf_assert_held(&profile->lock);
     return profile->aggregate || metric < 0 || !profile->of_metric ? profile->aggregate : profile->of_metric[metric];
 }
 
 bool pf_profile_lost_sums(const struct pf_profile *profile)
 {
+    pf_assert_held(&profile->lock);
     struct pf_error error;
     if (!pf_guard_any_lost())
         return false;
@@ -57,9 +58,9 @@ bool pf_profile_lost_sums(const struct pf_profile *profile)
 
 struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int metric)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     struct pf_aggregate *aggregate = aggregate_now(profile, metric);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return aggregate;
 }
 
@@ -73,12 +74,12 @@ static bool are_twins(const struct pf_profile *profile, int a, int b)
 /* The aggregate of an earlier process that has the metric, which is used up by this; *metric is what it is of. NULL if there is none. */
 static struct pf_aggregate *recall_aggregate(struct pf_profile *profile, int *metric)
 {
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     struct pf_packed_aggregate **at = &profile->packed;
     while (*at && (*at)->metric >= 0 && (*at)->metric != *metric && !are_twins(profile, (*at)->metric, *metric))
         at = &(*at)->next;
     struct pf_packed_aggregate *packed = *at ? take_packed(at) : NULL;
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (!packed)
         return NULL;
     struct pf_aggregate *aggregate = pf_aggregate_unpack(&profile->model, packed->bytes, packed->size);
@@ -87,10 +88,11 @@ static struct pf_aggregate *recall_aggregate(struct pf_profile *profile, int *me
     return aggregate;
 }
 
-/* Keeps what a pass has made for all metrics, or for one and its partner; with profile->lock held. 0, or -1 with *error filled. */
+/* Keeps what a pass has made for all metrics, or for one and its partner. 0, or -1 with *error filled. */
 static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate,
                           struct pf_error *error)
 {
+    pf_assert_held(&profile->lock);
     if (metric < 0) {
         profile->aggregate = aggregate;
         return 0;
@@ -114,10 +116,10 @@ int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_
     int result = aggregate ? 0 : -1;
     if (!result && !pf_source_intact(profile->source))
         result = pf_fail(error, ESTALE, "the file has changed");
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     if (!result)
         result = keep_aggregate(profile, metric, aggregate, error);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     if (result)
         pf_aggregate_free(aggregate);
     return result;
@@ -125,10 +127,11 @@ int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_
 
 /*
  * The metric whose aggregates are to be made where those of one are wanted that are not there; negative: all. To skim the values
- * again for each further metric would take longer than to go through them once for all. With profile->lock held.
+ * again for each further metric would take longer than to go through them once for all.
  */
 static int metric_to_make(const struct pf_profile *profile, int metric)
 {
+    pf_assert_held(&profile->lock);
     bool further = profile->of_metric && profile->model.cells->flags & PF_SKIMS_METRIC;
     return further || !pf_aggregate_is_large(&profile->model) ? -1 : metric;
 }
@@ -139,13 +142,13 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
     int result = pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op);
     if (result)
         return result;
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     while (!result && !(*aggregate = aggregate_now(profile, metric)))
         result = pf_task_need(profile,
                               &(struct pf_task){.kind = PF_TASK_AGGREGATE,
                                                 .item = (uint64_t)metric_to_make(profile, metric) + 1,
                                                 .failure = &profile->aggregate_failure},
                               op);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     return result;
 }

@@ -268,7 +268,7 @@ void pf_profile_remember(struct pf_profile *profile)
     if (!profile->core->cache_folder || !pf_profile_may_cache(profile))
         return;
     pf_profile_pack_head(profile, &payload);
-    pthread_mutex_lock(&profile->lock);
+    pf_lock_take(&profile->lock);
     if (profile->facts && profile->stage < PF_PARTITIONED) { /* known from before, not yet used */
         pf_pack_u64(&payload, SECTION_FACTS);
         pf_pack_u64(&payload, profile->facts_size);
@@ -281,7 +281,7 @@ void pf_profile_remember(struct pf_profile *profile)
             pack_family(&payload, t, profile->families[t]);
     pf_file_texts_each(profile, pack_one_text, &payload);
     pack_aggregates(profile, &payload);
-    pthread_mutex_unlock(&profile->lock);
+    pf_lock_drop(&profile->lock);
     pf_pack_u64(&payload, SECTION_END);
     file_name(profile, name);
     payload.failed |= !pf_profile_intact(profile); /* reading the aggregates may have shown that they are lost */

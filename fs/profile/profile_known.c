@@ -138,6 +138,7 @@ static bool keeps_what_it_learns(struct pf_profile *profile)
 
 static bool lies_in_archive(const struct pf_profile *profile)
 {
+    pf_may_block();
     struct stat st;
     return pf_folder_fd(profile->core->top) < 0 ||
            (fstatat(profile->core->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);

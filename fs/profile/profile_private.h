@@ -2,6 +2,7 @@
 #ifndef PF_PROFILE_PRIVATE_H
 #define PF_PROFILE_PRIVATE_H
 
+#include "formats/kit/lock.h"
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/known.h"
@@ -49,14 +50,14 @@ struct pf_profile {
 
     /* What is known from an earlier time may answer for the profile: then it is opened by the first who asks for more. */
     atomic_bool opened;
-    pthread_mutex_t opening;
+    struct pf_lock opening;
     char *path;              /* below SOURCE; NULL: what is learnt is not kept */
     uint64_t key;            /* under which it is kept; 0: it is not */
     struct pf_access access; /* of who may read what is known; immutable */
 
     struct pf_known known;
 
-    pthread_mutex_t lock; /* guards what follows */
+    struct pf_lock lock; /* guards what follows */
     enum pf_stage stage;
     struct pf_failure
         failure; /* why the next stage can't be loaded: not tried again, it may be half loaded */

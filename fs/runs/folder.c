@@ -31,7 +31,7 @@ struct visits {
 /* 0, or -1: what failed hinders all (see pf_part_is_hindered), or an earlier visit has failed. */
 static int begin_turn(struct visits *visits, unsigned i, const struct pf_error *failure)
 {
-    pf_turn_begin(&visits->turns, i);
+    pf_turn_begin(pf_fs_core(visits->fs)->pool, &visits->turns, i);
     return atomic_load(&visits->failed) || pf_part_is_hindered(failure) ? -1 : 0;
 }
 
@@ -39,7 +39,7 @@ static void end_turn(struct visits *visits, int result, const struct pf_error *f
 {
     if (result && !atomic_exchange(&visits->failed, true))
         *visits->error = *failure;
-    pf_turn_end(&visits->turns);
+    pf_turn_end(pf_fs_core(visits->fs)->pool, &visits->turns);
 }
 
 static void visit_one(void *arg, size_t i)

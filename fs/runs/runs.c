@@ -148,10 +148,10 @@ static bool is_fresh(struct all_runs *all, struct runs *runs)
     struct pf_folder *folder = pf_folder_open(pf_fs_core(all->fs)->top, *runs->path ? runs->path : ".");
     int result = folder ? pf_members_list(all->fs, folder, runs->path, &members) : errno;
     pf_folder_free(folder);
-    pthread_mutex_lock(&all->snapshots.lock);
+    pf_lock_take(&all->snapshots.lock);
     bool inside = runs->inside;
     uint64_t state = runs->snapshot.state;
-    pthread_mutex_unlock(&all->snapshots.lock);
+    pf_lock_drop(&all->snapshots.lock);
     bool same = pf_is_transient(result) || (!result && pf_members_state(all->fs, &members, inside) == state);
     pf_members_free(&members);
     pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
@@ -188,10 +188,10 @@ static void look_inside(struct all_runs *all, struct runs *runs)
     if (runs->inside) /* jobs alone change it, one at a time */
         return;
     uint64_t state = pf_members_state(all->fs, &runs->members, true);
-    pthread_mutex_lock(&all->snapshots.lock);
+    pf_lock_take(&all->snapshots.lock);
     runs->snapshot.state = state;
     runs->inside = true;
-    pthread_mutex_unlock(&all->snapshots.lock);
+    pf_lock_drop(&all->snapshots.lock);
 }
 
 static int make_list(struct all_runs *all, struct runs *runs, struct pf_pass *pass, struct pf_error *error)
@@ -199,11 +199,11 @@ static int make_list(struct all_runs *all, struct runs *runs, struct pf_pass *pa
     struct pf_shared_metrics metrics;
     if (pf_shared_find(all->fs, &runs->members, pass, &metrics, error))
         return -1;
-    pthread_mutex_lock(&all->snapshots.lock);
+    pf_lock_take(&all->snapshots.lock);
     runs->metrics = metrics;
     runs->listed = true;
     close_off(all, runs, metrics.closed);
-    pthread_mutex_unlock(&all->snapshots.lock);
+    pf_lock_drop(&all->snapshots.lock);
     return 0;
 }
 
@@ -218,9 +218,9 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_pass 
     struct pf_store *text = pf_snapshot_store(&summary, error);
     if (!text)
         return -1;
-    pthread_mutex_lock(&all->snapshots.lock);
+    pf_lock_take(&all->snapshots.lock);
     close_off(all, runs, closed);
-    pthread_mutex_unlock(&all->snapshots.lock);
+    pf_lock_drop(&all->snapshots.lock);
     return pf_snapshot_publish(&all->snapshots, &runs->snapshot, SUMMARY_TEXT, &text, 1, error);
 }
 
@@ -230,9 +230,9 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
     struct pf_runs_texts texts;
     if (pf_runs_make(all->fs, &runs->members, &runs->metrics.metrics[m], pass, &texts, error))
         return -1;
-    pthread_mutex_lock(&all->snapshots.lock);
+    pf_lock_take(&all->snapshots.lock);
     close_off(all, runs, texts.closed);
-    pthread_mutex_unlock(&all->snapshots.lock);
+    pf_lock_drop(&all->snapshots.lock);
     return pf_snapshot_publish(&all->snapshots, &runs->snapshot, METRIC_TEXTS + (size_t)m * PF_RUNS_TABLES,
                                texts.table, PF_RUNS_TABLES, error);
 }
@@ -321,10 +321,10 @@ static uint64_t size_of(struct all_runs *all, const struct runs *runs, uint32_t 
 
 static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t node, struct pf_attr *attr)
 {
-    pthread_mutex_lock(&all->snapshots.lock);
+    pf_lock_take(&all->snapshots.lock);
     mode_t mode = runs->everybodys ? 0444 : 0400;
     uint32_t number = runs->snapshot.number;
-    pthread_mutex_unlock(&all->snapshots.lock);
+    pf_lock_drop(&all->snapshots.lock);
     const struct timespec *newest = &runs->members.members[0].found.st.st_mtim;
     for (unsigned i = 1; i < runs->members.n; i++) {
         const struct timespec *at = &runs->members.members[i].found.st.st_mtim;

@@ -166,7 +166,7 @@ struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_
     aggregate->n_partitions = model->partitions.items ? pf_rows_count(model->partitions.items) : 0;
     aggregate->arena.limit = model->options ? model->options->cache : UINT64_MAX;
     aggregate->arena.file = -1;
-    pthread_mutex_init(&aggregate->lock, NULL);
+    pf_lock_init(&aggregate->lock, PF_RANK_SUMS);
     return aggregate;
 }
 
@@ -177,7 +177,7 @@ void pf_aggregate_free(struct pf_aggregate *aggregate)
     pf_arranged_free_all(aggregate);
     free(aggregate->metrics);
     pf_arena_free(&aggregate->arena);
-    pthread_mutex_destroy(&aggregate->lock);
+    pf_lock_destroy(&aggregate->lock);
     free(aggregate);
 }
 

@@ -3,8 +3,8 @@
 #define PF_AGGREGATE_PRIVATE_H
 
 #include <math.h>
-#include <pthread.h>
 
+#include "formats/kit/lock.h"
 #include "fs/sums/aggregate.h"
 #include "fs/sums/spill_guard.h"
 
@@ -288,7 +288,7 @@ struct pf_aggregate {
     size_t n_partitions;
     struct pf_arena arena;
     struct pf_metric_sums *metrics; /* profile->n_metrics */
-    pthread_mutex_t lock;           /* guards what follows */
+    struct pf_lock lock;            /* guards what follows */
     struct pf_arranged *arranged;   /* those made so far, latest used first */
 };
 

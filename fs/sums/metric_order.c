@@ -201,15 +201,15 @@ static void trim_arranged(struct pf_aggregate *aggregate)
 struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                                     struct pf_error *error)
 {
-    pthread_mutex_lock(&aggregate->lock);
+    pf_lock_take(&aggregate->lock);
     struct pf_arranged *found = find_arranged(aggregate, metric, kind);
-    pthread_mutex_unlock(&aggregate->lock);
+    pf_lock_drop(&aggregate->lock);
     if (found)
         return found;
     struct pf_arranged *made = new_arranged(aggregate, metric, kind, error);
     if (!made)
         return NULL;
-    pthread_mutex_lock(&aggregate->lock);
+    pf_lock_take(&aggregate->lock);
     found = find_arranged(aggregate, metric, kind); /* another walk may have been quicker */
     if (!found) {
         made->next = aggregate->arranged;
@@ -217,7 +217,7 @@ struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned met
         aggregate->arranged = made;
         trim_arranged(aggregate);
     }
-    pthread_mutex_unlock(&aggregate->lock);
+    pf_lock_drop(&aggregate->lock);
     if (found)
         free_arranged(made);
     return found ? found : made;
@@ -225,10 +225,10 @@ struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned met
 
 void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged)
 {
-    pthread_mutex_lock(&aggregate->lock);
+    pf_lock_take(&aggregate->lock);
     arranged->users--;
     trim_arranged(aggregate);
-    pthread_mutex_unlock(&aggregate->lock);
+    pf_lock_drop(&aggregate->lock);
 }
 
 void pf_arranged_free_all(struct pf_aggregate *aggregate)

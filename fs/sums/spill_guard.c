@@ -2,10 +2,11 @@
 #include "fs/sums/spill_guard.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "formats/kit/lock.h"
 
 /* The handler walks the list without a lock: entries are never freed, only used again. */
 struct pf_guard {
@@ -17,7 +18,7 @@ struct pf_guard {
 
 static _Atomic(struct pf_guard *) guards;
 static atomic_bool any_lost;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of guarding and releasing */
+static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* of guarding and releasing */
 
 /* Other addresses raise the signal again, with its default action. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
@@ -50,7 +51,7 @@ struct pf_guard *pf_guard_mapping(char *base, size_t size, atomic_bool *lost)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install);
-    pthread_mutex_lock(&lock);
+    pf_lock_take(&lock);
     struct pf_guard *guard = guards;
     while (guard && guard->base)
         guard = guard->next;
@@ -66,7 +67,7 @@ struct pf_guard *pf_guard_mapping(char *base, size_t size, atomic_bool *lost)
         guard->next = guards;
         guards = guard;
     }
-    pthread_mutex_unlock(&lock);
+    pf_lock_drop(&lock);
     return guard;
 }
 

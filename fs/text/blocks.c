@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/text/blocks.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "formats/kit/lock.h"
 
 enum { CHAINS = 4096 };
 
 struct pf_blocks {
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     pthread_cond_t made;
     struct pf_claim *claims;
     uint64_t limit, held;
@@ -22,7 +23,7 @@ struct pf_blocks *pf_blocks_new(uint64_t limit)
     if (!blocks)
         return NULL;
     blocks->limit = limit;
-    pthread_mutex_init(&blocks->lock, NULL);
+    pf_lock_init(&blocks->lock, PF_RANK_BLOCKS);
     pthread_cond_init(&blocks->made, NULL);
     return blocks;
 }
@@ -42,7 +43,7 @@ void pf_blocks_free(struct pf_blocks *blocks)
         destroy(block);
     }
     pthread_cond_destroy(&blocks->made);
-    pthread_mutex_destroy(&blocks->lock);
+    pf_lock_destroy(&blocks->lock);
     free(blocks);
 }
 
@@ -103,9 +104,9 @@ static bool claimed(const struct pf_blocks *blocks, uint64_t text, uint64_t inde
 struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index,
                                struct pf_claim *claim)
 {
-    pthread_mutex_lock(&blocks->lock);
+    pf_lock_take(&blocks->lock);
     while (claimed(blocks, text, index))
-        pthread_cond_wait(&blocks->made, &blocks->lock);
+        pf_lock_wait(&blocks->lock, &blocks->made);
     struct pf_block *block = find(blocks, text, index);
     if (block) {
         block->references++;
@@ -115,7 +116,7 @@ struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t
         *claim = (struct pf_claim){.text = text, .index = index, .next = blocks->claims};
         blocks->claims = claim;
     }
-    pthread_mutex_unlock(&blocks->lock);
+    pf_lock_drop(&blocks->lock);
     return block;
 }
 
@@ -131,7 +132,7 @@ static void settle(struct pf_blocks *blocks, const struct pf_claim *claim)
 struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim, char *data, size_t size)
 {
     struct pf_block *block = calloc(1, sizeof *block);
-    pthread_mutex_lock(&blocks->lock);
+    pf_lock_take(&blocks->lock);
     if (block) {
         struct pf_block **chain = chain_of(blocks, claim->text, claim->index);
         *block = (struct pf_block){.text = claim->text,
@@ -146,7 +147,7 @@ struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim,
         shrink(blocks);
     }
     settle(blocks, claim);
-    pthread_mutex_unlock(&blocks->lock);
+    pf_lock_drop(&blocks->lock);
     if (!block)
         free(data);
     return block;
@@ -154,24 +155,24 @@ struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim,
 
 void pf_blocks_abandon(struct pf_blocks *blocks, struct pf_claim *claim)
 {
-    pthread_mutex_lock(&blocks->lock);
+    pf_lock_take(&blocks->lock);
     settle(blocks, claim);
-    pthread_mutex_unlock(&blocks->lock);
+    pf_lock_drop(&blocks->lock);
 }
 
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block)
 {
-    pthread_mutex_lock(&blocks->lock);
+    pf_lock_take(&blocks->lock);
     block->references--;
     if (blocks->held > blocks->limit)
         shrink(blocks);
-    pthread_mutex_unlock(&blocks->lock);
+    pf_lock_drop(&blocks->lock);
 }
 
 uint64_t pf_blocks_held(struct pf_blocks *blocks)
 {
-    pthread_mutex_lock(&blocks->lock);
+    pf_lock_take(&blocks->lock);
     uint64_t held = blocks->held;
-    pthread_mutex_unlock(&blocks->lock);
+    pf_lock_drop(&blocks->lock);
     return held;
 }

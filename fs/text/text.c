@@ -32,14 +32,14 @@ void pf_text_init(struct pf_text *text, uint64_t id,
                   struct pf_lines *(*walk)(void *owner, struct pf_error *error), void *owner)
 {
     *text = (struct pf_text){.id = id, .walk = walk, .owner = owner};
-    pthread_mutex_init(&text->lock, NULL);
+    pf_lock_init(&text->lock, PF_RANK_TEXT);
 }
 
 void pf_text_close(struct pf_text *text)
 {
     reader_free(text->idle);
     pf_track_free(&text->own);
-    pthread_mutex_destroy(&text->lock);
+    pf_lock_destroy(&text->lock);
 }
 
 /* ---- marks; with the lock held ------------------------------------------------------------------ */
@@ -86,15 +86,16 @@ static size_t gap_of(const struct pf_text *text, uint64_t offset)
 /* A walk that stands at the beginning of gap k. */
 static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_error *error)
 {
+    pf_may_block();
     struct pf_lines *lines = text->walk(text->owner, error);
     if (!lines || k == 0)
         return lines;
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     const struct pf_mark at = *mark(text, k - 1);
     void *blob = malloc(at.size + 1);
     if (blob)
         memcpy(blob, track_of(text)->blobs + at.blob, at.size);
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     int failed = blob ? pf_lines_restore(lines, blob, at.size, error) : pf_fail_memory(error);
     free(blob);
     if (failed) {
@@ -107,6 +108,7 @@ static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_erro
 static int measure_record(struct pf_lines *lines, struct pf_buf *scratch, uint64_t *size,
                           struct pf_error *error)
 {
+    pf_may_block();
     if (lines->ops->measure)
         return lines->ops->measure(lines, size, error);
     scratch->size = 0;
@@ -120,7 +122,7 @@ static int add_mark(struct pf_text *text, const struct pf_lines *lines, uint64_t
                     struct pf_error *error)
 {
     int result = 0;
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     if (offset > text->covered) {
         void *blob = pf_track_add(&text->own, offset, offset, position, error);
         if (blob)
@@ -129,17 +131,17 @@ static int add_mark(struct pf_text *text, const struct pf_lines *lines, uint64_t
             result = -1;
         text->covered = offset;
     }
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     return result;
 }
 
 bool pf_text_is_sized(struct pf_text *text, uint64_t *size)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     bool sized = text->sized;
     if (sized && size)
         *size = text->size;
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     return sized;
 }
 
@@ -168,7 +170,7 @@ static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t off
     pf_buf_free(&scratch);
     if (more)
         return more < 0 ? -1 : 0;
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     bool contradicts = text->sized && text->size != offset;
     if (!contradicts &&
         !text->sized) { /* written once: whoever knows that it is known reads it without the lock */
@@ -177,17 +179,17 @@ static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t off
     }
     if (!contradicts)
         text->covered = offset;
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
 }
 
 int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, struct pf_error *error)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     bool covered = text->shared || (text->sized && text->covered >= text->size) || text->covered > until;
     size_t k = text->shared ? 0 : text->own.count;
     uint64_t offset = covered ? 0 : gap_start(text, k);
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     if (covered)
         return 0;
     struct pf_lines *lines = walk_from(text, k, error);
@@ -200,13 +202,13 @@ int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, st
 
 uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     uint64_t distance = 0;
     bool short_text = text->size <= 4 * (uint64_t)PF_BLOCK;
     if (!text->shared && !short_text && text->covered < text->size && offset < text->size &&
         offset >= gap_start(text, text->own.count) + PF_BLOCK)
         distance = offset - gap_start(text, text->own.count);
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     return distance;
 }
 
@@ -234,7 +236,7 @@ static size_t gap_from(const struct pf_text *text, uint64_t offset)
 /* The block for who reads on from `offset`. Few marks may stand in a long gap, because positions are large. */
 static struct extent extent_of(struct pf_text *text, uint64_t offset)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     size_t k = gap_of(text, offset);
     uint64_t first = gap_start(text, k) / PF_BLOCK * PF_BLOCK, end = gap_end(text, k);
     struct extent extent = {.gap = k, .gap_start = gap_start(text, k)};
@@ -248,7 +250,7 @@ static struct extent extent_of(struct pf_text *text, uint64_t offset)
             end = all_end;
         }
     }
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     extent.start = extent.gap_start;
     extent.end = end;
     if (end - extent.start > 4 * (uint64_t)PF_BLOCK) {
@@ -262,10 +264,10 @@ static struct extent extent_of(struct pf_text *text, uint64_t offset)
 /* The pages of one gap that hold the range. */
 static struct extent pages_of(struct pf_text *text, uint64_t offset, size_t size)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     size_t k = gap_of(text, offset);
     struct extent extent = {.gap = k, .gap_start = gap_start(text, k), .end = gap_end(text, k)};
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     uint64_t start = offset / PAGE * PAGE, end = (offset + size + PAGE - 1) / PAGE * PAGE;
     extent.start = start > extent.gap_start ? start : extent.gap_start;
     if (extent.end > end)
@@ -282,22 +284,22 @@ static uint64_t block_index(const struct extent *extent)
 
 static struct pf_reader *take_idle(struct pf_text *text, uint64_t offset)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     struct pf_reader *reader = text->idle;
     if (reader && reader->offset == offset)
         text->idle = NULL;
     else
         reader = NULL;
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     return reader;
 }
 
 static void give_idle(struct pf_text *text, struct pf_reader *reader)
 {
-    pthread_mutex_lock(&text->lock);
+    pf_lock_take(&text->lock);
     struct pf_reader *old = text->idle;
     text->idle = reader;
-    pthread_mutex_unlock(&text->lock);
+    pf_lock_drop(&text->lock);
     reader_free(old);
 }
 
@@ -328,6 +330,7 @@ static struct pf_reader *reader_at(struct pf_text *text, const struct extent *ex
 /* The next n bytes appended to out, or skipped if out is NULL. */
 static int reader_get(struct pf_reader *reader, uint64_t n, struct pf_buf *out, struct pf_error *error)
 {
+    pf_may_block();
     struct pf_buf *rest = &reader->rest;
     while (n) {
         if (rest->size == 0) {

@@ -2,11 +2,11 @@
 #ifndef PF_TEXT_H
 #define PF_TEXT_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/driver.h"
+#include "formats/kit/lock.h"
 #include "fs/text/blocks.h"
 #include "fs/text/lines.h"
 #include "fs/text/track.h"
@@ -21,7 +21,7 @@ struct pf_text {
     struct pf_lines *(*walk)(void *owner, struct pf_error *error); /* a walk from the start */
     void *owner;
 
-    pthread_mutex_t lock; /* guards what follows */
+    struct pf_lock lock; /* guards what follows */
     bool sized;
     uint64_t size;
     /* Checkpoints: the text's own (grown by measuring), or a range of a table's. */

@@ -19,7 +19,7 @@
 struct pf_dir {
     struct pf_fs *fs;
     atomic_uint references;
-    pthread_mutex_t listing; /* held while an entry is found out about; guards what follows */
+    struct pf_lock listing; /* held while an entry is found out about; guards what follows */
     uint64_t ino;
     bool root;
     const struct pf_virtual *within; /* the virtual folder that it belongs to; NULL: none */
@@ -133,7 +133,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
         return ENOMEM;
     *new = (struct pf_dir){.fs = fs,
                            .references = 1,
-                           .listing = PTHREAD_MUTEX_INITIALIZER,
+                           .listing = PF_LOCK_INITIALIZER(PF_RANK_DIRECTORY),
                            .ino = ino,
                            .root = ino == PF_ROOT_INO,
                            .dots = {ino, ino}};
@@ -177,7 +177,7 @@ void pf_fs_closedir(struct pf_dir *dir)
     if (dir->entry)
         pf_entry_release(fs, dir->entry);
     free(dir->names);
-    pthread_mutex_destroy(&dir->listing);
+    pf_lock_destroy(&dir->listing);
     free(dir);
 }
 
@@ -298,10 +298,10 @@ static bool child_entry(struct pf_dir *dir, const char *name, const struct pf_fo
     entry->type = found->type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&found->st);
     entry->ino = pf_shown_ino(dir->entry, name);
     if (want_attr) {
-        pthread_mutex_lock(&fs->lock);
+        pf_lock_take(&fs->lock);
         if (pf_entry_attr(fs, dir->entry, name, found, attr))
             attr->st.st_ino = 0;
-        pthread_mutex_unlock(&fs->lock);
+        pf_lock_drop(&fs->lock);
     }
     return true;
 }
@@ -400,9 +400,9 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
         if (pf_place_attr(dir->fs, place, node, false, attr, op)) {
             attr->st.st_ino = 0;
         } else {
-            pthread_mutex_lock(&dir->fs->lock);
+            pf_lock_take(&dir->fs->lock);
             place->instance->lookups++;
-            pthread_mutex_unlock(&dir->fs->lock);
+            pf_lock_drop(&dir->fs->lock);
         }
     }
     return 1;
@@ -439,8 +439,8 @@ static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *ent
 int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
                   struct pf_attr *attr, struct pf_op *op)
 {
-    pthread_mutex_lock(&dir->listing);
+    pf_lock_take(&dir->listing);
     int more = find_entry(dir, offset, entry, want_attr, attr, op);
-    pthread_mutex_unlock(&dir->listing);
+    pf_lock_drop(&dir->listing);
     return more;
 }

@@ -20,15 +20,15 @@ static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *na
     if (directory < 0 || pf_device_at(directory, name, &device) || device == fs->device)
         return false;
     uint64_t now = pf_monotonic_seconds();
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_elsewhere last = fs->elsewhere;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     if (last.device == device && now <= last.seen + 1)
         return last.own;
     last = (struct pf_elsewhere){device, now, pf_is_own_mount(device, NULL)};
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     fs->elsewhere = last;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return last.own;
 }
 
@@ -184,12 +184,12 @@ static void write_path(const struct pf_entry *entry, char *path, size_t size)
 
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     ssize_t size = path_size(entry);
     char *path = size < 0 ? NULL : malloc((size_t)size + 1);
     if (path)
         write_path(entry, path, (size_t)size);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return path;
 }
 
@@ -332,6 +332,7 @@ void pf_entry_show(struct pf_entry *entry, const struct pf_found *found)
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                const struct pf_found *found)
 {
+    pf_assert_held(&fs->lock);
     uint64_t hash = hash_of(parent, name);
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
     /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
@@ -356,6 +357,7 @@ struct pf_entry *pf_entry_find(struct pf_fs *fs, const struct pf_entry *parent, 
 
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id)
 {
+    pf_assert_held(&fs->lock);
     return pf_map_get(&fs->entries, id);
 }
 
@@ -375,6 +377,7 @@ static void unlink_name(struct pf_fs *fs, struct pf_entry *entry)
 
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry)
 {
+    pf_assert_held(&fs->lock);
     entry->holds--;
     while (entry && entry->parent && entry->holds == 0 && entry->lookups == 0) {
         struct pf_entry *parent = entry->parent;
@@ -389,25 +392,25 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry)
 
 bool pf_root_is_profile(struct pf_fs *fs)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     bool profile = pf_entry_get(fs, PF_ROOT_INO)->type == PF_ENTRY_PROFILE;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return profile;
 }
 
 struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_entry *entry = pf_entry_get(fs, id);
     if (entry)
         entry->holds++;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return entry;
 }
 
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     pf_entry_drop(fs, entry);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
 }

@@ -33,7 +33,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
     instance->driver = found->driver;
     instance->st = found->st;
     instance->access = pf_access_of(&found->st);
-    pthread_mutex_init(&instance->opening, NULL);
+    pf_lock_init(&instance->opening, PF_RANK_VERSION_OPENING);
     entry->holds++;
     return instance;
 }
@@ -41,6 +41,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
 /* Drops the last version of an entry. */
 static void drop_instance(struct pf_fs *fs, struct pf_entry *entry)
 {
+    pf_assert_held(&fs->lock);
     struct pf_instance *old = entry->instance;
     entry->instance = NULL;
     if (old)
@@ -50,6 +51,7 @@ static void drop_instance(struct pf_fs *fs, struct pf_entry *entry)
 struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                   const struct pf_found *found)
 {
+    pf_assert_held(&fs->lock);
     struct pf_entry *entry = pf_entry_note(fs, parent, name, found);
     if (entry && found->type != PF_ENTRY_PROFILE)
         drop_instance(fs, entry);
@@ -58,6 +60,7 @@ struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, con
 
 void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name)
 {
+    pf_assert_held(&fs->lock);
     struct pf_entry *entry = pf_entry_find(fs, parent, name);
     if (!entry)
         return;
@@ -68,6 +71,7 @@ void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *nam
 
 struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found)
 {
+    pf_assert_held(&fs->lock);
     struct pf_instance *present = entry->instance;
     if (present && present->driver == found->driver && same_version(&present->st, &found->st))
         return present;
@@ -92,7 +96,7 @@ int pf_instance_renew(struct pf_fs *fs, struct pf_instance *old, struct pf_insta
         return result;
     if (found.type != PF_ENTRY_PROFILE)
         return ESTALE;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     pf_entry_show(entry, &found);
     /* An input may have changed although the entry itself (a directory, say) looks the same. */
     if (entry->instance == old && same_version(&old->st, &found.st))
@@ -100,19 +104,20 @@ int pf_instance_renew(struct pf_fs *fs, struct pf_instance *old, struct pf_insta
     *renewed = pf_instance_of(fs, entry, &found);
     if (*renewed)
         pf_instance_use(fs, *renewed);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return *renewed ? 0 : ENOMEM;
 }
 
 void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance)
 {
+    pf_assert_held(&fs->lock);
     instance->uses++;
     pf_open_use(fs, instance);
 }
 
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     instance->uses--;
     if (instance->profile && !instance->uses)
         pf_open_rest(fs, instance);
@@ -125,9 +130,9 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 /* True for the version that its entry shows now. */
 static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     bool present = instance->entry->instance == instance;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return present;
 }
 
@@ -150,14 +155,14 @@ struct pf_profile *pf_instance_live_now(struct pf_fs *fs, struct pf_instance *in
 {
     struct pf_profile *spoilt = NULL;
     bool loaded = false;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     if (instance->profile && pf_profile_is_spoilt(instance->profile, &loaded) &&
         !pf_shortage_lasts(&instance->shortage))
         spoilt = pf_open_shut(fs, instance);
     if (loaded)
         instance->shortage = (struct pf_shortage){0};
     struct pf_profile *profile = instance->profile ? pf_profile_hold(instance->profile) : NULL;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     pf_profile_release(spoilt);
     if (spoilt)
         pf_open_relieve(fs, 0);
@@ -169,12 +174,12 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
     struct pf_profile *profile = pf_instance_live_now(fs, instance);
     if (profile)
         return profile;
-    pthread_mutex_lock(&instance->opening);
+    pf_lock_take(&instance->opening);
     profile = pf_instance_live_now(fs, instance);
     if (!profile && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
         profile = open_live(fs, instance, &op->error);
-        pthread_mutex_lock(&fs->lock);
+        pf_lock_take(&fs->lock);
         if (profile) {
             pf_open_add(fs, instance, profile);
             instance->checked = now;
@@ -184,11 +189,11 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
                 *instance->failure = op->error;
             instance->failed = instance->failure != NULL;
         }
-        pthread_mutex_unlock(&fs->lock);
+        pf_lock_drop(&fs->lock);
     } else if (!profile) {
         op->error = *instance->failure;
     }
-    pthread_mutex_unlock(&instance->opening);
+    pf_lock_drop(&instance->opening);
     return profile;
 }
 
@@ -198,10 +203,10 @@ struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instan
     struct pf_access read = {.mode = 0444};
     if (profile)
         read = pf_profile_access(profile);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     pf_access_narrow(&instance->access, &read, fs->core.reader);
     struct pf_access access = instance->access;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return access;
 }
 

@@ -9,8 +9,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "formats/kit/lock.h"
+
 int pf_device_at(int directory, const char *name, dev_t *device)
 {
+    pf_may_block();
     /* Asked for nothing, the kernel tells the device all the same, and needs no answer of the file system for it. */
     struct statx stx;
     if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &stx))

@@ -31,10 +31,11 @@ enum {
     DESCRIPTORS_TRIES = 500
 };
 
-/* ---- the lists; with fs->lock held -------------------------------------------------------------- */
+/* ---- the lists ---------------------------------------------------------------------------------- */
 
 static void unlist(struct pf_fs *fs, struct pf_instance *instance)
 {
+    pf_assert_held(&fs->lock);
     if (!instance->listed)
         return;
     *(instance->newer ? &instance->newer->older : &fs->idle.newest) = instance->older;
@@ -46,6 +47,7 @@ static void unlist(struct pf_fs *fs, struct pf_instance *instance)
 
 static void list(struct pf_fs *fs, struct pf_instance *instance)
 {
+    pf_assert_held(&fs->lock);
     unlist(fs, instance);
     instance->listed = true;
     instance->older = fs->idle.newest;
@@ -56,6 +58,7 @@ static void list(struct pf_fs *fs, struct pf_instance *instance)
 
 static void count_descriptors(struct pf_fs *fs, struct pf_instance *instance, size_t descriptors)
 {
+    pf_assert_held(&fs->lock);
     fs->open_descriptors += descriptors - instance->descriptors;
     instance->descriptors = descriptors;
 }
@@ -99,6 +102,7 @@ static void note_inputs(struct pf_instance *instance, const struct pf_profile *p
 
 struct pf_profile *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
 {
+    pf_assert_held(&fs->lock);
     struct pf_profile *profile = instance->profile;
     note_inputs(instance, profile);
     unlist(fs, instance);
@@ -110,6 +114,7 @@ struct pf_profile *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
 
 void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
 {
+    pf_assert_held(&fs->lock);
     struct pf_entry *entry = instance->entry;
     bool present = entry->instance == instance;
     if (instance->profile && !present && !instance->uses)
@@ -123,7 +128,7 @@ void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
     if (present)
         entry->instance = NULL;
     pf_map_remove(&fs->instances, instance->id);
-    pthread_mutex_destroy(&instance->opening);
+    pf_lock_destroy(&instance->opening);
     pf_buf_free(&instance->inputs);
     free(instance->failure);
     free(instance);
@@ -171,9 +176,10 @@ static void release(struct pf_profile *taken[], size_t n)
 
 void pf_open_shrink(struct pf_fs *fs)
 {
+    pf_assert_held(&fs->lock);
     struct pf_profile *taken[SHUT_AT_ONCE];
     size_t n = take_excess(fs, taken);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     release(taken, n);
 }
 
@@ -204,12 +210,12 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
 {
     struct pf_profile *taken[SHUT_AT_ONCE];
     size_t n = 0;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = fs->idle.oldest); n++) {
         taken[n] = pf_open_shut(fs, at);
         pf_instance_settle(fs, at);
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     release(taken, n);
     bool shut = n || pf_virtuals_shrink(fs);
     pf_archives_relieve(fs->archives);
@@ -243,11 +249,11 @@ static void let_go_if_gone(struct pf_fs *fs, struct idle_profile *profile)
     pf_profile_release(profile->profile);
     if (!gone)
         return;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_instance *instance = pf_map_get(&fs->instances, profile->instance);
     if (instance && instance->profile == profile->profile && instance->listed)
         pf_open_let_go(fs, instance);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
 }
 
 /* Soon after the start, and now and then. */
@@ -266,7 +272,7 @@ static void sweep(struct pf_fs *fs)
 {
     size_t n;
     struct idle_profile *profiles = idle_profiles(fs, &n);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     for (size_t i = 0; i < n; i++)
         let_go_if_gone(fs, &profiles[i]);
     free(profiles);
@@ -275,21 +281,21 @@ static void sweep(struct pf_fs *fs)
     struct mallinfo2 heap = mallinfo2();
     if (heap.fordblks > TRIM_BYTES)
         malloc_trim(0);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
 }
 
 static void *keep(void *arg)
 {
     struct pf_fs *fs = arg;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     while (!fs->closing) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += SWEEP_SECONDS;
-        if (pthread_cond_timedwait(&fs->close, &fs->lock, &until) == ETIMEDOUT)
+        if (pf_lock_wait_until(&fs->lock, &fs->close, &until) == ETIMEDOUT)
             sweep(fs);
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return NULL;
 }
 
@@ -304,10 +310,10 @@ void pf_open_unkeep(struct pf_fs *fs)
 {
     if (!fs->kept)
         return;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     fs->closing = true;
     pthread_cond_signal(&fs->close);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     pthread_join(fs->keeper, NULL);
     pthread_cond_destroy(&fs->close);
     fs->kept = false;
@@ -328,13 +334,13 @@ void pf_fs_save(struct pf_fs *fs)
 {
     size_t n = 0;
     pf_verdicts_save(fs->verdicts);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_profile **profiles = calloc(fs->open_instances + 1, sizeof *profiles);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);
         add_profiles(fs, false, profiles, &n); /* last: a thread that hangs may hold a lock of one of these */
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     for (size_t i = 0; i < n; i++)
         pf_profile_save(profiles[i]);
     release(profiles, n);

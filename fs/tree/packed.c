@@ -124,12 +124,12 @@ static void over(void *arg, struct pf_job *job, const struct pf_error *error)
     struct pf_preparation *what = arg;
     struct pf_fs *fs = what->fs;
     (void)job, (void)error;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_preparation **link = &fs->preparing;
     while (*link != what)
         link = &(*link)->next;
     *link = what->next;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     if (what->instance)
         pf_instance_unuse(fs, what->instance);
     free_preparation(what);
@@ -143,7 +143,7 @@ static int wait_for(struct pf_preparation *what, const char *verb, const char *o
     struct pf_fs *fs = what->fs;
     char title[64];
     snprintf(title, sizeof title, "%s %.48s", verb, of);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_preparation *same = fs->preparing;
     while (same && same->key != what->key)
         same = same->next;
@@ -161,7 +161,7 @@ static int wait_for(struct pf_preparation *what, const char *verb, const char *o
         if (!started)
             fs->preparing = what->next;
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     if (!started && what->instance && !same)
         pf_instance_unuse(fs, what->instance);
     if (!started)
@@ -202,7 +202,7 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
 {
     bool within = pf_folder_fd(fs->top) < 0;
     *unknown = 0;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     for (const struct pf_entry *at = folder; at; at = at->parent) {
         struct pf_stamp stamp = pf_stamp_of(&at->st);
         if (!at->packed)
@@ -211,7 +211,7 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
         if (!pf_archives_know(fs->archives, &stamp))
             snprintf(unknown, 256, "%s", at->parent ? at->name : "the archive");
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return within;
 }
 

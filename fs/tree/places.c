@@ -74,9 +74,10 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
     return result;
 }
 
-/* Seen within a second to be what its entry shows; where others are let in, who may read must be known now. With fs->lock held. */
+/* Seen within a second to be what its entry shows; where others are let in, who may read must be known now. */
 static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *instance)
 {
+    pf_assert_held(&fs->lock);
     return !fs->options.others && instance->entry->instance == instance &&
            pf_monotonic_ms() - instance->checked < LATELY_MS;
 }
@@ -86,9 +87,9 @@ static int check_inputs(struct pf_fs *fs, const struct pf_place *place, struct p
 {
     uint64_t now = pf_monotonic_ms();
     int result = pf_op_errno(op, pf_profile_check(place->profile, &op->error));
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     place->instance->checked = result ? 0 : now;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return result;
 }
 
@@ -96,7 +97,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
                    struct pf_op *op)
 {
     *place = (struct pf_place){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     if (ino == PF_ROOT_INO) {
         struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
         place->node = (struct pf_node){PF_TOP, 0};
@@ -111,7 +112,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         if (check == PF_CHECK_LATELY && checked_lately(fs, place->instance))
             check = PF_CHECK_NOT;
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     if (!place->instance)
         return ESTALE;
     place->profile = pf_instance_live_now(fs, place->instance);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/kit/hash.h"
+#include "formats/kit/lock.h"
 #include "fs/text/pack.h"
 #include "fs/tree/vfs_private.h"
 #include "fs/version.h"
@@ -29,7 +29,7 @@ struct group {
 struct pf_verdicts {
     struct pf_cachedb *db;
     uint64_t edition;     /* of all drivers: others may find something else */
-    pthread_mutex_t lock; /* guards what follows */
+    struct pf_lock lock;  /* guards what follows */
     uint64_t worth;       /* how many were probed, those for more that took long */
     struct group groups[GROUPS];
 };
@@ -53,7 +53,7 @@ struct pf_verdicts *pf_verdicts_new(struct pf_cachedb *db)
         return NULL;
     verdicts->db = db;
     verdicts->edition = edition();
-    pthread_mutex_init(&verdicts->lock, NULL);
+    pf_lock_init(&verdicts->lock, PF_RANK_VERDICTS);
     return verdicts;
 }
 
@@ -62,7 +62,7 @@ void pf_verdicts_free(struct pf_verdicts *verdicts)
     if (!verdicts)
         return;
     pf_verdicts_save(verdicts);
-    pthread_mutex_destroy(&verdicts->lock);
+    pf_lock_destroy(&verdicts->lock);
     free(verdicts);
 }
 
@@ -82,7 +82,7 @@ static uint32_t number_of(const struct pf_driver *driver)
     return 0;
 }
 
-/* ---- the database; with verdicts->lock held ----------------------------------------------------- */
+/* ---- the database ------------------------------------------------------------------------------- */
 
 static uint64_t key_of(const struct group *group)
 {
@@ -102,6 +102,7 @@ static bool is_sound(const struct seen *seen)
 /* Puts what is new of a group into the database, unless little has been probed so far. */
 static void keep(struct pf_verdicts *verdicts, struct group *group)
 {
+    pf_assert_held(&verdicts->lock);
     struct pf_buf value = {0};
     if (!verdicts->db || !group->changed || verdicts->worth < WORTH_SAVING)
         return;
@@ -146,10 +147,10 @@ static struct group *group_of(struct pf_verdicts *verdicts, const struct pf_stam
 
 void pf_verdicts_save(struct pf_verdicts *verdicts)
 {
-    pthread_mutex_lock(&verdicts->lock);
+    pf_lock_take(&verdicts->lock);
     for (size_t i = 0; i < GROUPS; i++)
         keep(verdicts, &verdicts->groups[i]);
-    pthread_mutex_unlock(&verdicts->lock);
+    pf_lock_drop(&verdicts->lock);
 }
 
 /* ---- asking and noting -------------------------------------------------------------------------- */
@@ -157,7 +158,7 @@ void pf_verdicts_save(struct pf_verdicts *verdicts)
 bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
                         struct pf_found *found)
 {
-    pthread_mutex_lock(&verdicts->lock);
+    pf_lock_take(&verdicts->lock);
     const struct seen *seen = &group_of(verdicts, stamp)->seen[stamp->inode % GROUP];
     bool known =
         seen->probed && pf_stamp_same(&seen->stamp, stamp) && seen->name == pf_hash(0, name, strlen(name));
@@ -166,7 +167,7 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *sta
         found->verdict = seen->verdict;
         found->packed = seen->packed;
     }
-    pthread_mutex_unlock(&verdicts->lock);
+    pf_lock_drop(&verdicts->lock);
     return known;
 }
 
@@ -179,10 +180,10 @@ void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *stamp
                         .stamp = *stamp,
                         .name = pf_hash(0, name, strlen(name)),
                         .verdict = found->verdict};
-    pthread_mutex_lock(&verdicts->lock);
+    pf_lock_take(&verdicts->lock);
     struct group *group = group_of(verdicts, stamp);
     group->seen[stamp->inode % GROUP] = seen;
     group->changed = true;
     verdicts->worth += costly ? WORTH_SAVING : 1;
-    pthread_mutex_unlock(&verdicts->lock);
+    pf_lock_drop(&verdicts->lock);
 }

@@ -106,7 +106,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.reader = getuid();
     fs->core.next_text = 1;
     pf_open_limit(fs);
-    pthread_mutex_init(&fs->lock, NULL);
+    pf_lock_init(&fs->lock, PF_RANK_FS);
     fs->verdicts = pf_verdicts_new(fs->core.cachedb);
     fs->source = strdup(source);
     fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
@@ -151,7 +151,7 @@ static void free_nodes(struct pf_fs *fs)
         if (!instance)
             continue;
         pf_profile_release(instance->profile);
-        pthread_mutex_destroy(&instance->opening);
+        pf_lock_destroy(&instance->opening);
         pf_buf_free(&instance->inputs);
         free(instance->failure);
         free(instance);
@@ -194,7 +194,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_cachedb_free(fs->core.cachedb);
     if (fs->root >= 0)
         close(fs->root);
-    pthread_mutex_destroy(&fs->lock);
+    pf_lock_destroy(&fs->lock);
     free(fs->root_name);
     free(fs->source);
     free(fs);
@@ -212,10 +212,10 @@ const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs)
 
 void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     *status = (struct pf_fs_status){fs->started, fs->started_at, fs->sandbox, fs->open_instances,
                                     fs->entries.count};
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
 }
 
 struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
@@ -241,6 +241,7 @@ static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
                   struct pf_attr *attr)
 {
+    pf_assert_held(&fs->lock);
     if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
         return ENOENT;
     struct pf_entry *entry = pf_instance_note(fs, parent, name, found);
@@ -321,9 +322,9 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
 
 static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 {
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     instance->lookups++;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
 }
 
 /* ---- look-up ------------------------------------------------------------------------------------ */
@@ -340,13 +341,13 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     bool found_virtual =
         result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr));
     pf_folder_free(open);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     if (!result && !found_virtual)
         result = pf_entry_attr(fs, folder, name, &found, attr);
     else if (result == ENOENT)
         pf_instance_gone(fs, folder, name);
     pf_entry_drop(fs, folder);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return result;
 }
 
@@ -370,10 +371,10 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
     int result = pf_op_errno(op, pf_profile_wake(place->profile, &op->error));
     if (result)
         return result;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return lookup_in_folder(fs, folder, pf_profile_model(place->profile)->src, attr, op);
 }
 
@@ -446,7 +447,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
     void *self;
     if (ino == PF_ROOT_INO || pf_virtual_of(fs, ino, &self))
         return;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     if (ino >> 40) {
         struct pf_instance *instance = pf_map_get(&fs->instances, ino >> 40);
         if (instance) {
@@ -461,7 +462,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
             pf_entry_drop(fs, entry);
         }
     }
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
 }
 
 /* ---- attributes of what is known by number ------------------------------------------------------ */
@@ -473,7 +474,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
         return ESTALE;
     struct stat st = {0};
     int result = pf_entry_stat(fs, entry, &st);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     if (!result && (st.st_mode & S_IFMT) != (entry->st.st_mode & S_IFMT))
         result = ESTALE;
     if (!result) {
@@ -481,7 +482,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
         fill_entry_attr(entry, attr);
     }
     pf_entry_drop(fs, entry);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     return result == ENOENT ? ESTALE : result;
 }
 

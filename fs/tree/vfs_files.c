@@ -46,9 +46,9 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     struct pf_entry *entry = pf_entry_hold(fs, ino);
     if (!entry)
         return ESTALE;
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     struct pf_stamp seen = pf_stamp_of(&entry->st);
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     struct pf_opened opened;
     int result = pf_entry_file(fs, entry, &opened);
     handle->fd = result ? -1 : opened.fd;
@@ -225,9 +225,9 @@ static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, s
 
 static struct pf_file *hold_file(struct pf_handle *handle)
 {
-    pthread_mutex_lock(&handle->fs->lock);
+    pf_lock_take(&handle->fs->lock);
     struct pf_file *file = pf_file_hold(handle->file);
-    pthread_mutex_unlock(&handle->fs->lock);
+    pf_lock_drop(&handle->fs->lock);
     return file;
 }
 
@@ -249,11 +249,11 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
         return result;
     pf_file_bytes(old, &bytes, &before);
     pf_file_bytes(new, &bytes, &after);
-    pthread_mutex_lock(&fs->lock);
+    pf_lock_take(&fs->lock);
     bool same = before == after && handle->file == old;
     struct pf_file *useless = same ? handle->file : new;
     handle->file = same ? new : handle->file;
-    pthread_mutex_unlock(&fs->lock);
+    pf_lock_drop(&fs->lock);
     pf_file_close(useless);
     return same ? 0 : -1;
 }

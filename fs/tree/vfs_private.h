@@ -2,10 +2,10 @@
 #ifndef PF_VFS_PRIVATE_H
 #define PF_VFS_PRIVATE_H
 
-#include <pthread.h>
 
 #include "formats/input/archive.h"
 #include "formats/input/unpacked.h"
+#include "formats/kit/lock.h"
 #include "formats/kit/store.h"
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
@@ -39,7 +39,7 @@ struct pf_instance {
     struct pf_access access; /* of those who may read all that it was made from so far; guarded by fs->lock */
     uint64_t lookups;
     unsigned uses; /* operations and handles under way */
-    pthread_mutex_t opening;
+    struct pf_lock opening;
     struct pf_profile *profile; /* NULL: not open at present; guarded by fs->lock */
     struct pf_buf inputs; /* what it was made from when it was open before */
     size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
@@ -79,7 +79,7 @@ struct pf_fs {
     uint64_t started;    /* seconds of the monotonic clock, */
     time_t started_at;   /* and of the day's */
 
-    pthread_mutex_t lock;
+    struct pf_lock lock;
     struct pf_elsewhere elsewhere;
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */

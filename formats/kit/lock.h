@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_LOCK_H
+#define PF_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+/*
+ * Mutexes with a rank. A thread takes locks in ascending rank, so threads cannot wait for each other in a circle. docs/locking.md lists
+ * what each lock guards and what may be done while it is held.
+ *
+ * With -DPF_CHECK_LOCKS (every build except the optimised one) a take in another order, a drop of a lock that the thread does not
+ * hold, and a failed assertion print the locks that the thread holds and abort the process. Without it the checks compile to nothing.
+ *
+ * Each row: the enumerator after PF_RANK_, the rank, the name in docs/locking.md. A rank of PF_RANK_NO_BLOCKING or more: the lock's
+ * holder does nothing that may wait for SOURCE.
+ */
+#define PF_LOCKS(LOCK)                                                                                       \
+    LOCK(DIRECTORY, 1, "directory")                                                                          \
+    LOCK(VERSION_OPENING, 2, "version.opening")                                                              \
+    LOCK(PROFILE_OPENING, 3, "profile.opening")                                                              \
+    LOCK(FS, 4, "fs")                                                                                        \
+    LOCK(DRIVER, 11, "driver")                                                                               \
+    LOCK(SOURCE, 12, "source")                                                                               \
+    LOCK(FOLDER, 13, "source.folder")                                                                        \
+    LOCK(ARCHIVES, 14, "archives")                                                                           \
+    LOCK(ARCHIVE, 15, "archive")                                                                             \
+    LOCK(UNPACKED, 16, "unpacked")                                                                           \
+    LOCK(UNPACKINGS, 17, "unpackings")                                                                       \
+    LOCK(INFLATE, 18, "inflate")                                                                             \
+    LOCK(REQUESTS, 30, "requests")                                                                           \
+    LOCK(SNAPSHOTS, 31, "snapshots")                                                                         \
+    LOCK(CONTROL, 32, "control")                                                                             \
+    LOCK(PROFILE, 40, "profile")                                                                             \
+    LOCK(TEXT, 41, "text")                                                                                   \
+    LOCK(SUMS, 42, "sums")                                                                                   \
+    LOCK(KNOWN, 43, "known")                                                                                 \
+    LOCK(VERDICTS, 44, "verdicts")                                                                           \
+    LOCK(SIZES, 45, "table sizes")                                                                           \
+    LOCK(BLOCKS, 50, "blocks")                                                                               \
+    LOCK(POOL, 60, "pool")                                                                                   \
+    LOCK(DB, 70, "db")                                                                                       \
+    LOCK(STORE, 80, "store")                                                                                 \
+    LOCK(GUARDS, 90, "guards")
+
+enum pf_rank {
+#define PF_LOCK_ENUMERATOR(id, rank, name) PF_RANK_##id = (rank),
+    PF_LOCKS(PF_LOCK_ENUMERATOR)
+#undef PF_LOCK_ENUMERATOR
+        PF_RANK_NO_BLOCKING = 30,
+};
+
+struct pf_lock {
+    pthread_mutex_t mutex;
+    enum pf_rank rank;
+};
+
+#define PF_LOCK_INITIALIZER(rank)                                                                            \
+    {                                                                                                        \
+        PTHREAD_MUTEX_INITIALIZER, (rank)                                                                    \
+    }
+void pf_lock_init(struct pf_lock *lock, enum pf_rank rank);
+void pf_lock_destroy(struct pf_lock *lock);
+
+#ifdef PF_CHECK_LOCKS
+
+/* Locks the mutex; aborts unless its rank is above those of all locks that the thread holds (PF_RANK_UNPACKED: not below them). */
+void pf_lock_take(struct pf_lock *lock);
+/* Locks the mutex if it is free, whatever the order. False: another thread holds it. */
+bool pf_lock_try(struct pf_lock *lock);
+void pf_lock_drop(struct pf_lock *lock);
+/* Waits on a condition variable of a lock that is held. */
+void pf_lock_wait(struct pf_lock *lock, pthread_cond_t *changed);
+/* The same until a time of the monotonic clock at most. 0, or ETIMEDOUT. */
+int pf_lock_wait_until(struct pf_lock *lock, pthread_cond_t *changed, const struct timespec *until);
+
+/* Aborts unless the calling thread holds the lock. */
+void pf_assert_held(const struct pf_lock *lock);
+/* Aborts if the calling thread holds a lock of rank PF_RANK_NO_BLOCKING or more. Stands before what may wait for SOURCE. */
+void pf_may_block(void);
+
+#else
+
+static inline void pf_lock_take(struct pf_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+}
+
+static inline bool pf_lock_try(struct pf_lock *lock)
+{
+    return !pthread_mutex_trylock(&lock->mutex);
+}
+
+static inline void pf_lock_drop(struct pf_lock *lock)
+{
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+static inline void pf_lock_wait(struct pf_lock *lock, pthread_cond_t *changed)
+{
+    pthread_cond_wait(changed, &lock->mutex);
+}
+
+static inline int pf_lock_wait_until(struct pf_lock *lock, pthread_cond_t *changed, const struct timespec *until)
+{
+    return pthread_cond_clockwait(changed, &lock->mutex, CLOCK_MONOTONIC, until);
+}
+
+static inline void pf_assert_held(const struct pf_lock *lock)
+{
+    (void)lock;
+}
+
+static inline void pf_may_block(void)
+{
+}
+
+#endif
+#endif
