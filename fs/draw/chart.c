@@ -3,10 +3,12 @@
 
 #include <math.h>
 
-static const char *const colours[CHART_LINES] = {"#1f6fb4", "#d9541e", "#2f9e44", "#8e44ad",
-                                                 "#c2255c", "#0b7285", "#a0700b", "#5f3dc4",
-                                                 "#087f5b", "#e03131", "#495057", "#74b816"};
-static const char grey[] = "stroke=\"#dddddd\" fill=\"none\"";
+#include "fs/draw/head.h"
+
+/* Each has a contrast of at least 3 with the backgrounds of both schemes. */
+static const char *const colours[CHART_LINES] = {"#2f7fc4", "#d9541e", "#2f9e44", "#a55cc8",
+                                                 "#d6407a", "#0f8ba0", "#a8761a", "#7d6bdb",
+                                                 "#0b9a6c", "#e03b3b", "#7a828a", "#6a9a1a"};
 
 int chart_begin(struct chart *chart, size_t places, struct pf_error *error)
 {
@@ -55,19 +57,25 @@ int chart_keep(struct chart *chart, double weight, const struct pf_cell *name, s
     return 0;
 }
 
-/* ---- the axis of values ------------------------------------------------------------------------- */
+/* ---- the y axis --------------------------------------------------------------------------------- */
 
-/* A step of 1, 2 or 5 times a power of ten, of which at most ten reach up to `high`. */
-static double step_to(double high)
+/* Orders of magnitude that a logarithmic axis shows at most. */
+enum { DECADES_MAX = 6 };
+
+/* The next of 1, 2, 5 times a power of ten: the largest that is not above x, or the smallest that is not below. */
+static double round_down(double x)
 {
-    double power = pow(10, floor(log10(high)) - 1), steps[] = {1, 2, 5, 10};
-    size_t i = 0;
-    while (i < 3 && high > 10 * power * steps[i])
-        i++;
-    return power * steps[i];
+    double power = pow(10, floor(log10(x)));
+    return power * (x >= 5 * power ? 5 : x >= 2 * power ? 2 : 1);
 }
 
-void chart_range(struct chart *chart)
+static double round_up(double x)
+{
+    double power = pow(10, floor(log10(x)));
+    return power * (x <= power ? 1 : x <= 2 * power ? 2 : x <= 5 * power ? 5 : 10);
+}
+
+void chart_range(struct chart *chart, const char *unit)
 {
     double low = INFINITY, high = 0;
     for (size_t l = 0; l < chart->count; l++)
@@ -77,22 +85,26 @@ void chart_range(struct chart *chart)
             high = value > high ? value : high;
         }
     high = high > 0 ? high : 1;
+    chart->scale = pf_scale_of(high, unit);
+    high = high * chart->scale.factor / chart->scale.divisor;
+    low = low * chart->scale.factor / chart->scale.divisor;
     chart->low = 0;
-    chart->high = ceil(high / step_to(high)) * step_to(high);
+    chart->step = svg_step(high, 10);
+    chart->high = ceil(high / chart->step) * chart->step;
     if (!chart->logarithmic)
         return;
-    /* Whole decades, and no fewer than one; what is a millionth of the most is not told apart. */
-    chart->high = pow(10, ceil(log10(high)));
-    chart->low = pow(10, floor(log10(low)));
-    if (!(chart->low >= chart->high * 1e-6))
-        chart->low = chart->high * 1e-6;
+    chart->high = round_up(high);
+    chart->low = round_down(low);
+    if (!(chart->low >= chart->high / pow(10, DECADES_MAX)))
+        chart->low = chart->high / pow(10, DECADES_MAX);
     if (chart->low >= chart->high)
         chart->low = chart->high / 10;
 }
 
 double chart_y(const struct chart *chart, double value)
 {
-    double shown = value < chart->low ? chart->low : value;
+    double shown = value * chart->scale.factor / chart->scale.divisor;
+    shown = shown < chart->low ? chart->low : shown;
     double part = chart->logarithmic ? log(shown / chart->low) / log(chart->high / chart->low)
                                      : (shown - chart->low) / (chart->high - chart->low);
     return CHART_TOP + CHART_PLOT * (1 - part);
@@ -114,31 +126,49 @@ void chart_rule(struct pf_buf *out, double x1, double y1, double x2, double y2, 
 void chart_tick(struct pf_buf *out, double x, bool label)
 {
     double bottom = CHART_TOP + CHART_PLOT;
-    chart_rule(out, x, CHART_TOP, x, bottom, grey);
+    chart_rule(out, x, CHART_TOP, x, bottom, SVG_RULE);
     if (label)
-        svg_label(out, " text-anchor=\"middle\" fill=\"#666666\"", x, bottom + 15);
+        svg_label(out, SVG_DIM " text-anchor=\"middle\"", x, bottom + 15);
 }
 
-static void add_level(const struct chart *chart, struct pf_buf *out, double value)
+void chart_name_places(struct pf_buf *out)
 {
-    double y = chart_y(chart, value);
-    chart_rule(out, CHART_LEFT, y, CHART_LEFT + CHART_WIDTH, y, grey);
-    svg_label(out, " text-anchor=\"end\" fill=\"#666666\"", CHART_LEFT - 6, y + 4);
-    pf_buf_printf(out, "%.6g</text>\n", value);
+    svg_label(out, SVG_DIM " text-anchor=\"middle\"", CHART_LEFT + CHART_WIDTH / 2.0,
+              CHART_TOP + CHART_PLOT + 34);
 }
 
-static void add_levels(const struct chart *chart, struct pf_buf *out)
+/* A rule at a number of the scale. */
+static void add_level(const struct chart *chart, struct pf_buf *out, double number)
 {
-    double step = step_to(chart->high);
-    int n =
-        chart->logarithmic ? (int)lround(log10(chart->high / chart->low)) : (int)lround(chart->high / step);
-    for (int i = 0; i <= n; i++)
-        add_level(chart, out, chart->logarithmic ? chart->high / pow(10, i) : step * i);
+    double y = chart_y(chart, number / chart->scale.factor * chart->scale.divisor);
+    chart_rule(out, CHART_LEFT, y, CHART_LEFT + CHART_WIDTH, y, SVG_RULE);
+    svg_label(out, SVG_DIM " text-anchor=\"end\"", CHART_LEFT - 6, y + 4);
+    pf_buf_printf(out, "%.6g</text>\n", number);
+}
+
+static void add_linear_levels(const struct chart *chart, struct pf_buf *out)
+{
+    long n = lround(chart->high / chart->step);
+    for (long i = 0; i <= n; i++)
+        add_level(chart, out, chart->step * (double)i);
+}
+
+/* 1, 2 and 5 times each power of ten; of many powers 1 only. */
+static void add_logarithmic_levels(const struct chart *chart, struct pf_buf *out)
+{
+    static const int steps[] = {1, 2, 5};
+    size_t n = chart->high / chart->low > 1100 ? 1 : 3;
+    for (int power = (int)floor(log10(chart->low)); power <= (int)ceil(log10(chart->high)); power++)
+        for (size_t i = 0; i < n; i++) {
+            double number = steps[i] * pow(10, power);
+            if (number >= chart->low * 0.999 && number <= chart->high * 1.001)
+                add_level(chart, out, number);
+        }
 }
 
 /* ---- drawing ------------------------------------------------------------------------------------ */
 
-/* The line itself, in pieces where values lack, and a dot a value, if there is room for dots. */
+/* A line, interrupted where values are missing, with a dot for each value if there is room for dots. */
 static void add_path(const struct chart *chart, const struct chart_line *line, const char *colour,
                      struct pf_buf *out)
 {
@@ -177,14 +207,24 @@ static void add_line(const struct chart *chart, size_t l, struct pf_buf *out)
                   colours[l]);
     svg_attribute(out, "y", y - 5);
     pf_buf_str(out, "/>");
-    svg_label(out, "", CHART_LEFT + CHART_WIDTH + 122, y);
-    svg_text_cut(out, line->name, line->name_size, 50);
+    svg_label(out, SVG_INK, CHART_LEFT + CHART_WIDTH + 122, y);
+    svg_name_cut(out, line->name, line->name_size, 50);
     pf_buf_str(out, "</text></g>\n");
 }
 
-void chart_draw(const struct chart *chart, struct pf_buf *out)
+void chart_draw(const struct chart *chart, const char *name, const char *unit, struct pf_buf *out)
 {
-    add_levels(chart, out);
+    struct pf_buf axis = {0};
+    head_metric(&axis, name, chart->scale.name ? chart->scale.name : unit);
+    svg_label(out, SVG_DIM, SVG_MARGIN, CHART_TOP - 10);
+    svg_text_cut(out, axis.data, axis.size, 100);
+    pf_buf_str(out, "</text>\n");
+    out->failed |= axis.failed;
+    pf_buf_free(&axis);
+    if (chart->logarithmic)
+        add_logarithmic_levels(chart, out);
+    else
+        add_linear_levels(chart, out);
     for (size_t l = chart->count; l-- > 0;)
         add_line(chart, l, out);
 }

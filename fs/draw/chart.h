@@ -4,17 +4,18 @@
 
 #include "formats/kit/error.h"
 #include "fs/draw/svg.h"
+#include "fs/sums/units.h"
 
-/* Lines over some places on an axis: of all that are offered, the few that weigh the most. For one thread. */
-enum { CHART_LINES = 12 };
+/* A plot of lines over places on the x axis: of all lines offered, the few that weigh the most. For one thread. */
+enum { CHART_LINES = 12, CHART_LABEL_MAX = 24 /* characters on the x axis */ };
 
-/* Pixels: where the plot is, and how large. */
+/* Pixels: the position and size of the plot. */
 enum {
     CHART_LEFT = 78,
-    CHART_TOP = 56,
+    CHART_TOP = SVG_HEAD + 26,
     CHART_WIDTH = 640,
     CHART_PLOT = 420,
-    CHART_HEIGHT = CHART_TOP + CHART_PLOT + 60
+    CHART_HEIGHT = CHART_TOP + CHART_PLOT + 48
 };
 
 struct chart_line {
@@ -26,36 +27,40 @@ struct chart_line {
 
 struct chart {
     size_t places;
-    double *xs;                               /* by place: pixels from the left, which the caller fills in */
+    double *xs;                               /* by place: pixels from the left; filled in by the caller */
     struct chart_line lines[CHART_LINES + 1]; /* the heaviest first; the last one is being made */
     size_t count;
-    double low, high; /* of all values in the lines */
-    bool logarithmic; /* the axis of values */
+    bool logarithmic;       /* the y axis */
+    struct pf_scale scale;  /* of the y axis; set by chart_range, like low and high */
+    double low, high, step; /* in the unit of the scale; step: of a linear axis */
 };
 
-/* An empty chart of so many places. 0, or -1 with *error filled: chart_free is due in either case. */
+/* Begins an empty chart. 0, or -1 with *error filled; chart_free is due in either case. */
 int chart_begin(struct chart *chart, size_t places, struct pf_error *error);
 void chart_free(struct chart *chart);
 
-/* The values of a line that is being made, to be filled. */
+/* The values of the line that is being made, to be filled in. */
 double *chart_values(struct chart *chart);
 
-/* Keeps the line that was made, if it weighs enough. 0, or -1 with *error filled. */
+/* Keeps the line that was made if it weighs enough. 0, or -1 with *error filled. */
 int chart_keep(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error);
 
-/* Finds low and high, in whole steps of the axis. There is a line. */
-void chart_range(struct chart *chart);
+/* Chooses unit, ends and steps of the y axis for the lines, of which there is at least one; `unit` is the unit of their values. */
+void chart_range(struct chart *chart, const char *unit);
 
-/* Where a value is, in pixels from above. */
+/* The position of a value on the y axis, in pixels from the top. */
 double chart_y(const struct chart *chart, double value);
 
-/* A straight line; `style`: attributes. */
+/* Appends a straight line with these attributes. */
 void chart_rule(struct pf_buf *out, double x1, double y1, double x2, double y2, const char *style);
 
-/* A rule at a place of the axis, and the beginning of its label (see svg_label). */
+/* Appends a rule at a position of the x axis, and the begin of its label (see svg_label). */
 void chart_tick(struct pf_buf *out, double x, bool label);
 
-/* The axis of values with its labels, and the lines with their names beside the plot. */
-void chart_draw(const struct chart *chart, struct pf_buf *out);
+/* Appends the begin of the x axis' name (see svg_label). */
+void chart_name_places(struct pf_buf *out);
+
+/* Appends the y axis, headed by "NAME, UNIT", and the lines with their names beside the plot. */
+void chart_draw(const struct chart *chart, const char *name, const char *unit, struct pf_buf *out);
 
 #endif

@@ -5,47 +5,56 @@
 #include "fs/sums/aggregate.h"
 
 /*
- * Pictures of a profile, as SVG: they need nothing but a viewer, and say what they show without a script, too. Each is a
- * walk over its text, which borrows the profile (and aggregate) and is freed by its close; NULL with *error filled. Any
- * number may run side by side.
+ * Pictures of a profile, as SVG. The three lines of a picture's head give metric, unit and total; format and command or title;
+ * and how to read the picture, or why it is empty. Pictures need nothing but a viewer: without scripts and style sheets they
+ * show everything too. Each is a walk over its text, which borrows the profile (and aggregate) and is freed by its close; NULL
+ * with *error filled. Any number may run side by side.
  */
 
-/* Bytes that a picture takes at most. */
+/* The maximum size of a picture in bytes. */
 enum { PF_PICTURE_MAX = 2000000 };
 
 /*
- * The flame graph of a metric: positive exclusive values of each subtree, roots on top. Frames narrower than 1/2000 are
- * drawn as one; where that makes too large a picture, wider ones too.
+ * The flame graph of a metric: positive exclusive values of each subtree, roots on top. Frames narrower than 1/2000 of the
+ * picture are merged into one; if the picture is still too large, wider frames are merged, too.
  */
 struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                 struct pf_error *error);
 
-/* The table that a profile's time line is: "trace", by partition and time. NULL: it has none. */
+/* The table that a profile's time line is made from: "trace", by partition and time. NULL: there is none. */
 const struct pf_table *pf_timeline_table(const struct pf_model *model);
 
-/* Threads over time: how deep their stacks are, in shades. Goes through the table "trace" twice. */
+/* Threads over time: the depth of their stacks, in shades. Reads the table "trace" twice. */
 struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error);
 
-/* The table "scaling" of a profile's metrics, with a column for each point. NULL: it has none. */
+/* The table "scaling" of a profile's metrics, with one column per point. NULL: there is none. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
-/* How the contexts that hold the most of a metric grow with the points, logarithmic both ways. */
+/* How the contexts that hold the most of a metric grow with the points; both axes are logarithmic. */
 struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
 
+/* A metric of several runs. All is borrowed. */
+struct pf_runs_head {
+    const char *metric, *unit;
+    const char *formats;     /* "collapsed, pprof" */
+    const char *const *runs; /* names */
+    size_t n;                /* runs */
+    const double *totals;    /* of the first and the last run; NULL: there are none */
+};
+
 /*
- * The functions of several runs, each a line: those that hold or change the most. Title, unit and the runs' names are borrowed
- * for its life. NULL with *error filled. For one thread.
+ * The functions of several runs, each a line: those that hold or change the most. *head is borrowed until the picture is freed.
+ * NULL with *error filled. For one thread.
  */
 struct pf_runs_picture;
-struct pf_runs_picture *pf_runs_picture_new(const char *title, const char *unit, const char *const *runs,
-                                            size_t n, struct pf_error *error);
+struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_head *head, struct pf_error *error);
 void pf_runs_picture_free(struct pf_runs_picture *picture);
 
-/* Offers a function: what it holds in each run, nan where it is not there. 0, or -1 with *error filled. */
+/* Offers a function and its value in each run, nan where it has none. 0, or -1 with *error filled. */
 int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
                         struct pf_error *error);
 
-/* Appends the picture, once all are offered. */
+/* Appends the picture, once all functions have been offered. */
 void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out);
 
 #endif

@@ -5,35 +5,46 @@
 
 #include "formats/kit/array.h"
 #include "fs/draw/draw.h"
+#include "fs/draw/head.h"
 #include "fs/draw/script.h"
-#include "fs/draw/svg.h"
-#include "fs/sums/aggregate_private.h"
+#include "fs/sums/eyes.h"
 #include "fs/text/text.h"
 
-/* Pixels: of the frames' part, of a level, above the first one, below the last one. */
-enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = 48, BOTTOM = 12 };
+/* Pixels: the width of all frames, the height of a level, the room above the first level and below the last one. */
+enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = SVG_HEAD, BOTTOM = 12 };
 
-/* Levels that are drawn unless the picture is too large, and the narrowest frame: 1/2000 of all. */
+/* The most levels, and the narrowest frame (1/2000 of all), unless the picture is too large. */
 enum { LEVELS_MAX = 1000, SHARE = 2000 };
 
-/* A character takes about so many pixels; a label has three or more. */
+/* Bytes that a picture takes beside its frames, at most. */
+enum { HEAD_AND_SCRIPT = 16384 };
+
+/* Pixels that a character takes, about; a label has three characters or more. */
 static const double character = 6.4;
 
 struct flame {
     const struct pf_model *model;
     const struct pf_tree *tree;
     const struct pf_metric *metric;
-    double *held; /* by context: positive exclusive values of its subtree */
-    double total;
-    double narrowest; /* a frame's value, at least */
-    uint32_t levels;  /* that may be drawn */
-    uint32_t deepest; /* drawn */
+    double *held;      /* by context: positive exclusive values of its subtree */
+    double total;      /* of the frames of level 0 */
+    struct pf_buf sum; /* the metric's total, as in tree.txt */
+    double narrowest;  /* a frame's value, at least */
+    uint32_t levels;   /* that may be drawn */
+    uint32_t deepest;  /* drawn */
     struct pf_buf frames;
 };
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-/* Fills held[] and total. 0, or -1 with *error filled. */
+static void add_sum(struct flame *flame, const struct pf_aggregate *aggregate, unsigned total_of)
+{
+    const struct pf_metric_sums *sums = &aggregate->metrics[total_of];
+    pf_add_number(&flame->sum, &sums->total, sums->real, 0);
+    pf_add_readable(&flame->sum, pf_number_double(&sums->total, sums->real), flame->metric->unit);
+}
+
+/* Fills held[], total and sum. 0, or -1 with *error filled. */
 static int add_up(struct flame *flame, struct pf_aggregate *aggregate, unsigned metric,
                   struct pf_error *error)
 {
@@ -53,15 +64,14 @@ static int add_up(struct flame *flame, struct pf_aggregate *aggregate, unsigned 
         double *above = tree->parent[i] == PF_NO_CONTEXT ? &flame->total : &flame->held[tree->parent[i]];
         *above += flame->held[i];
     }
+    add_sum(flame, aggregate, arranged->totals.of);
     pf_arranged_put(aggregate, arranged);
-    if (!isfinite(flame->total))
-        flame->total = 0;
     return 0;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* What frames of one colour have in common: their module, else their file, else what their names begin with. */
+/* Frames of one module have one colour; without modules those of one file, else those whose names begin alike. */
 static const char *colour_of(const struct pf_tree *tree, uint32_t context)
 {
     struct pf_cell text = tree->module ? pf_interned(tree->strings, tree->module[context]) : pf_absent();
@@ -116,13 +126,13 @@ static void add_frame(struct flame *flame, uint32_t context, double from)
     add_rect(flame, from, value, level, colour_of(flame->tree, context));
     if (room > 2) {
         svg_label(&flame->frames, "", SVG_MARGIN + pixels(flame, from) + 3, TOP + LEVEL * (double)level + 12);
-        svg_text_cut(&flame->frames, shown, size, room);
+        svg_name_cut(&flame->frames, shown, size, room);
         pf_buf_str(&flame->frames, "</text>");
     }
     pf_buf_str(&flame->frames, "</g>\n");
 }
 
-/* A frame that is drawn and whose callees are yet to be. */
+/* A frame that is drawn, whose callees are not yet drawn. */
 struct place {
     uint32_t context;
     double from;
@@ -133,7 +143,7 @@ struct places {
     size_t count, room;
 };
 
-/* Draws siblings side by side from `from` on, the narrow ones as one at the end, and notes the others. */
+/* Draws siblings side by side from `from` on, the narrow ones as one at the end, and adds the others to `places`. */
 static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t n, uint32_t level,
                         double from, struct places *places, struct pf_error *error)
 {
@@ -158,7 +168,7 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
     return 0;
 }
 
-/* Fills frames; stops once that is too much. */
+/* Fills frames; stops once the picture is too large. */
 static int draw(struct flame *flame, struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
@@ -180,7 +190,7 @@ static int draw(struct flame *flame, struct pf_error *error)
 /* Merges more frames, and draws fewer levels, until the picture is small enough. */
 static int draw_small(struct flame *flame, struct pf_error *error)
 {
-    const size_t room = PF_PICTURE_MAX - 2 * sizeof flame_script;
+    const size_t room = PF_PICTURE_MAX - HEAD_AND_SCRIPT;
     flame->levels = LEVELS_MAX;
     flame->narrowest = flame->total / SHARE;
     for (;;) {
@@ -196,26 +206,39 @@ static int draw_small(struct flame *flame, struct pf_error *error)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-static void compose(const struct flame *flame, struct pf_buf *out)
+/* Why there are no frames; NULL: there are. */
+static const char *why_empty(const struct flame *flame)
 {
-    char title[320], about[320];
+    if (!pf_adds_up(flame->metric))
+        return flame->metric->over_contexts == PF_OVER_NO_CONTEXTS
+                   ? "empty: the metric does not add up over contexts"
+                   : "empty: the metric does not add up over partitions";
+    return !isfinite(flame->total) ? "empty: the values are too large to be added up"
+           : flame->total <= 0     ? "empty: no context has a positive value"
+                                   : NULL;
+}
+
+static void compose(struct flame *flame, struct pf_buf *out)
+{
+    struct svg_head head = {0};
     const struct pf_metric *metric = flame->metric;
-    bool any = flame->total > 0;
-    snprintf(title, sizeof title, "%s", metric->name);
-    snprintf(about, sizeof about, "%s%s%s", any ? "callers above callees; the width is " : "nothing to show",
-             any ? metric->name : "", any && *metric->unit ? ", exclusive values added up" : "");
-    svg_begin(out, any ? TOP + LEVEL * (flame->deepest + 1.0) + BOTTOM : TOP, title, about);
-    if (any) {
-        pf_buf_printf(out,
-                      "<g fill=\"#2040a0\" cursor=\"pointer\" text-anchor=\"end\">"
-                      "<text id=\"found\" x=\"%d\" y=\"36\" fill=\"#000000\"></text>"
-                      "<text id=\"reset\" x=\"%d\" y=\"20\" style=\"display:none\">whole width</text>"
-                      "<text id=\"search\" x=\"%d\" y=\"20\" style=\"display:none\">search</text></g>\n<g "
-                      "id=\"frames\">\n",
-                      SVG_WIDTH - SVG_MARGIN, SVG_WIDTH - SVG_MARGIN - 60, SVG_WIDTH - SVG_MARGIN);
+    const char *why = why_empty(flame);
+    head_metric(&head.title, metric->name, metric->unit);
+    if (pf_adds_up(metric)) {
+        pf_buf_str(&head.title, ": ");
+        pf_buf_add(&head.title, flame->sum.data, flame->sum.size);
+        pf_buf_str(&head.title, " total");
+    }
+    head_subject(&head.subject, flame->model);
+    pf_buf_str(&head.about, why ? why : "callers above callees; the width is the value, callees included");
+    out->failed |= flame->sum.failed;
+    svg_begin(out, why ? SVG_HEAD : TOP + LEVEL * (flame->deepest + 1.0) + BOTTOM, &head);
+    if (!why) {
+        pf_buf_str(out, "<g id=\"frames\">\n");
         pf_buf_add(out, flame->frames.data, flame->frames.size);
         pf_buf_str(out, "</g>\n");
-        pf_buf_add(out, flame_script, sizeof flame_script - 1);
+        for (size_t i = 0; i < sizeof flame_script / sizeof *flame_script; i++)
+            pf_buf_str(out, flame_script[i]);
     }
     svg_end(out);
 }
@@ -226,11 +249,12 @@ struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *agg
     struct flame flame = {.model = model, .tree = model->contexts, .metric = &model->metrics[metric]};
     struct pf_buf out = {0};
     struct pf_lines *lines = NULL;
-    if (!add_up(&flame, aggregate, metric, error) && !(flame.total > 0 && draw_small(&flame, error))) {
+    if (!add_up(&flame, aggregate, metric, error) && (why_empty(&flame) || !draw_small(&flame, error))) {
         compose(&flame, &out);
         lines = pf_lines_of_text(&out, error);
     }
     free(flame.held);
+    pf_buf_free(&flame.sum);
     pf_buf_free(&flame.frames);
     return lines;
 }

@@ -1,33 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
 
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
+#include "fs/draw/head.h"
 
 struct pf_runs_picture {
+    const struct pf_runs_head *head;
     struct chart chart;
-    const char *title, *unit;
-    const char *const *runs;
+    size_t prefix, suffix; /* bytes that the names of all runs share: not repeated in labels */
 };
 
-struct pf_runs_picture *pf_runs_picture_new(const char *title, const char *unit, const char *const *runs,
-                                            size_t n, struct pf_error *error)
+/* ---- names of runs ------------------------------------------------------------------------------ */
+
+static bool is_separator(char c)
+{
+    return c && strchr("-_.,:;+=@#~ ", c);
+}
+
+/*
+ * The bytes that all names begin with, up to a separator; if `back`, end with, from a separator on. `taken` bytes at the other
+ * end, and at least one byte of each name, are not among them.
+ */
+static size_t shared_bytes(const struct pf_runs_head *head, bool back, size_t taken)
+{
+    const char *first = head->n > 1 ? head->runs[0] : "";
+    size_t size = strlen(first), n = size;
+    for (size_t run = 0; run < head->n; run++) {
+        const char *name = head->runs[run];
+        size_t other = strlen(name), i = 0;
+        while (i < n && i + taken + 1 < other &&
+               (back ? first[size - 1 - i] == name[other - 1 - i] : first[i] == name[i]))
+            i++;
+        n = i;
+    }
+    while (n && !is_separator(back ? first[size - n] : first[n - 1]))
+        n--;
+    return n;
+}
+
+static struct pf_cell label_of(const struct pf_runs_picture *picture, size_t run)
+{
+    const char *name = picture->head->runs[run];
+    return pf_text(name + picture->prefix, strlen(name) - picture->prefix - picture->suffix);
+}
+
+/* ---- lines -------------------------------------------------------------------------------------- */
+
+struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_head *head, struct pf_error *error)
 {
     struct pf_runs_picture *picture = calloc(1, sizeof *picture);
     if (!picture) {
         pf_fail_memory(error);
         return NULL;
     }
-    picture->title = title;
-    picture->unit = unit;
-    picture->runs = runs;
-    if (chart_begin(&picture->chart, n, error)) {
+    picture->head = head;
+    picture->prefix = shared_bytes(head, false, 0);
+    picture->suffix = shared_bytes(head, true, picture->prefix);
+    if (chart_begin(&picture->chart, head->n, error)) {
         pf_runs_picture_free(picture);
         return NULL;
     }
-    for (size_t i = 0; i < n; i++)
-        picture->chart.xs[i] = CHART_LEFT + CHART_WIDTH * (n > 1 ? (double)i / (double)(n - 1) : 0.5);
+    for (size_t i = 0; i < head->n; i++)
+        picture->chart.xs[i] =
+            CHART_LEFT + CHART_WIDTH * (head->n > 1 ? (double)i / (double)(head->n - 1) : 0.5);
     return picture;
 }
 
@@ -38,7 +74,7 @@ void pf_runs_picture_free(struct pf_runs_picture *picture)
     free(picture);
 }
 
-/* What changes matters more than what is large. */
+/* Changes weigh more than size. */
 int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
                         struct pf_error *error)
 {
@@ -51,37 +87,74 @@ int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *n
     return chart_keep(&picture->chart, high > 0 ? high + 4 * (high - low) : 0, name, error);
 }
 
-/* The names of runs, as many as there is room for. */
+/* ---- the picture -------------------------------------------------------------------------------- */
+
+/* Pixels between two labels: room for the longest one. */
+static double label_distance(const struct pf_runs_picture *picture)
+{
+    enum { CHARACTER = 7, GAP = 12 };
+    size_t longest = 0;
+    for (size_t i = 0; i < picture->head->n; i++)
+        longest = label_of(picture, i).size > longest ? label_of(picture, i).size : longest;
+    return CHARACTER * (double)(longest < CHART_LABEL_MAX ? longest : CHART_LABEL_MAX) + GAP;
+}
+
+/* The names of runs, from the last one back, as many as there is room for; and below them what the names share. */
 static void add_runs(const struct pf_runs_picture *picture, struct pf_buf *out)
 {
-    const struct chart *chart = &picture->chart;
-    double last = -1e9;
-    for (size_t i = 0; i < chart->places; i++) {
-        double x = chart->xs[i];
-        if (x - last < 80 && chart->places > 1)
+    double distance = label_distance(picture), last = INFINITY;
+    for (size_t i = picture->head->n; i-- > 0;) {
+        double x = picture->chart.xs[i];
+        if (last - x < distance)
             continue;
+        struct pf_cell label = label_of(picture, i);
+        const char *name = picture->head->runs[i];
         chart_tick(out, x, true);
         pf_buf_str(out, "<title>");
-        svg_text(out, picture->runs[i], strlen(picture->runs[i]));
+        svg_text(out, name, strlen(name));
         pf_buf_str(out, "</title>");
-        svg_text_cut(out, picture->runs[i], strlen(picture->runs[i]), 13);
+        svg_text_cut(out, label.text, label.size, CHART_LABEL_MAX);
         pf_buf_str(out, "</text>\n");
         last = x;
     }
+    if (picture->prefix + picture->suffix == 0)
+        return;
+    const char *name = picture->head->runs[0];
+    chart_name_places(out);
+    svg_text(out, name, picture->prefix);
+    pf_buf_char(out, '*');
+    svg_text(out, name + strlen(name) - picture->suffix, picture->suffix);
+    pf_buf_str(out, "</text>\n");
+}
+
+static struct svg_head head_of(const struct pf_runs_head *head, bool any)
+{
+    struct svg_head texts = {0};
+    head_metric(&texts.title, head->metric, head->unit);
+    if (head->totals) {
+        pf_buf_str(&texts.title, ": ");
+        head_value(&texts.title, head->totals[0], head->unit);
+        pf_buf_str(&texts.title, " to ");
+        head_value(&texts.title, head->totals[1], head->unit);
+        pf_buf_str(&texts.title, " total");
+    }
+    pf_buf_printf(&texts.subject, "%s: %zu runs", head->formats, head->n);
+    if (head->n)
+        pf_buf_printf(&texts.subject, ", %s to %s", head->runs[0], head->runs[head->n - 1]);
+    pf_buf_str(&texts.about, any ? "the functions that hold or change the most, over the runs"
+                                 : "empty: no function has a positive value in any run");
+    return texts;
 }
 
 void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out)
 {
-    char about[320];
     bool any = picture->chart.count && picture->chart.places;
-    snprintf(about, sizeof about,
-             any ? "the functions that hold or change the most, over the runs%s%s" : "nothing to show",
-             *picture->unit ? "; in " : "", picture->unit);
-    svg_begin(out, any ? CHART_HEIGHT : CHART_TOP, picture->title, about);
+    struct svg_head head = head_of(picture->head, any);
+    svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
     if (any) {
-        chart_range(&picture->chart);
+        chart_range(&picture->chart, picture->head->unit);
         add_runs(picture, out);
-        chart_draw(&picture->chart, out);
+        chart_draw(&picture->chart, picture->head->metric, picture->head->unit, out);
     }
     svg_end(out);
 }

@@ -6,6 +6,7 @@
 #include "formats/kit/parse.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
+#include "fs/draw/head.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/text.h"
 
@@ -170,32 +171,34 @@ static void add_parameter(const struct scaling *scaling, struct pf_buf *out)
         pf_buf_printf(out, "%.6g</text>\n", scaling->places[i].x);
         last = x;
     }
-    pf_buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", CHART_LEFT + CHART_WIDTH / 2,
-                  CHART_TOP + CHART_PLOT + 36);
+    chart_name_places(out);
     svg_text(out, scaling->parameter, strlen(scaling->parameter));
     pf_buf_str(out, "</text>\n");
 }
 
+/* A dotted line on top of the others, with its name at its end. */
 static void add_ideal(const struct scaling *scaling, double from, double to, double end, const char *label,
                       struct pf_buf *out)
 {
     double x = x_of(scaling, to), y = chart_y(&scaling->chart, end);
-    chart_rule(out, x_of(scaling, scaling->first), chart_y(&scaling->chart, from), x, y,
-               "stroke=\"#888888\" stroke-dasharray=\"5 4\" fill=\"none\"");
-    svg_label(out, " fill=\"#888888\"", x + 4, y + 4);
+    chart_rule(
+        out, x_of(scaling, scaling->first), chart_y(&scaling->chart, from), x, y,
+        "class=\"ideal\" stroke=\"#000000\" stroke-width=\"1.5\" stroke-dasharray=\"2 6\" fill=\"none\"");
+    svg_label(out, SVG_INK, x + 6, y + 4);
     svg_text(out, label, strlen(label));
     pf_buf_str(out, "</text>\n");
 }
 
-/* What stays the same, and what halves as the parameter doubles: from where the heaviest line begins. */
+/* From the begin of the heaviest line: no growth, and half the value for twice the parameter. */
 static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
 {
     char label[64];
     double from = scaling->chart.lines[0].values[0], to = scaling->last, end = from * scaling->first / to;
+    double low = scaling->chart.low / scaling->chart.scale.factor * scaling->chart.scale.divisor;
     if (isnan(from))
         return;
-    if (end < scaling->chart.low) {
-        end = scaling->chart.low;
+    if (end < low) {
+        end = low;
         to = from * scaling->first / end;
     }
     snprintf(label, sizeof label, "ideal: 1/%s", scaling->parameter);
@@ -203,20 +206,31 @@ static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
     add_ideal(scaling, from, to, end, label, out);
 }
 
+static struct svg_head head_of(const struct scaling *scaling)
+{
+    struct svg_head head = {0};
+    const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
+    head_metric(&head.title, metric->name, metric->unit);
+    head_subject(&head.subject, scaling->model);
+    pf_buf_str(&head.about, scaling->slots < 2 ? "empty: no parameter has two positive values"
+                            : !scaling->chart.count
+                                ? "empty: no context has a positive value"
+                                : "the contexts that hold the most; both axes are "
+                                  "logarithmic; dotted: ideal scaling of the heaviest context");
+    return head;
+}
+
 static void draw(struct scaling *scaling, struct pf_buf *out)
 {
-    char about[320];
     const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
     bool any = scaling->chart.count && scaling->slots > 1;
-    snprintf(about, sizeof about,
-             any ? "the contexts that hold the most%s%s; both axes are logarithmic" : "nothing to show",
-             *metric->unit ? ", in " : "", metric->unit);
-    svg_begin(out, any ? CHART_HEIGHT : CHART_TOP, metric->name, about);
+    struct svg_head head = head_of(scaling);
+    svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
     if (any) {
-        chart_range(&scaling->chart);
+        chart_range(&scaling->chart, metric->unit);
         add_parameter(scaling, out);
+        chart_draw(&scaling->chart, metric->name, metric->unit, out);
         add_ideals(scaling, out);
-        chart_draw(&scaling->chart, out);
     }
     svg_end(out);
 }

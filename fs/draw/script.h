@@ -3,74 +3,173 @@
 #define PF_DRAW_SCRIPT_H
 
 /*
- * What a flame graph does in a browser: a click on a frame gives it the whole width, one on "search" marks the frames whose
- * names a pattern finds and says how much they hold. Frames are groups below #frames, of a title, a rect and maybe a text.
+ * A flame graph in a browser. The line below the title shows the frame under the pointer. A click gives a frame the whole width.
+ * Ctrl-F searches for a regular expression and sums up what it finds; `c` ignores case. `i` shows the inverted view: functions by
+ * their exclusive values, with their callers below. Frames are the children of #frames: groups of a title, a rect and maybe a
+ * text. Each string is a line; C limits the length of a single string.
  */
-static const char flame_script[] =
-    "<script><![CDATA[\n"
-    "(function () {\n"
-    "'use strict';\n"
-    "var svg = document.documentElement, left = 10, width = 1180;\n"
-    "var frames = Array.prototype.map.call(document.getElementById('frames').children, function (e) {\n"
-    "  var rect = e.tagName === 'rect' ? e : e.querySelector('rect'), title = e.querySelector('title');\n"
-    "  return {e: e, rect: rect, text: e.querySelector('text'), x: +rect.getAttribute('x'), y: "
-    "+rect.getAttribute('y'),\n"
-    "    w: +rect.getAttribute('width'), fill: rect.getAttribute('fill'),\n"
-    "    name: title ? title.textContent.replace(/ \\([^(]*\\)$/, '') : ''};\n"
-    "});\n"
-    "function show(f, x, w) {\n"
-    "  f.rect.setAttribute('x', x);\n"
-    "  f.rect.setAttribute('width', Math.max(w, 0.1));\n"
-    "  var room = Math.floor((w - 4) / 6.4);\n"
-    "  if (!f.text && f.name && room > 2) {\n"
-    "    f.text = document.createElementNS('http://www.w3.org/2000/svg', 'text');\n"
-    "    f.text.setAttribute('y', f.y + 12);\n"
-    "    f.e.appendChild(f.text);\n"
-    "  }\n"
-    "  if (f.text) {\n"
-    "    f.text.setAttribute('x', x + 3);\n"
-    "    f.text.textContent = room < 3 ? '' : f.name.length <= room ? f.name : f.name.slice(0, room - 2) + "
-    "'..';\n"
-    "  }\n"
-    "}\n"
-    "function zoom(to) {\n"
-    "  var scale = width / to.w, slack = 0.02;\n"
-    "  frames.forEach(function (f) {\n"
-    "    var above = f.y < to.y && f.x <= to.x + slack && f.x + f.w >= to.x + to.w - slack;\n"
-    "    var within = f.y >= to.y && f.x >= to.x - slack && f.x + f.w <= to.x + to.w + slack;\n"
-    "    f.e.style.display = above || within ? '' : 'none';\n"
-    "    f.e.style.opacity = above ? 0.5 : '';\n"
-    "    if (above) show(f, left, width);\n"
-    "    if (within) show(f, left + (f.x - to.x) * scale, f.w * scale);\n"
-    "  });\n"
-    "  document.getElementById('reset').style.display = to.w < width ? '' : 'none';\n"
-    "}\n"
-    "function search() {\n"
-    "  var pattern = prompt('Names that match (a regular expression):', ''), found = "
-    "document.getElementById('found');\n"
-    "  if (pattern === null) return;\n"
-    "  var regexp = null, ends = {}, sum = 0;\n"
-    "  try { regexp = pattern ? new RegExp(pattern) : null; } catch (e) { found.textContent = 'no regular "
-    "expression'; return; }\n"
-    "  frames.slice().sort(function (a, b) { return a.x - b.x || a.y - b.y; }).forEach(function (f) {\n"
-    "    var match = regexp && f.name && regexp.test(f.name);\n"
-    "    f.rect.setAttribute('fill', match ? '#d070e0' : f.fill);\n"
-    "    if (match && f.x >= (ends.x || 0) - 0.001) { sum += f.w; ends.x = f.x + f.w; }\n"
-    "  });\n"
-    "  found.textContent = regexp ? 'found: ' + (100 * sum / width).toFixed(2) + '%' : '';\n"
-    "}\n"
-    "frames.forEach(function (f) {\n"
-    "  f.e.style.cursor = 'pointer';\n"
-    "  if (f.name) f.e.addEventListener('click', function () { zoom(f); });\n"
-    "});\n"
-    "document.getElementById('reset').addEventListener('click', function () { zoom({x: left, y: -1, w: "
-    "width}); });\n"
-    "document.getElementById('search').addEventListener('click', search);\n"
-    "document.getElementById('search').style.display = '';\n"
-    "window.addEventListener('keydown', function (e) {\n"
-    "  if ((e.ctrlKey || e.metaKey) && e.key === 'f') { e.preventDefault(); search(); }\n"
-    "});\n"
-    "}());\n"
-    "]]></script>\n";
+static const char *const flame_script[] = {
+    "<script><![CDATA[\n",
+    "(function () {\n",
+    "'use strict';\n",
+    "const svg = document.documentElement, head = document.getElementById('head');\n",
+    "const about = document.getElementById('about'), help = about.textContent;\n",
+    "const left = 10, width = 1180, top = 60, level = 17;\n",
+    "let message = help, pattern = '', anyCase = false;\n",
+    "\n",
+    "function add(parent, tag, attributes, text) {\n",
+    "  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);\n",
+    "  for (const name in attributes) e.setAttribute(name, attributes[name]);\n",
+    "  e.textContent = text || '';\n",
+    "  return parent.appendChild(e);\n",
+    "}\n",
+    "\n",
+    "// A frame is a group of title, rect and maybe text; merged frames are a rect. Callers come first.\n",
+    "function viewOf(group) {\n",
+    "  const at = {}, frames = Array.from(group.children, e => {\n",
+    "    const rect = e.querySelector('rect') || e, title = e.querySelector('title');\n",
+    "    const number = name => Number(rect.getAttribute(name));\n",
+    "    const f = {e, rect, text: e.querySelector('text'), x: number('x'), y: number('y')};\n",
+    "    f.w = number('width');\n",
+    "    const parts = title && /^(.*) ([(][^(]*[)])$/s.exec(title.textContent);\n",
+    "    f.name = parts ? parts[1] || '[unnamed]' : '';\n",
+    "    f.about = parts ? shorten(f.name, 140) + ' ' + parts[2] : 'frames too narrow to draw';\n",
+    "    f.fill = rect.getAttribute('fill');\n",
+    "    return e.frame = f;\n",
+    "  }).sort((a, b) => a.x - b.x || a.y - b.y);\n",
+    "  for (const f of frames) {\n",
+    "    f.own = f.w;\n",
+    "    f.caller = at[f.y - level];\n",
+    "    if (f.caller) f.caller.own -= f.w;\n",
+    "    at[f.y] = f;\n",
+    "  }\n",
+    "  return {group, frames};\n",
+    "}\n",
+    "\n",
+    "// As svg_name_cut does it.\n",
+    "function shorten(name, room) {\n",
+    "  let part = 0, depth = 0;\n",
+    "  for (let i = 0; i < name.length; i++) {\n",
+    "    if ('(<[{'.includes(name[i])) depth++;\n",
+    "    else if (')>]}'.includes(name[i])) depth -= depth > 0;\n",
+    "    else if (!depth && ('./'.includes(name[i]) || name.slice(i - 1, i + 1) === '::')) part = i + 1;\n",
+    "  }\n",
+    "  if (name.length <= room) return name;\n",
+    "  if (part && name.length - part <= room - 2) return '..' + name.slice(2 - room);\n",
+    "  return name.slice(part, part + room - 2) + '..';\n",
+    "}\n",
+    "\n",
+    "function place(f, x, w) {\n",
+    "  const room = Math.floor((w - 4) / 6.4);\n",
+    "  f.rect.setAttribute('x', x);\n",
+    "  f.rect.setAttribute('width', Math.max(w, 0.1));\n",
+    "  if (!f.text && f.name && room > 2) f.text = add(f.e, 'text', {y: f.y + 12});\n",
+    "  if (!f.text) return;\n",
+    "  f.text.setAttribute('x', x + 3);\n",
+    "  f.text.textContent = room > 2 ? shorten(f.name, room) : '';\n",
+    "}\n",
+    "\n",
+    "function zoom(to) {\n",
+    "  const scale = width / to.w, slack = 0.02;\n",
+    "  for (const f of shown.frames) {\n",
+    "    const above = f.y < to.y && f.x <= to.x + slack && f.x + f.w >= to.x + to.w - slack;\n",
+    "    const within = f.y >= to.y && f.x >= to.x - slack && f.x + f.w <= to.x + to.w + slack;\n",
+    "    f.e.style.display = above || within ? '' : 'none';\n",
+    "    f.e.style.opacity = above ? 0.5 : '';\n",
+    "    if (above) place(f, left, width);\n",
+    "    if (within) place(f, left + (f.x - to.x) * scale, f.w * scale);\n",
+    "  }\n",
+    "}\n",
+    "function showAll() { zoom({x: left, y: -1, w: width}); }\n",
+    "\n",
+    "// Colours the frames that match, and adds up the outermost of them.\n",
+    "function mark() {\n",
+    "  let end = 0, sum = 0, regexp = null;\n",
+    "  try { regexp = new RegExp(pattern, anyCase ? 'i' : ''); } catch (e) { /* reported below */ }\n",
+    "  for (const f of shown.frames) {\n",
+    "    const found = pattern && regexp && f.name && regexp.test(f.name);\n",
+    "    f.rect.setAttribute('fill', found ? '#d070e0' : f.fill);\n",
+    "    if (!found || f.x < end - 0.001) continue;\n",
+    "    sum += f.w;\n",
+    "    end = f.x + f.w;\n",
+    "  }\n",
+    "  const part = (100 * sum / width).toFixed(2) + '%';\n",
+    "  const usage = shown === plain ? help : 'inverted: exclusive values; callers below callees';\n",
+    "  const result = (anyCase ? ', in any case: ' : ': ') + part;\n",
+    "  message = pattern ? pattern + (regexp ? result : ': invalid regular expression') : usage;\n",
+    "  about.textContent = message;\n",
+    "}\n",
+    "function search() {\n",
+    "  const answer = prompt('A regular expression for names:', pattern);\n",
+    "  if (answer !== null) pattern = answer;\n",
+    "  mark();\n",
+    "}\n",
+    "function changeCase() {\n",
+    "  anyCase = !anyCase;\n",
+    "  mark();\n",
+    "}\n",
+    "\n",
+    "// Functions by their own values; below each its callers, with the part that came through them.\n",
+    "function addInverted(group, items, x, y) {\n",
+    "  const sums = new Map();\n",
+    "  for (const {f, w} of items) {\n",
+    "    const sum = sums.get(f.name) || {f, w: 0, callers: []};\n",
+    "    sum.w += w;\n",
+    "    if (f.caller) sum.callers.push({f: f.caller, w});\n",
+    "    sums.set(f.name, sum);\n",
+    "  }\n",
+    "  for (const {f, w, callers} of Array.from(sums.values()).sort((a, b) => b.w - a.w)) {\n",
+    "    if (w < width / 2000) return;\n",
+    "    const e = add(group, 'g');\n",
+    "    if (f.name) add(e, 'title', {}, f.name + ' (' + (100 * w / width).toFixed(2) + '%)');\n",
+    "    add(e, 'rect', {x, y, width: w, height: level - 1, fill: f.fill});\n",
+    "    addInverted(group, callers, x, y + level);\n",
+    "    x += w;\n",
+    "  }\n",
+    "}\n",
+    "function invert() {\n",
+    "  if (!inverted) {\n",
+    "    const group = svg.insertBefore(add(svg, 'g', {cursor: 'pointer'}), head);\n",
+    "    addInverted(group, plain.frames.map(f => ({f, w: f.own})), left, top);\n",
+    "    inverted = viewOf(group);\n",
+    "  }\n",
+    "  shown.group.style.display = 'none';\n",
+    "  shown = shown === plain ? inverted : plain;\n",
+    "  shown.group.style.display = '';\n",
+    "  showAll();\n",
+    "  mark();\n",
+    "}\n",
+    "\n",
+    "const plain = viewOf(document.getElementById('frames'));\n",
+    "let inverted, shown = plain;\n",
+    "plain.group.style.cursor = 'pointer';\n",
+    "\n",
+    "// The head stays in sight.\n",
+    "svg.appendChild(head);\n",
+    "const paper = head.insertBefore(svg.querySelector('.paper').cloneNode(), head.firstChild);\n",
+    "paper.setAttribute('height', top - 2);\n",
+    "window.addEventListener('scroll', () => {\n",
+    "  const box = svg.getBoundingClientRect();\n",
+    "  head.setAttribute('transform', 'translate(0,' + -box.top * (width + 2 * left) / box.width + ')');\n",
+    "});\n",
+    "[['search (Ctrl-F)', search], ['any case (c)', changeCase], ['inverted (i)', invert],\n",
+    "  ['all (Esc)', showAll]].forEach(([name, act], i) => {\n",
+    "  const at = {'class': 'link', fill: '#2040a0', x: width - 340 + 100 * i, y: 20, cursor: 'pointer'};\n",
+    "  add(head, 'text', at, name).addEventListener('click', act);\n",
+    "});\n",
+    "window.addEventListener('keydown', e => {\n",
+    "  const ctrl = e.ctrlKey || e.metaKey, keys = {c: changeCase, i: invert, Escape: showAll};\n",
+    "  const act = !ctrl ? keys[e.key] : e.key === 'f' ? search : null;\n",
+    "  if (act) e.preventDefault();\n",
+    "  if (act) act();\n",
+    "});\n",
+    "const frameAt = e => e.target.frame || e.target.parentNode && e.target.parentNode.frame;\n",
+    "svg.addEventListener('mouseover', e => {\n",
+    "  about.textContent = frameAt(e) ? frameAt(e).about : message;\n",
+    "});\n",
+    "svg.addEventListener('click', e => { if (frameAt(e) && frameAt(e).name) zoom(frameAt(e)); });\n",
+    "}());\n",
+    "]]></script>\n",
+};
 
 #endif

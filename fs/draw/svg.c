@@ -7,20 +7,46 @@
 
 #include "formats/kit/utf8.h"
 
-void svg_begin(struct pf_buf *out, double height, const char *title, const char *about)
+/* Colours of the light scheme are attributes, so that viewers without style sheets show them. */
+static const char style[] = "<style>\n"
+                            "svg { max-width: 100%; min-width: 900px; height: auto; background: #ffffff }\n"
+                            "@media (prefers-color-scheme: dark) {\n"
+                            "  svg { background: #1b1d20 }\n"
+                            "  .paper { fill: #1b1d20 }\n"
+                            "  .band { fill: #26292d }\n"
+                            "  .ink { fill: #e6e8eb }\n"
+                            "  .dim { fill: #a6abb2 }\n"
+                            "  .link { fill: #8ab4f8 }\n"
+                            "  .rule { stroke: #45494f }\n"
+                            "  .ideal { stroke: #e6e8eb }\n"
+                            "}\n"
+                            "</style>\n";
+
+static void add_head_line(struct pf_buf *out, struct pf_buf *text, const char *attributes, int y, size_t most)
+{
+    svg_label(out, attributes, SVG_MARGIN, y);
+    svg_text_cut(out, text->data, text->size, most);
+    pf_buf_str(out, "</text>\n");
+    out->failed |= text->failed;
+    pf_buf_free(text);
+}
+
+void svg_begin(struct pf_buf *out, double height, struct svg_head *head)
 {
     pf_buf_printf(
         out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\" "
-        "font-family=\"sans-serif\" font-size=\"11\">\n"
-        "<rect width=\"%d\" height=\"%.0f\" fill=\"#ffffff\"/>\n"
-        "<text x=\"%d\" y=\"20\" font-size=\"15\">",
-        SVG_WIDTH, height, SVG_WIDTH, height, SVG_WIDTH, height, SVG_MARGIN);
-    svg_text(out, title, strlen(title));
-    pf_buf_printf(out, "</text>\n<text x=\"%d\" y=\"36\" fill=\"#666666\">", SVG_MARGIN);
-    svg_text(out, about, strlen(about));
-    pf_buf_str(out, "</text>\n");
+        "font-family=\"sans-serif\" font-size=\"11\">\n",
+        SVG_WIDTH, height, SVG_WIDTH, height);
+    pf_buf_str(out, style);
+    pf_buf_printf(out,
+                  "<rect class=\"paper\" width=\"%d\" height=\"%.0f\" fill=\"#ffffff\"/>\n<g id=\"head\">\n",
+                  SVG_WIDTH, height);
+    add_head_line(out, &head->title, SVG_INK " font-size=\"15\"", 20, 90);
+    add_head_line(out, &head->subject, SVG_DIM, 36, 180);
+    add_head_line(out, &head->about, " id=\"about\"" SVG_DIM, 52, 180);
+    pf_buf_str(out, "</g>\n");
 }
 
 void svg_end(struct pf_buf *out)
@@ -67,22 +93,66 @@ void svg_text(struct pf_buf *out, const char *text, size_t size)
         at += add_character(out, text + at, size - at);
 }
 
+/* The bytes of the character at `at`; 1 for a byte that is not UTF-8. */
+static size_t character_size(const char *at, size_t left)
+{
+    size_t wrong, size = pf_utf8((const unsigned char *)at, left, &wrong);
+    return size ? size : 1;
+}
+
 static size_t count_characters(const char *text, size_t size)
 {
     size_t n = 0;
-    for (size_t i = 0; i < size; i++)
-        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    for (size_t at = 0; at < size; n++)
+        at += character_size(text + at, size - at);
     return n;
+}
+
+/* The bytes that the first `n` characters take. */
+static size_t bytes_of(const char *text, size_t size, size_t n)
+{
+    size_t at = 0;
+    for (; at < size && n; n--)
+        at += character_size(text + at, size - at);
+    return at;
+}
+
+/* Where the last part of a qualified name begins; 0 if the name has one part only. */
+static size_t last_part(const char *text, size_t size)
+{
+    size_t part = 0, depth = 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (c == '(' || c == '<' || c == '[' || c == '{')
+            depth++;
+        else if ((c == ')' || c == '>' || c == ']' || c == '}') && depth)
+            depth--;
+        else if (!depth && (c == '.' || c == '/' || (c == ':' && i && text[i - 1] == ':')))
+            part = i + 1;
+    }
+    return part;
 }
 
 void svg_text_cut(struct pf_buf *out, const char *text, size_t size, size_t characters)
 {
     bool cut = count_characters(text, size) > characters;
-    size_t left = cut ? characters - 2 : characters;
-    for (size_t at = 0; at < size && left; left--)
-        at += add_character(out, text + at, size - at);
+    svg_text(out, text, cut ? bytes_of(text, size, characters - 2) : size);
     if (cut)
         pf_buf_str(out, "..");
+}
+
+void svg_name_cut(struct pf_buf *out, const char *name, size_t size, size_t characters)
+{
+    size_t count = count_characters(name, size), left = characters - 2, part = last_part(name, size);
+    if (count <= characters || !part) {
+        svg_text_cut(out, name, size, characters);
+    } else if (count_characters(name + part, size - part) <= left) {
+        size_t cut = bytes_of(name, size, count - left);
+        pf_buf_str(out, "..");
+        svg_text(out, name + cut, size - cut);
+    } else {
+        svg_text_cut(out, name + part, size - part, characters);
+    }
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
@@ -116,6 +186,16 @@ void svg_number(struct pf_buf *out, double value)
 {
     bool whole = value == floor(value) && fabs(value) < 1e15;
     pf_buf_printf(out, whole ? "%.0f" : "%.10g", value);
+}
+
+double svg_step(double high, unsigned most)
+{
+    static const double steps[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(high / most)));
+    size_t i = 0;
+    while (i < 3 && high > most * power * steps[i])
+        i++;
+    return power * steps[i];
 }
 
 /* ---- colours ------------------------------------------------------------------------------------ */

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "formats/kit/table.h"
+#include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
-#include "fs/draw/svg.h"
+#include "fs/draw/head.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/table.h"
 
@@ -17,7 +18,7 @@
 enum { BINS = 495, ROWS_MAX = 128, SHADES = 8 };
 
 /* Pixels: of the threads' names, above the rows, a row, below the rows. */
-enum { NAMES = 190, TOP = 48, ROW = 14, BOTTOM = 30 };
+enum { NAMES = 190, TOP = SVG_HEAD, ROW = 14, BOTTOM = 30 };
 enum { BIN = (SVG_WIDTH - 2 * SVG_MARGIN - NAMES) / BINS, PLOT = BIN * BINS };
 
 /* Table rows that one step goes through: between steps a pass may be stopped. */
@@ -88,8 +89,7 @@ static void close_cursor(struct timeline *line)
 
 static int open_cursor(struct timeline *line, struct pf_error *error)
 {
-    line->cursor =
-        (struct pf_cursor){.model = line->model, .table = line->table, .only = PF_UNRESTRICTED};
+    line->cursor = (struct pf_cursor){.model = line->model, .table = line->table, .only = PF_UNRESTRICTED};
     line->last.partition = -1;
     line->open = true;
     return line->ops->open(&line->cursor, error);
@@ -184,45 +184,39 @@ static void take_row(struct timeline *line, const struct pf_cell *cells)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-static void add_time(struct pf_buf *out, const struct timeline *line, long double time)
+/* The unit of times. The unit of speedscope's begins with "ns", followed by a remark. */
+static const char *unit_of(const struct timeline *line)
 {
-    static const struct {
-        long double ns;
-        const char *name;
-    } units[] = {{1e9L, "s"}, {1e6L, "ms"}, {1e3L, "\xc2\xb5s"}, {1, "ns"}};
     const char *unit = line->model->time_unit ? line->model->time_unit : "";
-    size_t i = 0;
-    if (strncmp(unit, "ns", 2) != 0) {
-        pf_buf_printf(out, "%.6g ", (double)time);
-        svg_text(out, unit, strlen(unit));
-        return;
-    }
-    if (time == 0) {
-        pf_buf_char(out, '0');
-        return;
-    }
-    while (i < 3 && time < units[i].ns)
-        i++;
-    pf_buf_printf(out, "%.4g %s", (double)(time / units[i].ns), units[i].name);
+    return !strncmp(unit, "ns", 2) ? "ns" : unit;
 }
 
+static void add_tick(struct pf_buf *out, const struct timeline *line, double x, double time, const char *unit)
+{
+    double bottom = TOP + ROW * (double)line->rows;
+    const char *anchor = x < SVG_MARGIN + NAMES + 20 ? "start" : x > SVG_WIDTH - 40 ? "end" : "middle";
+    chart_rule(out, x, bottom, x, bottom + 4, SVG_RULE);
+    pf_buf_printf(out, "<text" SVG_DIM " text-anchor=\"%s\"", anchor);
+    svg_attribute(out, "x", x);
+    svg_attribute(out, "y", bottom + 16);
+    pf_buf_printf(out, ">%.6g ", time);
+    svg_text(out, unit, strlen(unit));
+    pf_buf_str(out, "</text>\n");
+}
+
+/* Ticks from 0 on, in steps of 1, 2 or 5. */
 static void add_axis(struct pf_buf *out, const struct timeline *line)
 {
-    enum { TICKS = 5 };
-    double bottom = TOP + ROW * (double)line->rows;
-    for (int i = 0; i <= TICKS; i++) {
-        double x = SVG_MARGIN + NAMES + PLOT / (double)TICKS * i;
-        pf_buf_printf(out, "<text text-anchor=\"%s\" fill=\"#666666\"",
-                      i ? i < TICKS ? "middle" : "end" : "start");
-        svg_attribute(out, "x", x);
-        svg_attribute(out, "y", bottom + 16);
-        pf_buf_char(out, '>');
-        add_time(out, line, (line->end - line->start) / TICKS * i);
-        pf_buf_str(out, "</text>\n");
-    }
+    enum { TICKS = 8 };
+    double range = (double)(line->end - line->start);
+    struct pf_scale scale = pf_scale_of(range, unit_of(line));
+    const char *unit = scale.name ? scale.name : unit_of(line);
+    double end = range * scale.factor / scale.divisor, step = end > 0 ? svg_step(end, TICKS) : 1;
+    for (int i = 0; i <= TICKS && step * i <= end; i++)
+        add_tick(out, line, SVG_MARGIN + NAMES + (end > 0 ? PLOT * step * i / end : 0), step * i, unit);
 }
 
-/* A row's name, with the names of all threads that are in it as title. */
+/* A row's background and the name of its first thread; its title counts the other threads in the row. */
 static void add_name(struct pf_buf *out, const struct timeline *line, size_t row)
 {
     size_t first = (row * line->threads + line->rows - 1) / line->rows;
@@ -233,12 +227,12 @@ static void add_name(struct pf_buf *out, const struct timeline *line, size_t row
     svg_text_cut(out, name.text, name.size, 200);
     if (end > first + 1)
         pf_buf_printf(out, " and %zu more", end - first - 1);
-    pf_buf_printf(out, "</title><rect x=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"", SVG_MARGIN,
-                  NAMES + PLOT, ROW, row % 2 ? "#f7f7f7" : "#ffffff");
+    pf_buf_printf(out, "</title><rect class=\"%s\" x=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"",
+                  row % 2 ? "band" : "paper", SVG_MARGIN, NAMES + PLOT, ROW, row % 2 ? "#f7f7f7" : "#ffffff");
     svg_attribute(out, "y", y);
     pf_buf_str(out, "/>");
-    svg_label(out, "", SVG_MARGIN, y + 11);
-    svg_text_cut(out, name.text, name.size, 28);
+    svg_label(out, SVG_INK, SVG_MARGIN, y + 11);
+    svg_name_cut(out, name.text, name.size, 28);
     pf_buf_str(out, "</text></g>\n");
 }
 
@@ -247,11 +241,11 @@ static unsigned shade_of(const struct timeline *line, uint32_t depth)
     return depth ? 1 + (unsigned)((uint64_t)(depth - 1) * SHADES / line->deepest) : 0;
 }
 
-/* All runs of bins of one shade. */
+/* All bins of one shade. Each shade can be seen on the backgrounds of both schemes. */
 static void add_shade(struct pf_buf *out, const struct timeline *line, unsigned shade)
 {
-    static const char *const colours[SHADES] = {"#c6dbef", "#a8cbe6", "#83b5da", "#5f9fcf",
-                                                "#4187c0", "#2a6cad", "#184f93", "#08306b"};
+    static const char *const colours[SHADES] = {"#c6dbef", "#a8cbe6", "#8bbadd", "#6fa8d4",
+                                                "#5695ca", "#4183bf", "#3173b3", "#2364a8"};
     pf_buf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" d=\"", colours[shade - 1],
                   ROW - 3);
     for (size_t row = 0; row < line->rows; row++) {
@@ -267,16 +261,32 @@ static void add_shade(struct pf_buf *out, const struct timeline *line, unsigned 
     pf_buf_str(out, "\"/>\n");
 }
 
+static struct svg_head head_of(const struct timeline *line)
+{
+    struct svg_head head = {0};
+    bool any = line->any && line->rows;
+    pf_buf_printf(&head.title, "%s over time", line->model->partitions.plural);
+    if (any) {
+        pf_buf_str(&head.title, ": ");
+        svg_number(&head.title, (double)(line->end - line->start));
+        pf_buf_printf(&head.title, " %s", unit_of(line));
+        pf_add_readable(&head.title, (double)(line->end - line->start), unit_of(line));
+        pf_buf_str(&head.title, " total");
+        pf_buf_printf(&head.about, "the darker, the deeper the stack: up to %u level%s", line->deepest,
+                      line->deepest == 1 ? "" : "s");
+        if (line->rows < line->threads)
+            pf_buf_printf(&head.about, "; a row is several %s", line->model->partitions.plural);
+    } else {
+        pf_buf_str(&head.about, "empty: the trace has no rows with a time");
+    }
+    head_subject(&head.subject, line->model);
+    return head;
+}
+
 static void draw(const struct timeline *line, struct pf_buf *out)
 {
-    char about[160] = "nothing to show";
-    if (line->any && line->rows)
-        snprintf(about, sizeof about, "the darker, the deeper the stack: up to %u level%s%s", line->deepest,
-                 line->deepest == 1 ? "" : "s",
-                 line->rows < line->threads ? "; a row is several of them" : "");
-    char title[120];
-    snprintf(title, sizeof title, "%s over time", line->model->partitions.plural);
-    svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, title, about);
+    struct svg_head head = head_of(line);
+    svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, &head);
     for (size_t row = 0; row < line->rows; row++)
         add_name(out, line, row);
     for (unsigned shade = 1; shade <= SHADES && line->deepest; shade++)

@@ -53,7 +53,7 @@ static struct pf_lines *timeline_walk(struct pf_profile *profile, struct pf_node
 /* ---- the table of views ------------------------------------------------------------------------- */
 
 /* What the profile must have. */
-enum needs { ALWAYS, MEASUREMENTS, METRICS, TIMELINE, SCALING, KEYS, BLOBS, SRC };
+enum needs { ALWAYS, MEASUREMENTS, METRICS, SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
 /* What must be loaded where that is no stage, but that with which something comes, or the aggregates. */
 enum when {
@@ -109,7 +109,7 @@ static const struct view {
     {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS, NAMED, pf_link_lines},
     {PF_TOP, PF_EXPORT_LINK, "export", "", MEASUREMENTS, PF_OPENED, pf_link_lines},
     {PF_TOP, PF_EXPORT, ".export", "", MEASUREMENTS, NAMED, NULL},
-    {PF_EXPORT, PF_PPROF, "profile", ".pb", MEASUREMENTS, ADDED_UP, pprof_walk},
+    {PF_EXPORT, PF_PPROF, "profile", ".pb", SAMPLES, ADDED_UP, pprof_walk},
     {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, trace_walk},
     {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, timeline_walk},
     {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP, flame_walk},
@@ -136,6 +136,8 @@ static bool has(const struct pf_model *model, enum needs needs)
         return model->partitions.plural != NULL;
     case METRICS:
         return model->n_metrics > 0;
+    case SAMPLES:
+        return pf_pprof_has_samples(model);
     case TIMELINE:
         return pf_timeline_table(model) != NULL;
     case SCALING:

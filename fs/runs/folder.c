@@ -256,6 +256,8 @@ struct making {
     struct pf_series *functions, *contexts;
     struct pf_runs_texts *texts;
     struct pf_changes changes;
+    struct pf_buf formats; /* of those that have the metric: "collapsed, pprof" */
+    struct pf_runs_head head;
     struct pf_runs_picture *picture;
     double *drawn; /* a function's values */
 };
@@ -276,6 +278,19 @@ static int find_metric(const struct pf_model *model, const struct pf_shared *sha
     return -1;
 }
 
+/* Appends the format's name to `formats` unless it is there already. */
+static void note_format(struct making *making, const char *name)
+{
+    struct pf_buf *formats = &making->formats;
+    size_t size = strlen(name);
+    for (size_t at = 0; at + size <= formats->size; at++)
+        if (!memcmp(formats->data + at, name, size) && (at == 0 || formats->data[at - 1] == ' ') &&
+            (at + size == formats->size || formats->data[at + size] == ','))
+            return;
+    pf_buf_str(formats, formats->size ? ", " : "");
+    pf_buf_str(formats, name);
+}
+
 /* Adds what a run holds of the metric, if it has that. */
 static int add_run(struct making *making, const struct pf_member *member, struct pf_profile *profile,
                    struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
@@ -285,6 +300,7 @@ static int add_run(struct making *making, const struct pf_member *member, struct
     unsigned run = making->n++;
     making->inclusive = pf_profile_model(profile)->metrics[metric].over_contexts == PF_OVER_ROOTS;
     making->runs[run] = member->name;
+    note_format(making, pf_profile_model(profile)->driver->name);
     making->texts->closed |= pf_part_is_closed(profile);
     pf_changes_note_total(&making->changes, run, aggregate, metric);
     int result = pf_series_add(making->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
@@ -363,8 +379,16 @@ static int write_functions(struct making *making, struct pf_buf *out, struct pf_
     making->drawn = calloc(making->n + 1, sizeof *making->drawn);
     if (!making->drawn)
         return pf_fail_memory(error);
-    making->picture =
-        pf_runs_picture_new(making->metric->name, making->metric->unit, making->runs, making->n, error);
+    pf_buf_char(&making->formats, 0);
+    if (making->formats.failed)
+        return pf_fail_memory(error);
+    making->head = (struct pf_runs_head){.metric = making->metric->name,
+                                         .unit = making->metric->unit,
+                                         .formats = making->formats.data,
+                                         .runs = making->runs,
+                                         .n = making->n,
+                                         .totals = making->changes.has_total ? making->changes.totals : NULL};
+    making->picture = pf_runs_picture_new(&making->head, error);
     if (!making->picture)
         return -1;
     pf_buf_str(out, changes_head);
@@ -500,6 +524,7 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
     pf_series_free(making.contexts);
     pf_changes_free(&making.changes);
     pf_runs_picture_free(making.picture);
+    pf_buf_free(&making.formats);
     free(making.drawn);
     free(making.runs);
     if (result)

@@ -4,6 +4,9 @@
 
 #include "fs/sums/aggregate.h"
 
+/* True if some metric adds up over contexts and partitions. pprof rejects a profile without any type of samples. */
+bool pf_pprof_has_samples(const struct pf_model *model);
+
 /*
  * A profile for pprof (profile.proto, not compressed): a sample for each calling context that holds values, over all
  * partitions, and a type of samples for each metric that adds up over contexts and partitions; inclusive ones need none.

@@ -268,11 +268,19 @@ static void close_lines(struct pf_lines *lines)
 
 static const struct pf_lines_ops pprof_ops = {.next = next, .close = close_lines};
 
-/* Inclusive metrics say what their exclusive partners do. */
+/* Inclusive metrics are left out: pprof derives them from their exclusive partners. */
 static bool is_exported(const struct pf_metric *metric)
 {
     return (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES) &&
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
+}
+
+bool pf_pprof_has_samples(const struct pf_model *model)
+{
+    for (size_t m = 0; m < model->n_metrics; m++)
+        if (is_exported(&model->metrics[m]))
+            return true;
+    return false;
 }
 
 uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,

@@ -7,8 +7,19 @@ source=$archive mount_source || exit 1
 
 cd "$mnt" || exit 1
 behind export \( -name profile.pb -o -name trace.json \) | sort >"$work/exports"
-is "$(grep -c '/export/profile.pb$' "$work/exports")" \
-    "$(find . -name tables -type d -execdir test -d metrics \; -print | wc -l)" "every profile that measures is there for pprof"
+find . -path '*/tables/metrics.csv' -printf '%P\n' >"$work/metrics"
+python3 - "$work/metrics" >"$work/adding" <<'END'
+import csv, sys
+for path in open(sys.argv[1]).read().split("\n")[:-1]:
+    with open(path) as file:
+        if any(row["over_contexts"] in ("all", "frames") and row["over_partitions"] not in ("min", "max", "none")
+               for row in csv.DictReader(file)):
+            print(path.removesuffix("/tables/metrics.csv"))
+END
+is "$(sed -n 's|/export/profile.pb$||p' "$work/exports" | sort | diff - <(sort "$work/adding"))" "" \
+    "every profile with a metric that adds up is there for pprof"
+ok "    experiments, whose metrics do not, are not" \
+    test ! -e scaling/heat.txt/export/profile.pb -a -d scaling/heat.txt/export/time
 is "$(sed -n 's|/export/trace.json$||p' "$work/exports")" \
     "$(find . -path '*/tables/trace.csv' -printf '%P\n' | sed 's|/tables/trace.csv$||' | sort)" \
     "every time line is there as trace events"

@@ -26,13 +26,61 @@ for path in open(sys.argv[1]).read().split("\n")[:-1]:
 END
 is "$(cat "$work/found")" "" "all are well-formed, small, and as large as they say"
 
+is "$(sed -n '/id="head"/,/<\/g>/s|.*>\(.*\)</text>|\1|p' 2026-03/*Ab12Cd/export/time/flame.svg)" \
+    "time, ns: 109255721 (109.26 ms) total
+xray 5: LLVM XRay log (flight data recorder, basic) or profiling-mode file
+callers above callees; the width is the value, callees included" "the head of a picture gives metric, unit, total, format and title"
+is "$(grep -o '>empty: [^<]*' scaling/heat.txt/export/time/flame.svg)" ">empty: the metric does not add up over contexts" \
+    "an empty picture says why"
+is "$(grep -c '[.]folded<' nightly/runs/export/*/runs.svg)" 12 "names of runs are shown in full in titles, the head and below the axis"
+like "$(cat nightly/runs/export/*/runs.svg)" '>10</text>' "    and what differs as labels"
+
+# The picture, with a script that acts as a reader does and notes what the third line of the head says then.
+cat >"$work/reader.js" <<'END'
+setTimeout(() => {
+  const notes = [], about = document.getElementById('about'), seen = e => e.getClientRects().length > 0;
+  const note = what => notes.push(what + ': ' + about.textContent);
+  const key = (key, ctrlKey) => window.dispatchEvent(new KeyboardEvent('keydown', {key, ctrlKey, cancelable: true}));
+  const frame = name => Array.from(document.querySelectorAll('g > title')).map(e => e.parentNode)
+    .find(e => seen(e) && e.textContent.startsWith(name)).querySelector('rect');
+  const at = (name, event) => frame(name).dispatchEvent(new MouseEvent(event, {bubbles: true}));
+  const top = () => Array.from(document.querySelectorAll('g > rect')).filter(e => seen(e) && e.getAttribute('y') === '60'
+    && e.parentNode.textContent).map(e => e.parentNode.querySelector('title').textContent.split(' ')[0]).slice(0, 2).join(' ');
+  const search = pattern => { window.prompt = () => pattern; key('f', true); };
+  at('heat::solve', 'mouseover'); note('point');
+  search('STENCIL'); note('search');
+  key('c'); note('any case');
+  search('('); note('invalid');
+  search(''); note('nothing');
+  notes.push('top: ' + top());
+  key('i'); note('inverted'); notes.push('top: ' + top());
+  at('heat::wait', 'click'); notes.push('click: ' + top() + ' ' + frame('heat::wait').getAttribute('width'));
+  key('Escape'); notes.push('all: ' + top());
+  key('i'); note('back');
+  const element = document.createElementNS('http://www.w3.org/2000/svg', 'desc');
+  element.textContent = '\n' + notes.join('\n') + '\n';
+  document.documentElement.appendChild(element);
+}, 0);
+END
+what="a flame graph in a browser answers pointer, click and keys"
 if command -v chromium >/dev/null; then
-    cp 2026-03/*Ab12Cd/export/time/flame.svg "$work/flame.svg"
-    timeout 100 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" \
+    { sed '$d' 2026-03/*Ab12Cd/export/time/flame.svg; printf '<script><![CDATA['; cat "$work/reader.js"; echo ']]></script></svg>'; } \
+        >"$work/flame.svg"
+    timeout 100 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --virtual-time-budget=3000 \
         --dump-dom "file://$work/flame.svg" >"$work/dom" 2>/dev/null
-    like "$(cat "$work/dom")" 'cursor: pointer' "a browser runs the script of a flame graph"
+    is "$(sed -n '/<desc>/,/<\/desc>/p' "$work/dom" | sed '1d;$d')" "point: heat::solve(heat::Grid&amp;, int) (37094537.92 ns, 33.95%)
+search: STENCIL: 0.00%
+any case: STENCIL, in any case: 68.02%
+invalid: (: invalid regular expression
+nothing: callers above callees; the width is the value, callees included
+top: heat::worker() main
+inverted: inverted: exclusive values; callers below callees
+top: heat::stencil_row(double*, heat::wait()
+click: heat::wait() 1180
+all: heat::stencil_row(double*, heat::wait()
+back: callers above callees; the width is the value, callees included" "$what"
 else
-    skip "a browser runs the script of a flame graph" "chromium is not installed"
+    skip "$what" "chromium is not installed"
 fi
 cd / || exit 1
 

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "fs/draw/draw.h"
-#include "fs/text/text.h"
 #include "fs/draw/svg.h"
+#include "fs/text/text.h"
 #include "tests/unit/fake_model.h"
 
 /* Pictures, read back as XML. */
@@ -34,7 +34,7 @@ static void free_picture(struct picture *picture)
     pf_buf_free(&picture->text);
 }
 
-/* All elements of this name below a node; `titles`: those that hold a title alone, whose texts are added to it. */
+/* Counts the elements of this name below a node, and appends their texts to `titles` unless that is NULL. */
 static size_t count(const xmlNode *node, const char *name, FILE *titles)
 {
     size_t n = 0;
@@ -60,9 +60,17 @@ static char *titles_of(const struct picture *picture)
     return titles;
 }
 
+static bool reads(const struct picture *picture, const char *text)
+{
+    return picture->document && strstr(picture->text.data, text);
+}
+
+static const struct pf_driver driver = {.name = "fake", .title = "made by hand"};
+
 static struct picture flame_of(struct fake *fake, unsigned metric)
 {
     struct pf_error error;
+    fake->model.driver = &driver;
     return picture_of(pf_flame_lines(&fake->model, fake->aggregate, metric, &error));
 }
 
@@ -74,6 +82,7 @@ static void flames(void)
     fake_init(&fake, 1);
     unsigned time = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     unsigned odd = fake_metric(&fake, "odd", "int", PF_OVER_NO_CONTEXTS, PF_SUM);
+    unsigned none = fake_metric(&fake, "none", "int", PF_OVER_ALL, PF_SUM);
     uint32_t root = fake_context(&fake, PF_NO_CONTEXT, "main<int>", PF_ROOT | PF_FRAME);
     fake_value(&fake, 0, root, time, 1000);
     fake_value(&fake, 0, fake_context(&fake, root, "", PF_FRAME), time, 3000);
@@ -86,11 +95,18 @@ static void flames(void)
     is(titles,
        "main<int> (6000 ns, 100.00%)| (3000 ns, 50.00%)|ends\\n\"so\"\\xFF\\x01\\\\ (2000 ns, 33.33%)|",
        "a frame a context with a positive value, whatever it is called");
+    ok(reads(&picture, ">time, ns: 5500 (5.50 us) total<"), "the head gives metric, unit and total");
+    ok(reads(&picture, ">fake: made by hand<"), "    and format and title");
     free(titles);
     free_picture(&picture);
     picture = flame_of(&fake, odd);
     ok(picture.document && !count(xmlDocGetRootElement(picture.document), "title", NULL),
        "what does not add up has no frames");
+    ok(reads(&picture, ">empty: the metric does not add up over contexts<"), "    and the picture says why");
+    free_picture(&picture);
+    picture = flame_of(&fake, none);
+    ok(reads(&picture, ">none, ns: 0 total<") && reads(&picture, ">empty: no context has a positive value<"),
+       "a picture without values says so");
     free_picture(&picture);
     fake_free(&fake);
 }
@@ -114,6 +130,61 @@ static void narrow_flames(void)
     free(titles);
     free_picture(&picture);
     fake_free(&fake);
+}
+
+/* The commands and titles that profiles carry stand for the format's title. */
+static void heads(void)
+{
+    struct pf_error error;
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned time = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    fake_value(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "main", PF_ROOT | PF_FRAME), time, 3);
+    fake_finish(&fake);
+    fake.model.info = pf_rows_new(2);
+    must(fake.model.info);
+    snprintf(fake.model.version, sizeof fake.model.version, "%s", "5");
+    must(!pf_rows_add(fake.model.info, (struct pf_cell[]){pf_string("Title"), pf_string("heat, on 4 nodes")},
+                      &error));
+    struct picture picture = flame_of(&fake, time);
+    ok(reads(&picture, ">fake 5: heat, on 4 nodes<"), "a head shows the title of the profile");
+    free_picture(&picture);
+    must(!pf_rows_add(fake.model.info, (struct pf_cell[]){pf_string("Command"), pf_string("heat <4")},
+                      &error));
+    picture = flame_of(&fake, time);
+    ok(reads(&picture, ">fake 5: heat &lt;4<"), "    or its command");
+    free_picture(&picture);
+    pf_rows_free(fake.model.info);
+    fake.model.info = NULL;
+    fake_free(&fake);
+}
+
+static void labels(void)
+{
+    static const struct {
+        const char *name;
+        size_t characters;
+        const char *wanted;
+    } cuts[] = {
+        {"short", 5, "short"},
+        {"unqualified", 8, "unqual.."},
+        {"heat::Grid::sweep(int)", 18, "..Grid::sweep(int)"},
+        {"heat::Grid::sweep(int)", 12, "..sweep(int)"},
+        {"heat::Grid::sweep(int)", 9, "sweep(i.."},
+        {"std::map<a::b, c::d>::at(x::y)", 10, "..at(x::y)"},
+        {"f(std::string const&)", 12, "f(std::str.."},
+        {"java.util.HashMap.put", 13, "..HashMap.put"},
+        {"operator>(A::B, C::D)", 9, "operato.."},
+        {"a/b/t \xc3\xa9\xc3\xa9", 7, "../t \xc3\xa9\xc3\xa9"},
+        {"namespace::", 6, "..ce::"},
+    };
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        struct pf_buf out = {0};
+        svg_name_cut(&out, cuts[i].name, strlen(cuts[i].name), cuts[i].characters);
+        pf_buf_char(&out, 0);
+        is(out.data, cuts[i].wanted, "qualified names are cut in front");
+        pf_buf_free(&out);
+    }
 }
 
 /* Deep and wide, with long names: whatever the tree is, the picture stays small. */
@@ -170,9 +241,11 @@ static void timelines(void)
     fake.model.tables = &table;
     fake.model.n_tables = 1;
     fake.model.time_unit = "ns";
+    fake.model.driver = &driver;
     ok(pf_timeline_table(&fake.model) == &table, "one with a trace has one");
     struct picture picture = picture_of(pf_timeline_lines(&fake.model, &error));
-    ok(picture.document && strstr(picture.text.data, "nothing to show"), "an empty one shows nothing");
+    ok(picture.document && strstr(picture.text.data, "empty: the trace has no rows with a time"),
+       "an empty one says why");
     free_picture(&picture);
     add_span(rows, 0, pf_int(1000000000), pf_int(990), 0);
     add_span(rows, 0, pf_int(1000000000), pf_int(10), 1);
@@ -181,10 +254,12 @@ static void timelines(void)
     picture = picture_of(pf_timeline_lines(&fake.model, &error));
     char *titles = titles_of(&picture);
     is(titles, "t0|t1|", "a row a thread");
-    ok(picture.document && strstr(picture.text.data, "d=\"M212 55h978M700 69h4\"") &&
-           strstr(picture.text.data, "d=\"M200 55h12\""),
+    ok(picture.document && strstr(picture.text.data, "d=\"M212 67h978M700 81h4\"") &&
+           strstr(picture.text.data, "d=\"M200 67h12\""),
        "the deepest stack in each bin of time");
-    ok(picture.document && strstr(picture.text.data, ">990 ns<"), "and the time that it took");
+    ok(reads(&picture, ">threads over time: 990 ns total<"), "and the time that it took");
+    ok(reads(&picture, ">200 ns<") && reads(&picture, ">800 ns<") && !reads(&picture, ">1000 ns<"),
+       "    with ticks in round steps");
     free(titles);
     free_picture(&picture);
     pf_rows_free(rows);
@@ -193,11 +268,25 @@ static void timelines(void)
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
+static struct picture draw_runs(struct pf_runs_picture *picture)
+{
+    struct pf_error error;
+    struct pf_buf text = {0};
+    pf_runs_picture_draw(picture, &text);
+    return picture_of(pf_lines_of_text(&text, &error));
+}
+
 static void runs(void)
 {
     struct pf_error error;
     const char *names[] = {"run1", "run<2>", "run3"};
-    struct pf_runs_picture *picture = pf_runs_picture_new("time", "ns", names, 3, &error);
+    struct pf_runs_head head = {.metric = "time",
+                                .unit = "ns",
+                                .formats = "fake",
+                                .runs = names,
+                                .n = 3,
+                                .totals = (double[]){1e9, 2e9}};
+    struct pf_runs_picture *picture = pf_runs_picture_new(&head, &error);
     must(picture);
     for (int i = 0; i < 40; i++) {
         char name[16];
@@ -208,14 +297,62 @@ static void runs(void)
     struct pf_cell grown = pf_string("grown"), none = pf_absent();
     must(!pf_runs_picture_add(picture, &grown, (double[]){10, 10, 900}, &error));
     must(!pf_runs_picture_add(picture, &none, (double[]){NAN, NAN, NAN}, &error));
-    struct pf_buf text = {0};
-    pf_runs_picture_draw(picture, &text);
-    struct picture drawn = picture_of(pf_lines_of_text(&text, &error));
+    struct picture drawn = draw_runs(picture);
     char *titles = titles_of(&drawn);
     is(titles,
-       "run1|run<2>|run3|even29|even30|even31|even32|even33|even34|even35|even36|even37|even38|even39|grown|",
+       "run3|run<2>|run1|even29|even30|even31|even32|even33|even34|even35|even36|even37|even38|even39|grown|",
        "of many functions those that hold the most, and before these what changes");
+    ok(reads(&drawn, ">time, ns: 1000000000 (1.00 s) to 2000000000 (2.00 s) total<"),
+       "the head gives metric, unit and totals");
+    ok(reads(&drawn, ">fake: 3 runs, run1 to run3<"), "    formats and runs");
+    ok(reads(&drawn, ">time, us<") && reads(&drawn, ">0.2</text>") && reads(&drawn, ">1.2</text>"),
+       "the axis of values has a unit and round steps");
     free(titles);
+    free_picture(&drawn);
+    pf_runs_picture_free(picture);
+}
+
+/* What all names of runs begin and end with is said once. */
+static void names_of_runs(const char *const *names, size_t n, const char *wanted)
+{
+    struct pf_error error;
+    struct pf_runs_head head = {.metric = "samples", .unit = "", .formats = "fake", .runs = names, .n = n};
+    struct pf_runs_picture *picture = pf_runs_picture_new(&head, &error);
+    must(picture);
+    struct pf_cell name = pf_string("f");
+    must(!pf_runs_picture_add(picture, &name, (double[]){1, 2, 3}, &error));
+    struct picture drawn = draw_runs(picture);
+    char *labels = NULL;
+    size_t size;
+    FILE *out = open_memstream(&labels, &size);
+    const char *at = drawn.text.data;
+    while ((at = strstr(at, "</title>"))) {
+        at += strlen("</title>");
+        if (*at != '<')
+            fprintf(out, "%.*s|", (int)strcspn(at, "<"), at);
+    }
+    fclose(out);
+    is(labels, wanted, "labels of runs leave out what all names share");
+    free(labels);
+    free_picture(&drawn);
+    pf_runs_picture_free(picture);
+}
+
+static void labels_of_runs(void)
+{
+    names_of_runs(
+        (const char *const[]){"app-2026-06-01.pb.gz", "app-2026-06-02.pb.gz", "app-2026-06-13.pb.gz"}, 3,
+        "13|02|01|");
+    names_of_runs((const char *const[]){"run", "run-2", "run-3"}, 3, "run-3|run-2|run|");
+    names_of_runs((const char *const[]){"a.b", "a.b.b", "a.c.b"}, 3, "c.b|b.b|b|");
+    names_of_runs((const char *const[]){"1", "2"}, 2, "2|1|");
+    struct pf_error error;
+    struct pf_runs_head head = {
+        .metric = "samples", .unit = "", .formats = "fake", .runs = (const char *const[]){"a", "b"}, .n = 2};
+    struct pf_runs_picture *picture = pf_runs_picture_new(&head, &error);
+    must(picture);
+    struct picture drawn = draw_runs(picture);
+    ok(reads(&drawn, ">empty: no function has a positive value in any run<"), "an empty picture says why");
     free_picture(&drawn);
     pf_runs_picture_free(picture);
 }
@@ -223,10 +360,13 @@ static void runs(void)
 int main(void)
 {
     flames();
+    heads();
+    labels();
     narrow_flames();
     large_flames();
     timelines();
     runs();
+    labels_of_runs();
     ok(svg_colour("libc.so", 7) == svg_colour("libc.so", 7), "a module always has one colour");
     return done();
 }
