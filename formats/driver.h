@@ -131,11 +131,12 @@ struct pf_metric {
  * `plural` NULL and has `cells` has one thread, `all`, which the core makes: its index in cells of role PF_PARTITION is 0.
  */
 struct pf_partitions {
-    const char *singular;                  /* column and word: "thread", "point", "run", "snapshot" */
-    const char *plural;                    /* folder and table: "threads", ... */
-    struct pf_rows *items;                 /* two columns: id, name (names unique); from PF_PARTITIONED on */
-    const struct pf_column *field_columns; /* the format's own columns of the table, roles PF_PLAIN and PF_GROUP */
-    size_t n_fields;                       /* known from PF_PARTITIONED on; from PF_OPENED on if one is a PF_GROUP */
+    const char *singular;  /* column and word: "thread", "point", "run", "snapshot" */
+    const char *plural;    /* folder and table: "threads", ... */
+    struct pf_rows *items; /* two columns: id, name (names unique); from PF_PARTITIONED on */
+    const struct pf_column
+        *field_columns;     /* the format's own columns of the table, roles PF_PLAIN and PF_GROUP */
+    size_t n_fields;        /* known from PF_PARTITIONED on; from PF_OPENED on if one is a PF_GROUP */
     struct pf_rows *fields; /* a row an item, n_fields columns; from fields_stage on; NULL if n_fields is 0 */
     enum pf_stage fields_stage;
 };
@@ -354,8 +355,7 @@ struct pf_driver {
     /* Fill the profile as far as PF_OPENED. On failure the core calls close(). */
     int (*open)(struct pf_model *model, struct pf_error *error);
     /* Load one stage; all earlier ones are loaded. Called by one thread at a time for a profile. */
-    int (*load)(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                struct pf_error *error);
+    int (*load)(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
     void (*close)(struct pf_model *model);
     /*
      * Optional: facts that passes over tables have found out (see EAGAIN) and that rows are made from, so that
@@ -379,15 +379,14 @@ struct pf_driver {
  * live as long. 0; or -1 with *error filled: pf_model_end is due in either case.
  */
 int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
-                     const struct pf_options *options, struct pf_error *error);
+                   const struct pf_options *options, struct pf_error *error);
 
 /* The same, opened by its driver. */
 int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
-                    const struct pf_options *options, struct pf_error *error);
+                  const struct pf_options *options, struct pf_error *error);
 
 /* Loads all stages behind PF_OPENED up to and with `last`, of which none is loaded yet. 0, or -1 with *error filled. */
-int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_pass *pass,
-                    struct pf_error *error);
+int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_error *error);
 
 /* Closes the profile, opened or not, and frees what the core frees of it: all but the source. */
 void pf_model_end(struct pf_model *model);

@@ -30,15 +30,15 @@ int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *se
 }
 
 int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
-                     const struct pf_options *options, struct pf_error *error)
+                   const struct pf_options *options, struct pf_error *error)
 {
     if (source)
         pf_source_set_driver(source, driver);
     *model = (struct pf_model){.driver = driver,
-                                   .source = source,
-                                   .options = options,
-                                   .info = pf_rows_new(2),
-                                   .warnings = pf_rows_new(5)};
+                               .source = source,
+                               .options = options,
+                               .info = pf_rows_new(2),
+                               .warnings = pf_rows_new(5)};
     return model->info && model->warnings ? 0 : pf_fail_memory(error);
 }
 
@@ -51,18 +51,17 @@ static int add_thread_all(struct pf_partitions *partitions, struct pf_error *err
 }
 
 int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
-                    const struct pf_options *options, struct pf_error *error)
+                  const struct pf_options *options, struct pf_error *error)
 {
     if (pf_model_begin(model, driver, source, options, error) || driver->open(model, error))
         return -1;
     return model->cells && !model->partitions.plural ? add_thread_all(&model->partitions, error) : 0;
 }
 
-int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_pass *pass,
-                    struct pf_error *error)
+int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_error *error)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage <= last; stage++)
-        if (model->driver->load(model, stage, pass, error))
+        if (model->driver->load(model, stage, error))
             return -1;
     return 0;
 }

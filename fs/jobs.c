@@ -164,7 +164,7 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
     pool->running++;
     pf_lock_drop(&pool->lock);
     struct pf_pass *before = pf_pass_enter(&job->pass);
-    job->result = job->run(job->arg, &job->pass, &job->error);
+    job->result = job->run(job->arg, &job->error);
     pf_pass_leave(before);
     job->over(job->arg, job, &job->error);
     pf_lock_take(&pool->lock);

@@ -54,8 +54,8 @@ struct pf_op {
 /* Ends the operation's present wait, and all later ones, with EINTR. May be called by any thread as long as the operation exists. */
 void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op);
 
-/* What a pass does. It publishes its own results; the return value only tells success for the record. */
-typedef int pf_job_run(void *arg, struct pf_pass *pass, struct pf_error *error);
+/* What a pass does, on a thread whose pass (kit/pass.h) is the job's. It publishes its own results; the return value only tells success for the record. */
+typedef int pf_job_run(void *arg, struct pf_error *error);
 
 /*
  * Makes a job and queues it. `over` runs on the pass's thread after `run`, before waiters are woken: it

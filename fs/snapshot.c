@@ -188,10 +188,10 @@ struct making {
     uint32_t item;
 };
 
-static int run_making(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run_making(void *arg, struct pf_error *error)
 {
     const struct making *making = arg;
-    return making->set->ops->make(making->set, making->snapshot, making->item, pass, error);
+    return making->set->ops->make(making->set, making->snapshot, making->item, error);
 }
 
 static void making_over(void *arg, struct pf_job *job, const struct pf_error *error)

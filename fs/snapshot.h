@@ -35,7 +35,7 @@ struct pf_snapshots;
 
 struct pf_snapshot_ops {
     /* Makes an item in a pass and publishes it under the set's lock. 0, or -1 with *error filled. */
-    int (*make)(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_pass *pass,
+    int (*make)(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
                 struct pf_error *error);
     /* True if an item is made. With the set's lock held. */
     bool (*is_made)(const struct pf_snapshot *snapshot, uint32_t item);

@@ -175,12 +175,12 @@ static int open_file(struct pf_model *model, struct pf_error *error)
 }
 
 /* What runs there are is known only when all has been read: then all else is too. */
-static int load(struct pf_model *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;
     if (stage != PF_PARTITIONED)
         return 0;
-    struct afperf_model *model = afperf_model_new(state->input, pass, error);
+    struct afperf_model *model = afperf_model_new(state->input, error);
     if (!model)
         return -1;
     if (afperf_publish(model, profile, error) < 0) {

@@ -129,13 +129,13 @@ static int add_target(struct afperf_model *model, struct pf_store_window *from, 
     return pf_store_append(model->targets, &target, sizeof target, error);
 }
 
-int afperf_find_targets(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+int afperf_find_targets(struct afperf_model *model, struct pf_error *error)
 {
     struct pf_store_window from = {.store = model->data};
     uint64_t size = pf_store_size(model->data);
     int result = 0;
     for (uint64_t at = 0; at < size && !result; at += sizeof(struct afperf_data))
-        result = pf_pass_step(pass, at, size, error) ? -1 : add_target(model, &from, at, error);
+        result = pf_pass_step(at, size, error) ? -1 : add_target(model, &from, at, error);
     pf_store_window_free(&from);
     return result;
 }
@@ -198,7 +198,7 @@ static int check_values(struct afperf_model *model, const struct afperf_target *
     return 0;
 }
 
-int afperf_check_data(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+int afperf_check_data(struct afperf_model *model, struct pf_error *error)
 {
     struct pf_store_window from = {.store = model->targets};
     struct afperf_reader *reader = afperf_reader_new(model->input);
@@ -206,8 +206,7 @@ int afperf_check_data(struct afperf_model *model, struct pf_pass *pass, struct p
     int result = reader ? 0 : pf_fail_memory(error);
     for (uint64_t at = 0; at < size && !result; at += sizeof(struct afperf_target)) {
         const struct afperf_target *target = pf_store_at(&from, at, sizeof *target, error);
-        result =
-            !target || pf_pass_step(pass, at, size, error) ? -1 : check_values(model, target, reader, error);
+        result = !target || pf_pass_step(at, size, error) ? -1 : check_values(model, target, reader, error);
     }
     pf_store_window_free(&from);
     afperf_reader_free(reader);

@@ -118,14 +118,13 @@ void afperf_model_free(struct afperf_model *model)
     free(model);
 }
 
-static int make(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+static int make(struct afperf_model *model, struct pf_error *error)
 {
     if (!model->strings || !model->tree || !model->data || !model->targets)
         return pf_fail_memory(error);
-    if (afperf_read(model, pass, error) || afperf_resolve_names(model, error) ||
-        afperf_pair_stops(model, pass, error) || afperf_number_intervals(model, error) ||
-        afperf_find_targets(model, pass, error) || afperf_number_runs(model, error) ||
-        afperf_check_data(model, pass, error) || afperf_nest(model, pass, error))
+    if (afperf_read(model, error) || afperf_resolve_names(model, error) || afperf_pair_stops(model, error) ||
+        afperf_number_intervals(model, error) || afperf_find_targets(model, error) ||
+        afperf_number_runs(model, error) || afperf_check_data(model, error) || afperf_nest(model, error))
         return -1;
     pf_notes_sort(&model->notes);
     return pf_tree_finish(model->tree, error);
@@ -134,7 +133,7 @@ static int make(struct afperf_model *model, struct pf_pass *pass, struct pf_erro
 /* Bytes of what grows with the data that are held in memory before they spill. */
 #define HELD ((uint64_t)4 << 20)
 
-struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pass, struct pf_error *error)
+struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_error *error)
 {
     struct afperf_model *model = calloc(1, sizeof *model);
     if (!model) {
@@ -147,7 +146,7 @@ struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pa
     model->tree = pf_tree_new(kinds);
     model->data = pf_store_new(HELD);
     model->targets = pf_store_new(HELD);
-    if (make(model, pass, error)) {
+    if (make(model, error)) {
         afperf_model_free(model);
         return NULL;
     }

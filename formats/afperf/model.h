@@ -281,7 +281,7 @@ struct afperf_model {
 };
 
 /* Makes the model. NULL with *error filled. */
-struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pass, struct pf_error *error);
+struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_error *error);
 void afperf_model_free(struct afperf_model *model);
 
 /* Makes room for one more item of an array, of which there are at most 2^28. 0, or -1 with *error filled. */
@@ -346,14 +346,14 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
 /* ---- the steps, in order ------------------------------------------------------------------------ */
 
 /* Each: 0, or -1 with *error filled. */
-int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_read(struct afperf_model *model, struct pf_error *error);
 int afperf_resolve_names(struct afperf_model *model, struct pf_error *error);
-int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_pair_stops(struct afperf_model *model, struct pf_error *error);
 int afperf_number_intervals(struct afperf_model *model, struct pf_error *error);
-int afperf_find_targets(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_find_targets(struct afperf_model *model, struct pf_error *error);
 int afperf_number_runs(struct afperf_model *model, struct pf_error *error);
-int afperf_check_data(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
-int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_check_data(struct afperf_model *model, struct pf_error *error);
+int afperf_nest(struct afperf_model *model, struct pf_error *error);
 
 /* ---- parts of steps ----------------------------------------------------------------------------- */
 

@@ -245,13 +245,13 @@ static int nest_regions(struct afperf_model *model, uint32_t number, struct stac
     return result;
 }
 
-int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+int afperf_nest(struct afperf_model *model, struct pf_error *error)
 {
     struct stack stack = {0};
     int result = make_timeline(model, error);
     for (uint32_t i = 0; i < model->n_runs && !result; i++) {
         model->runs[i].nodes = model->n_nodes;
-        if (pf_pass_step(pass, i, model->n_runs, error) || nest_regions(model, i, &stack, error) ||
+        if (pf_pass_step(i, model->n_runs, error) || nest_regions(model, i, &stack, error) ||
             afperf_time_sections(model, i, error))
             result = -1;
     }

@@ -156,7 +156,7 @@ static int by_time(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static int pair_all(struct pairing *pairing, struct pf_pass *pass, struct pf_error *error)
+static int pair_all(struct pairing *pairing, struct pf_error *error)
 {
     struct afperf_model *model = pairing->model;
     struct afperf_stop *stops = model->stops;
@@ -165,7 +165,7 @@ static int pair_all(struct pairing *pairing, struct pf_pass *pass, struct pf_err
         begin_open(&pairing->open[true], &model->regions, error))
         return -1;
     for (size_t i = 0; i < model->n_stops; i++) {
-        if (pf_pass_step(pass, i, model->n_stops, error))
+        if (pf_pass_step(i, model->n_stops, error))
             return -1;
         if (pair_stop(pairing, &stops[i]))
             stops[nameless++] = stops[i];
@@ -177,12 +177,12 @@ static int pair_all(struct pairing *pairing, struct pf_pass *pass, struct pf_err
     return 0;
 }
 
-int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+int afperf_pair_stops(struct afperf_model *model, struct pf_error *error)
 {
     struct pairing pairing = {.model = model};
     if (make_index(model, &model->regions, error) || make_index(model, &model->intervals, error))
         return -1;
-    int result = pair_all(&pairing, pass, error);
+    int result = pair_all(&pairing, error);
     for (int region = 0; region < 2; region++) {
         free(pairing.open[region].right);
         free(pairing.open[region].left);

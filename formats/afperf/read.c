@@ -487,8 +487,7 @@ static int read_record(struct reading *reading, const struct afperf_record *reco
     return 1;
 }
 
-static int read_all(struct reading *reading, struct afperf_reader *reader, struct pf_pass *pass,
-                    struct pf_error *error)
+static int read_all(struct reading *reading, struct afperf_reader *reader, struct pf_error *error)
 {
     struct pf_input *input = reading->model->input;
     uint64_t stepped = 0, done, total;
@@ -501,7 +500,7 @@ static int read_all(struct reading *reading, struct afperf_reader *reader, struc
         if (record.offset - stepped >= STEP_BYTES) {
             stepped = record.offset;
             pf_input_progress(input, stepped, &done, &total);
-            if (pf_pass_step(pass, done, total, error))
+            if (pf_pass_step(done, total, error))
                 return -1;
         }
         more = read_record(reading, &record, &decoded, error);
@@ -517,11 +516,11 @@ static int read_all(struct reading *reading, struct afperf_reader *reader, struc
     return 0;
 }
 
-int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+int afperf_read(struct afperf_model *model, struct pf_error *error)
 {
     struct reading reading = {.model = model, .last_section = AFPERF_NONE};
     struct afperf_reader *reader = afperf_reader_new(model->input);
-    int result = reader ? read_all(&reading, reader, pass, error) : pf_fail_memory(error);
+    int result = reader ? read_all(&reading, reader, error) : pf_fail_memory(error);
     for (int thing = 0; thing < AFPERF_THINGS; thing++)
         free_map(&reading.refs[thing]);
     free_map(&reading.measures);

@@ -305,7 +305,7 @@ void trace_nest_all(struct trace_state *state)
         else
             *PF_PUSH(build, n->group) = event;
         if (++done % 4096 == 0)
-            pf_build_check(build, pf_pass_step(build->pass, done, state->records, build->error));
+            pf_build_check(build, pf_pass_step(done, state->records, build->error));
     }
     take_group(n);
     end_thread(n);

@@ -531,7 +531,7 @@ static void on_fault(void *arg, bool lost)
 }
 
 /* Until nothing more is wanted. */
-static int read_elements(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
+static int read_elements(struct reading *reading, struct pf_error *error)
 {
     const struct pf_cube *cube = reading->cube;
     size_t piece = reading->head_only ? HEAD_PIECE : PIECE;
@@ -539,7 +539,7 @@ static int read_elements(struct reading *reading, struct pf_pass *pass, struct p
     ssize_t have = bytes ? 1 : pf_fail_memory(error);
     int told = 0;
     for (uint64_t at = 0; have > 0 && !told; at += (uint64_t)have) {
-        have = pf_pass_step(pass, at, cube->anchor->size, error)
+        have = pf_pass_step(at, cube->anchor->size, error)
                    ? -1
                    : pf_cube_read(cube, cube->anchor, bytes, piece, at, error);
         if (have > 0)
@@ -569,7 +569,7 @@ static void judge(const struct reading *reading)
                            "anchor.xml cannot be inflated to its end: %.150s", damage.what);
 }
 
-static int read_anchor(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
+static int read_anchor(struct reading *reading, struct pf_error *error)
 {
     static const struct pf_xml_events events = {on_start, on_end, on_fault};
     reading->section = HEAD;
@@ -577,7 +577,7 @@ static int read_anchor(struct reading *reading, struct pf_pass *pass, struct pf_
     reading->xml = pf_xml_new(&events, reading);
     if (!reading->xml)
         return pf_fail_memory(error);
-    int result = read_elements(reading, pass, error);
+    int result = read_elements(reading, error);
     if (!result && !reading->head_only)
         judge(reading);
     pf_xml_free(reading->xml);
@@ -587,7 +587,7 @@ static int read_anchor(struct reading *reading, struct pf_pass *pass, struct pf_
 int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error)
 {
     struct reading reading = {.cube = cube, .head_only = true};
-    if (read_anchor(&reading, NULL, error))
+    if (read_anchor(&reading, error))
         return -1;
     for (size_t i = 0; i < cube->n_metrics; i++)
         cube->metrics[i].type = pf_cube_type_of(cube->metrics[i].dtype);
@@ -636,10 +636,10 @@ static int finish(struct reading *reading, struct pf_error *error)
     return pf_cube_shape(cube, error);
 }
 
-int pf_cube_anchor_body(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error)
+int pf_cube_anchor_body(struct pf_cube *cube, struct pf_error *error)
 {
     struct reading reading = {.cube = cube};
-    int result = (cube->anchor && read_anchor(&reading, pass, error)) || finish(&reading, error) ? -1 : 0;
+    int result = (cube->anchor && read_anchor(&reading, error)) || finish(&reading, error) ? -1 : 0;
     free(reading.regions);
     free(reading.nodes);
     free(reading.parameters);

@@ -70,11 +70,11 @@ static uint64_t count_negative(const struct check *check)
     return negative;
 }
 
-static int check_rows(struct check *check, struct pf_pass *pass, struct pf_error *error)
+static int check_rows(struct check *check, struct pf_error *error)
 {
     uint32_t n = check->cube->tree->count;
     for (uint32_t p = 0; p < n; p++)
-        if (pf_pass_step(pass, p, n, error) || check_path(check, p, error))
+        if (pf_pass_step(p, n, error) || check_path(check, p, error))
             return -1;
     if (check->wrapped)
         note(check, "warning", "wrapped", check->wrapped, "",
@@ -87,8 +87,7 @@ static int check_rows(struct check *check, struct pf_pass *pass, struct pf_error
     return 0;
 }
 
-static int check_metric(struct pf_cube *cube, const struct pf_cube_metric *metric, struct pf_pass *pass,
-                        struct pf_error *error)
+static int check_metric(struct pf_cube *cube, const struct pf_cube_metric *metric, struct pf_error *error)
 {
     struct check check = {.cube = cube, .metric = metric};
     bool large = metric->end - metric->base > CHECKED_MAX,
@@ -99,17 +98,16 @@ static int check_metric(struct pf_cube *cube, const struct pf_cube_metric *metri
         check.totals = calloc((size_t)cube->tree->count + 1, sizeof *check.totals);
     int result = totals && !check.totals ? pf_fail_memory(error) : 0;
     if (!result)
-        result =
-            pf_cube_sums_init(&check.sums, cube, true, -1, NULL, error) || check_rows(&check, pass, error);
+        result = pf_cube_sums_init(&check.sums, cube, true, -1, NULL, error) || check_rows(&check, error);
     pf_cube_sums_end(&check.sums);
     free(check.totals);
     return result ? -1 : 0;
 }
 
-int pf_cube_check(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error)
+int pf_cube_check(struct pf_cube *cube, struct pf_error *error)
 {
     for (size_t m = 0; m < cube->n_metrics; m++)
-        if (check_metric(cube, &cube->metrics[m], pass, error)) {
+        if (check_metric(cube, &cube->metrics[m], error)) {
             pf_notes_free(&cube->check_notes);
             return -1;
         }

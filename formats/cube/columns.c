@@ -13,7 +13,6 @@ struct making {
     struct pf_store *store;
     struct pf_cube_reader reader;
     unsigned char *block;
-    struct pf_pass *pass;
 };
 
 static uint32_t rows_a_block(const struct pf_cube *cube, const struct pf_cube_metric *metric)
@@ -35,8 +34,8 @@ static int copy_block(struct making *making, const struct pf_cube_metric *metric
     for (uint32_t r = 0; r < rows; r++) {
         const unsigned char *raw;
         int got = pf_cube_raw_row(&making->reader, metric, first + r, 0, (uint32_t)n, &raw, error);
-        if (got < 0 || pf_pass_step(making->pass, (uint64_t)(metric - making->cube->metrics),
-                                    making->cube->n_metrics, error))
+        if (got < 0 ||
+            pf_pass_step((uint64_t)(metric - making->cube->metrics), making->cube->n_metrics, error))
             return -1;
         for (size_t l = 0; l < n; l++) {
             unsigned char *to = making->block + (l * rows + r) * size;
@@ -65,9 +64,9 @@ static int copy_metric(struct making *making, const struct pf_cube_metric *metri
 }
 
 int pf_cube_columns_make(struct pf_cube_columns *columns, const struct pf_cube *cube, uint64_t limit,
-                         struct pf_pass *pass, struct pf_error *error)
+                         struct pf_error *error)
 {
-    struct making making = {.cube = cube, .pass = pass, .store = pf_store_new(limit)};
+    struct making making = {.cube = cube, .store = pf_store_new(limit)};
     uint64_t *base = calloc(cube->n_metrics + 1, sizeof *base);
     int result = making.store && base ? 0 : pf_fail_memory(error);
     pf_cube_reader_init(&making.reader, cube, true);

@@ -74,7 +74,7 @@ static void forget_load(struct pf_cube *cube)
     cube->broken = false;
 }
 
-int pf_cube_load(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error)
+int pf_cube_load(struct pf_cube *cube, struct pf_error *error)
 {
     forget_load(cube); /* as another try may have left it */
     cube->kinds[0] = "region";
@@ -84,7 +84,7 @@ int pf_cube_load(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *er
     cube->system = pf_rows_new(PF_CUBE_NODE_COLUMNS);
     int result = cube->tree && cube->regions && cube->system ? 0 : pf_fail_memory(error);
     if (!result)
-        result = pf_cube_anchor_body(cube, pass, error);
+        result = pf_cube_anchor_body(cube, error);
     if (result)
         forget_load(cube);
     return result;

@@ -210,7 +210,7 @@ int pf_cube_open(struct pf_cube *cube, struct pf_input *input, struct pf_error *
 void pf_cube_close(struct pf_cube *cube);
 
 /* Reads all of anchor.xml; `pass` may be NULL. On failure (ECANCELED) nothing has changed. */
-int pf_cube_load(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
+int pf_cube_load(struct pf_cube *cube, struct pf_error *error);
 
 /*
  * Up to `size` bytes at `at` of a member, of anchor.xml as inflated; fewer at its end only. -1 with *error filled. Safe from many
@@ -226,7 +226,7 @@ ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *me
  * `broken`. -1 with *error filled.
  */
 int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error);
-int pf_cube_anchor_body(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
+int pf_cube_anchor_body(struct pf_cube *cube, struct pf_error *error);
 
 /* ---- shape.c ------------------------------------------------------------------------------------ */
 
@@ -236,14 +236,14 @@ int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
 /* ---- data.c ------------------------------------------------------------------------------------- */
 
 /* Looks at the indexes and data of all metrics. A cube that is broken has none. On failure nothing has changed. */
-int pf_cube_find_data(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
+int pf_cube_find_data(struct pf_cube *cube, struct pf_error *error);
 void pf_cube_forget_data(struct pf_cube *cube);
 
 /*
  * Looks at the data themselves, which nothing but check_notes depends on: which rows are damaged, whether counters have wrapped
  * around, whether call paths come to less than zero. On failure nothing has changed. (check.c)
  */
-int pf_cube_check(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
+int pf_cube_check(struct pf_cube *cube, struct pf_error *error);
 
 /* Whether a metric may have values, as far as the sizes of the members tell; they are not opened. */
 bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
@@ -344,7 +344,7 @@ struct pf_cube_columns {
 
 /* limit: bytes to hold in memory. -1 with *error filled; *columns is then empty. */
 int pf_cube_columns_make(struct pf_cube_columns *columns, const struct pf_cube *cube, uint64_t limit,
-                         struct pf_pass *pass, struct pf_error *error);
+                         struct pf_error *error);
 void pf_cube_columns_free(struct pf_cube_columns *columns);
 
 /* The elements of a metric at one location, row by row. Safe from many threads. */

@@ -183,11 +183,11 @@ static int open_file(struct pf_model *model, struct pf_error *error)
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-static int load_warnings(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+static int load_warnings(struct pf_model *model, struct pf_error *error)
 {
     struct pf_cube *cube = &cubex_of(model)->cube;
     const struct pf_notes *notes[] = {&cube->notes, &cube->load_notes, &cube->data_notes, &cube->check_notes};
-    if (pf_cube_check(cube, pass, error))
+    if (pf_cube_check(cube, error))
         return -1;
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (pf_notes_publish(notes[i], model, error))
@@ -202,23 +202,23 @@ static uint64_t columns_limit(const struct pf_model *model)
     return model->options && model->options->cache / 4 < most ? model->options->cache / 4 : most;
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct pf_cubex *cubex = cubex_of(model);
     struct pf_cube *cube = &cubex->cube;
     switch (stage) {
     case PF_PARTITIONED:
-        return pf_cube_load(cube, pass, error) || pf_cubex_set_threads(model, error) ? -1 : 0;
+        return pf_cube_load(cube, error) || pf_cubex_set_threads(model, error) ? -1 : 0;
     case PF_MODELLED:
-        if (pf_cube_find_data(cube, pass, error))
+        if (pf_cube_find_data(cube, error))
             return -1;
         model->contexts = cube->tree;
         cube->tree_taken = true;
         return 0;
     case PF_CHECKED:
-        return load_warnings(model, pass, error);
+        return load_warnings(model, error);
     case PF_DERIVED:
-        return pf_cube_columns_make(&cubex->columns, cube, columns_limit(model), pass, error);
+        return pf_cube_columns_make(&cubex->columns, cube, columns_limit(model), error);
     default:
         return 0;
     }

@@ -271,14 +271,14 @@ void pf_cube_forget_data(struct pf_cube *cube)
     pf_notes_free(&cube->check_notes);
 }
 
-int pf_cube_find_data(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error)
+int pf_cube_find_data(struct pf_cube *cube, struct pf_error *error)
 {
     struct looking looking = {.cube = cube};
     int result = 0;
     for (size_t i = 0; i < cube->n_metrics && !cube->broken && !result; i++) {
         looking.metric = &cube->metrics[i];
         if (looking.metric->stored < PF_CUBE_DERIVED)
-            result = pf_pass_step(pass, i, cube->n_metrics, error) || look(&looking, error) ? -1 : 0;
+            result = pf_pass_step(i, cube->n_metrics, error) || look(&looking, error) ? -1 : 0;
     }
     if (result)
         pf_cube_forget_data(cube);

@@ -306,7 +306,6 @@ struct reading {
     struct pf_cube_sums sums;
     uint32_t *contexts; /* of the experiment, for each call path of the file */
     uint32_t point;
-    struct pf_pass *pass;
 };
 
 /* The study's metric of a side of one of the file. PF_NO_STRING: the study has failed. */
@@ -348,7 +347,7 @@ static int add_side(struct reading *reading, const struct pf_cube_metric *metric
         if (pf_cube_row_of(cube, metric, p) < 0)
             continue;
         int got = pf_cube_sums_at(&reading->sums, metric, p, side == INCLUSIVE, &values, error);
-        if (got < 0 || pf_pass_step(reading->pass, p, cube->tree->count, error))
+        if (got < 0 || pf_pass_step(p, cube->tree->count, error))
             return -1;
         if (!got)
             continue;
@@ -382,8 +381,8 @@ static int take_cube(struct reading *reading, struct pf_input *input, const char
                      struct pf_error *error)
 {
     struct pf_cube *cube = &reading->cube;
-    if (pf_cube_open(cube, input, error) || pf_cube_load(cube, reading->pass, error) ||
-        pf_cube_find_data(cube, reading->pass, error) || pf_cube_check(cube, reading->pass, error))
+    if (pf_cube_open(cube, input, error) || pf_cube_load(cube, error) || pf_cube_find_data(cube, error) ||
+        pf_cube_check(cube, error))
         return -1;
     if (is_damaged(cube))
         pf_points_note(reading->study, path, "is damaged: see its own warnings");
@@ -396,10 +395,10 @@ static int take_cube(struct reading *reading, struct pf_input *input, const char
 }
 
 static int read_file(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
-                     struct pf_pass *pass, struct pf_error *error)
+                     struct pf_error *error)
 {
     struct pf_input *input;
-    struct reading reading = {.study = study, .point = point, .pass = pass};
+    struct reading reading = {.study = study, .point = point};
     if (pf_source_open(model->source, path, &input, error)) {
         if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
             return -1;
@@ -483,10 +482,10 @@ static void set_sides(const struct pf_study *study)
     }
 }
 
-static int read_all(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+static int read_all(struct pf_model *model, struct pf_error *error)
 {
     struct pf_cubedir *cubedir = model->state;
-    struct pf_study *study = pf_points_read(model, read_file, pass, error);
+    struct pf_study *study = pf_points_read(model, read_file, error);
     if (!study)
         return -1;
     if (merge(cubedir, study, error)) {
@@ -505,10 +504,10 @@ static int read_all(struct pf_model *model, struct pf_pass *pass, struct pf_erro
     return 0;
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     const struct pf_cubedir *cubedir = model->state;
-    return stage == PF_PARTITIONED && !cubedir->points.stored.study ? read_all(model, pass, error) : 0;
+    return stage == PF_PARTITIONED && !cubedir->points.stored.study ? read_all(model, error) : 0;
 }
 
 static void close_folder(struct pf_model *model)

@@ -271,10 +271,9 @@ bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 /* ---- the profile --------------------------------------------------------------------------------- */
 
 /* A study of the folder's parameters. NULL with *error filled. */
-static struct pf_study *new_study(const struct pf_pointdirs *dirs, struct pf_pass *pass,
-                                  struct pf_error *error)
+static struct pf_study *new_study(const struct pf_pointdirs *dirs, struct pf_error *error)
 {
-    struct pf_study *study = pf_study_new(NULL, 0, pass, error);
+    struct pf_study *study = pf_study_new(NULL, 0, error);
     for (unsigned i = 0; study && i < dirs->parameters; i++) {
         const struct pf_pointdir_parameter *parameter = &dirs->entries[0].point.parameters[dirs->numbers[i]];
         pf_study_parameter(study, parameter->name, parameter->size, 0, -1);
@@ -295,15 +294,15 @@ int pf_points_open(struct pf_model *model, const char *suffix, const char *what,
         return -1;
     for (size_t i = 0; i < points->dirs.count; i++)
         files += points->dirs.entries[i].n_files;
-    struct pf_study *head = new_study(&points->dirs, NULL, error);
+    struct pf_study *head = new_study(&points->dirs, error);
     struct pf_cell cells[] = {pf_string(what), pf_uint(files)};
     if (!head || pf_stored_keep_head(model, head, error) || pf_study_info(head, model, error))
         return -1;
     return pf_rows_add(model->info, cells, error);
 }
 
-static int read_folder(struct pf_model *model, struct pf_study *study,
-                       const struct pf_pointdir_entry *folder, pf_points_file *read_file)
+static int read_folder(struct pf_model *model, struct pf_study *study, const struct pf_pointdir_entry *folder,
+                       pf_points_file *read_file)
 {
     const struct pf_points *points = model->state;
     if (folder->problem) {
@@ -318,17 +317,16 @@ static int read_folder(struct pf_model *model, struct pf_study *study,
     for (size_t i = 0; i < folder->n_files && !study->failed; i++) {
         char path[2 * 256 + 2]; /* two names of a file system */
         snprintf(path, sizeof path, "%s/%s", folder->name, folder->files[i]);
-        if (read_file(model, study, path, point, study->pass, study->error))
+        if (read_file(model, study, path, point, study->error))
             return -1;
     }
     return study->failed ? -1 : 0;
 }
 
-struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_pass *pass,
-                                struct pf_error *error)
+struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_error *error)
 {
     const struct pf_pointdirs *dirs = &((const struct pf_points *)model->state)->dirs;
-    struct pf_study *study = new_study(dirs, pass, error);
+    struct pf_study *study = new_study(dirs, error);
     int result = study ? 0 : -1;
     for (size_t i = 0; i < dirs->count && !result; i++)
         result = read_folder(model, study, &dirs->entries[i], read_file);

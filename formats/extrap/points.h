@@ -73,12 +73,11 @@ int pf_points_open(struct pf_model *model, const char *suffix, const char *what,
  * Adds what a file (FOLDER/NAME in the source) measured to the study, at a point. Files that cannot be read are noted.
  * 0, or -1 with *error filled.
  */
-typedef int pf_points_file(struct pf_model *model, struct pf_study *study, const char *path,
-                           uint32_t point, struct pf_pass *pass, struct pf_error *error);
+typedef int pf_points_file(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
+                           struct pf_error *error);
 
 /* Reads all files, by point. NULL with *error filled; else finished, to be given to pf_stored_publish. */
-struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_pass *pass,
-                                struct pf_error *error);
+struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_error *error);
 
 /* Notes what is wrong with a file: the rest of a sentence that begins with its path. */
 void pf_points_note(struct pf_study *study, const char *path, const char *what);

@@ -73,7 +73,7 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
 {
     struct saved *saved = arg;
     struct pf_study *study = saved->reader.study;
-    bool good = pf_study_check(study, pf_pass_step(study->pass, offset, saved->text.size, study->error));
+    bool good = pf_study_check(study, pf_pass_step(offset, saved->text.size, study->error));
     ssize_t got = !good ? -1 : offset >= study->end ? 0 : pf_zip_read(&saved->text, buffer, size, offset);
     if (got < 0)
         *error = *study->error;

@@ -6,10 +6,10 @@
 
 /* Reads the input up to `end`. NULL with *error filled. */
 static struct pf_study *read_study(const struct pf_model *model, struct pf_input *input, uint64_t end,
-                                   struct pf_pass *pass, struct pf_error *error)
+                                   struct pf_error *error)
 {
     const struct pf_stored_format *format = model->driver->kit;
-    struct pf_study *study = pf_study_new(input, end, pass, error);
+    struct pf_study *study = pf_study_new(input, end, error);
     if (!study)
         return NULL;
     format->read(study);
@@ -48,20 +48,19 @@ int pf_stored_open(struct pf_model *model, struct pf_error *error)
     pf_stored_declare(model, format->models);
     bool whole = pf_input_size(input) <= format->whole;
     model->metrics_stage = whole ? PF_OPENED : PF_MODELLED;
-    struct pf_study *study = read_study(model, input, whole ? UINT64_MAX : PF_STUDY_HEAD, NULL, error);
+    struct pf_study *study = read_study(model, input, whole ? UINT64_MAX : PF_STUDY_HEAD, error);
     if (!study ||
         (whole ? pf_stored_publish(model, study, error) : pf_stored_keep_head(model, study, error)) < 0)
         return -1;
     return add_info(model, study, error);
 }
 
-int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                   struct pf_error *error)
+int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     const struct pf_study_profile *stored = model->state;
     if (stage != PF_PARTITIONED || stored->study)
         return 0;
-    struct pf_study *study = read_study(model, stored->head->input, UINT64_MAX, pass, error);
+    struct pf_study *study = read_study(model, stored->head->input, UINT64_MAX, error);
     return study ? pf_stored_publish(model, study, error) : -1;
 }
 

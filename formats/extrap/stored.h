@@ -58,8 +58,7 @@ struct pf_stored_format {
 
 /* The functions of a driver. */
 int pf_stored_open(struct pf_model *model, struct pf_error *error);
-int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                   struct pf_error *error);
+int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_stored_close(struct pf_model *model);
 #define PF_STORED .open = pf_stored_open, .load = pf_stored_load, .close = pf_stored_close
 

@@ -13,15 +13,13 @@
 /* The one kind of context there is; the model has no names for inner parts of a path. */
 static const char *const kinds[] = {"callpath", NULL};
 
-struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_pass *pass,
-                              struct pf_error *error)
+struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_error *error)
 {
     struct pf_study *study = calloc(1, sizeof *study);
     if (study) {
         study->input = input;
         study->steps = input ? pf_input_size(input) : 0;
         study->end = end;
-        study->pass = pass;
         study->error = error;
         study->parameters = pf_strings_new();
         study->metrics = pf_strings_new();
@@ -73,7 +71,7 @@ bool pf_study_step(struct pf_study *study, uint64_t at)
     if (study->failed || at < study->next_step)
         return !study->failed;
     study->next_step = at + STEP;
-    return pf_study_check(study, pf_pass_step(study->pass, at, study->steps, study->error));
+    return pf_study_check(study, pf_pass_step(at, study->steps, study->error));
 }
 
 /* ---- notes -------------------------------------------------------------------------------------- */

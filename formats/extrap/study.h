@@ -169,8 +169,7 @@ struct pf_study {
 
     /* While it is read: */
     struct pf_input *input;
-    uint64_t end; /* what comes after about this offset is not looked at */
-    struct pf_pass *pass;
+    uint64_t end;              /* what comes after about this offset is not looked at */
     uint64_t next_step, steps; /* when to tell the pass again; of how many bytes */
     struct pf_error *error;    /* filled if */
     bool failed;
@@ -178,8 +177,7 @@ struct pf_study {
 };
 
 /* A study that is read from an input (NULL: by other means) up to `end`. NULL with *error filled. */
-struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_pass *pass,
-                              struct pf_error *error);
+struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_error *error);
 void pf_study_free(struct pf_study *study);
 
 /* Says that the pass stands at this offset. False: nobody waits for it any more, or the study had failed before. */
@@ -285,8 +283,8 @@ void pf_study_add(struct pf_study *study, double value);
 void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 
 /* Adds a model, or puts it in the place of number `at`, if that is not PF_NO_MODEL. `function` and `next` are set here. */
-void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model, const char *function,
-                    size_t size);
+void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
+                    const char *function, size_t size);
 
 /*
  * Sorts what was collected, finds where each series is and what each context has, and notes gaps and doubled points. Returns whether the study is good.

@@ -137,7 +137,7 @@ static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member,
         pf_study_check(study, pf_fail_memory(study->error));
     while (!study->failed && file->size < room &&
            (got = pf_unpacker_next(run, &bytes, &size, &file->damage, study->error)) > 0 &&
-           pf_study_check(study, pf_pass_step(study->pass, 0, 1, study->error))) {
+           pf_study_check(study, pf_pass_step(0, 1, study->error))) {
         size = size < room - file->size ? size : (size_t)(room - file->size);
         file->size += size;
         pf_study_check(study, pf_store_append(file->unpacked, bytes, size, study->error));

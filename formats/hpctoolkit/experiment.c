@@ -449,7 +449,7 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
 
 /* Feeds the description's bytes up to `end` to the events. 0: all is read; 1: an event or a fault has ended it; -1: *error
  * filled. The reading's XML is to be freed in any case. */
-static int read_xml(struct reading *reading, uint64_t end, struct pf_pass *pass, struct pf_error *error)
+static int read_xml(struct reading *reading, uint64_t end, struct pf_error *error)
 {
     static const struct pf_xml_events events = {on_start, on_end, NULL};
     struct pf_input *input = reading->state->description;
@@ -459,7 +459,7 @@ static int read_xml(struct reading *reading, uint64_t end, struct pf_pass *pass,
     int told = bytes && reading->xml ? 0 : pf_fail_memory(error);
     for (uint64_t at = 0; at < size && at < end && !told; at += PIECE) {
         ssize_t got = pf_input_read(input, bytes, PIECE, at, error);
-        bool failed = got < 0 || pf_pass_step(pass, at, size, error);
+        bool failed = got < 0 || pf_pass_step(at, size, error);
         told = failed ? -1 : pf_xml_feed(reading->xml, bytes, (size_t)got, error);
     }
     free(bytes);
@@ -471,7 +471,7 @@ int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct p
     struct hpc_state *state = hpc_state(model);
     struct reading reading = {.state = state, .profile = model, .notes = notes};
     state->ticks_per_second = 1000000000;
-    int failed = read_xml(&reading, HEAD_MAX, NULL, error) < 0 || add_pending(&reading, error);
+    int failed = read_xml(&reading, HEAD_MAX, error) < 0 || add_pending(&reading, error);
     if (!failed && !reading.root)
         failed = pf_fail_at(error, EINVAL, 0, "%s", NO_EXPERIMENT);
     if (!failed && !reading.complete)
@@ -487,10 +487,10 @@ int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct p
 }
 
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                            struct pf_pass *pass, struct pf_error *error)
+                            struct pf_error *error)
 {
     struct reading reading = {.state = state, .model = model, .notes = notes};
-    int failed = read_xml(&reading, UINT64_MAX, pass, error) < 0; /* a fault is told below */
+    int failed = read_xml(&reading, UINT64_MAX, error) < 0; /* a fault is told below */
     if (!failed && pf_xml_is_cut(reading.xml))
         failed = hpc_note(notes, "fatal", "cut-xml", pf_xml_line(reading.xml), -1,
                           "experiment.xml ends inside of an element, or is no XML from here on");

@@ -118,18 +118,18 @@ static int open_database(struct pf_model *model, struct pf_error *error)
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(model);
     struct pf_notes notes = {0};
     int failed = 0;
     if (stage == PF_PARTITIONED)
-        failed = state->layout == HPC_OLD ? hpc_parts_load(model, &notes, pass, error)
-                                          : hpc_profiles_load(model, &notes, pass, error);
+        failed = state->layout == HPC_OLD ? hpc_parts_load(model, &notes, error)
+                                          : hpc_profiles_load(model, &notes, error);
     else if (stage == PF_MODELLED)
-        failed = hpc_model_load(model, &notes, pass, error);
+        failed = hpc_model_load(model, &notes, error);
     else if (stage == PF_DERIVED && state->profile_db)
-        failed = hpc_index_load(state, pass, error);
+        failed = hpc_index_load(state, error);
     failed = failed || pf_notes_publish(&notes, model, error);
     pf_notes_free(&notes);
     return failed ? -1 : 0;

@@ -124,8 +124,7 @@ int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struc
  * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
  * described (instructions that their writer has folded into lines). 0, or -1 with *error filled; then all is as before.
  */
-int hpc_model_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
-                   struct pf_error *error);
+int hpc_model_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 void hpc_model_free(struct hpc_model *model);
 
 /* The format's own columns of contexts.csv. */
@@ -349,7 +348,7 @@ int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_erro
 
 /* Reads modules, files, functions and contexts into a fresh model. 0, or -1 with *error filled. */
 int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                      struct pf_pass *pass, struct pf_error *error);
+                      struct pf_error *error);
 
 /* ---- experiment.c ------------------------------------------------------------------------------ */
 
@@ -364,6 +363,6 @@ int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct p
 
 /* Reads the rest into a fresh model, and for 2.x the summary's values. 0, or -1 with *error filled. */
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                            struct pf_pass *pass, struct pf_error *error);
+                            struct pf_error *error);
 
 #endif

@@ -23,7 +23,6 @@ struct level {
 struct reading {
     struct hpc_meta *meta;
     struct hpc_model *model;
-    struct pf_pass *pass;
     struct hpc_array lists[HPC_LISTS];
     struct level *levels; /* the path to where the walk is */
     size_t depth, room;
@@ -143,7 +142,7 @@ static int read_list(struct reading *reading, enum hpc_list list, struct pf_erro
                        "meta.db: the %s do not fit into the file; none is read", kinds_of_lists[list].name);
     }
     for (uint64_t i = 0; i < array->count; i++)
-        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(reading->pass, array->at + i, meta->size, error)) ||
+        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(array->at + i, meta->size, error)) ||
             read_item(reading, list, i, error))
             return -1;
     return 0;
@@ -267,8 +266,7 @@ static int walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t pa
         return -1;
     for (uint64_t n = 0; reading->depth; n++) {
         struct level *level = &reading->levels[reading->depth - 1];
-        if (n % RECORDS_A_STEP == 0 &&
-            pf_pass_step(reading->pass, n * CONTEXT_SIZE, reading->meta->size, error))
+        if (n % RECORDS_A_STEP == 0 && pf_pass_step(n * CONTEXT_SIZE, reading->meta->size, error))
             return -1;
         if (level->at >= level->end)
             reading->depth--;
@@ -333,10 +331,10 @@ static int read_tree(struct reading *reading, struct pf_error *error)
 }
 
 int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                      struct pf_pass *pass, struct pf_error *error)
+                      struct pf_error *error)
 {
     struct hpc_meta meta;
-    struct reading reading = {.meta = &meta, .model = model, .pass = pass};
+    struct reading reading = {.meta = &meta, .model = model};
     struct pf_notes again = {0}; /* what was noted when the profile was opened */
     int failed = hpc_meta_begin(&meta, state, &again, error);
     meta.notes = notes;

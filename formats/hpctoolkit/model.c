@@ -182,7 +182,6 @@ struct search {
     struct hpc_state *state;
     struct hpc_model *model;
     struct pf_notes *notes;
-    struct pf_pass *pass;
     struct pf_ids found;
     uint32_t *ids; /* those found */
     size_t n_ids, room;
@@ -213,8 +212,7 @@ static int search_block(struct search *search, struct hpc_block *block, uint32_t
         sound = hpc_block_pair(reader, block, entry, &id, &first, &end, error);
         if (sound <= 0 || id <= before)
             break;
-        if ((search->done++ % PAIRS_A_STEP == 0 &&
-             pf_pass_step(search->pass, search->done, search->total, error)) ||
+        if ((search->done++ % PAIRS_A_STEP == 0 && pf_pass_step(search->done, search->total, error)) ||
             add_id(search, id, error))
             return -1;
     }
@@ -238,7 +236,7 @@ static int search_blocks(struct search *search, struct pf_error *error)
                      ? search_block(search, &state->summary, state->summary_profile, &reader, error)
                      : 0;
     for (uint32_t i = 0; i < state->threads.count && !failed; i++)
-        failed = (i % BLOCKS_A_STEP == 0 && pf_pass_step(search->pass, search->done, search->total, error)) ||
+        failed = (i % BLOCKS_A_STEP == 0 && pf_pass_step(search->done, search->total, error)) ||
                  search_block(search, &state->threads.items[i].block, state->threads.items[i].profile,
                               &reader, error);
     hpc_block_reader_close(&reader);
@@ -280,17 +278,16 @@ static int find_unlisted(struct search *search, struct pf_error *error)
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
 
-int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_pass *pass,
-                   struct pf_error *error)
+int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
     struct hpc_model model = {.tree = pf_tree_new(kinds)};
-    struct search search = {.state = state, .model = &model, .notes = notes, .pass = pass};
+    struct search search = {.state = state, .model = &model, .notes = notes};
     bool xml = state->layout == HPC_XML4 || state->layout == HPC_OLD;
     if (!model.tree)
         return pf_fail_memory(error);
-    int failed = xml ? hpc_experiment_contexts(state, &model, notes, pass, error)
-                     : hpc_meta_contexts(state, &model, notes, pass, error);
+    int failed = xml ? hpc_experiment_contexts(state, &model, notes, error)
+                     : hpc_meta_contexts(state, &model, notes, error);
     if (!failed && state->profile_db)
         failed = find_unlisted(&search, error);
     if (failed || pf_tree_finish(model.tree, error) || pf_notes_publish(&state->broken, profile, error)) {

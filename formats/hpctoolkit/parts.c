@@ -271,7 +271,7 @@ static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
  * What the files of a kind hold, thread by thread: first the merged ones, which take the place of those that they were made of.
  * 0, or -1 with *error filled.
  */
-static int find_pieces(struct pieces *pieces, bool traces, struct pf_pass *pass, struct pf_error *error)
+static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *error)
 {
     const struct hpc_parts *parts = pieces->parts;
     const char *left_out = NULL;
@@ -284,7 +284,7 @@ static int find_pieces(struct pieces *pieces, bool traces, struct pf_pass *pass,
         const struct hpc_part *part = &parts->items[i];
         if (part->traces != traces || part->merged != merged)
             continue;
-        if (i % FILES_A_STEP == 0 && pf_pass_step(pass, i, parts->count, error))
+        if (i % FILES_A_STEP == 0 && pf_pass_step(i, parts->count, error))
             return -1;
         if (!merged && pieces->count > first && pieces->items[first].merged)
             left_out = left_out ? left_out : part->name;
@@ -420,13 +420,12 @@ static int add_thread(struct hpc_state *state, const struct pieces *pieces, cons
 }
 
 /* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
-int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
-                   struct pf_error *error)
+int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(model);
     struct pieces pieces = {.parts = state->parts, .notes = notes};
-    int failed = find_pieces(&pieces, false, pass, error) || find_pieces(&pieces, true, pass, error) ||
-                 pair_up(&pieces, error);
+    int failed =
+        find_pieces(&pieces, false, error) || find_pieces(&pieces, true, error) || pair_up(&pieces, error);
     for (size_t i = 0; i < pieces.count && !failed; i++)
         failed = !pieces.items[i].taken && add_thread(state, &pieces, &pieces.items[i], error);
     failed = failed || hpc_publish_threads(model, error);

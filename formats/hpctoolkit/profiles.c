@@ -341,11 +341,11 @@ static int add_thread(struct reading *reading, uint64_t i, const struct info *in
                : 0;
 }
 
-static int read_threads(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
+static int read_threads(struct reading *reading, struct pf_error *error)
 {
     for (uint64_t i = 0; i < reading->state->profiles.count && i < UINT32_MAX; i++) {
         struct info info;
-        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(pass, i, reading->state->profiles.count, error)) ||
+        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(i, reading->state->profiles.count, error)) ||
             read_record(reading, i, &info, reading->notes, error))
             return -1;
         if (!info.summary && add_thread(reading, i, &info, error))
@@ -394,8 +394,7 @@ static int add_trace(struct hpc_state *state, const unsigned char *bytes, uint64
         profile, (unsigned long long)thread->samples);
 }
 
-static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
-                       struct pf_error *error)
+static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_array array;
     struct pf_window window = {.input = state->trace_db, .room = 64 * 1024};
@@ -409,19 +408,18 @@ static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct p
     for (uint64_t i = 0; i < array.count && !failed; i++) {
         uint64_t at = array.at + i * array.stride;
         const unsigned char *bytes = pf_window_at(&window, at, size, error);
-        failed = !bytes || (i % RECORDS_A_STEP == 0 && pf_pass_step(pass, i, array.count, error)) ||
+        failed = !bytes || (i % RECORDS_A_STEP == 0 && pf_pass_step(i, array.count, error)) ||
                  add_trace(state, bytes, at, notes);
     }
     pf_window_close(&window);
     return failed ? -1 : 0;
 }
 
-int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
-                      struct pf_error *error)
+int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(model);
     struct reading reading = begin(state, notes);
-    int failed = read_threads(&reading, pass, error) || read_traces(state, notes, pass, error) ||
+    int failed = read_threads(&reading, error) || read_traces(state, notes, error) ||
                  hpc_publish_threads(model, error);
     end(&reading);
     if (failed)

@@ -38,8 +38,7 @@ enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
 /* Makes the list of threads, the partitions' items and fields, and finds the summary. 0, or -1 with *error filled; then all is as before. */
-int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
-                      struct pf_error *error);
+int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
 /* ---- sparse.c: blocks --------------------------------------------------------------------------- */
 
@@ -108,7 +107,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
 #define HPC_NO_PAIR UINT32_MAX
 
 /* Makes the index, unless it were too large a one. 0, or -1 with *error filled. */
-int hpc_index_load(struct hpc_state *state, struct pf_pass *pass, struct pf_error *error);
+int hpc_index_load(struct hpc_state *state, struct pf_error *error);
 void hpc_index_free(struct hpc_index *index);
 
 /*
@@ -130,8 +129,7 @@ struct hpc_parts;
 int hpc_parts_open(struct pf_model *model, struct pf_error *error);
 
 /* Makes the list of threads, as hpc_profiles_load does. 0, or -1 with *error filled. */
-int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_pass *pass,
-                   struct pf_error *error);
+int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 void hpc_parts_free(struct hpc_parts *parts);
 
 /* File number i, opened if need be, until it is released; from any thread. NULL with *error filled. */

@@ -205,14 +205,14 @@ void hpc_index_free(struct hpc_index *index)
 
 /* Puts a thread's pairs before those of later threads: each context has one at most. */
 static int add_pairs(struct hpc_index *index, struct hpc_block_reader *reader, uint32_t thread,
-                     struct pf_pass *pass, struct pf_error *error)
+                     struct pf_error *error)
 {
     const struct hpc_threads *threads = &reader->state->threads;
     const struct hpc_thread *of = &threads->items[thread];
     for (uint32_t i = 0; i < of->block.n_contexts; i++) {
         uint32_t id, pair = (uint32_t)of->before[HPC_OF_VALUES] + i;
         uint64_t first, end;
-        if ((i % PAIRS_A_STEP == 0 && pf_pass_step(pass, threads->count - thread, threads->count, error)) ||
+        if ((i % PAIRS_A_STEP == 0 && pf_pass_step(threads->count - thread, threads->count, error)) ||
             hpc_block_pair(reader, &of->block, i, &id, &first, &end, error) < 0)
             return -1;
         uint32_t context = pf_ids_find(&reader->state->model.ids, id);
@@ -224,7 +224,7 @@ static int add_pairs(struct hpc_index *index, struct hpc_block_reader *reader, u
     return 0;
 }
 
-int hpc_index_load(struct hpc_state *state, struct pf_pass *pass, struct pf_error *error)
+int hpc_index_load(struct hpc_state *state, struct pf_error *error)
 {
     size_t contexts = state->model.contexts, pairs = state->threads.rows[HPC_OF_VALUES];
     struct hpc_block_reader reader = {.state = state,
@@ -241,7 +241,7 @@ int hpc_index_load(struct hpc_state *state, struct pf_pass *pass, struct pf_erro
     memset(index.first, 0xff, (contexts + 1) * sizeof *index.first); /* HPC_NO_PAIR everywhere */
     memset(index.next, 0xff, (pairs + 1) * sizeof *index.next);
     for (uint32_t thread = state->threads.count; thread-- > 0 && !failed;)
-        failed = add_pairs(&index, &reader, thread, pass, error);
+        failed = add_pairs(&index, &reader, thread, error);
     hpc_block_reader_close(&reader);
     if (failed)
         hpc_index_free(&index);

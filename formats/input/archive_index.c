@@ -62,7 +62,7 @@ struct range {
 static int step(const struct range *range, struct pf_error *error)
 {
     return range->from.unpacked ? pf_unpacked_reach(range->from.unpacked, range->at, error)
-                                : pf_pass_step(pf_pass_now(), range->at, range->size, error);
+                                : pf_pass_step(range->at, range->size, error);
 }
 
 static la_ssize_t read_range(struct archive *reader, void *arg, const void **bytes)
@@ -146,7 +146,7 @@ static int add_zip_name(void *arg, const struct pf_zip_entry *entry)
     struct range *range = names->range;
     names->failed =
         pf_array_room(&names->all, &names->room, names->count, sizeof *names->all, names->error) ||
-        (names->count % 1024 == 0 && pf_pass_step(pf_pass_now(), range->at, range->size, names->error));
+        (names->count % 1024 == 0 && pf_pass_step(range->at, range->size, names->error));
     uint32_t name =
         names->failed ? PF_NO_STRING : pf_intern(names->strings, entry->name, entry->name_size, names->error);
     names->failed = name == PF_NO_STRING;

@@ -92,7 +92,7 @@ static int reach_end(struct pf_input *view, struct pf_error *error)
     uint64_t done, total;
     for (uint64_t at = 0; pf_input_size(view) == UINT64_MAX; at += STEP) {
         pf_input_progress(view, at, &done, &total);
-        if (pf_pass_step(pf_pass_now(), done, total, error) || pf_input_read(view, &byte, 1, at, error) < 0)
+        if (pf_pass_step(done, total, error) || pf_input_read(view, &byte, 1, at, error) < 0)
             return -1;
     }
     return 0;

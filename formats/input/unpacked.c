@@ -367,7 +367,7 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
         note_use(unpacked);
         pf_lock_drop(&unpacked->lock);
         uint64_t done = pf_unpacked_packed_before(unpacked, offset);
-        if (!there && pf_pass_step(pf_pass_now(), done, unpacked->packed_end - unpacked->start, error))
+        if (!there && pf_pass_step(done, unpacked->packed_end - unpacked->start, error))
             return -1;
     }
     return there < 0 ? -1 : 0;

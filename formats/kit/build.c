@@ -127,10 +127,8 @@ static void free_owned(struct pf_build *build)
 }
 
 /* Runs functions of this module and the driver until they return or fail: 0 or -1. */
-static int run(struct pf_build *build, void (*function)(void *state), struct pf_pass *pass,
-               struct pf_error *error)
+static int run(struct pf_build *build, void (*function)(void *state), struct pf_error *error)
 {
-    build->pass = pass;
     build->error = error;
     if (setjmp(build->failed))
         return -1;
@@ -186,12 +184,11 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
     build->model = model;
     build->format = format;
     if (format->partitioned)
-        model->partitions =
-            (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
-                                   .plural = format->plural ? format->plural : "threads",
-                                   .field_columns = format->fields,
-                                   .n_fields = format->n_fields,
-                                   .fields_stage = PF_PARTITIONED};
+        model->partitions = (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
+                                                   .plural = format->plural ? format->plural : "threads",
+                                                   .field_columns = format->fields,
+                                                   .n_fields = format->n_fields,
+                                                   .fields_stage = PF_PARTITIONED};
     model->metrics = format->metrics;
     model->n_metrics = format->n_metrics;
     model->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
@@ -200,7 +197,7 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
         (!format->folder && pf_source_open_plain(model->source, NULL, &build->input, error)))
         return -1;
     begin_memory(build);
-    int failed = format->open ? run(build, format->open, NULL, error) : 0;
+    int failed = format->open ? run(build, format->open, error) : 0;
     free_owned(build);
     if (failed || !format->state)
         return failed;
@@ -378,8 +375,7 @@ static void drop_own(struct pf_build *build)
 }
 
 /* To know the partitions takes the same pass as all else, but where there is a list of them. */
-int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                  struct pf_error *error)
+int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct pf_build *build = model->state;
     const struct pf_build_format *format = build->format;
@@ -387,7 +383,7 @@ int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *p
     if (!lists && stage != (format->partitioned && !format->list ? PF_PARTITIONED : PF_MODELLED))
         return 0;
     size_t warnings = pf_rows_count(model->warnings);
-    int failed = run(build, lists ? make_list : make_all, pass, error);
+    int failed = run(build, lists ? make_list : make_all, error);
     free_owned(build);
     if (!failed)
         return 0;
@@ -451,7 +447,7 @@ void pf_build_step(struct pf_build *build, uint64_t offset)
 {
     uint64_t done, total;
     pf_input_progress(build->input, offset, &done, &total);
-    pf_build_check(build, pf_pass_step(build->pass, done, total, build->error));
+    pf_build_check(build, pf_pass_step(done, total, build->error));
 }
 
 void pf_build_lines(struct pf_build *build, void (*take)(void *state, const struct pf_line *line))

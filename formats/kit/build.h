@@ -81,7 +81,6 @@ struct pf_build {
     struct pf_stored *stored[PF_BUILD_TABLES]; /* or those of pf_stored_cursor */
 
     /* While one of the driver's functions runs. */
-    struct pf_pass *pass;
     struct pf_error *error;
     jmp_buf failed;
     struct pf_owned *owned; /* what the end of the pass frees */
@@ -95,8 +94,7 @@ struct pf_build {
 
 /* For a driver's struct. */
 int pf_build_open(struct pf_model *model, struct pf_error *error);
-int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                  struct pf_error *error);
+int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_build_close(struct pf_model *model);
 #define PF_BUILD_OPERATIONS .open = pf_build_open, .load = pf_build_load, .close = pf_build_close
 
@@ -195,7 +193,7 @@ bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *l
 
 /* A row of warnings.csv: see pf_warn. */
 #define pf_build_warn(build, line, offset, severity, code, ...)                                              \
-    ((void)pf_build_check((build), pf_warn((build)->model, (int64_t)(line), (int64_t)(offset), (severity), \
+    ((void)pf_build_check((build), pf_warn((build)->model, (int64_t)(line), (int64_t)(offset), (severity),   \
                                            (code), (build)->error, __VA_ARGS__)))
 
 /* A line of info.txt, if the text is not empty. */

@@ -77,7 +77,7 @@ void pf_line_sums_end(struct pf_line_sums *sums, size_t table)
         memcpy(last, record, sizeof last);
         pf_total_add_whole(&total, value_of(record));
         if (i % 65536 == 0)
-            pf_build_check(build, pf_pass_step(build->pass, 1, 1, build->error));
+            pf_build_check(build, pf_pass_step(1, 1, build->error));
     }
     add_row(sums, table, last, &total);
 }

@@ -34,11 +34,11 @@ int pf_pass_check(struct pf_error *error)
     return 0;
 }
 
-int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error)
+int pf_pass_step(uint64_t done, uint64_t total, struct pf_error *error)
 {
-    if (pass) {
-        atomic_store_explicit(&pass->done, done, memory_order_relaxed);
-        atomic_store_explicit(&pass->total, total, memory_order_relaxed);
+    if (now) {
+        atomic_store_explicit(&now->done, done, memory_order_relaxed);
+        atomic_store_explicit(&now->total, total, memory_order_relaxed);
     }
     return pf_pass_check(error);
 }

@@ -36,7 +36,7 @@ struct pf_pass *pf_pass_now(void);
  */
 int pf_pass_check(struct pf_error *error);
 
-/* Report how far a pass is (any unit; `pass` may be NULL), then pf_pass_check. */
-int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error);
+/* Reports how far the calling thread's pass is: `done` of `total`, in any unit; total 0: unknown. Then pf_pass_check. */
+int pf_pass_step(uint64_t done, uint64_t total, struct pf_error *error);
 
 #endif

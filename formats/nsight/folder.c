@@ -23,7 +23,7 @@ struct total {
 struct reading {
     struct pf_study *study;
     struct pf_model export; /* as if it were opened by itself */
-    struct total *totals;     /* by context of the export */
+    struct total *totals;   /* by context of the export */
     uint32_t point;
 };
 
@@ -66,11 +66,11 @@ static int add_values(struct reading *reading)
 
 /* Loads the export and takes its values over. */
 static int take_export(struct reading *reading, const struct pf_model *folder, struct pf_input *input,
-                       struct pf_pass *pass, struct pf_error *error)
+                       struct pf_error *error)
 {
     struct pf_model *export = &reading->export;
     if (pf_model_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
-        nsight_open(export, input, error) || pf_model_load(export, PF_MODELLED, pass, error))
+        nsight_open(export, input, error) || pf_model_load(export, PF_MODELLED, error))
         return -1;
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)
@@ -86,12 +86,12 @@ static void note_damage(struct reading *reading, const char *path)
 }
 
 static int read_export(struct pf_model *folder, struct reading *reading, const char *path,
-                       struct pf_pass *pass, struct pf_error *error)
+                       struct pf_error *error)
 {
     struct pf_input *input;
     if (pf_source_open(folder->source, path, &input, error))
         return -1;
-    int failed = take_export(reading, folder, input, pass, error);
+    int failed = take_export(reading, folder, input, error);
     if (!failed)
         note_damage(reading, path);
     pf_model_end(&reading->export);
@@ -100,10 +100,10 @@ static int read_export(struct pf_model *folder, struct reading *reading, const c
 }
 
 static int read_point(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
-                      struct pf_pass *pass, struct pf_error *error)
+                      struct pf_error *error)
 {
     struct reading reading = {.study = study, .point = point};
-    int failed = read_export(model, &reading, path, pass, error);
+    int failed = read_export(model, &reading, path, error);
     bool unreadable = failed && (error->code == EINVAL || error->code == EACCES || error->code == ENOENT);
     if (unreadable)
         pf_points_note(study, path, "cannot be read as an export: it is left out");
@@ -123,12 +123,12 @@ static int open_folder(struct pf_model *model, struct pf_error *error)
     return pf_points_open(model, ".sqlite", "Exports", error);
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     const struct pf_points *points = model->state;
     if (stage != PF_PARTITIONED || points->stored.study)
         return 0;
-    struct pf_study *study = pf_points_read(model, read_point, pass, error);
+    struct pf_study *study = pf_points_read(model, read_point, error);
     return study ? pf_stored_publish(model, study, error) : -1;
 }
 

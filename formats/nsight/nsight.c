@@ -356,16 +356,13 @@ static int load_model(struct pf_model *profile, struct pf_error *error)
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
 /* One pass makes all: threads and streams show when the tables are read that values and contexts come from. */
-static int nsight_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                       struct pf_error *error)
+static int nsight_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct nsight_state *state = nsight_state(model);
     if (stage != PF_PARTITIONED)
         return 0;
-    state->sql->pass = pass;
     state->sql->read = 0;
     int failed = load_model(model, error);
-    state->sql->pass = NULL;
     if (!failed) {
         pf_sql_close(state->sql);
         state->sql = NULL;

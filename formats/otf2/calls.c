@@ -319,8 +319,8 @@ static void read_events(struct follow *follow)
     while (more >= 0 && (more = otf2_events_next(&follow->events, &event)) > 0) {
         if (follow->count % 8192 == 0)
             pf_build_check(build,
-                           pf_pass_step(build->pass, follow->location,
-                                        otf2_count(&state->definitions, OTF2_LOCATIONS), build->error));
+                           pf_pass_step(follow->location, otf2_count(&state->definitions, OTF2_LOCATIONS),
+                                        build->error));
         take_event(follow, &event);
     }
     if (more < 0)

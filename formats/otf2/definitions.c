@@ -198,7 +198,7 @@ void otf2_read_definitions(struct otf2_state *state)
     int more;
     for (uint64_t i = 0; (more = otf2_got(build, otf2_next(reader, &record, build->error))) > 0; i++) {
         if (i % 4096 == 0)
-            pf_build_check(build, pf_pass_step(build->pass, reader->at, reader->size, build->error));
+            pf_build_check(build, pf_pass_step(reader->at, reader->size, build->error));
         take_definition(state, &record);
     }
     if (more < 0)

@@ -198,3 +198,18 @@ void perun_data_free(struct perun_data *data)
     free(data->model_list);
     *data = (struct perun_data){0};
 }
+
+/* ---- the pass ----------------------------------------------------------------------------------- */
+
+/* Bytes between two calls of pf_pass_step. */
+#define STEP ((uint64_t)256 * 1024)
+
+int perun_step(struct perun_reading *reading, struct pf_error *error)
+{
+    uint64_t done, total, offset = pf_json_tell(reading->json);
+    if (offset - reading->stepped < STEP)
+        return 0;
+    reading->stepped = offset;
+    pf_input_progress(reading->input, reading->body + offset, &done, &total);
+    return pf_pass_step(done, total, error);
+}

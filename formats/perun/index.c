@@ -263,10 +263,9 @@ static int index_open(struct pf_model *model, struct pf_error *error)
     return pf_rows_add(model->info, entries, error);
 }
 
-static int index_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                      struct pf_error *error)
+static int index_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    (void)model, (void)stage, (void)pass, (void)error;
+    (void)model, (void)stage, (void)error;
     return 0;
 }
 

@@ -226,7 +226,7 @@ static int add_row(struct perun *perun, const struct perun_walk *walk, uint32_t 
     return 0;
 }
 
-static int add_rows(struct perun *perun, struct pf_pass *pass, struct pf_error *error)
+static int add_rows(struct perun *perun, struct pf_error *error)
 {
     uint32_t metrics[2 * PERUN_VALUES_MAX] = {0};
     uint64_t rows = perun->data.n_rows;
@@ -235,7 +235,7 @@ static int add_rows(struct perun *perun, struct pf_pass *pass, struct pf_error *
     perun_walk_open(&walk, &perun->data);
     for (uint64_t row = 0; more > 0 && (more = perun_walk_to(&walk, row, error)) > 0; row++)
         if (add_row(perun, &walk, metrics, error) || perun_points_add(perun->points, &walk, error) ||
-            (row % 8192 == 8191 && pf_pass_step(pass, row, rows, error)))
+            (row % 8192 == 8191 && pf_pass_step(row, rows, error)))
             more = -1;
     perun_walk_close(&walk);
     return more;
@@ -256,13 +256,13 @@ void perun_drop_model(struct perun *perun)
     perun->metrics = NULL;
 }
 
-int perun_load_model(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+int perun_load_model(struct pf_model *model, struct pf_error *error)
 {
     struct perun *perun = model->state;
     perun->sums.sums = pf_sums_new(model->options->cache, true);
     perun->keys = pf_strings_new();
     int failed = perun->sums.sums && perun->keys ? perun_points_begin(perun, error) : pf_fail_memory(error);
-    if (failed || add_rows(perun, pass, error) || perun_points_finish(perun->points, pass, error) ||
+    if (failed || add_rows(perun, error) || perun_points_finish(perun->points, error) ||
         pf_sums_finish(perun->sums.sums, (uint32_t)pf_rows_count(model->partitions.items),
                        perun->data.tree->count, error) ||
         describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, model, error)) {

@@ -143,8 +143,8 @@ static int fill_info(struct pf_model *model, struct perun *perun, struct pf_erro
         failed = add_info(model, infos[i].key, value, error);
     }
     perun_data_free(data);
-    return failed || (perun->stored.size &&
-                      add_info(model, "Stored as", pf_string(perun->stored.type), error))
+    return failed ||
+                   (perun->stored.size && add_info(model, "Stored as", pf_string(perun->stored.type), error))
                ? -1
                : 0;
 }
@@ -235,7 +235,7 @@ static void close_reading(struct perun_reading *reading)
     free(reading->values);
 }
 
-static int read_data(struct perun *perun, struct pf_pass *pass, struct pf_error *error)
+static int read_data(struct perun *perun, struct pf_error *error)
 {
     struct body body = {perun, UINT64_MAX};
     struct perun_raw empty = {.text = {.limit = PERUN_WHOLE_MAX}};
@@ -243,7 +243,6 @@ static int read_data(struct perun *perun, struct pf_pass *pass, struct pf_error 
     struct perun_reading reading = {.data = &perun->data,
                                     .input = perun->input,
                                     .body = perun->stored.size,
-                                    .pass = pass,
                                     .trees = trees,
                                     .paths = perun_paths_new(perun->data.tree, trees),
                                     .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
@@ -349,12 +348,12 @@ static int find_header_type(struct perun *perun, struct pf_error *error)
 }
 
 /* PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources. */
-static int load_data(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+static int load_data(struct pf_model *model, struct pf_error *error)
 {
     struct perun *perun = model->state;
-    int failed = perun_data_begin(&perun->data, model->options->cache, error) ||
-                 read_data(perun, pass, error) || make_partitions(model, &perun->data, error) ||
-                 perun_make_columns(perun, error) || find_header_type(perun, error);
+    int failed = perun_data_begin(&perun->data, model->options->cache, error) || read_data(perun, error) ||
+                 make_partitions(model, &perun->data, error) || perun_make_columns(perun, error) ||
+                 find_header_type(perun, error);
     if (failed) {
         perun_data_free(&perun->data);
         return -1;
@@ -364,14 +363,13 @@ static int load_data(struct pf_model *model, struct pf_pass *pass, struct pf_err
     return 0;
 }
 
-static int perun_load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                      struct pf_error *error)
+static int perun_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     switch (stage) {
     case PF_PARTITIONED:
-        return load_data(model, pass, error);
+        return load_data(model, error);
     case PF_MODELLED:
-        return perun_load_model(model, pass, error);
+        return perun_load_model(model, error);
     default:
         return 0;
     }

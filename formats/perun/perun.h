@@ -196,8 +196,7 @@ struct perun_reading {
     struct pf_json *json;
     struct pf_json_trees *trees;
     struct pf_input *input;
-    uint64_t body; /* offset of the JSON in the input */
-    struct pf_pass *pass;
+    uint64_t body;      /* offset of the JSON in the input */
     uint64_t stepped;   /* offset of the last pf_pass_step */
     bool has_resources; /* a region that resources stand in */
 
@@ -215,7 +214,7 @@ struct perun_reading {
 /* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */
 int perun_read(struct perun_reading *reading, struct pf_error *error);
 
-/* Tells how far the pass is. To be called at least once in a MB of text. */
+/* Reports the JSON reader's place to the thread's pass (data.c); -1 with ECANCELED. Call it at least once per MB of text. */
 int perun_step(struct perun_reading *reading, struct pf_error *error);
 
 /* A note at a token's place. */
@@ -343,7 +342,7 @@ struct perun {
 };
 
 /* PF_MODELLED: sums and metrics, by a walk over what the first pass has left (metrics.c). */
-int perun_load_model(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
+int perun_load_model(struct pf_model *model, struct pf_error *error);
 void perun_drop_model(struct perun *perun);
 
 /* The columns of resources.csv (rows.c). */
@@ -398,7 +397,7 @@ struct perun_model {
  */
 int perun_points_begin(struct perun *perun, struct pf_error *error);
 int perun_points_add(struct perun_points *points, const struct perun_walk *walk, struct pf_error *error);
-int perun_points_finish(struct perun_points *points, struct pf_pass *pass, struct pf_error *error);
+int perun_points_finish(struct perun_points *points, struct pf_error *error);
 void perun_points_free(struct perun_points *points);
 
 /* Columns of models.csv and points.csv. */

@@ -197,7 +197,7 @@ int perun_points_add(struct perun_points *points, const struct perun_walk *walk,
     return 0;
 }
 
-int perun_points_finish(struct perun_points *points, struct pf_pass *pass, struct pf_error *error)
+int perun_points_finish(struct perun_points *points, struct pf_error *error)
 {
     const uint64_t *record;
     uint64_t all = 0, done = 0;
@@ -212,7 +212,7 @@ int perun_points_finish(struct perun_points *points, struct pf_pass *pass, struc
         struct point point = {.x = unordered(record[1])};
         memcpy(&point.y, &record[3], sizeof point.y);
         if (pf_store_append(points->store, &point, sizeof point, error) ||
-            (++done % POINTS_A_STEP == 0 && pf_pass_step(pass, done, all, error)))
+            (++done % POINTS_A_STEP == 0 && pf_pass_step(done, all, error)))
             more = -1;
     }
     pf_sorter_free(points->sorter);

@@ -9,19 +9,6 @@
 
 #include "formats/perun/perun.h"
 
-/* Bytes between two calls of pf_pass_step. */
-#define STEP ((uint64_t)256 * 1024)
-
-int perun_step(struct perun_reading *reading, struct pf_error *error)
-{
-    uint64_t done, total, offset = pf_json_tell(reading->json);
-    if (!reading->pass || offset - reading->stepped < STEP)
-        return 0;
-    reading->stepped = offset;
-    pf_input_progress(reading->input, reading->body + offset, &done, &total);
-    return pf_pass_step(reading->pass, done, total, error);
-}
-
 static int leave(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error)
 {
     bool open = token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY;

@@ -10,7 +10,7 @@ void pprof_step(struct pprof *pprof, int part, uint64_t offset)
     struct pf_build *build = &pprof->build;
     uint64_t done, total;
     pf_input_progress(build->input, offset, &done, &total);
-    pf_build_check(build, pf_pass_step(build->pass, done + (part ? total : 0), 2 * total, build->error));
+    pf_build_check(build, pf_pass_step(done + (part ? total : 0), 2 * total, build->error));
 }
 
 /* ---- messages ----------------------------------------------------------------------------------- */

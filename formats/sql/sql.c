@@ -37,7 +37,7 @@ int pf_sql_step(struct pf_sql *sql, struct pf_error *error)
 {
     /* Tables that are not read, and such as are read twice, make this a rough measure. */
     uint64_t done = sql->read < sql->have ? sql->read : sql->have;
-    return pf_pass_step(sql->pass, done, sql->have, error);
+    return pf_pass_step(done, sql->have, error);
 }
 
 /* Nonzero interrupts what runs. */

@@ -57,8 +57,7 @@ struct pf_sql {
     struct pf_sql_facts facts[PF_SQL_TABLES];
 
     sqlite3 *connection;
-    struct pf_pass *pass; /* on whose behalf rows are read, or NULL: the owner's to set */
-    unsigned steps_left;  /* calls of the progress handler that what runs may take; 0: any number */
+    unsigned steps_left; /* calls of the progress handler that what runs may take; 0: any number */
     struct pf_sql_walk *walk;
     sqlite3_stmt *look_up; /* prepared when a text is first asked for */
 };
@@ -118,7 +117,7 @@ int pf_sql_each(struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg
 int pf_sql_find(struct pf_sql *sql, unsigned table, int64_t key, const char **text, size_t *size,
                 struct pf_error *error);
 
-/* Tells the pass how far it is; -1 with *error filled if it is to stop. For work that reads no rows: reading them does so. */
+/* Reports to the calling thread's pass how much of the file is read; -1 with *error filled if it is to stop. For work that reads no rows: reading them does so. */
 int pf_sql_step(struct pf_sql *sql, struct pf_error *error);
 
 #endif

@@ -373,7 +373,7 @@ static int read_threads(struct reader *reader, struct pf_error *error)
     return 0;
 }
 
-int xray_load_calls(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+int xray_load_calls(struct pf_model *model, struct pf_error *error)
 {
     struct xray_state *state = xray_state(model);
     struct reader reader = {.state = state, .threads = model->partitions.items};
@@ -381,7 +381,7 @@ int xray_load_calls(struct pf_model *model, struct pf_pass *pass, struct pf_erro
     uint64_t most = pf_input_memory(state->input) / CONTEXT_BYTES;
     reader.contexts_most =
         pf_input_is_packed(state->input) && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
-    xray_decoder_init(&reader.decoder, state->input, &state->header, pass, state->index.bytes);
+    xray_decoder_init(&reader.decoder, state->input, &state->header, state->index.bytes);
     reader.recent = calloc((size_t)1 << RECENT_BITS, sizeof *reader.recent);
     int failed = xray_model_begin(&reader.model, model, XRAY_MEASURES, error) ||
                  (!reader.recent && pf_fail_memory(error)) || read_threads(&reader, error);

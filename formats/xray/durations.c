@@ -31,7 +31,6 @@ struct group {
 
 struct ranking {
     const struct xray_state *state;
-    struct pf_pass *pass;
     uint64_t limit; /* bytes to hold in memory */
     struct xray_decoder decoder;
     struct xray_stack stack;    /* numbers functions as the model pass did */
@@ -151,7 +150,7 @@ static int64_t make_rows(struct ranking *ranking, size_t thread, struct group *g
     for (; (more = pf_sorter_next(group->durations, &record, error)) > 0; seen++) {
         if (!n || record[0] != function) {
             if (pf_array_room(rows, &room, n, sizeof **rows, error) ||
-                pf_pass_step(ranking->pass, ranking->decoder.done, ranking->decoder.total, error))
+                pf_pass_step(ranking->decoder.done, ranking->decoder.total, error))
                 return -1;
             function = record[0];
             seen = 0;
@@ -203,11 +202,11 @@ void xray_durations_free(struct xray_durations *durations)
     *durations = (struct xray_durations){0};
 }
 
-int xray_load_durations(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+int xray_load_durations(struct pf_model *model, struct pf_error *error)
 {
     struct xray_state *state = xray_state(model);
-    struct ranking ranking = {.state = state, .pass = pass, .limit = model->options->cache / 2};
-    xray_decoder_init(&ranking.decoder, state->input, &state->header, pass, state->index.bytes);
+    struct ranking ranking = {.state = state, .limit = model->options->cache / 2};
+    xray_decoder_init(&ranking.decoder, state->input, &state->header, state->index.bytes);
     int failed = rank_threads(&ranking, error);
     if (!failed)
         state->durations = ranking.done;

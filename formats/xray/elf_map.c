@@ -41,7 +41,6 @@ struct target {
 struct map {
     struct elf elf;
     struct xray_names *names;
-    struct pf_pass *pass;
     GElf_Shdr section;   /* xray_instr_map */
     uint64_t *functions; /* of each entry; owned */
     size_t n_entries, entries_room;
@@ -89,7 +88,7 @@ static int each(struct map *map, Elf_Type type, unsigned records, uint64_t offse
     while (n) {
         size_t want = n < most ? (size_t)n : most;
         ssize_t got = read_records(&map->elf, type, offset, batch, want * records, error);
-        if (got < 0 || pf_pass_step(map->pass, offset, pf_input_size(map->elf.input), error))
+        if (got < 0 || pf_pass_step(offset, pf_input_size(map->elf.input), error))
             return -1;
         size_t have = (size_t)got / records;
         for (size_t i = 0; i < have; i++)
@@ -363,7 +362,7 @@ static int add_names(struct map *map, struct pf_error *error)
         failed = size < 0 ||
                  xray_names_add(map->names, (uint32_t)i + 1, target->address, target->rank ? text : NULL,
                                 (size_t)size, error) ||
-                 (i % 256 == 0 && pf_pass_step(map->pass, i, map->n_targets, error));
+                 (i % 256 == 0 && pf_pass_step(i, map->n_targets, error));
     }
     free(text);
     return failed ? -1 : 0;
@@ -379,10 +378,9 @@ static int read_map(struct map *map, struct pf_error *error)
     return found < 0 ? -1 : add_names(map, error);
 }
 
-int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                      struct pf_error *error)
+int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error)
 {
-    struct map map = {.names = names, .pass = pass};
+    struct map map = {.names = names};
     int found = find_map(&map.elf, input, &map.section, error);
     if (!found)
         xray_names_problem(names, 0, "it is no program with a section xray_instr_map");

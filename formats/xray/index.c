@@ -197,7 +197,7 @@ static bool is_copy(const uint64_t *last, const uint64_t *record)
 }
 
 /* Gives each thread its ranges, in their order. */
-static int take_parts(struct xray_indexing *indexing, struct pf_pass *pass, struct pf_error *error)
+static int take_parts(struct xray_indexing *indexing, struct pf_error *error)
 {
     enum { PARTS_PER_STEP = 65536 };
     struct xray_index *index = &indexing->index;
@@ -218,13 +218,13 @@ static int take_parts(struct xray_indexing *indexing, struct pf_pass *pass, stru
             thread->first = index->n_ranges;
         index->bytes += range.end - range.body;
         if (pf_store_append(index->ranges, &range, sizeof range, error) ||
-            (++index->n_ranges % PARTS_PER_STEP == 0 && pf_pass_step(pass, index->n_ranges, 0, error)))
+            (++index->n_ranges % PARTS_PER_STEP == 0 && pf_pass_step(index->n_ranges, 0, error)))
             return -1;
     }
     return more;
 }
 
-int xray_load_threads(struct pf_model *model, struct pf_pass *pass, struct pf_error *error)
+int xray_load_threads(struct pf_model *model, struct pf_error *error)
 {
     static xray_scan *const scans[] = {
         [XRAY_BASIC] = scan_basic, [XRAY_FDR] = xray_scan_buffers, [XRAY_PROFILING] = xray_scan_blocks};
@@ -236,10 +236,10 @@ int xray_load_threads(struct pf_model *model, struct pf_pass *pass, struct pf_er
         .index = {.ranges = pf_store_new(HELD), .start = UINT64_MAX},
         .parts = pf_sorter_new(WORDS, END, HELD),
     };
-    xray_decoder_init(&indexing.decoder, state->input, &state->header, pass, indexing.size);
+    xray_decoder_init(&indexing.decoder, state->input, &state->header, indexing.size);
     int failed = items && indexing.index.ranges && indexing.parts ? 0 : pf_fail_memory(error);
     if (!failed)
-        failed = scans[state->header.type](&indexing, error) || take_parts(&indexing, pass, error) ||
+        failed = scans[state->header.type](&indexing, error) || take_parts(&indexing, error) ||
                  name_threads(state, &indexing.index, items, error);
     pf_notes_sort(&indexing.notes);
     if (failed || pf_notes_publish(&indexing.notes, model, error)) {

@@ -97,11 +97,11 @@ void xray_maps_free(struct xray_maps *maps);
  * failure. 0; or -1 with a transient error in *error, and no names.
  */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
-                    struct pf_pass *pass, struct pf_error *error);
+                    struct pf_error *error);
 
 /* Adds what is wrong with the map to the profile's warnings. contexts: whose keys are the log's functions. */
-int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
-                    struct pf_model *model, struct pf_error *error);
+int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts, struct pf_model *model,
+                    struct pf_error *error);
 
 /*
  * Maps in programs (elf_map.c) and in YAML, as `llvm-xray extract` prints them (yaml_map.c). Whether a file has one: *has; and
@@ -109,11 +109,9 @@ int xray_names_tell(const struct xray_names *names, const struct pf_tree *contex
  * cannot be read.
  */
 int xray_elf_has_map(struct pf_input *input, bool *has, struct pf_error *error);
-int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                      struct pf_error *error);
+int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 int xray_yaml_is_map(struct pf_input *input, bool *is, struct pf_error *error);
-int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                       struct pf_error *error);
+int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 
 /*
  * Demangles a C++ symbol. Returns the size of the name in out, or 0 if it is no mangled name, one that is

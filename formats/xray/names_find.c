@@ -21,8 +21,7 @@ enum { ENTRIES_MAX = 4096, CANDIDATES_MAX = 64 };
 /* What a file can be a map as. */
 static const struct kind {
     int (*is)(struct pf_input *input, bool *is, struct pf_error *error);
-    int (*read)(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                struct pf_error *error);
+    int (*read)(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 } kinds[] = {{xray_elf_has_map, xray_elf_map_read}, {xray_yaml_is_map, xray_yaml_map_read}};
 
 enum { KINDS = sizeof kinds / sizeof *kinds }; /* also: none of them */
@@ -46,15 +45,15 @@ static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
  * transient error fails, since it says nothing about the file.
  */
 static int read_map(struct xray_names *names, struct pf_source *source, const char *name, bool option,
-                    struct pf_pass *pass, struct pf_error *error)
+                    struct pf_error *error)
 {
     struct pf_input *input;
     size_t kind = KINDS;
     int failed = option ? pf_source_open_path(source, name, &input, error)
                         : pf_source_open(source, name, &input, error);
     if (!failed)
-        failed = kind_of(input, &kind, error) ||
-                 (kind < KINDS && kinds[kind].read(names, input, pass, error)) || pf_input_done(input, error);
+        failed = kind_of(input, &kind, error) || (kind < KINDS && kinds[kind].read(names, input, error)) ||
+                 pf_input_done(input, error);
     if (failed && pf_is_transient(error->code))
         return -1;
     if (kind == KINDS && !option)
@@ -237,12 +236,12 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
 
 /* Of two maps that are to be one in two forms none is kept if they differ, else that which names more functions. */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
-                    struct pf_pass *pass, struct pf_error *error)
+                    struct pf_error *error)
 {
     for (size_t i = 0; i < maps->count; i++) {
         struct xray_names other = {0};
         bool option = model->options->instr_map;
-        int failed = read_map(&other, model->source, maps->files[i], option, pass, error);
+        int failed = read_map(&other, model->source, maps->files[i], option, error);
         bool differ = !failed && maps->only && names->map && other.map && !same_functions(names, &other);
         if (!failed && !differ && other.map && (!names->map || other.named > names->named)) {
             struct xray_names poorer = *names;

@@ -199,11 +199,11 @@ static int read_threads(struct model *model, struct pf_error *error)
     return 0;
 }
 
-int xray_profiling_contexts(struct pf_model *profile, struct pf_pass *pass, struct pf_error *error)
+int xray_profiling_contexts(struct pf_model *profile, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
     struct model model = {.state = state};
-    xray_decoder_init(&model.decoder, state->input, &state->header, pass, state->index.bytes);
+    xray_decoder_init(&model.decoder, state->input, &state->header, state->index.bytes);
     int failed = xray_model_begin(&model.made, profile, MEASURES, error) || read_threads(&model, error);
     xray_decoder_free(&model.decoder);
     free(model.path);

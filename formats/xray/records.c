@@ -28,10 +28,9 @@ static const struct pf_note_kind nested = {"error", "overlapping-buffer",
 enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, CHUNK = 64 * 1024, NEAR = 4096 };
 
 void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
-                       struct pf_pass *pass, uint64_t total)
+                       uint64_t total)
 {
-    *decoder =
-        (struct xray_decoder){.input = input, .header = header, .pass = pass, .total = total, .cpu = -1};
+    *decoder = (struct xray_decoder){.input = input, .header = header, .total = total, .cpu = -1};
 }
 
 void xray_decoder_free(struct xray_decoder *decoder)
@@ -68,7 +67,7 @@ static int fill(struct xray_decoder *decoder, uint64_t offset, size_t size, stru
         return pf_fail_at(error, ESTALE, (int64_t)offset, "the file has become shorter");
     decoder->held = size;
     decoder->done += size;
-    return pf_pass_step(decoder->pass, decoder->done, decoder->total, error);
+    return decoder->total ? pf_pass_step(decoder->done, decoder->total, error) : pf_pass_check(error);
 }
 
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
@@ -90,7 +89,6 @@ void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t en
 {
     struct xray_decoder begun = {.input = decoder->input,
                                  .header = decoder->header,
-                                 .pass = decoder->pass,
                                  .done = decoder->done,
                                  .total = decoder->total,
                                  .window = decoder->window,

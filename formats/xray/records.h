@@ -63,7 +63,6 @@ struct xray_event {
 struct xray_decoder {
     struct pf_input *input;
     const struct xray_header *header;
-    struct pf_pass *pass; /* is told of what is read: how much of how much, in bytes */
     uint64_t done, total;
 
     unsigned char *window; /* owned */
@@ -96,11 +95,11 @@ struct xray_decoder {
 };
 
 /*
- * A decoder without a range, at its end. It allocates when it reads. pass: NULL if there is none; total: bytes that it will
- * read. The input and the header must live as long.
+ * A decoder without a range, at its end. It allocates when it reads. total: bytes that it will read, which pf_pass_step gets; 0: a
+ * cursor's, whose caller reports. The input and the header must live as long.
  */
 void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
-                       struct pf_pass *pass, uint64_t total);
+                       uint64_t total);
 void xray_decoder_free(struct xray_decoder *decoder);
 
 /*

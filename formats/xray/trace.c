@@ -454,7 +454,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     if (!walk || !(walk->strings = pf_strings_new()))
         return pf_fail_memory(error);
     const struct xray_state *state = walk->state = xray_state(cursor->model);
-    xray_decoder_init(&walk->decoder, state->input, &state->header, NULL, 0);
+    xray_decoder_init(&walk->decoder, state->input, &state->header, 0);
     walk->clock = clock_new(state->header.frequency);
     walk->start = atomic_load(&state->start);
     int64_t only = cursor->only.partition;

@@ -218,8 +218,7 @@ static int set_info(struct pf_model *model, const struct xray_header *header, st
     };
     set_version(header, model->version, sizeof model->version);
     if (add_info(model, "Type", pf_string(types[header->type]), error) ||
-        add_info(model, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"),
-                 error))
+        add_info(model, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"), error))
         return -1;
     if (header->type == XRAY_PROFILING)
         return add_info(model, "Created (ns since 1970)", pf_uint(header->created), error) ||
@@ -305,21 +304,20 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     return set_map_info(model, &state->maps, error);
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct xray_state *state = xray_state(model);
     bool profiling = state->header.type == XRAY_PROFILING;
     switch (stage) {
     case PF_PARTITIONED:
         /* Names once read stay, even if what follows them fails: they are part of no table. */
-        if (!state->names.map && xray_names_load(&state->names, &state->maps, model, pass, error))
+        if (!state->names.map && xray_names_load(&state->names, &state->maps, model, error))
             return -1;
-        return xray_load_threads(model, pass, error);
+        return xray_load_threads(model, error);
     case PF_MODELLED:
-        return profiling ? xray_profiling_contexts(model, pass, error)
-                         : xray_load_calls(model, pass, error);
+        return profiling ? xray_profiling_contexts(model, error) : xray_load_calls(model, error);
     case PF_DERIVED:
-        return profiling ? 0 : xray_load_durations(model, pass, error);
+        return profiling ? 0 : xray_load_durations(model, error);
     default:
         return 0;
     }

@@ -161,14 +161,14 @@ int xray_model_begin(struct xray_model *model, const struct pf_model *profile, u
 int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed, struct pf_error *error);
 
 /* The stages. Each leaves the profile as it was if it fails. */
-int xray_load_threads(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
-int xray_load_calls(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
+int xray_load_threads(struct pf_model *model, struct pf_error *error);
+int xray_load_calls(struct pf_model *model, struct pf_error *error);
 void xray_durations_free(struct xray_durations *durations);
-int xray_load_durations(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
+int xray_load_durations(struct pf_model *model, struct pf_error *error);
 
 /* Profiling files: metrics and fields of threads; PF_MODELLED. */
 void xray_profiling_set(struct pf_model *model);
-int xray_profiling_contexts(struct pf_model *model, struct pf_pass *pass, struct pf_error *error);
+int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
 extern const struct pf_numbered xray_durations; /* of threads, or of all, as the first column tells */

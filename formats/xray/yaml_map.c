@@ -23,7 +23,6 @@ enum { HEAD = 4096 };
 /* The file, as libyaml reads it. */
 struct reading {
     struct pf_input *input;
-    struct pf_pass *pass;
     uint64_t at, size;
     struct pf_error *error;
     bool failed; /* *error is filled */
@@ -33,7 +32,7 @@ static int read_some(void *data, unsigned char *buffer, size_t room, size_t *siz
 {
     struct reading *reading = data;
     ssize_t got = pf_input_read(reading->input, buffer, room, reading->at, reading->error);
-    reading->failed = got < 0 || pf_pass_step(reading->pass, reading->at, reading->size, reading->error);
+    reading->failed = got < 0 || pf_pass_step(reading->at, reading->size, reading->error);
     *size = reading->failed ? 0 : (size_t)got;
     reading->at += *size;
     return !reading->failed;
@@ -131,10 +130,9 @@ static int read_events(yaml_parser_t *parser, struct xray_names *names, struct r
     return 0;
 }
 
-int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                       struct pf_error *error)
+int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error)
 {
-    struct reading reading = {.input = input, .pass = pass, .size = pf_input_size(input), .error = error};
+    struct reading reading = {.input = input, .size = pf_input_size(input), .error = error};
     struct entry entry = {.symbol = malloc(XRAY_SYMBOL_MAX)};
     yaml_parser_t parser;
     int failed = -1;

@@ -275,7 +275,7 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
     indexing->progress.next = start + REPORT_MS;
     if (!indexing->progress.shown)
         indexing->progress.source = indexing->source;
-    int result = pf_each_profile(indexing->fs, NULL, index_profile, indexing, &error);
+    int result = pf_each_profile(indexing->fs, index_profile, indexing, &error);
     if (result)
         print_error(indexing->source, &error);
     fflush(stdout);
@@ -403,7 +403,7 @@ static void check_path(const struct pf_fs_options *options, const char *path, co
         return;
     }
     checking->folder = !pf_fs_core(checking->fs)->root_name && !pf_root_is_profile(checking->fs);
-    if (pf_each_profile_and_folder(checking->fs, NULL, check_profile, check_folder, checking, &error)) {
+    if (pf_each_profile_and_folder(checking->fs, check_profile, check_folder, checking, &error)) {
         print_error(path, &error);
         note_status(checking, PF_EXIT_SYSTEM);
     }

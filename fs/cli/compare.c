@@ -164,7 +164,7 @@ static int add_path(struct comparison *comparison, const struct pf_fs_options *o
     struct pf_error error = {0};
     struct opening opening = {.comparison = comparison, .run = run};
     opening.fs = pf_fs_new(comparison->sources[run], options, &error);
-    int result = opening.fs ? pf_each_profile(opening.fs, NULL, add_found, &opening, &error) : -1;
+    int result = opening.fs ? pf_each_profile(opening.fs, add_found, &opening, &error) : -1;
     if (!result && !opening.found)
         result = pf_fail(&error, EINVAL, *comparison->rests[run] ? "no such profile" : "it is no profile");
     pf_fs_free(opening.fs);

@@ -123,12 +123,11 @@ static void free_snapshot(struct pf_snapshot *snapshot)
     free(snapshot);
 }
 
-static int make_listing(struct control *control, struct pf_snapshot *snapshot, struct pf_pass *pass,
-                        struct pf_error *error)
+static int make_listing(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     struct pf_buf profiles = {0}, archives = {0};
     struct pf_store *texts[LISTING_TEXTS] = {NULL};
-    if (pf_list_profiles(control->fs, pass, &profiles, &archives, error)) {
+    if (pf_list_profiles(control->fs, &profiles, &archives, error)) {
         pf_buf_free(&profiles);
         pf_buf_free(&archives);
         return -1;
@@ -142,12 +141,11 @@ static int make_listing(struct control *control, struct pf_snapshot *snapshot, s
     return -1;
 }
 
-static int make_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_pass *pass,
-                       struct pf_error *error)
+static int make_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     struct pf_store *texts[PF_CONTROL_TABLES];
     uint64_t state;
-    if (pf_tables_make(control->fs, pass, texts, &state, error))
+    if (pf_tables_make(control->fs, texts, &state, error))
         return -1;
     pf_lock_take(&control->snapshots.lock);
     snapshot->state = state;
@@ -156,13 +154,12 @@ static int make_tables(struct control *control, struct pf_snapshot *snapshot, st
 }
 
 /* A list takes as long to compare as to make: it counts as changed. */
-static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_pass *pass,
-                      struct pf_error *error)
+static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     uint64_t state = 0;
     bool same = false;
     if (snapshot->subject == TABLES) {
-        if (pf_tables_state(control->fs, pass, &state, error))
+        if (pf_tables_state(control->fs, &state, error))
             return -1;
         same = state == snapshot->state; /* jobs alone change it, one at a time */
     }
@@ -171,13 +168,13 @@ static int look_again(struct control *control, struct pf_snapshot *snapshot, str
 }
 
 static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
-                     struct pf_pass *pass, struct pf_error *error)
+                     struct pf_error *error)
 {
     struct control *control = set->owner;
     if (item == LOOK)
-        return look_again(control, snapshot, pass, error);
-    int result = snapshot->subject == LISTING ? make_listing(control, snapshot, pass, error)
-                                              : make_tables(control, snapshot, pass, error);
+        return look_again(control, snapshot, error);
+    int result = snapshot->subject == LISTING ? make_listing(control, snapshot, error)
+                                              : make_tables(control, snapshot, error);
     if (!result)
         pf_snapshot_looked(set, snapshot, true);
     return result;

@@ -73,7 +73,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     return result;
 }
 
-static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
+static int make_texts(struct making *making, struct pf_error *error)
 {
     for (size_t t = 0; t < TABLES; t++) {
         const char *head = tables_about[t].head;
@@ -83,28 +83,28 @@ static int make_texts(struct making *making, struct pf_pass *pass, struct pf_err
         if (pf_store_append(making->text[t], head, strlen(head), error))
             return -1;
     }
-    int result = pf_each_profile(making->fs, pass, add_member, making, error);
+    int result = pf_each_profile(making->fs, add_member, making, error);
     for (size_t t = 0; t < TABLES && !result; t++)
         result = pf_store_settle(making->text[t], error);
     return result;
 }
 
-int pf_tables_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_store *texts[PF_CONTROL_TABLES],
-                   uint64_t *state, struct pf_error *error)
+int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
+                   struct pf_error *error)
 {
     struct making making = {fs, 0, texts};
     memset(texts, 0, TABLES * sizeof *texts);
-    int result = make_texts(&making, pass, error);
+    int result = make_texts(&making, error);
     *state = making.state;
     for (size_t t = 0; t < TABLES && result; t++)
         pf_store_free(texts[t]);
     return result;
 }
 
-int pf_tables_state(struct pf_fs *fs, struct pf_pass *pass, uint64_t *state, struct pf_error *error)
+int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error)
 {
     struct making look = {.fs = fs};
-    int result = pf_each_profile(fs, pass, add_member, &look, error);
+    int result = pf_each_profile(fs, add_member, &look, error);
     *state = look.state;
     return result;
 }

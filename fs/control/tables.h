@@ -12,10 +12,10 @@ enum { PF_CONTROL_TABLES = 3 };
 const char *pf_table_name(uint64_t number);
 
 /* Makes all tables in a pass. *state is that of the profiles that they were made from. 0, or -1 with *error filled and nothing to free. */
-int pf_tables_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_store *texts[PF_CONTROL_TABLES],
-                   uint64_t *state, struct pf_error *error);
+int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
+                   struct pf_error *error);
 
 /* A number that differs once profiles have come, gone or changed. 0, or -1 with *error filled. */
-int pf_tables_state(struct pf_fs *fs, struct pf_pass *pass, uint64_t *state, struct pf_error *error);
+int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error);
 
 #endif

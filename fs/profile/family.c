@@ -22,7 +22,6 @@ struct measuring {
     struct pf_model *model;
     const struct pf_table *table;
     struct pf_family *family;
-    struct pf_pass *pass;
     struct pf_row_size header;
     struct piece *pieces;
     size_t n;
@@ -80,7 +79,7 @@ static int tell_progress(struct measuring *all, const struct pf_measure *measure
     uint64_t more = now > *told ? now - *told : 0;
     uint64_t done = atomic_fetch_add_explicit(&all->done, more, memory_order_relaxed) + more;
     *told += more;
-    return pf_pass_step(all->pass, done, 1000 * all->n, error);
+    return pf_pass_step(done, 1000 * all->n, error);
 }
 
 static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure,
@@ -226,8 +225,8 @@ static void reset(struct pf_family *family, const struct pf_row_size *header)
         atomic_store_explicit(&family->context[i], header->full - header->context, memory_order_relaxed);
 }
 
-struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model,
-                                const struct pf_table *table, struct pf_pass *pass, struct pf_error *error)
+struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, const struct pf_table *table,
+                                struct pf_error *error)
 {
     struct pf_family *family = calloc(1, sizeof *family);
     if (!family || prepare(family, model, table, error)) {
@@ -236,7 +235,7 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model,
         return NULL;
     }
     struct measuring all = {
-        .model = model, .table = table, .family = family, .pass = pass, .header = pf_header_size(table)};
+        .model = model, .table = table, .family = family, .header = pf_header_size(table)};
     pf_lock_init(&all.lock, PF_RANK_SIZES);
     int result = -1;
     for (int tries = 0; tries < TRIES && result; tries++) {

@@ -26,8 +26,8 @@ struct pf_family {
 };
 
 /* NULL with *error filled. The stages that the table needs are loaded. */
-struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model,
-                                const struct pf_table *table, struct pf_pass *pass, struct pf_error *error);
+struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, const struct pf_table *table,
+                                struct pf_error *error);
 void pf_family_free(struct pf_family *family);
 
 #endif

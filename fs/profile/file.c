@@ -144,10 +144,9 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
     return true;
 }
 
-int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
-                       struct pf_error *error)
+int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_error *error)
 {
-    if (pf_text_cover(&text->text, until, pass, error))
+    if (pf_text_cover(&text->text, until, error))
         return -1;
     pf_lock_take(&text->profile->lock);
     /* A size that took work is not to be found again. */
@@ -156,13 +155,13 @@ int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass
     return pf_profile_intact(text->profile) ? 0 : pf_fail(error, ESTALE, "the file has changed");
 }
 
-int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
-                        struct pf_error *error)
+int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_error *error)
 {
     struct pf_piece pieces[PF_PIECES];
-    if (pf_pass_step(pass, 0, 1, error))
+    if (pf_pass_step(0, 1, error))
         return -1;
-    int n = pf_text_read(&text->text, text->profile->core->blocks, offset, (size_t)size, false, pieces, error);
+    int n =
+        pf_text_read(&text->text, text->profile->core->blocks, offset, (size_t)size, false, pieces, error);
     for (int i = 0; i < n; i++)
         pf_blocks_release(text->profile->core->blocks, pieces[i].block);
     return n < 0 ? -1 : 0;
@@ -187,7 +186,7 @@ static int need_task(struct pf_file_text *text, struct pf_task task, struct pf_o
 static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_op *op)
 {
     struct pf_task task = {.kind = PF_TASK_COVER, .offset = until};
-    return at_once ? pf_file_text_cover(text, until, NULL, &op->error) : need_task(text, task, op);
+    return at_once ? pf_file_text_cover(text, until, &op->error) : need_task(text, task, op);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
@@ -511,8 +510,8 @@ static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_
 /* Blocks that are likely to be read next, to be made by a thread that would else do nothing. */
 struct ahead {
     struct pf_errand errand;
-    struct pf_profile *profile;      /* held */
-    struct pf_file_text *text; /* held */
+    struct pf_profile *profile; /* held */
+    struct pf_file_text *text;  /* held */
     uint64_t offset;
     size_t size;
 };
@@ -522,7 +521,7 @@ static void make_ahead(struct pf_errand *errand)
 {
     struct ahead *ahead = (struct ahead *)errand;
     struct pf_error error;
-    pf_file_text_blocks(ahead->text, ahead->offset, ahead->size, NULL, &error);
+    pf_file_text_blocks(ahead->text, ahead->offset, ahead->size, &error);
     atomic_store(&ahead->text->ahead, false);
     pf_file_text_release(ahead->text);
     pf_profile_release(ahead->profile);
@@ -593,7 +592,8 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     }
     *n = got;
     if (got == 1 && pieces[0].size == text->size && text->size <= PF_KNOWN_TEXT_MAX)
-        pf_profile_learn_file(file->profile, file->node, text->size, pieces[0].block->data + pieces[0].offset);
+        pf_profile_learn_file(file->profile, file->node, text->size,
+                              pieces[0].block->data + pieces[0].offset);
     atomic_store(&file->read_to, offset + size);
     return 0;
 }

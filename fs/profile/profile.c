@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fs/profile/profile_private.h"
 #include "fs/profile/names.h"
+#include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
 /* Findings of passes that took this long, in all, are worth a file; of one that took that long, at once. */
@@ -45,7 +45,8 @@ static int find_src(struct pf_model *model, struct pf_error *error)
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error)
+struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver,
+                                  struct pf_error *error)
 {
     struct pf_profile *profile = calloc(1, sizeof *profile);
     if (!profile) {
@@ -246,11 +247,11 @@ static int recall_facts(struct pf_profile *profile, struct pf_error *error)
     return driver->recall(&profile->model, profile->facts, profile->facts_size, error);
 }
 
-static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     pf_may_block();
     struct pf_model *model = &profile->model;
-    if (model->driver->load(model, stage, pass, error))
+    if (model->driver->load(model, stage, error))
         return -1;
     if (!pf_source_intact(model->source))
         return pf_fail(error, ESTALE, "the file has changed");
@@ -262,12 +263,11 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-static int run_stages(struct pf_profile *profile, enum pf_stage wanted, struct pf_pass *pass,
-                      struct pf_error *error)
+static int run_stages(struct pf_profile *profile, enum pf_stage wanted, struct pf_error *error)
 {
     int result = 0;
     while (!result && profile->stage < wanted) /* only this thread changes it */
-        result = load_stage(profile, profile->stage + 1, pass, error);
+        result = load_stage(profile, profile->stage + 1, error);
     if (result && error->code != ECANCELED) {
         pf_lock_take(&profile->lock);
         pf_failure_note(&profile->failure, error);
@@ -276,10 +276,10 @@ static int run_stages(struct pf_profile *profile, enum pf_stage wanted, struct p
     return result;
 }
 
-static int run_family(struct pf_profile *profile, size_t table, struct pf_pass *pass, struct pf_error *error)
+static int run_family(struct pf_profile *profile, size_t table, struct pf_error *error)
 {
     struct pf_family *family =
-        pf_family_new(profile->core->pool, &profile->model, &profile->model.tables[table], pass, error);
+        pf_family_new(profile->core->pool, &profile->model, &profile->model.tables[table], error);
     if (family && !pf_source_intact(profile->source)) {
         pf_family_free(family);
         family = NULL;
@@ -300,23 +300,23 @@ static int run_names(struct pf_profile *profile, struct pf_error *error)
     return result;
 }
 
-static int run_task_itself(struct pf_task *task, struct pf_pass *pass, struct pf_error *error)
+static int run_task_itself(struct pf_task *task, struct pf_error *error)
 {
     switch (task->kind) {
     case PF_TASK_STAGE:
-        return run_stages(task->profile, (enum pf_stage)task->item, pass, error);
+        return run_stages(task->profile, (enum pf_stage)task->item, error);
     case PF_TASK_FAMILY:
-        return run_family(task->profile, (size_t)task->item, pass, error);
+        return run_family(task->profile, (size_t)task->item, error);
     case PF_TASK_AGGREGATE:
-        return pf_profile_make_aggregate(task->profile, (int)task->item - 1, pass, error);
+        return pf_profile_make_aggregate(task->profile, (int)task->item - 1, error);
     case PF_TASK_NAMES:
         return run_names(task->profile, error);
     case PF_TASK_COVER:
-        return pf_file_text_cover(task->text, task->offset, pass, error);
+        return pf_file_text_cover(task->text, task->offset, error);
     case PF_TASK_BLOCKS:
         break;
     }
-    return pf_file_text_blocks(task->text, task->offset, task->size, pass, error);
+    return pf_file_text_blocks(task->text, task->offset, task->size, error);
 }
 
 static uint64_t now_ns(void)
@@ -345,11 +345,11 @@ static void note_findings(struct pf_profile *profile, uint64_t took)
     pf_lock_drop(&profile->lock);
 }
 
-static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run_task(void *arg, struct pf_error *error)
 {
     struct pf_task *task = arg;
     uint64_t start = now_ns();
-    int result = run_task_itself(task, pass, error);
+    int result = run_task_itself(task, error);
     bool for_cache =
         task->kind != PF_TASK_STAGE && task->kind != PF_TASK_NAMES && task->kind != PF_TASK_BLOCKS;
     if (!result && for_cache)
@@ -532,17 +532,18 @@ int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family
 
 int pf_profile_load(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
-    return pf_profile_wake(profile, error) || run_stages(profile, stage, NULL, error) ? -1 : 0;
+    return pf_profile_wake(profile, error) || run_stages(profile, stage, error) ? -1 : 0;
 }
 
-int pf_profile_add_up(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate, struct pf_error *error)
+int pf_profile_add_up(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
+                      struct pf_error *error)
 {
     uint64_t start = now_ns();
     if (pf_profile_load(profile, PF_OPENED, error))
         return -1;
     bool all = metric < 0 || !pf_aggregate_skips(&profile->model);
     enum pf_stage stage = pf_node_stage(&profile->model, (struct pf_node){PF_PPROF, 0});
-    if (run_stages(profile, stage, NULL, error) || pf_profile_make_aggregate(profile, all ? -1 : metric, NULL, error))
+    if (run_stages(profile, stage, error) || pf_profile_make_aggregate(profile, all ? -1 : metric, error))
         return -1;
     atomic_fetch_add(&profile->core->passes, 1);
     note_findings(profile, now_ns() - start);

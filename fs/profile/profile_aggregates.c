@@ -41,7 +41,8 @@ void pf_profile_free_aggregates(struct pf_profile *profile)
 static struct pf_aggregate *aggregate_now(const struct pf_profile *profile, int metric)
 {
     pf_assert_held(&profile->lock);
-    return profile->aggregate || metric < 0 || !profile->of_metric ? profile->aggregate : profile->of_metric[metric];
+    return profile->aggregate || metric < 0 || !profile->of_metric ? profile->aggregate
+                                                                   : profile->of_metric[metric];
 }
 
 bool pf_profile_lost_sums(const struct pf_profile *profile)
@@ -76,7 +77,8 @@ static struct pf_aggregate *recall_aggregate(struct pf_profile *profile, int *me
 {
     pf_lock_take(&profile->lock);
     struct pf_packed_aggregate **at = &profile->packed;
-    while (*at && (*at)->metric >= 0 && (*at)->metric != *metric && !are_twins(profile, (*at)->metric, *metric))
+    while (*at && (*at)->metric >= 0 && (*at)->metric != *metric &&
+           !are_twins(profile, (*at)->metric, *metric))
         at = &(*at)->next;
     struct pf_packed_aggregate *packed = *at ? take_packed(at) : NULL;
     pf_lock_drop(&profile->lock);
@@ -107,12 +109,12 @@ static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggr
     return 0;
 }
 
-int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_pass *pass, struct pf_error *error)
+int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = recall_aggregate(profile, &metric);
     if (!aggregate)
-        aggregate = metric < 0 ? pf_aggregate_new(&profile->model, pass, error)
-                               : pf_aggregate_of(&profile->model, (unsigned)metric, pass, error);
+        aggregate = metric < 0 ? pf_aggregate_new(&profile->model, error)
+                               : pf_aggregate_of(&profile->model, (unsigned)metric, error);
     int result = aggregate ? 0 : -1;
     if (!result && !pf_source_intact(profile->source))
         result = pf_fail(error, ESTALE, "the file has changed");

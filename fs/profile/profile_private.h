@@ -44,8 +44,8 @@ struct pf_packed_aggregate {
 struct pf_profile {
     struct pf_core *core;
     const struct pf_driver *driver;
-    struct pf_model model; /* once it is opened */
-    struct pf_source *source;  /* closed until then */
+    struct pf_model model;    /* once it is opened */
+    struct pf_source *source; /* closed until then */
     atomic_uint references;
 
     /* What is known from an earlier time may answer for the profile: then it is opened by the first who asks for more. */
@@ -97,7 +97,7 @@ int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error)
  * profile_aggregates.c: makes those of all metrics (-1), or of one and its partner, in a pass, unless an earlier process has. 0, or -1
  * with *error filled. Frees all, for who closes the profile.
  */
-int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_pass *pass, struct pf_error *error);
+int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_error *error);
 void pf_profile_free_aggregates(struct pf_profile *profile);
 /* True if the disk has lost some of them: the profile is to be opened again. With profile->lock held. */
 bool pf_profile_lost_sums(const struct pf_profile *profile);
@@ -107,7 +107,8 @@ void pf_profile_recall(struct pf_profile *profile);
 void pf_profile_remember(struct pf_profile *profile);
 
 /* profile.c: one that is not open yet; NULL with *error filled. */
-struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error);
+struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver,
+                                  struct pf_error *error);
 
 /*
  * profile_known.c: the source's inputs are to be these, which pf_profile_inputs gave, whether they have been opened or not. 0, or -1 with
@@ -137,10 +138,8 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
                           struct pf_track *track);
 
 /* file.c, for tasks: run them, and hold or let go of a text. */
-int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
-                       struct pf_error *error);
-int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
-                        struct pf_error *error);
+int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_error *error);
+int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_error *error);
 void pf_file_text_hold(struct pf_file_text *text); /* with profile->lock held */
 void pf_file_text_release(struct pf_file_text *text);
 /* Frees what texts are kept although no handle is on them. */

@@ -20,7 +20,6 @@
 struct visits {
     struct pf_fs *fs;
     const struct pf_members *members;
-    struct pf_pass *pass;
     void (*visit)(struct visits *visits, unsigned i);
     void *arg;
     struct pf_turns turns;
@@ -46,7 +45,7 @@ static void visit_one(void *arg, size_t i)
 {
     struct visits *visits = arg;
     struct pf_error failure = {0};
-    if (!atomic_load(&visits->failed) && !pf_pass_step(visits->pass, i, visits->members->n, &failure)) {
+    if (!atomic_load(&visits->failed) && !pf_pass_step(i, visits->members->n, &failure)) {
         visits->visit(visits, (unsigned)i);
         return;
     }
@@ -188,20 +187,19 @@ static void visit_part(struct visits *visits, unsigned i)
 }
 
 static int each_part(struct pf_fs *fs, const struct pf_members *members, enum pf_part_extent extent,
-                     struct pf_pass *pass, take_part *take, void *arg, bool *closed, struct pf_error *error)
+                     take_part *take, void *arg, bool *closed, struct pf_error *error)
 {
     struct parts parts = {extent, take, arg, closed};
     *closed = false;
-    return visit_members(
-        (struct visits){.fs = fs, .members = members, .pass = pass, .visit = visit_part, .arg = &parts},
-        error);
+    return visit_members((struct visits){.fs = fs, .members = members, .visit = visit_part, .arg = &parts},
+                         error);
 }
 
-int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                   struct pf_shared_metrics *shared, struct pf_error *error)
+int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
+                   struct pf_error *error)
 {
     *shared = (struct pf_shared_metrics){.primary = -1};
-    int result = each_part(fs, members, PF_PART_METRICS, pass, note_metrics, shared, &shared->closed, error);
+    int result = each_part(fs, members, PF_PART_METRICS, note_metrics, shared, &shared->closed, error);
     if (!result) {
         drop_single(shared);
         choose_primary(shared);
@@ -234,14 +232,14 @@ static int add_summary(void *arg, unsigned i, const struct pf_part *part, const 
     return summary->out->failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                    struct pf_buf *out, bool *closed, struct pf_error *error)
+int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_buf *out, bool *closed,
+                    struct pf_error *error)
 {
     struct summary summary = {members, out};
     pf_buf_str(
         out,
         "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
-    return each_part(fs, members, PF_PART_WHOLE, pass, add_summary, &summary, closed, error);
+    return each_part(fs, members, PF_PART_WHOLE, add_summary, &summary, closed, error);
 }
 
 /* ---- one metric --------------------------------------------------------------------------------- */
@@ -480,17 +478,14 @@ static int write_overview(struct making *making, struct pf_error *error)
     return result;
 }
 
-static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
+static int make_texts(struct making *making, struct pf_error *error)
 {
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
         if (!(making->texts->table[t] = pf_store_new(IN_MEMORY)))
             return pf_fail_memory(error);
-    if (visit_members((struct visits){.fs = making->fs,
-                                      .members = making->members,
-                                      .pass = pass,
-                                      .visit = visit_run,
-                                      .arg = making},
-                      error) ||
+    if (visit_members(
+            (struct visits){.fs = making->fs, .members = making->members, .visit = visit_run, .arg = making},
+            error) ||
         write_series(making, error) || write_overview(making, error))
         return -1;
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
@@ -507,7 +502,7 @@ void pf_runs_texts_free(struct pf_runs_texts *texts)
 }
 
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
-                 struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error)
+                 struct pf_runs_texts *texts, struct pf_error *error)
 {
     uint64_t limit = pf_fs_options(fs)->profile.cache / 4;
     *texts = (struct pf_runs_texts){.closed = false};
@@ -519,7 +514,7 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                             .contexts = pf_series_new(metric->runs, 2 * limit), /* there are more of these */
                             .texts = texts};
     bool there = making.runs && making.functions && making.contexts;
-    int result = there ? make_texts(&making, pass, error) : pf_fail_memory(error);
+    int result = there ? make_texts(&making, error) : pf_fail_memory(error);
     pf_series_free(making.functions);
     pf_series_free(making.contexts);
     pf_changes_free(&making.changes);

@@ -23,13 +23,13 @@ struct pf_shared_metrics {
     int primary; /* index, -1: there are none */
     bool closed; /* not everybody may read all runs; so far, as in what follows */
 };
-int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                   struct pf_shared_metrics *shared, struct pf_error *error);
+int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
+                   struct pf_error *error);
 void pf_shared_free(struct pf_shared_metrics *shared);
 
 /* Appends profiles_summary.csv. */
-int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                    struct pf_buf *out, bool *closed, struct pf_error *error);
+int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_buf *out, bool *closed,
+                    struct pf_error *error);
 
 /* The texts of one metric. */
 enum pf_runs_table {
@@ -46,6 +46,6 @@ struct pf_runs_texts {
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
-                 struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error);
+                 struct pf_runs_texts *texts, struct pf_error *error);
 
 #endif

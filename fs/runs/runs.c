@@ -194,10 +194,10 @@ static void look_inside(struct all_runs *all, struct runs *runs)
     pf_lock_drop(&all->snapshots.lock);
 }
 
-static int make_list(struct all_runs *all, struct runs *runs, struct pf_pass *pass, struct pf_error *error)
+static int make_list(struct all_runs *all, struct runs *runs, struct pf_error *error)
 {
     struct pf_shared_metrics metrics;
-    if (pf_shared_find(all->fs, &runs->members, pass, &metrics, error))
+    if (pf_shared_find(all->fs, &runs->members, &metrics, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
     runs->metrics = metrics;
@@ -207,11 +207,11 @@ static int make_list(struct all_runs *all, struct runs *runs, struct pf_pass *pa
     return 0;
 }
 
-static int make_summary(struct all_runs *all, struct runs *runs, struct pf_pass *pass, struct pf_error *error)
+static int make_summary(struct all_runs *all, struct runs *runs, struct pf_error *error)
 {
     struct pf_buf summary = {0};
     bool closed;
-    if (pf_runs_summary(all->fs, &runs->members, pass, &summary, &closed, error)) {
+    if (pf_runs_summary(all->fs, &runs->members, &summary, &closed, error)) {
         pf_buf_free(&summary);
         return -1;
     }
@@ -224,11 +224,10 @@ static int make_summary(struct all_runs *all, struct runs *runs, struct pf_pass 
     return pf_snapshot_publish(&all->snapshots, &runs->snapshot, SUMMARY_TEXT, &text, 1, error);
 }
 
-static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, struct pf_pass *pass,
-                       struct pf_error *error)
+static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, struct pf_error *error)
 {
     struct pf_runs_texts texts;
-    if (pf_runs_make(all->fs, &runs->members, &runs->metrics.metrics[m], pass, &texts, error))
+    if (pf_runs_make(all->fs, &runs->members, &runs->metrics.metrics[m], &texts, error))
         return -1;
     pf_lock_take(&all->snapshots.lock);
     close_off(all, runs, texts.closed);
@@ -239,14 +238,14 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
 
 /* The item is a node: a metric's, SUMMARY, or CHANGES for the list of metrics. */
 static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
-                     struct pf_pass *pass, struct pf_error *error)
+                     struct pf_error *error)
 {
     struct all_runs *all = set->owner;
     struct runs *runs = (struct runs *)snapshot;
     look_inside(all, runs);
-    return is_metric(node)   ? make_metric(all, runs, metric_of(node), pass, error)
-           : node == SUMMARY ? make_summary(all, runs, pass, error)
-                             : make_list(all, runs, pass, error);
+    return is_metric(node)   ? make_metric(all, runs, metric_of(node), error)
+           : node == SUMMARY ? make_summary(all, runs, error)
+                             : make_list(all, runs, error);
 }
 
 static bool is_made(const struct pf_snapshot *snapshot, uint32_t node)

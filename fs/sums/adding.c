@@ -306,13 +306,13 @@ static int add_row(struct pf_aggregate *aggregate, const struct row *row, struct
  * side.
  */
 static int add_rows(struct pf_aggregate *aggregate, const struct columns *columns, struct pf_cursor *cursor,
-                    struct pf_cell *cells, struct pf_pass *pass, struct pf_error *error)
+                    struct pf_cell *cells, struct pf_error *error)
 {
     struct row rows[BATCH];
     size_t n;
     int more = 1;
     for (uint64_t i = 0; more > 0; i++) {
-        if (i % BATCHES_A_STEP == 0 && pf_pass_step(pass, i * BATCH, 0, error))
+        if (i % BATCHES_A_STEP == 0 && pf_pass_step(i * BATCH, 0, error))
             return -1;
         more = read_batch(aggregate, columns, cursor, cells, rows, &n, error);
         for (size_t r = 0; r < n; r++)
@@ -365,14 +365,13 @@ static int add_value_row(struct pf_aggregate *aggregate, const struct pf_value_r
     return end_place(&place, error);
 }
 
-static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *cursor, struct pf_pass *pass,
-                          struct pf_error *error)
+static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *cursor, struct pf_error *error)
 {
     struct pf_value_row row;
     int more;
     uint64_t i = 0;
     while ((more = cursor->table->next_values(cursor, &row, error)) > 0)
-        if ((i++ % VALUE_ROWS_A_STEP == 0 && pf_pass_step(pass, i, 0, error)) ||
+        if ((i++ % VALUE_ROWS_A_STEP == 0 && pf_pass_step(i, 0, error)) ||
             add_value_row(aggregate, &row, error))
             return -1;
     return more;
@@ -380,7 +379,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
 
 /* Those of a metric and its partner, if both is set. */
 static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric, bool both,
-                     struct pf_pass *pass, struct pf_error *error)
+                     struct pf_error *error)
 {
     struct columns columns;
     if (find_columns(model, &columns, error))
@@ -394,20 +393,20 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
     const struct pf_cursor_ops *ops = pf_table_ops(cursor.table);
     int result = ops->open(&cursor, error);
     if (!result)
-        result = cursor.table->next_values ? add_value_rows(aggregate, &cursor, pass, error)
-                                           : add_rows(aggregate, &columns, &cursor, cells, pass, error);
+        result = cursor.table->next_values ? add_value_rows(aggregate, &cursor, error)
+                                           : add_rows(aggregate, &columns, &cursor, cells, error);
     ops->close(&cursor);
     free(cells);
     return result;
 }
 
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
-                     struct pf_pass *pass, struct pf_error *error)
+                     struct pf_error *error)
 {
     bool both = metric >= 0 &&
                 (model->cells->next_values || model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
     int partner = metric >= 0 && !both ? pf_aggregate_partner(model, (unsigned)metric) : PF_NO_PARTNER;
-    if (add_table(aggregate, model, metric, both, pass, error))
+    if (add_table(aggregate, model, metric, both, error))
         return -1;
-    return partner >= 0 ? add_table(aggregate, model, partner, false, pass, error) : 0;
+    return partner >= 0 ? add_table(aggregate, model, partner, false, error) : 0;
 }

@@ -113,8 +113,7 @@ static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsig
 {
     const struct pf_model *model = aggregate->model;
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    if (strcmp(model->partitions.singular, "thread") != 0 ||
-        model->metrics[metric].over_partitions != PF_SUM)
+    if (strcmp(model->partitions.singular, "thread") != 0 || model->metrics[metric].over_partitions != PF_SUM)
         return pf_absent();
     double total = pf_number_double(&sum->sum, sums->real);
     double largest = sums->real ? sum->high.d : pf_int_double(sum->high.i);
@@ -187,13 +186,10 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
 }
 
 /* Those of all metrics, or of one (>= 0) and its partner: which shares are above 100 % is told of all alone. */
-static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct pf_pass *pass,
-                                 struct pf_error *error)
+static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = pf_aggregate_empty(model, error);
-    int result = !aggregate       ? -1
-                 : model->cells ? pf_aggregate_add(aggregate, model, metric, pass, error)
-                                  : 0;
+    int result = !aggregate ? -1 : model->cells ? pf_aggregate_add(aggregate, model, metric, error) : 0;
     if (!result)
         add_totals(aggregate);
     if (!result && metric < 0)
@@ -206,10 +202,9 @@ static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct 
     return NULL;
 }
 
-struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_pass *pass,
-                                      struct pf_error *error)
+struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *error)
 {
-    return make(model, -1, pass, error);
+    return make(model, -1, error);
 }
 
 bool pf_aggregate_skips(const struct pf_model *model)
@@ -232,10 +227,9 @@ int pf_aggregate_partner(const struct pf_model *model, unsigned metric)
     return twins.exclusive == (int)metric ? twins.inclusive : twins.exclusive;
 }
 
-struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_pass *pass,
-                                     struct pf_error *error)
+struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error)
 {
-    return make(model, pf_aggregate_skips(model) ? (int64_t)metric : -1, pass, error);
+    return make(model, pf_aggregate_skips(model) ? (int64_t)metric : -1, error);
 }
 
 /* ---- the primary metric ------------------------------------------------------------------------- */

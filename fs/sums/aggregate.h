@@ -20,14 +20,12 @@ struct pf_aggregate;
 
 /* NULL with *error filled (ECANCELED if the pass was stopped). The profile must be loaded as far as
  * cells->stage and PF_MODELLED. */
-struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_pass *pass,
-                                      struct pf_error *error);
+struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *error);
 /*
  * The same for one metric alone and those that its views are made from, if the table of values skips the data of others: these
  * then seem to have no values.
  */
-struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_pass *pass,
-                                     struct pf_error *error);
+struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
 /* 0; -1 with EIO in *error if the disk has lost some of a spilled aggregate: what was read of it is worth nothing, and it is to be

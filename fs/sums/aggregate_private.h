@@ -305,7 +305,7 @@ struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_
 
 /* Adds all values, or those of one metric (>= 0) and its partner. 0, or -1 with *error filled. (adding.c) */
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
-                     struct pf_pass *pass, struct pf_error *error);
+                     struct pf_error *error);
 
 /* Fills beyond of each metric. 0, or -1 with *error filled. */
 int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error);

@@ -146,14 +146,14 @@ bool pf_text_is_sized(struct pf_text *text, uint64_t *size)
 }
 
 static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t offset, uint64_t until,
-                      struct pf_pass *pass, struct pf_error *error)
+                      struct pf_error *error)
 {
     struct pf_buf scratch = {0};
     uint64_t last = offset, known = 0;
     pf_text_is_sized(text, &known);
     int more = 1;
     for (uint64_t steps = 0; more > 0; steps++) {
-        if (steps % 4096 == 0 && pf_pass_step(pass, offset, known, error))
+        if (steps % 4096 == 0 && pf_pass_step(offset, known, error))
             more = -1;
         if (more > 0 && offset > last && offset - last >= PF_MARK) {
             size_t position = pf_lines_save(lines, NULL, 0);
@@ -183,7 +183,7 @@ static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t off
     return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
 }
 
-int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, struct pf_error *error)
+int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_error *error)
 {
     pf_lock_take(&text->lock);
     bool covered = text->shared || (text->sized && text->covered >= text->size) || text->covered > until;
@@ -195,7 +195,7 @@ int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, st
     struct pf_lines *lines = walk_from(text, k, error);
     if (!lines)
         return -1;
-    int result = cover_with(text, lines, offset, until, pass, error);
+    int result = cover_with(text, lines, offset, until, error);
     lines->ops->close(lines);
     return result;
 }

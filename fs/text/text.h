@@ -44,7 +44,7 @@ bool pf_text_is_sized(struct pf_text *text, uint64_t *size);
  * Goes through the text, without keeping it, until marks cover `until` (UINT64_MAX: to its end, which gives
  * the size). -1 with *error filled; ECANCELED if the pass was stopped: what was covered stays.
  */
-int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, struct pf_error *error);
+int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_error *error);
 
 /* How many bytes pf_text_cover would have to go through before `offset` can be read; 0: it can be read at
  * once. */

@@ -230,7 +230,7 @@ static int classify_path(struct walk *walk, const char *path, struct pf_found *f
     return result;
 }
 
-static int walk_source(struct walk *walk, struct pf_pass *pass, struct pf_error *error)
+static int walk_source(struct walk *walk, struct pf_error *error)
 {
     struct pf_fs *fs = walk->fs;
     struct todo todo = {0};
@@ -244,7 +244,7 @@ static int walk_source(struct walk *walk, struct pf_pass *pass, struct pf_error 
     for (char *path; !result && (path = pop(&todo)); free(path)) {
         struct pf_found found = {0};
         int code;
-        if (todo.looked_at++ % 64 == 0 && pf_pass_step(pass, todo.looked_at, 0, error))
+        if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, 0, error))
             result = -1;
         else if ((code = classify_path(walk, path, &found))) /* or gone since */
             result = note_unknown(walk, path, &found, code, error);
@@ -264,20 +264,20 @@ static int walk_source(struct walk *walk, struct pf_pass *pass, struct pf_error 
     return result;
 }
 
-int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
+int pf_each_profile(struct pf_fs *fs,
                     int (*each)(void *arg, const char *path, const struct pf_found *found,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error)
 {
-    return pf_each_profile_and_folder(fs, pass, each, NULL, arg, error);
+    return pf_each_profile_and_folder(fs, each, NULL, arg, error);
 }
 
-int pf_each_profile_and_folder(struct pf_fs *fs, struct pf_pass *pass,
+int pf_each_profile_and_folder(struct pf_fs *fs,
                                int (*each)(void *arg, const char *path, const struct pf_found *found,
                                            struct pf_error *error),
                                pf_folder_seen *seen, void *arg, struct pf_error *error)
 {
-    return walk_source(&(struct walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, pass, error);
+    return walk_source(&(struct walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, error);
 }
 
 /* ---- the tables --------------------------------------------------------------------------------- */
@@ -289,12 +289,12 @@ static int add_profile(void *arg, const char *path, const struct pf_found *found
     return out->failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *profiles, struct pf_buf *archives,
+int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives,
                      struct pf_error *error)
 {
     pf_buf_str(profiles, "format,version,bytes,mtime,confidence,path,message\n");
     pf_buf_str(archives, "severity,code,path,text\n");
     struct walk walk = {
         .fs = fs, .each = add_profile, .arg = profiles, .problems = archives, .unknown = profiles};
-    return walk_source(&walk, pass, error);
+    return walk_source(&walk, error);
 }

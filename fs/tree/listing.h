@@ -12,7 +12,7 @@
  * on the way: severity,code,path,text. Appends to both; -1 with *error filled if the pass was stopped, or memory or descriptors ran
  * out.
  */
-int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *profiles, struct pf_buf *archives,
+int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives,
                      struct pf_error *error);
 
 /*
@@ -20,7 +20,7 @@ int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *prof
  * or folder could not be looked at, all others are visited before -1 is returned with *error filled.
  */
 struct pf_found;
-int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
+int pf_each_profile(struct pf_fs *fs,
                     int (*each)(void *arg, const char *path, const struct pf_found *found,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error);
@@ -28,7 +28,7 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
 /* The same, and calls `seen` for every folder that is entered, before the entries of the folder. */
 struct pf_folder;
 typedef void pf_folder_seen(void *arg, const char *path, const struct pf_folder *folder);
-int pf_each_profile_and_folder(struct pf_fs *fs, struct pf_pass *pass,
+int pf_each_profile_and_folder(struct pf_fs *fs,
                                int (*each)(void *arg, const char *path, const struct pf_found *found,
                                            struct pf_error *error),
                                pf_folder_seen *seen, void *arg, struct pf_error *error);

@@ -97,10 +97,9 @@ static int look_into(const struct pf_preparation *what, struct pf_error *error)
     return failed;
 }
 
-static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run(void *arg, struct pf_error *error)
 {
     struct pf_preparation *what = arg;
-    (void)pass; /* the thread has entered it */
     if (what->path && look_into(what, error))
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, error))

@@ -19,7 +19,7 @@ static void add_up(void)
     struct pf_options options = {.cache = 1 << 20};
     struct pf_model model;
     if (profile_open(&model, &pf_afperf_driver, fuzz_folder(), name, &options, &error) ||
-        pf_model_load(&model, PF_DERIVED, NULL, &error) || !times_add_up(&model))
+        pf_model_load(&model, PF_DERIVED, &error) || !times_add_up(&model))
         abort();
     profile_close(&model);
 }

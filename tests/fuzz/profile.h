@@ -126,8 +126,8 @@ FUZZ void fuzz_look(struct pf_model *model, unsigned choice, enum fuzz_rules rul
     struct sound_limits limits = {
         .rows = FUZZ_ROWS, .hop = 1 + choice / 8, .resumes = 4, .twice = rules & FUZZ_TWICE};
     struct pf_restriction only = {fuzz_item(model, PF_PARTITION, choice),
-                                  fuzz_item(model, PF_CONTEXT, choice),
-                                  fuzz_item(model, PF_METRIC, choice), fuzz_item(model, PF_KEY, choice)};
+                                  fuzz_item(model, PF_CONTEXT, choice), fuzz_item(model, PF_METRIC, choice),
+                                  fuzz_item(model, PF_KEY, choice)};
     const char *wrong = sound_profile(model, only, limits);
     if (!wrong)
         return;
@@ -145,7 +145,7 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     struct pf_model model;
     fuzz_probe(driver, folder, name);
     bool opened = profile_open(&model, driver, folder, name, &options, &error) == 0;
-    bool loaded = opened && !pf_model_load(&model, PF_DERIVED, NULL, &error);
+    bool loaded = opened && !pf_model_load(&model, PF_DERIVED, &error);
     if ((!opened && (rules & FUZZ_OPENS)) || (opened && !loaded && (rules & FUZZ_LOADS))) {
         fprintf(stderr, "not %s: %s\n", opened ? "loaded" : "opened", error.what);
         abort();

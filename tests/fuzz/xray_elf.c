@@ -89,11 +89,10 @@ static void wrap(struct image *image, const uint8_t *data, size_t size)
     put_sections(image, data, room);
 }
 
-static int read_elf(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                    struct pf_error *error)
+static int read_elf(struct xray_names *names, struct pf_input *input, struct pf_error *error)
 {
     bool has;
-    return xray_elf_has_map(input, &has, error) ? -1 : xray_elf_map_read(names, input, pass, error);
+    return xray_elf_has_map(input, &has, error) ? -1 : xray_elf_map_read(names, input, error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

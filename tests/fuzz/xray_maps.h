@@ -9,8 +9,7 @@
 
 #include "formats/xray/names.h"
 
-typedef int reader(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                   struct pf_error *error);
+typedef int reader(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 
 /* In place of the C library's: a source waits for files written just now to grow old enough for their times to
  * tell of changes, which would be all the time that fuzzing has. */
@@ -50,7 +49,7 @@ static inline void read_bytes(const uint8_t *data, size_t size, reader *read_map
     struct xray_names names = {0};
     struct pf_source *source = pf_source_new(folder, path + strlen("/dev/shm/"), &error);
     if (written && source && !pf_source_open(source, NULL, &input, &error)) {
-        if (read_map(&names, input, NULL, &error))
+        if (read_map(&names, input, &error))
             abort();
         xray_names_finish(&names);
         look_up(&names);

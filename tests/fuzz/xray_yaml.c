@@ -4,11 +4,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int read_yaml(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
-                     struct pf_error *error)
+static int read_yaml(struct xray_names *names, struct pf_input *input, struct pf_error *error)
 {
     bool is;
-    return xray_yaml_is_map(input, &is, error) ? -1 : xray_yaml_map_read(names, input, pass, error);
+    return xray_yaml_is_map(input, &is, error) ? -1 : xray_yaml_map_read(names, input, error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

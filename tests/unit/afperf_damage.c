@@ -14,7 +14,7 @@ static const char *trouble_with(struct afperf_profile *p, const char *text, size
 {
     unlinkat(p->directory, "run.afperf", 0);
     write_profile(p->directory, text, size);
-    load_profile(p, NULL);
+    load_profile(p);
     const char *trouble = p->result ? "not opened" : unsound(&p->model, hop);
     unload_profile(p);
     return trouble;

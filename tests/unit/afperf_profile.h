@@ -44,13 +44,13 @@ static inline void write_profile(int directory, const void *text, size_t size)
 }
 
 /* Opens the file in p->directory and loads all stages. */
-static inline void load_profile(struct afperf_profile *p, struct pf_pass *pass)
+static inline void load_profile(struct afperf_profile *p)
 {
     p->options = (struct pf_options){.cache = 1 << 20};
     p->result =
         profile_open(&p->model, &pf_afperf_driver, p->directory, "run.afperf", &p->options, &p->error);
     if (!p->result)
-        p->result = pf_model_load(&p->model, PF_DERIVED, pass, &p->error);
+        p->result = pf_model_load(&p->model, PF_DERIVED, &p->error);
 }
 
 static inline void unload_profile(struct afperf_profile *p)
@@ -76,7 +76,7 @@ static inline void set_up(struct afperf_profile *p, const void *text, size_t siz
 {
     make_folder(p);
     write_profile(p->directory, text, size);
-    load_profile(p, NULL);
+    load_profile(p);
 }
 
 static inline void tear_down(struct afperf_profile *p)
@@ -267,10 +267,9 @@ static inline const char *unsound(struct pf_model *model, unsigned hop)
     const struct sound_limits limits = {.rows = 20000, .hop = hop, .resumes = 12};
     const struct pf_restriction first = {0, 0, 0, -1};
     const struct pf_restriction last = {(int64_t)pf_rows_count(model->partitions.items) - 1,
-                                        (int64_t)model->contexts->count - 1,
-                                        (int64_t)model->n_metrics - 1, -1};
-    const char *wrong =
-        last.partition >= 0 && last.context >= 0 ? sound_profile(model, first, limits) : NULL;
+                                        (int64_t)model->contexts->count - 1, (int64_t)model->n_metrics - 1,
+                                        -1};
+    const char *wrong = last.partition >= 0 && last.context >= 0 ? sound_profile(model, first, limits) : NULL;
     if (!wrong)
         wrong = sound_profile(model, last, limits);
     return wrong || times_add_up(model) ? wrong : "times that do not add up";

@@ -410,7 +410,7 @@ static void a_disk_that_loses_sums(void)
     if (functions)
         pf_arranged_put(fake.aggregate, functions);
     pf_aggregate_free(fake.aggregate);
-    fake.aggregate = pf_aggregate_new(&fake.model, NULL, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(fake.aggregate && all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
        "made again, they are whole");
     fake_free(&fake);
@@ -427,7 +427,7 @@ static void no_room_to_spill(void)
     must(!pf_tree_finish(fake.model.contexts, &error));
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
     setenv("TMPDIR", "/proc/none", 1);
-    fake.aggregate = pf_aggregate_new(&fake.model, NULL, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(!fake.aggregate && error.code == ENOENT, "without a place for the temporary file there is an error");
     if (before)
         setenv("TMPDIR", before, 1);
@@ -459,7 +459,7 @@ static void one_metric_alone(void)
     fake_finish(&fake);
     struct pf_aggregate *all = fake.aggregate;
     struct pf_buf want = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
-    fake.aggregate = pf_aggregate_of(&fake.model, time, NULL, &error);
+    fake.aggregate = pf_aggregate_of(&fake.model, time, &error);
     must(fake.aggregate);
     struct pf_buf have = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
     is(have.data, want.data, "aggregates of one metric alone are what they are among all");
@@ -539,9 +539,9 @@ static void a_pass_that_nobody_waits_for(void)
     fake_init(&fake, 1);
     must(!pf_tree_finish(fake.model.contexts, &error));
     struct pf_pass *before = pf_pass_enter(&pass);
-    fake.aggregate = pf_aggregate_new(&fake.model, &pass, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "a pass that nobody waits for stops");
-    fake.aggregate = pf_aggregate_new(&fake.model, NULL, &error);
+    fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "and so does what is a part of it");
     pf_pass_leave(before);
     fake_free(&fake);

@@ -41,9 +41,9 @@ int pf_pass_check(struct pf_error *error)
     return now && atomic_load(&now->stop) ? pf_fail(error, ECANCELED, "stopped: nobody waits for it") : 0;
 }
 
-int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error)
+int pf_pass_step(uint64_t done, uint64_t total, struct pf_error *error)
 {
-    (void)pass, (void)done, (void)total;
+    (void)done, (void)total;
     return pf_pass_check(error);
 }
 
@@ -130,7 +130,7 @@ static bool load_cancelled(struct sample *sample, struct pf_model *model, int st
     checks = 0;
     cancelled_at = k;
     int result = stage == PF_OPENED ? open_sample(sample, model, &error)
-                                    : sample->driver->load(model, (enum pf_stage)stage, &pass, &error);
+                                    : sample->driver->load(model, (enum pf_stage)stage, &error);
     pf_pass_leave(before);
     bool reached = k && checks >= k;
     if (reached && !result)
@@ -156,7 +156,7 @@ static bool look(struct sample *sample, int stage, uint64_t k, uint64_t *hash)
     for (int at = PF_PARTITIONED; at <= PF_DERIVED && !sample->wrong; at++) {
         if (at == stage && (whole = load_cancelled(sample, &model, at, k)))
             continue;
-        if (!sample->wrong && sample->driver->load(&model, (enum pf_stage)at, NULL, &error))
+        if (!sample->wrong && sample->driver->load(&model, (enum pf_stage)at, &error))
             sample->wrong = "cannot be loaded after it was cancelled";
     }
     if (!sample->wrong && (!k || !whole))

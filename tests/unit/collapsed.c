@@ -112,14 +112,14 @@ static void stopping(void)
     temp_dir_make(file.folder);
     write_text(file.folder, "a.folded", text);
     file.directory = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    file.opened = !profile_open(&file.model, &pf_collapsed_driver, file.directory, "a.folded",
-                                &file.options, &file.error);
+    file.opened = !profile_open(&file.model, &pf_collapsed_driver, file.directory, "a.folded", &file.options,
+                                &file.error);
     struct pf_pass *before = pf_pass_enter(&pass);
-    ok(pf_model_load(&file.model, PF_MODELLED, &pass, &file.error) && file.error.code == ECANCELED &&
+    ok(pf_model_load(&file.model, PF_MODELLED, &file.error) && file.error.code == ECANCELED &&
            !file.model.contexts && !pf_rows_count(file.model.warnings),
        "a load that is stopped leaves nothing");
     pf_pass_leave(before);
-    file.loaded = !pf_build_load(&file.model, PF_MODELLED, NULL, &file.error);
+    file.loaded = !pf_build_load(&file.model, PF_MODELLED, &file.error);
     table_is(&file, "values", "all,a>b,samples,5000|", "    and may be tried again");
     file_close(&file);
     free(text);

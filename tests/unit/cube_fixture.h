@@ -212,7 +212,7 @@ CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
     fixture->result = profile_open(&fixture->model, &pf_cube_driver, fixture->directory, "profile.cubex",
                                    &fixture->options, &fixture->error);
     if (!fixture->result)
-        fixture->result = pf_model_load(&fixture->model, PF_DERIVED, NULL, &fixture->error);
+        fixture->result = pf_model_load(&fixture->model, PF_DERIVED, &fixture->error);
     if (fixture->result)
         printf("# %s\n", fixture->error.what);
 }

@@ -68,7 +68,7 @@ static void open_study(struct study *study)
     study->result = profile_open(&study->model, &pf_cubedir_driver, study->directory, "study",
                                  &study->options, &study->error);
     if (!study->result)
-        study->result = pf_model_load(&study->model, PF_DERIVED, NULL, &study->error);
+        study->result = pf_model_load(&study->model, PF_DERIVED, &study->error);
     if (study->result)
         printf("# %s\n", study->error.what);
 }
@@ -95,8 +95,7 @@ static void print_row(FILE *out, const struct pf_model *model, const struct pf_t
 {
     for (size_t c = 0; c < table->n_columns; c++) {
         if (table->columns[c].role == PF_CONTEXT) {
-            struct pf_cell name =
-                pf_interned(model->contexts->strings, model->contexts->name[cells[c].i]);
+            struct pf_cell name = pf_interned(model->contexts->strings, model->contexts->name[cells[c].i]);
             print_cell(out, &name);
         } else if (table->columns[c].role == PF_METRIC) {
             fputs(model->metrics[cells[c].i].name, out);

@@ -119,7 +119,7 @@ static struct served look(struct sample *sample, const char *folder, size_t wher
     served.opened = !profile_open(&model, sample->driver, directory, sample->name, &options, &error);
     if (!served.opened)
         note(sample, where, *error.what ? NULL : "it cannot be opened, and nothing tells why");
-    else if (pf_model_load(&model, PF_DERIVED, NULL, &error))
+    else if (pf_model_load(&model, PF_DERIVED, &error))
         note(sample, where, error.what);
     else {
         note(sample, where, sound_profile(&model, (struct pf_restriction){0, 0, 0, -1}, limits));

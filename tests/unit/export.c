@@ -54,7 +54,7 @@ static void is_the_same(const struct source *source, const struct pf_buf *whole,
 static struct pf_aggregate *aggregate_of(struct file *file)
 {
     struct pf_error error;
-    struct pf_aggregate *aggregate = pf_aggregate_new(&file->model, NULL, &error);
+    struct pf_aggregate *aggregate = pf_aggregate_new(&file->model, &error);
     if (!aggregate)
         abort();
     return aggregate;

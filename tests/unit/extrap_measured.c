@@ -7,7 +7,7 @@
 /* A study with series of one metric and points of one parameter. */
 static struct pf_study *make_study(unsigned series, unsigned points, struct pf_error *error)
 {
-    struct pf_study *study = pf_study_new(NULL, 0, NULL, error);
+    struct pf_study *study = pf_study_new(NULL, 0, error);
     pf_study_parameter(study, "x", 1, 0, -1);
     uint32_t metric = pf_study_metric(study, "time", 4);
     for (unsigned i = 0; i < series; i++) {

@@ -42,7 +42,7 @@ static void open_study(struct study *study, const struct pf_driver *driver, cons
 {
     open_only(study, driver, bytes, size);
     if (!study->result)
-        study->result = pf_model_load(&study->model, PF_DERIVED, NULL, &study->error);
+        study->result = pf_model_load(&study->model, PF_DERIVED, &study->error);
 }
 
 __attribute__((unused)) static void open_text(struct study *study, const struct pf_driver *driver,

@@ -52,11 +52,11 @@ FAKE void fake_init(struct fake *fake, int threads)
     fake->table =
         (struct pf_table){.name = "values", .columns = columns, .n_columns = 4, .rows = &fake->rows};
     fake->model = (struct pf_model){.options = &fake->options,
-                                        .partitions = {"thread", "threads", .items = items},
-                                        .contexts = tree,
-                                        .metrics = fake->metrics,
-                                        .cells = &fake->table,
-                                        .cells_value = 3};
+                                    .partitions = {"thread", "threads", .items = items},
+                                    .contexts = tree,
+                                    .metrics = fake->metrics,
+                                    .cells = &fake->table,
+                                    .cells_value = 3};
 }
 
 FAKE void fake_free(struct fake *fake)
@@ -122,7 +122,7 @@ FAKE void fake_finish(struct fake *fake)
 {
     struct pf_error error = {0};
     must(!pf_tree_finish(fake->model.contexts, &error));
-    fake->aggregate = pf_aggregate_new(&fake->model, NULL, &error);
+    fake->aggregate = pf_aggregate_new(&fake->model, &error);
     if (!fake->aggregate)
         printf("# %s\n", error.what);
     must(fake->aggregate);

@@ -120,7 +120,7 @@ static void check_sizes(struct fixture *fixture, int table, const char *name)
 {
     struct pf_error error = {0};
     struct pf_family *family =
-        pf_family_new(fixture->pool, &fixture->model, &fixture->fake.tables[table], NULL, &error);
+        pf_family_new(fixture->pool, &fixture->model, &fixture->fake.tables[table], &error);
     if (!ok(family != NULL, "%s: can be measured", name))
         return;
     ok(has_size(fixture, slice_of(fixture, table, -1, -1), family->whole), "%s: the whole has the size found",
@@ -233,7 +233,7 @@ static void test_changed_mind(void)
     set_up(&fixture, 5, 9, 20000);
     fixture.fake.changes_left = 3;
     struct pf_family *family =
-        pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], NULL, &error);
+        pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error);
     ok(family && fixture.fake.changes_left == 0, "a pass that finds its rows wrong is begun anew");
     ok(family && has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1), family->whole) &&
            has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, 2, -1), family->partition[2]) &&
@@ -241,7 +241,7 @@ static void test_changed_mind(void)
        "and its sizes are those of the last attempt");
     pf_family_free(family);
     fixture.fake.changes_left = 1000;
-    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], NULL, &error),
+    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error),
        "a table that never makes up its mind is an error, not a hang");
     tear_down(&fixture);
 }
@@ -253,14 +253,14 @@ static void test_failing(void)
     struct pf_pass pass = {0};
     set_up(&fixture, 30, 900, 60000);
     fixture.fake.fails = EIO;
-    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], NULL, &error) &&
+    ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[FAKE_EVENTS], &error) &&
            error.code == EIO,
        "a table that can't be read has no sizes");
     atomic_store(&pass.stop, true);
     struct pf_pass *before = pf_pass_enter(&pass);
     for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
         atomic_store(&fixture.fake.walked, 0);
-        ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &pass, &error) &&
+        ok(!pf_family_new(fixture.pool, &fixture.model, &fixture.fake.tables[table], &error) &&
                error.code == ECANCELED && fixture.fake.walked < 20000,
            "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
     }

@@ -139,8 +139,7 @@ static void experiment_2(void)
     char *trace = all_rows(&db.model, "trace");
     ok(has_line(trace, "rank0.thread0 1700000000020000000 11 vec.h:5"),
        "samples have numbers of their own, and times in ticks");
-    char *summary =
-        rows_of(&db.model, "summary", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
+    char *summary = rows_of(&db.model, "summary", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
     is(summary, "1 CPUTIME (sec):Sum (I) 25.1924 \n1 PAPI_TOT_CYC:Sum (I) 5469000 \n",
        "the summary is what stands among the contexts");
     free(trace);
@@ -160,8 +159,8 @@ static void does_without(const char *name, const char *missing)
     unlink(path);
     load_database(&db, copy.folder, "db");
     unsigned n = 0;
-    ok(!db.result && totals_hold(&db.model, false, &n) && restrictions_hold(&db.model),
-       "%s does without %s", name, missing);
+    ok(!db.result && totals_hold(&db.model, false, &n) && restrictions_hold(&db.model), "%s does without %s",
+       name, missing);
     close_database(&db);
     remove_copy(&copy);
 }
@@ -226,15 +225,15 @@ static void stopping(void)
     bool stopped = true;
     for (enum pf_stage stage = PF_PARTITIONED; stage <= PF_MODELLED; stage++) {
         struct pf_pass *before = pf_pass_enter(&pass);
-        stopped = stopped && pf_hpctoolkit_driver.load(&db.model, stage, &pass, &db.error) &&
-                  db.error.code == ECANCELED;
+        stopped =
+            stopped && pf_hpctoolkit_driver.load(&db.model, stage, &db.error) && db.error.code == ECANCELED;
         pf_pass_leave(before);
-        if (pf_hpctoolkit_driver.load(&db.model, stage, NULL, &db.error))
+        if (pf_hpctoolkit_driver.load(&db.model, stage, &db.error))
             break;
     }
     ok(stopped, "a pass that nobody waits for stops");
-    ok(!pf_hpctoolkit_driver.load(&db.model, PF_DERIVED, NULL, &db.error) &&
-           restrictions_hold(&db.model) && warned(&db.model, "unlisted-contexts") == 1,
+    ok(!pf_hpctoolkit_driver.load(&db.model, PF_DERIVED, &db.error) && restrictions_hold(&db.model) &&
+           warned(&db.model, "unlisted-contexts") == 1,
        "done again after that, it leaves no trace of having been stopped");
     close_database(&db);
 }

@@ -32,10 +32,10 @@ struct database {
 };
 
 /* Loads all stages; as the core does, only after opening went well. */
-static inline int load_all(struct database *db, struct pf_pass *pass)
+static inline int load_all(struct database *db)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
-        if (pf_hpctoolkit_driver.load(&db->model, stage, pass, &db->error))
+        if (pf_hpctoolkit_driver.load(&db->model, stage, &db->error))
             return -1;
     return 0;
 }
@@ -45,15 +45,14 @@ static inline void open_database(struct database *db, const char *folder, const 
 {
     *db = (struct database){.options = {.cache = 1 << 20}};
     db->folder = open(folder, O_RDONLY | O_DIRECTORY);
-    db->result =
-        profile_open(&db->model, &pf_hpctoolkit_driver, db->folder, name, &db->options, &db->error);
+    db->result = profile_open(&db->model, &pf_hpctoolkit_driver, db->folder, name, &db->options, &db->error);
 }
 
 static inline void load_database(struct database *db, const char *folder, const char *name)
 {
     open_database(db, folder, name);
     if (!db->result)
-        db->result = load_all(db, NULL);
+        db->result = load_all(db);
 }
 
 static inline void close_database(struct database *db)
@@ -174,8 +173,7 @@ static inline const struct pf_table *table_named(const struct pf_model *model, c
     return NULL;
 }
 
-static inline void print_cell(FILE *out, const struct pf_model *model, enum pf_role role,
-                              struct pf_cell cell)
+static inline void print_cell(FILE *out, const struct pf_model *model, enum pf_role role, struct pf_cell cell)
 {
     char number[PF_NUMBER_MAX];
     if (role == PF_PARTITION)

@@ -52,7 +52,7 @@ static void contexts_without_index(const char *layout)
     struct database db;
     open_database(&db, SAMPLES, layout);
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_DERIVED && !db.result; stage++)
-        db.result = pf_hpctoolkit_driver.load(&db.model, stage, NULL, &db.error);
+        db.result = pf_hpctoolkit_driver.load(&db.model, stage, &db.error);
     ok(!db.result && restrictions_hold(&db.model),
        "%s: without an index, too, each context has the values that the whole table has", layout);
     close_database(&db);

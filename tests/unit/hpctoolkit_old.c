@@ -228,7 +228,7 @@ static void no_descriptors(void)
     none = (struct rlimit){(rlim_t)next, limit.rlim_max};
     close(next);
     setrlimit(RLIMIT_NOFILE, &none);
-    int result = db.result ? 0 : load_all(&db, NULL);
+    int result = db.result ? 0 : load_all(&db);
     setrlimit(RLIMIT_NOFILE, &limit);
     ok(result && db.error.code == EMFILE,
        "no thread is left out because descriptors have run out: that is an error");

@@ -38,8 +38,8 @@ static inline double root_value(struct pf_model *model, size_t metric)
 }
 
 /* What the lines of stacks.folded add up to in the metric's unit; *slack: how much of it rounding may have taken. */
-static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *aggregate,
-                                   unsigned metric, double *slack)
+static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                                   double *slack)
 {
     struct pf_error error;
     double factor = (double)pf_folding(model, metric).factor;
@@ -79,7 +79,7 @@ static inline int inclusive_of(const struct pf_model *model, size_t metric)
 static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n)
 {
     struct pf_error error;
-    struct pf_aggregate *aggregate = pf_aggregate_new(model, NULL, &error);
+    struct pf_aggregate *aggregate = pf_aggregate_new(model, &error);
     bool hold = aggregate != NULL;
     *n = 0;
     for (unsigned m = 0; aggregate && m < model->n_metrics; m++) {
@@ -104,14 +104,12 @@ static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n
 }
 
 /* What two views of a metric say that need all that a metric's aggregates have; to be freed. */
-static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate *aggregate,
-                                     unsigned metric)
+static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric)
 {
     struct pf_error error;
     struct pf_buf out = {0};
     for (int view = PF_METRIC_CONTEXTS; view <= PF_METRIC_FUNCTIONS; view++) {
-        struct pf_lines *lines =
-            pf_metric_lines(model, aggregate, metric, (enum pf_metric_view)view, &error);
+        struct pf_lines *lines = pf_metric_lines(model, aggregate, metric, (enum pf_metric_view)view, &error);
         while (lines && lines->ops->next(lines, &out, &error) > 0)
             continue;
         if (lines)
@@ -125,10 +123,10 @@ static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate
 static inline bool singles_hold(struct pf_model *model)
 {
     struct pf_error error;
-    struct pf_aggregate *all = pf_aggregate_new(model, NULL, &error);
+    struct pf_aggregate *all = pf_aggregate_new(model, &error);
     bool hold = all != NULL;
     for (unsigned m = 0; all && m < model->n_metrics; m++) {
-        struct pf_aggregate *single = pf_aggregate_of(model, m, NULL, &error);
+        struct pf_aggregate *single = pf_aggregate_of(model, m, &error);
         struct pf_buf want = views_of(model, all, m),
                       have = single ? views_of(model, single, m) : (struct pf_buf){0};
         if (!single || strcmp(want.data, have.data) != 0) {

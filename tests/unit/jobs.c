@@ -16,24 +16,24 @@ struct work {
     atomic_int runs, stopped, over;
 };
 
-static int run_gated(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run_gated(void *arg, struct pf_error *error)
 {
     struct work *work = arg;
     gate_pass(&work->gate);
     atomic_fetch_add(&work->runs, 1);
-    if (!pf_pass_step(pass, 1, 2, error))
+    if (!pf_pass_step(1, 2, error))
         return 0;
     atomic_fetch_add(&work->stopped, 1);
     return -1;
 }
 
 /* A pass that never ends by itself. */
-static int run_endless(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run_endless(void *arg, struct pf_error *error)
 {
     struct work *work = arg;
     gate_pass(&work->gate);
     atomic_fetch_add(&work->runs, 1);
-    while (!pf_pass_step(pass, 0, 0, error))
+    while (!pf_pass_step(0, 0, error))
         usleep(100);
     atomic_fetch_add(&work->stopped, 1);
     return -1;
@@ -308,10 +308,10 @@ static void run_meeting(void *arg, size_t i)
         atomic_fetch_add(&loop->met, 1);
 }
 
-static int run_split(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run_split(void *arg, struct pf_error *error)
 {
     struct shared_loop *loop = arg;
-    (void)pass, (void)error;
+    (void)error;
     pf_pool_split(loop->pool, loop->n, loop->meet ? run_meeting : run_piece, loop);
     for (size_t i = 0; i < loop->n; i++)
         atomic_fetch_add(&loop->after, loop->calls[i]);

@@ -247,11 +247,10 @@ static void test_hostile_schemas(void)
     ok(!export->failed && !*rows(export, "events"), "virtual tables are not read");
     close_export(export);
 
-    export = export_of(
-        TABLES NAMES
-        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, rowid TEXT);"
-        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,'x'),(3,4,'x');");
+    export = export_of(TABLES NAMES
+                       "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+                       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, rowid TEXT);"
+                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,'x'),(3,4,'x');");
     ok(!export->failed && !*rows(export, "events"),
        "a column called like the row's number is not taken for it");
     close_export(export);
@@ -265,13 +264,12 @@ static void test_hostile_schemas(void)
     close_export(export);
 
     /* The costly column comes last: SQLite would compute it for each row that is put in. */
-    export = export_of(TABLES NAMES
-                       "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
-                       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER,"
-                       " demangledName TEXT AS (hex(zeroblob(start))) STORED);"
-                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end) VALUES (1,2),(3,4);"
-                       "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL"
-                       " ADD COLUMN shortName TEXT AS (printf('%.*c',900000000,'x'));");
+    export = export_of(TABLES NAMES "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+                                    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER,"
+                                    " demangledName TEXT AS (hex(zeroblob(start))) STORED);"
+                                    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end) VALUES (1,2),(3,4);"
+                                    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL"
+                                    " ADD COLUMN shortName TEXT AS (printf('%.*c',900000000,'x'));");
     ok(!export->failed && count_lines(rows(export, "events")) == 2,
        "rows with computed columns are read without these");
     is(codes(export), "computed-column computed-column", "which is told");
@@ -321,7 +319,7 @@ static void test_changed(void)
     if (pf_model_begin(&again, &pf_nsight_driver, export->model.source, &export->options, &error) ||
         pf_nsight_driver.open(&again, &error) || truncate(path_in(export_folder, "export.sqlite"), 4096))
         abort();
-    ok(pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error),
+    ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &error),
        "a file that is cut while it is read is an error");
     ok(error.code == ESTALE, "which says that it has changed");
     pf_model_end(&again);
@@ -341,11 +339,11 @@ static void test_stopped(void)
         pf_nsight_driver.open(&again, &error))
         abort();
     struct pf_pass *before = pf_pass_enter(&pass);
-    ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &pass, &error) && error.code == ECANCELED,
+    ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &error) && error.code == ECANCELED,
        "a pass that nobody waits for stops");
     pf_pass_leave(before);
-    ok(!again.partitions.items && !again.contexts &&
-           !pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error) && again.contexts,
+    ok(!again.partitions.items && !again.contexts && !pf_nsight_driver.load(&again, PF_PARTITIONED, &error) &&
+           again.contexts,
        "and leaves nothing that another one would trip over");
     pf_model_end(&again);
     close_export(export);

@@ -135,7 +135,7 @@ EXPORT struct open_export *open_export(const char *name)
     open_one->options.cache = 1 << 20;
     open_one->failed = profile_open(&open_one->model, &pf_nsight_driver, folder, name, &open_one->options,
                                     &open_one->error) ||
-                       pf_model_load(&open_one->model, PF_DERIVED, NULL, &open_one->error);
+                       pf_model_load(&open_one->model, PF_DERIVED, &open_one->error);
     close(folder);
     return open_one;
 }

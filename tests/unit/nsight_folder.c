@@ -28,7 +28,7 @@ static struct open_export *open_study(void)
     study->options.cache = 1 << 20;
     study->failed = profile_open(&study->model, &pf_nsight_folder_driver, folder, "study", &study->options,
                                  &study->error) ||
-                    pf_model_load(&study->model, PF_DERIVED, NULL, &study->error);
+                    pf_model_load(&study->model, PF_DERIVED, &study->error);
     close(folder);
     return study;
 }

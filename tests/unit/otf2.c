@@ -54,7 +54,7 @@ static void load_archive(struct file *file)
     file->options.cache = 1 << 20;
     file->opened =
         !profile_open(&file->model, &pf_otf2_driver, file->directory, "run", &file->options, &file->error);
-    file->loaded = file->opened && !pf_model_load(&file->model, PF_DERIVED, NULL, &file->error);
+    file->loaded = file->opened && !pf_model_load(&file->model, PF_DERIVED, &file->error);
 }
 
 static void open_archive(struct file *file, const struct archive *archive)

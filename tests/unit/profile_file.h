@@ -42,8 +42,8 @@ PROFILE_FILE void file_open(struct file *file, const struct pf_driver *driver, c
     file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file->options.cache = cache;
     file->opened = !profile_open(&file->model, driver, file->directory, name, &file->options, &file->error);
-    file->loaded = file->opened && !driver->load(&file->model, PF_PARTITIONED, NULL, &file->error) &&
-                   !driver->load(&file->model, PF_MODELLED, NULL, &file->error);
+    file->loaded = file->opened && !driver->load(&file->model, PF_PARTITIONED, &file->error) &&
+                   !driver->load(&file->model, PF_MODELLED, &file->error);
 }
 
 PROFILE_FILE void file_close(struct file *file)

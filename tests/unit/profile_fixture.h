@@ -55,15 +55,14 @@ static int open_made_up(struct pf_model *model, struct pf_error *error)
     return 0;
 }
 
-static int load_made_up(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                        struct pf_error *error)
+static int load_made_up(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     atomic_fetch_add(&control.loads[stage], 1);
     if (control.gate[stage])
         gate_pass(control.gate[stage]);
     if (control.fails[stage])
         return pf_fail(error, control.fails[stage], "the stage can't be loaded");
-    if (pf_pass_step(pass, 1, 1, error))
+    if (pf_pass_step(1, 1, error))
         return -1;
     return fake_tables_load(model->state, model, stage, error);
 }
@@ -155,7 +154,7 @@ __attribute__((unused)) static void save_live(struct pf_profile *profile)
 
 /* The profile FOLDER/log, or NULL. */
 __attribute__((unused)) static struct pf_profile *live_of(struct pf_core *core, const char *folder,
-                                                       struct pf_error *error)
+                                                          struct pf_error *error)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pf_source *source = pf_source_new(fd, "log", error);
@@ -196,7 +195,8 @@ __attribute__((unused)) static void visit_all(struct visit *visit, struct pf_nod
 
 /* ---- asking and waiting ------------------------------------------------------------------------- */
 
-__attribute__((unused)) static int stage_of(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
+__attribute__((unused)) static int stage_of(struct pf_profile *profile, enum pf_stage stage,
+                                            struct pf_error *error)
 {
     struct pf_op op = PF_OP;
     int result = pf_profile_stage(profile, stage, &op);
@@ -214,8 +214,9 @@ __attribute__((unused)) static int size_of(struct pf_profile *profile, struct pf
 }
 
 /* The whole of a file, read so many bytes at a time. -1 with *error. */
-__attribute__((unused)) static int read_file(struct pf_core *core, struct pf_profile *profile, struct pf_node node,
-                                             size_t step, struct pf_buf *out, struct pf_error *error)
+__attribute__((unused)) static int read_file(struct pf_core *core, struct pf_profile *profile,
+                                             struct pf_node node, size_t step, struct pf_buf *out,
+                                             struct pf_error *error)
 {
     struct pf_file *file;
     struct pf_op op = PF_OP;

@@ -26,10 +26,9 @@ static const char *check_items(struct pf_model *model)
     const struct sound_limits limits = {.rows = 20000, .hop = 211, .resumes = 12};
     const char *wrong = NULL;
     for (int64_t third = 0; third < 3 && !wrong; third++) {
-        struct pf_restriction only = {item_of(sound_items(model, PF_PARTITION), third),
-                                      item_of(sound_items(model, PF_CONTEXT), third),
-                                      item_of(sound_items(model, PF_METRIC), third),
-                                      item_of(sound_items(model, PF_KEY), third)};
+        struct pf_restriction only = {
+            item_of(sound_items(model, PF_PARTITION), third), item_of(sound_items(model, PF_CONTEXT), third),
+            item_of(sound_items(model, PF_METRIC), third), item_of(sound_items(model, PF_KEY), third)};
         wrong = sound_profile(model, only, limits);
     }
     return wrong;
@@ -43,7 +42,7 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
     struct pf_model model;
     const char *wrong = NULL;
     if (!profile_open(&model, driver, folder, name, &options, &error))
-        wrong = pf_model_load(&model, PF_DERIVED, NULL, &error) ? error.what : check_items(&model);
+        wrong = pf_model_load(&model, PF_DERIVED, &error) ? error.what : check_items(&model);
     ok(!wrong, "%s is a sound profile%s%s", path, wrong ? ": " : "", wrong ? wrong : "");
     profile_close(&model);
 }

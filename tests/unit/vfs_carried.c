@@ -83,10 +83,8 @@ static int open_catalogue(struct pf_model *model, struct pf_error *error)
     return pf_source_open(model->source, NULL, &input, error);
 }
 
-static int load_catalogue(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                          struct pf_error *error)
+static int load_catalogue(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    (void)pass;
     return stage == PF_MODELLED ? fill_catalogue(model->state, error) : 0;
 }
 
@@ -106,8 +104,8 @@ static char original_byte(uint64_t offset)
     return (char)('a' + offset * 7919 % 26);
 }
 
-static ssize_t read_original(struct pf_model *model, size_t blob, void *buffer, size_t size,
-                             uint64_t offset, struct pf_error *error)
+static ssize_t read_original(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
+                             struct pf_error *error)
 {
     uint64_t end = blob ? 3 : ORIGINAL_SIZE;
     (void)model, (void)error;
@@ -165,17 +163,15 @@ static int count_folder(void *arg, const char *name, unsigned char type)
 static int open_study(struct pf_model *model, struct pf_error *error)
 {
     int64_t folders = 0;
-    if (pf_source_list_folders(model->source, count_folder, &folders, error) ||
-        open_bare(model, NULL, error))
+    if (pf_source_list_folders(model->source, count_folder, &folders, error) || open_bare(model, NULL, error))
         return -1;
     struct pf_cell line[] = {pf_string("Points"), pf_int(folders)};
     return pf_rows_add(model->info, line, error);
 }
 
-static int load_nothing(struct pf_model *model, enum pf_stage stage, struct pf_pass *pass,
-                        struct pf_error *error)
+static int load_nothing(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    (void)model, (void)stage, (void)pass, (void)error;
+    (void)model, (void)stage, (void)error;
     return 0;
 }
 

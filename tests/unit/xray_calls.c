@@ -265,7 +265,7 @@ static void stops(struct log *log)
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         enum pf_stage stage = passes[i];
         struct pf_pass *before = pf_pass_enter(&stopped);
-        int result = pf_xray_driver.load(&opened.model, stage, &stopped, &opened.error);
+        int result = pf_xray_driver.load(&opened.model, stage, &opened.error);
         pf_pass_leave(before);
         ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
         ok(!pf_rows_count(opened.model.warnings) || stage > PF_MODELLED, "and leaves nothing behind");

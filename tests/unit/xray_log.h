@@ -258,7 +258,7 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
 static inline int load(struct opened *opened, enum pf_stage stage)
 {
     while (opened->stage < stage) {
-        if (pf_xray_driver.load(&opened->model, opened->stage + 1, NULL, &opened->error))
+        if (pf_xray_driver.load(&opened->model, opened->stage + 1, &opened->error))
             return -1;
         opened->stage++;
     }
