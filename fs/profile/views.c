@@ -53,7 +53,7 @@ static struct pf_lines *timeline_walk(struct pf_profile *profile, struct pf_node
 /* ---- the table of views ------------------------------------------------------------------------- */
 
 /* What the profile must have. */
-enum needs { ALWAYS, MEASUREMENTS, METRICS, SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
+enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
 /* What must be loaded where that is no stage, but that with which something comes, or the aggregates. */
 enum when {
@@ -98,6 +98,7 @@ static const struct view {
     METRIC_VIEW(PF_METRIC_CALLERS, "callers", ".csv"),
     METRIC_VIEW(PF_METRIC_HOT, "hot", ".txt"),
     METRIC_VIEW(PF_METRIC_TREE, "tree", ".txt"),
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_BOTTOM_UP, "bottom_up", ".txt", TREE, ADDED_UP, metric_walk},
     METRIC_VIEW(PF_METRIC_FOLDED, "stacks", ".folded"),
     {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS, ROWS_OF_KEYS, pf_key_info_lines},
     {PF_TOP, PF_TABLES, "tables", "", ALWAYS, PF_OPENED, NULL},
@@ -134,6 +135,8 @@ static bool has(const struct pf_model *model, enum needs needs)
     switch (needs) {
     case MEASUREMENTS:
         return model->partitions.plural != NULL;
+    case TREE:
+        return model->partitions.plural != NULL && !model->edges;
     case METRICS:
         return model->n_metrics > 0;
     case SAMPLES:

@@ -105,6 +105,7 @@ enum pf_metric_view {
     PF_METRIC_CALLERS,    /* callers.csv: contexts,exclusive,inclusive,caller,callee */
     PF_METRIC_HOT,        /* hot.txt */
     PF_METRIC_TREE,       /* tree.txt */
+    PF_METRIC_BOTTOM_UP,  /* bottom_up.txt */
     PF_METRIC_FOLDED,     /* stacks.folded */
     PF_METRIC_VIEWS
 };

@@ -98,13 +98,27 @@ static inline int pf_number_compare(const union pf_number *a, const union pf_num
     return (x > y) - (x < y);
 }
 
-/* The least number of which `parts` make up a total of more than 0: exact if neither the total nor the result is to be real. */
-static inline union pf_number pf_least_part(const union pf_number *total, bool real, bool want_real,
+/* A bound: one of equal parts of a total. */
+struct pf_least {
+    union pf_number number;
+    bool real;
+};
+
+/* The least number of which `parts` make up a total of more than 0: exact if neither the total nor what is compared is real. */
+static inline struct pf_least pf_least_part(const union pf_number *total, bool total_real, bool compared_real,
                                             int parts)
 {
-    if (want_real)
-        return (union pf_number){.d = {pf_number_double(total, real) / parts, 0}};
-    return (union pf_number){.i = total->i / parts + (total->i % parts > 0)};
+    if (total_real || compared_real)
+        return (struct pf_least){{.d = {pf_number_double(total, total_real) / parts, 0}}, true};
+    return (struct pf_least){{.i = total->i / parts + (total->i % parts > 0)}, false};
+}
+
+/* True if the number is less than the bound; nan is not. A real number needs a bound made for real ones. */
+static inline bool pf_is_below(const union pf_number *number, bool real, const struct pf_least *least)
+{
+    if (!least->real)
+        return number->i < least->number.i;
+    return pf_number_double(number, real) < least->number.d.sum;
 }
 
 /* The number as a cell, which may point to *number. */
@@ -552,6 +566,6 @@ int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *e
 /* Appends a view that is short however large the profile is. 0, or -1 with *error filled. */
 typedef int pf_metric_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,
                            struct pf_error *error);
-pf_metric_text pf_tree_text, pf_groups_text;
+pf_metric_text pf_tree_text, pf_bottom_up_text, pf_groups_text;
 
 #endif

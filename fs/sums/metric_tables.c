@@ -162,6 +162,7 @@ static const struct view {
     [PF_METRIC_CALLERS] = {callers_record, CALLERS},
     [PF_METRIC_HOT] = {pf_hot_record, HOTTEST},
     [PF_METRIC_TREE] = {.text = pf_tree_text},
+    [PF_METRIC_BOTTOM_UP] = {.text = pf_bottom_up_text},
     [PF_METRIC_MODULES] = {pf_modules_record, MODULES},
     [PF_METRIC_FILES] = {pf_files_record, FILES},
     [PF_METRIC_LINES] = {pf_lines_record, LINES},

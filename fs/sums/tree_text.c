@@ -30,9 +30,9 @@ struct level {
 
 struct walk {
     struct pf_values values;
-    union pf_number least; /* below this a context is left out */
-    bool least_real, prunes;
-    uint32_t *pending; /* a stack of siblings that have a line, in order */
+    struct pf_least least; /* below this a context is left out */
+    bool prunes;           /* else none is */
+    uint32_t *pending;     /* a stack of siblings that have a line, in order */
     size_t n_pending, pending_room;
     struct level *levels;
     size_t n_levels, levels_room;
@@ -52,8 +52,7 @@ static void find_least(struct walk *walk)
     const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
     double whole = pf_number_double(&sums->total, sums->real);
     walk->prunes = whole > 0 && isfinite(whole);
-    walk->least_real = sums->real || values->inclusive_real;
-    walk->least = pf_least_part(&sums->total, sums->real, walk->least_real, PARTS);
+    walk->least = pf_least_part(&sums->total, sums->real, values->inclusive_real, PARTS);
     for (uint32_t i = 0; i < values->n && walk->prunes; i++) {
         double held = pf_number_double(&values->inclusive[i], values->inclusive_real);
         walk->prunes = !(held < 0) || isinf(held);
@@ -63,13 +62,8 @@ static void find_least(struct walk *walk)
 static bool has_line(const struct walk *walk, uint32_t context)
 {
     const struct pf_values *values = &walk->values;
-    if (!walk->prunes || (values->lacking && values->lacking[context]))
-        return true;
-    union pf_number held = values->inclusive[context];
-    if (walk->least_real && !values->inclusive_real)
-        held = pf_number_real(held);
-    double real = pf_number_double(&held, walk->least_real);
-    return isnan(real) || pf_number_compare(&held, &walk->least, walk->least_real) >= 0;
+    return !walk->prunes || (values->lacking && values->lacking[context]) ||
+           !pf_is_below(&values->inclusive[context], values->inclusive_real, &walk->least);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------- */

@@ -16,11 +16,13 @@ is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts durations metrics thr
 is "$(cd "$p/metrics" && ls | tr '\n' ' ')" "calls open ticks ticks (inc) time time (inc) " \
     "metrics/ has a folder for each metric"
 is "$(cd "$p/metrics/time" && ls | tr '\n' ' ')" \
-    "callers.csv contexts.csv files.csv functions.csv groups.csv hot.txt info.txt lines.csv modules.csv stacks.folded threads.csv tree.txt " \
+    "bottom_up.txt callers.csv contexts.csv files.csv functions.csv groups.csv hot.txt info.txt lines.csv modules.csv stacks.folded threads.csv tree.txt " \
     "a metric's folder holds the aggregates"
 is "$(cd "$t" && ls | tr '\n' ' ')" "durations.csv info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
 is "$(find "$p/contexts/" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \
     "info.txt values.csv " "a context's folder holds the context's share"
+
+ok "a format of call edges has no reversed tree" test ! -e "$mnt/valgrind/callgrind.out.4711/primary/metric/bottom_up.txt"
 
 header() { head -n 1 "$p/$1"; }
 is "$(header tables/metrics.csv)" \

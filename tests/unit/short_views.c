@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/fake_model.h"
 
-/* Views for eyes stay short however large a profile is: hot.txt and tree.txt. */
+/* Views for eyes stay short however large a profile is: hot.txt, tree.txt and bottom_up.txt. */
 
 static uint32_t add(struct fake *fake, uint32_t parent, const char *name, unsigned metric, int64_t value)
 {
@@ -164,6 +164,144 @@ static void tree_is_cut(void)
     }
 }
 
+/* ---- bottom_up.txt ------------------------------------------------------------------------------ */
+
+#define BOTTOM_UP_HEAD " exclusive    excl%  function\n"
+
+/*
+ * main 2
+ *   f 10
+ *     loop 5          a part of f
+ *       g 40
+ *   g 30
+ *     g 13            calls itself
+ */
+static void callers_stand_below_their_functions(void)
+{
+    struct fake fake;
+    unsigned m = begin(&fake);
+    uint32_t top = add(&fake, PF_NO_CONTEXT, "main", m, 2);
+    uint32_t f = add(&fake, top, "f", m, 10);
+    uint32_t loop = fake_context(&fake, f, "loop", 0);
+    fake_value(&fake, 0, loop, m, 5);
+    add(&fake, loop, "g", m, 40);
+    add(&fake, add(&fake, top, "g", m, 30), "g", m, 13);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_BOTTOM_UP,
+          "100 ns total\n" BOTTOM_UP_HEAD "        83   83.00%  g\n"
+          "        40   40.00%    f\n"
+          "        40   40.00%      main\n"
+          "        30   30.00%    main\n"
+          "        13   13.00%    g\n"
+          "        13   13.00%      main\n"
+          "        15   15.00%  f\n"
+          "        15   15.00%    main\n"
+          "         2    2.00%  main\n",
+          "bottom_up.txt: callers have the part that came through them; a loop belongs to its function");
+    fake_free(&fake);
+}
+
+static void small_callers_are_left_out(void)
+{
+    struct fake fake;
+    unsigned m = begin(&fake);
+    uint32_t b = add(&fake, PF_NO_CONTEXT, "b", m, 400), a = add(&fake, PF_NO_CONTEXT, "a", m, 400);
+    uint32_t c = add(&fake, PF_NO_CONTEXT, "c", m, 4), d = add(&fake, PF_NO_CONTEXT, "d", m, 4);
+    add(&fake, a, "f", m, 5);
+    add(&fake, b, "f", m, 179);
+    add(&fake, c, "f", m, 4);
+    add(&fake, d, "f", m, 4);
+    add(&fake, d, "zero", m, 0);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_BOTTOM_UP,
+          "1000 ns (1.00 us) total\n" BOTTOM_UP_HEAD "       400   40.00%  a\n"
+          "       400   40.00%  b\n"
+          "       192   19.20%  f\n"
+          "       179   17.90%    b\n"
+          "         5    0.50%    a\n"
+          "         8    0.80%    (2 more callers)\n"
+          "         8    0.80%  (2 more functions)\n",
+          "bottom_up.txt: what holds less than 0.5 % is one line below its siblings; ties are in order of "
+          "names");
+    fake_free(&fake);
+}
+
+static void doubles_and_unnamed_functions(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "x", "double", PF_OVER_ALL, PF_SUM);
+    fake.metrics[m].unit = "";
+    uint32_t top = fake_context(&fake, PF_NO_CONTEXT, "", PF_FRAME);
+    fake_real(&fake, 0, fake_context(&fake, top, "f", PF_FRAME), m, 99.6);
+    fake_real(&fake, 0, fake_context(&fake, top, "g", PF_FRAME), m, 0.4);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_BOTTOM_UP,
+          "100 total\n" BOTTOM_UP_HEAD "      99.6   99.60%  f\n"
+          "      99.6   99.60%    \n"
+          "       0.4    0.40%  (1 more function)\n",
+          "bottom_up.txt: doubles, and a caller without a name");
+    fake_free(&fake);
+}
+
+static void nothing_to_show_from_the_bottom(void)
+{
+    struct fake fake;
+    unsigned m = begin(&fake);
+    unsigned none = fake_metric(&fake, "stddev", "double", PF_OVER_NO_CONTEXTS, PF_SUM);
+    add(&fake, PF_NO_CONTEXT, "main", m, -1);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_BOTTOM_UP, "-1 ns total\n" BOTTOM_UP_HEAD,
+          "bottom_up.txt: a header only without a positive total");
+    shows(&fake, none, PF_METRIC_BOTTOM_UP,
+          "stddev does not add up over contexts: its values stand in contexts.csv\n",
+          "bottom_up.txt: one line where the metric does not add up");
+    fake_free(&fake);
+}
+
+/* A chain of a million calls of one function, which costs its caller something at the end only. */
+static void a_million_callers(void)
+{
+    struct fake fake;
+    unsigned m = begin(&fake);
+    uint32_t context = add(&fake, PF_NO_CONTEXT, "main", m, 0);
+    for (int i = 0; i < 1000 * 1000; i++)
+        context = fake_context(&fake, context, "f", PF_FRAME);
+    fake_value(&fake, 0, context, m, 7);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_BOTTOM_UP,
+          "7 ns total\n" BOTTOM_UP_HEAD
+          "         7     100%  f\n         7     100%    f\n         7     100%      f\n"
+          "         7     100%        f\n         7     100%          f\n         7     100%            f\n"
+          "         7     100%              f\n         7     100%                f\n         7     100%     "
+          "             f\n",
+          "bottom_up.txt: eight levels of callers are shown");
+    fake_free(&fake);
+}
+
+static void bottom_up_is_cut(void)
+{
+    enum { HEAD = 2, LINES = 500, FUNCTIONS = 56 };
+    for (int more = 0; more < 2; more++) {
+        struct fake fake;
+        unsigned m = begin(&fake);
+        for (int i = 0; i < FUNCTIONS; i++) { /* a chain of nine functions: 1 + 8 lines */
+            uint32_t context = PF_NO_CONTEXT;
+            for (int level = 0; level < (i ? 9 : 3 + more); level++) {
+                char name[16];
+                snprintf(name, sizeof name, "f%d.%d", i, level);
+                context = add(&fake, context, name, m, 0);
+            }
+            fake_value(&fake, 0, context, m, 100 + i);
+        }
+        fake_finish(&fake);
+        ends_in(&fake, m, PF_METRIC_BOTTOM_UP, LINES, more ? "\n(cut at 500 lines)\n" : "    f0.0\n",
+                more ? "bottom_up.txt: one line too many, and the last one says so"
+                     : "bottom_up.txt: has up to 500 lines");
+        fake_free(&fake);
+    }
+}
+
 int main(void)
 {
     hot_functions();
@@ -172,5 +310,11 @@ int main(void)
     doubles_are_left_out_as_well();
     negative_values_leave_nothing_out();
     tree_is_cut();
+    callers_stand_below_their_functions();
+    small_callers_are_left_out();
+    doubles_and_unnamed_functions();
+    nothing_to_show_from_the_bottom();
+    a_million_callers();
+    bottom_up_is_cut();
     return done();
 }
