@@ -4,7 +4,8 @@
 enum {
     COMM_MAX = 256,     /* longest command that is looked for in a header */
     WEAK_COMM_MAX = 15, /* length of a command in Linux */
-    WEAK_LINE_MAX = 16 * 1024
+    WEAK_LINE_MAX = 16 * 1024,
+    WIDE_ADDRESS = 1 + 16 /* columns of an address that is right-aligned, and the blank before it */
 };
 
 /* ---- words -------------------------------------------------------------------------------------- */
@@ -179,22 +180,18 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
  */
 static bool take_end(const char *start, bool weak, struct perf_header *header)
 {
-    enum {
-        PERIOD = 1 + 10,
-        ADDRESS = 1 + 16,
-        ADDRESS_MAX = 7 + 16 /* a blank precedes each field, and the sampled address */
-    };
+    enum { PERIOD = 1 + 10, ADDRESS_MAX = 7 + 16 /* a blank precedes each field, and the sampled address */ };
     struct perf_frame frame;
     struct pf_slice left = header->rest, word = pf_take_word(&left);
     size_t wide = columns(start, word);
-    if (!pf_size(header->event) && is_number(word) && wide < ADDRESS && (!weak || wide >= PERIOD) &&
+    if (!pf_size(header->event) && is_number(word) && wide < WIDE_ADDRESS && (!weak || wide >= PERIOD) &&
         (!pf_size(left) || perf_header_frame(start, left, &frame))) {
         header->period = word;
         header->rest = left;
         word = pf_take_word(&left);
         wide = columns(start, word);
     }
-    if (!pf_size(header->rest) || (is_address(word) && wide >= ADDRESS && wide <= ADDRESS_MAX))
+    if (!pf_size(header->rest) || (is_address(word) && wide >= WIDE_ADDRESS && wide <= ADDRESS_MAX))
         return true;
     return !weak && perf_header_frame(start, header->rest, &frame);
 }
@@ -283,6 +280,18 @@ bool perf_weak_header(struct pf_slice line, struct perf_header *header)
     return false;
 }
 
+bool perf_has_wide_address(struct pf_slice line)
+{
+    struct pf_slice text = line;
+    pf_skip_blanks(&text);
+    while (pf_size(text)) {
+        struct pf_slice word = pf_take_word(&text);
+        if (is_address(word) && columns(line.at, word) >= WIDE_ADDRESS)
+            return true;
+    }
+    return false;
+}
+
 /*
  * A side-band record or a metric: its name follows the fields of a header, of which only the time ends in a colon. Fills only
  * header->time and header->tid, if one of them is directly before the name.
@@ -292,6 +301,8 @@ static bool is_record(struct pf_slice line, struct perf_header *header)
     struct pf_slice text = skip_guest(line), ids;
     const char *start = text.at;
     bool colon = false;
+    if (!memmem(line.at, pf_size(line), "PERF_RECORD_", 12) && !memmem(line.at, pf_size(line), "metric:", 7))
+        return false;
     header->time = header->tid = (struct pf_slice){start, start};
     while (pf_size(text) && text.at - start <= COMM_MAX) {
         struct pf_slice word = ids = pf_take_word(&text);
@@ -421,8 +432,10 @@ static bool take_frame(struct pf_slice text, struct perf_frame *frame)
 {
     text = pf_trimmed(text);
     struct pf_slice address = pf_take_word(&text);
+    if (!is_address(address))
+        return false;
     take_symbol(text, frame);
-    return is_address(address);
+    return true;
 }
 
 /* ` => ` and an address: the target of a branch. The text ends before it. */

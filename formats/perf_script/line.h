@@ -49,6 +49,12 @@ enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struc
  */
 bool perf_weak_header(struct pf_slice line, struct perf_header *header);
 
+/*
+ * Returns true if a word of the line may be a right-aligned address. Otherwise the header->rest that perf_weak_header finds in the line
+ * is empty.
+ */
+bool perf_has_wide_address(struct pf_slice line);
+
 /* Finds the sampled frame in the rest of a header; `line` is the start of its line. */
 bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame *frame);
 

@@ -36,22 +36,23 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pf_slice text = pf_slice(head, have), line;
     struct perf_header header;
     struct perf_frame frame;
-    bool certain = false, weak = false; /* weak: the line before may be a header, if a frame follows */
-    bool record = false;                /* a record may go on in lines of its own */
+    struct pf_slice before = {NULL,
+                              NULL}; /* the previous line if it is unknown: a header if a frame follows */
+    bool certain = false;
+    bool record = false; /* a record may go on in lines of its own */
     while (pf_take_line(&text, true, &line)) {
         enum perf_kind kind = perf_line(line, &header, &frame);
-        if (kind == PERF_FRAME && weak) {
+        if (kind == PERF_FRAME && before.at && perf_weak_header(before, &header)) {
             counts[PERF_UNKNOWN]--;
             counts[PERF_HEADER]++;
         }
         if (kind == PERF_UNKNOWN && record && *line.at == '\t')
             continue;
         record = kind == PERF_RECORD;
-        weak = kind == PERF_UNKNOWN && perf_weak_header(line, &header);
-        if (weak && has_named_frame(&header, &frame)) {
-            weak = false;
+        if (kind == PERF_UNKNOWN && perf_has_wide_address(line) && perf_weak_header(line, &header) &&
+            has_named_frame(&header, &frame))
             kind = PERF_HEADER;
-        }
+        before = kind == PERF_UNKNOWN ? line : (struct pf_slice){NULL, NULL};
         if (!known && !counts[PERF_UNKNOWN])
             certain = certain || is_certain(kind, &header);
         counts[kind]++;
