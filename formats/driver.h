@@ -60,6 +60,11 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
 const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want, size_t *have);
 
 /*
+ * False if pf_probe_is_text is false already for the first bytes of the file: no driver of text need look at it. True for a directory.
+ */
+bool pf_probe_begins_text(struct pf_probe *probe);
+
+/*
  * Whether the file, or what it inflates to if it is gzip data, may be text: it has no NUL byte in its first 256 bytes, and at most
  * one in 1024 bytes of its head. A single NUL byte further on is damage that a driver reports.
  */

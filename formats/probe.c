@@ -85,13 +85,20 @@ const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want,
     return pf_inflate_is_gzip(head, *have) ? pf_probe_plain_head(probe, want, have) : head;
 }
 
+bool pf_probe_begins_text(struct pf_probe *probe)
+{
+    size_t have;
+    const unsigned char *head = pf_probe_unpacked_head(probe, TEXT_BEGINNING, &have);
+    return !have || !memchr(head, 0, have < TEXT_BEGINNING ? have : TEXT_BEGINNING);
+}
+
 bool pf_probe_is_text(struct pf_probe *probe)
 {
     size_t have, nuls = 0;
     const unsigned char *head = pf_probe_unpacked_head(probe, PF_HEAD_MAX, &have);
     for (size_t i = 0; i < have; i++)
         nuls += !head[i];
-    return !memchr(head, 0, have < TEXT_BEGINNING ? have : TEXT_BEGINNING) && 1024 * nuls <= have;
+    return pf_probe_begins_text(probe) && 1024 * nuls <= have;
 }
 
 void pf_probe_failed(struct pf_probe *probe, int code)

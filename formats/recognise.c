@@ -27,12 +27,12 @@ static bool begins_archive(struct pf_probe *probe)
 static const struct pf_driver *most_confident(struct pf_probe *probe, bool beside, struct pf_verdict *verdict)
 {
     const struct pf_driver *best = NULL;
-    bool archive = begins_archive(probe);
+    bool archive = begins_archive(probe), binary = !pf_probe_begins_text(probe);
     *verdict = (struct pf_verdict){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_verdict mine = {0};
         if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside ||
-            (archive && !pf_drivers[i]->archives))
+            (archive && !pf_drivers[i]->archives) || (binary && pf_drivers[i]->text))
             continue;
         pf_probe_ask(probe, pf_drivers[i], &mine);
         if (mine.confidence > verdict->confidence) {
