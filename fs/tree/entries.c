@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "formats/kit/table.h"
@@ -13,11 +14,10 @@
 
 /* ---- mounts ------------------------------------------------------------------------------------- */
 
-/* A mount of this program in SOURCE is left out, this one before all: looking into it, the server would wait for itself. */
-static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *name)
+/* A mount of this program in SOURCE is left out, above all our own: looking inside would deadlock. */
+static bool is_own_mount(struct pf_fs *fs, dev_t device)
 {
-    dev_t device;
-    if (directory < 0 || pf_device_at(directory, name, &device) || device == fs->device)
+    if (device == fs->device)
         return false;
     uint64_t now = pf_monotonic_seconds();
     pf_lock_take(&fs->lock);
@@ -30,6 +30,12 @@ static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *na
     fs->elsewhere = last;
     pf_lock_drop(&fs->lock);
     return last.own;
+}
+
+static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *name)
+{
+    dev_t device;
+    return !pf_device_at(directory, name, &device) && is_own_mount(fs, device);
 }
 
 /* The same for each folder on a path below SOURCE, from the top: over one of them something may have been mounted by now. */
@@ -124,12 +130,24 @@ static int classify_beside(const struct pf_folder *folder, struct pf_found *foun
     return what.lack ? what.lack : found->driver ? 0 : ENOENT;
 }
 
+/* The attributes of a name in SOURCE; ENOENT if a mount of this program is there. One system call on the disk that SOURCE is on. */
+static int stat_name(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct stat *st)
+{
+    int directory = pf_folder_fd(folder);
+    if (directory >= 0 && !pf_stat_at(directory, name, st)) {
+        bool on_disk = major(st->st_dev);
+        if (on_disk && st->st_dev == fs->device)
+            return 0;
+        if (is_own_mount(fs, st->st_dev))
+            return ENOENT;
+    }
+    return pf_folder_stat(folder, name, st);
+}
+
 int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
 {
     *found = (struct pf_found){0};
-    if (leads_into_own_mount(fs, pf_folder_fd(folder), name))
-        return ENOENT;
-    int result = pf_folder_stat(folder, name, &found->st);
+    int result = stat_name(fs, folder, name, &found->st);
     if (result)
         return result == ENOENT && !strcmp(name, PF_BESIDE_NAME) ? classify_beside(folder, found) : result;
     if (fs->options.others && pf_folder_fd(folder) >= 0)

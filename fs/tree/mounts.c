@@ -22,6 +22,30 @@ int pf_device_at(int directory, const char *name, dev_t *device)
     return 0;
 }
 
+int pf_stat_at(int directory, const char *name, struct stat *st)
+{
+    struct statx stx;
+    if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_BASIC_STATS,
+              &stx))
+        return errno;
+    *st = (struct stat){
+        .st_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor),
+        .st_ino = stx.stx_ino,
+        .st_mode = stx.stx_mode,
+        .st_nlink = stx.stx_nlink,
+        .st_uid = stx.stx_uid,
+        .st_gid = stx.stx_gid,
+        .st_rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor),
+        .st_size = (off_t)stx.stx_size,
+        .st_blksize = (blksize_t)stx.stx_blksize,
+        .st_blocks = (blkcnt_t)stx.stx_blocks,
+        .st_atim = {stx.stx_atime.tv_sec, stx.stx_atime.tv_nsec},
+        .st_mtim = {stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec},
+        .st_ctim = {stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec},
+    };
+    return 0;
+}
+
 /* One line: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`. */
 static bool tells_of(const char *line, dev_t device, uid_t *owner)
 {

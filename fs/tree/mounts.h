@@ -3,7 +3,7 @@
 #define PF_MOUNTS_H
 
 #include <stdbool.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 /*
  * Which file system stands where, asked so that no file system is asked: a server that looked at its own mount would wait for
@@ -12,6 +12,12 @@
 
 /* The device of what `name` (a link: the link itself) is in an open directory; AT_FDCWD, too. 0, or -1 with errno. */
 int pf_device_at(int directory, const char *name, dev_t *device);
+
+/*
+ * The attributes of what `name` (a link: the link itself) is in an open directory, as far as the kernel has them without asking the file
+ * system: those of a disk are up to date, those of a file server may be old. 0, or an errno value.
+ */
+int pf_stat_at(int directory, const char *name, struct stat *st);
 
 /* True if the device is a mount of this program, living or dead; *owner (may be NULL) is who mounted it. False where /proc does
  * not tell. */
