@@ -35,8 +35,10 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     struct pf_mount *mount = userdata;
     /* Numbers never change their content: nothing to be invalidated by times. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
-    conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
-                                   FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
+    /* Listing a folder of SOURCE stats each entry anyway. On its own choice the kernel takes the first attributes only, and then looks
+     * each name up. */
+    conn->want &= ~(unsigned)FUSE_CAP_READDIRPLUS_AUTO;
+    conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
     /* Cached targets would outlive a change of the link: the kernel drops them with the inode only. */
     conn->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
     if (mount->completes_greeting)
@@ -234,7 +236,8 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct pf_request request;
-    struct pf_fs *fs = fs_of(req);
+    const struct pf_mount *mount = fuse_req_userdata(req);
+    struct pf_fs *fs = mount->fs;
     struct pf_handle *handle;
     int result = EROFS;
     pf_request_begin(&request, req);
@@ -243,6 +246,9 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     if (result) {
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
+        /* A size that the kernel has from before would cut the file. */
+        if (pf_handle_has_changed(handle))
+            fuse_lowlevel_notify_inval_inode(mount->session, ino, -1, 0);
         fi->fh = (uintptr_t)handle;
         fi->keep_cache = pf_handle_keeps_cache(handle);
         fi->direct_io = pf_handle_is_direct(handle);

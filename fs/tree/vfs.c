@@ -226,7 +226,7 @@ struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struc
 
 /* ---- attributes --------------------------------------------------------------------------------- */
 
-static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
+static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry, struct pf_attr *attr)
 {
     *attr =
         (struct pf_attr){.st = entry->st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
@@ -234,8 +234,9 @@ static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
     attr->shown = pf_entry_shown_ino(entry);
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
-    if (entry->type == PF_ENTRY_FILE || entry->type == PF_ENTRY_LINK)
-        attr->attr_seconds = 0; /* may grow, or be pointed elsewhere, at any time */
+    /* A link may be pointed elsewhere at any time, a file closed to others. A file may grow, too, but opening it then makes the kernel ask. */
+    if (entry->type == PF_ENTRY_LINK || (entry->type == PF_ENTRY_FILE && fs->options.others))
+        attr->attr_seconds = 0;
 }
 
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
@@ -249,7 +250,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
         return ENOMEM;
     int result = 0;
     if (found->type != PF_ENTRY_PROFILE) {
-        fill_entry_attr(entry, attr);
+        fill_entry_attr(fs, entry, attr);
         entry->lookups++;
     } else {
         struct pf_instance *instance = pf_instance_of(fs, entry, found);
@@ -479,7 +480,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
         result = ESTALE;
     if (!result) {
         entry->st = st;
-        fill_entry_attr(entry, attr);
+        fill_entry_attr(fs, entry, attr);
     }
     pf_entry_drop(fs, entry);
     pf_lock_drop(&fs->lock);

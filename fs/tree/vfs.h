@@ -105,6 +105,8 @@ void pf_fs_close(struct pf_handle *handle);
 /* How a handle wants to be read. */
 bool pf_handle_keeps_cache(const struct pf_handle *handle); /* content of this number never changes */
 bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cached at all */
+/* Returns true if the file differed when it was opened from the attributes that were last returned for its number. */
+bool pf_handle_has_changed(const struct pf_handle *handle);
 
 /* What a read yields: pieces of cached blocks, or a range of a file descriptor (a file that passes through),
  * or bytes, which stay until the handle's next read. */

@@ -25,15 +25,14 @@ struct pf_handle {
     char *bytes;           /* a small text: error.txt, .profilefs */
     size_t size;
     bool direct;
+    bool changed; /* differs from the attributes that were last returned for its number */
 };
 
-/* True if what was opened as a file that passes through would be shown as something else now. */
-static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, const struct pf_stamp *seen,
-                             const struct pf_opened *opened)
+/* True if a file that passes through and has changed would be shown as something else now. */
+static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry)
 {
     struct pf_found found = {0};
-    struct pf_stamp now = pf_stamp_of(&opened->st);
-    if (pf_stamp_same(seen, &now) || !entry->parent)
+    if (!entry->parent)
         return false;
     struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
     bool other = !folder || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
@@ -49,13 +48,15 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     pf_lock_take(&fs->lock);
     struct pf_stamp seen = pf_stamp_of(&entry->st);
     pf_lock_drop(&fs->lock);
-    struct pf_opened opened;
+    struct pf_opened opened = {.fd = -1};
     int result = pf_entry_file(fs, entry, &opened);
     handle->fd = result ? -1 : opened.fd;
     handle->packed = !result && opened.fd < 0 ? opened : (struct pf_opened){.fd = -1};
     handle->start = result ? 0 : opened.start;
     handle->end = !result && opened.within ? (uint64_t)opened.st.st_size : UINT64_MAX;
-    if (!result && has_become_other(fs, entry, &seen, &opened)) {
+    struct pf_stamp now = pf_stamp_of(&opened.st);
+    handle->changed = !result && !pf_stamp_same(&seen, &now);
+    if (handle->changed && has_become_other(fs, entry)) {
         pf_opened_close(&opened);
         result = ESTALE; /* looked up again, the name gives the folder */
     }
@@ -181,6 +182,11 @@ bool pf_handle_keeps_cache(const struct pf_handle *handle)
 bool pf_handle_is_direct(const struct pf_handle *handle)
 {
     return handle->direct;
+}
+
+bool pf_handle_has_changed(const struct pf_handle *handle)
+{
+    return handle->changed;
 }
 
 /* The next records, at least `size` bytes of them unless the file ends. */

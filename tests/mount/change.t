@@ -66,6 +66,16 @@ kind_settles
 ok "truncated to nothing: it is a plain empty file, or has an error" \
     bash -c "[ -f '$p' -a ! -s '$p' ] || cat '$p/error.txt'"
 
+echo "one line" >"$src/notes.txt"
+stat "$mnt/notes.txt" >/dev/null
+echo "and a second one" >>"$src/notes.txt"
+ok "a file that passes through has grown since it was looked at: the next open gives all of it" \
+    cmp "$src/notes.txt" "$mnt/notes.txt"
+stat "$mnt/notes.txt" >/dev/null
+echo "less" >"$src/notes.txt"
+ok "and what is left after it has been cut" cmp "$src/notes.txt" "$mnt/notes.txt"
+rm "$src/notes.txt"
+
 fresh
 serves one
 rm "$src/run.xray"
