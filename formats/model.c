@@ -32,8 +32,6 @@ int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *se
 int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                    const struct pf_options *options, struct pf_error *error)
 {
-    if (source)
-        pf_source_set_driver(source, driver);
     *model = (struct pf_model){.driver = driver,
                                .source = source,
                                .options = options,

@@ -127,7 +127,7 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *file;
     unsigned char head[4];
-    if (pf_source_open(model->source, NULL, &file, error) < 0)
+    if (pf_source_open(model->source, NULL, PF_RAW, &file, error) < 0)
         return -1;
     ssize_t have = pf_input_read(file, head, sizeof head, 0, error);
     if (have > 0 && pf_inflate_is_gzip(head, (size_t)have)) {
@@ -152,7 +152,7 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     bool mine;
     if (!state)
         return pf_fail_memory(error);
-    if (pf_source_open_plain(model->source, NULL, &state->input, error) < 0)
+    if (pf_source_open(model->source, NULL, PF_UNPACK, &state->input, error) < 0)
         return -1;
     ssize_t have = pf_input_read(state->input, head, sizeof head, 0, error);
     if (have < 0)

@@ -175,7 +175,7 @@ static int open_file(struct pf_model *model, struct pf_error *error)
         return pf_fail_memory(error);
     model->state = cubex;
     set_tables(model);
-    if (pf_source_open(model->source, NULL, &input, error) || pf_cube_open(&cubex->cube, input, error) ||
+    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) || pf_cube_open(&cubex->cube, input, error) ||
         pf_cubex_set_metrics(model, error) || set_blobs(model, error))
         return -1;
     return set_info(model, error);

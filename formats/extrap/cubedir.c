@@ -399,7 +399,7 @@ static int read_file(struct pf_model *model, struct pf_study *study, const char 
 {
     struct pf_input *input;
     struct reading reading = {.study = study, .point = point};
-    if (pf_source_open(model->source, path, &input, error)) {
+    if (pf_source_open(model->source, path, PF_RAW, &input, error)) {
         if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
             return -1;
         pf_points_note(study, path, "cannot be opened: it is left out");

@@ -43,7 +43,7 @@ int pf_stored_open(struct pf_model *model, struct pf_error *error)
     model->state = calloc(1, sizeof(struct pf_study_profile));
     if (!model->state)
         return pf_fail_memory(error);
-    if (pf_source_open(model->source, NULL, &input, error) < 0)
+    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) < 0)
         return -1;
     pf_stored_declare(model, format->models);
     bool whole = pf_input_size(input) <= format->whole;

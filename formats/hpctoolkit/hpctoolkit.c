@@ -69,12 +69,12 @@ static bool name_matters(const char *name)
 static int open_description(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(model);
-    if (!pf_source_open(model->source, "meta.db", &state->description, error))
+    if (!pf_source_open(model->source, "meta.db", PF_RAW, &state->description, error))
         return hpc_meta_open(model, notes, error);
     if (error->code != ENOENT)
         return -1;
     *error = (struct pf_error){0};
-    if (pf_source_open(model->source, "experiment.xml", &state->description, error))
+    if (pf_source_open(model->source, "experiment.xml", PF_RAW, &state->description, error))
         return -1;
     return hpc_experiment_open(model, notes, error);
 }

@@ -54,7 +54,7 @@ struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_err
 {
     struct hpc_part *part = &parts->items[i];
     pf_lock_take(&parts->lock);
-    int failed = part->users ? 0 : pf_source_open(parts->source, part->name, &part->input, error);
+    int failed = part->users ? 0 : pf_source_open(parts->source, part->name, PF_RAW, &part->input, error);
     if (!failed)
         part->users++;
     struct pf_input *input = failed ? NULL : part->input;

@@ -58,7 +58,7 @@ static int read_array(const struct hpc_state *state, struct pf_input *input, con
 static int open_file(struct pf_model *model, const char *name, struct pf_input **input,
                      struct pf_notes *notes, struct pf_error *error)
 {
-    if (!pf_source_open(model->source, name, input, error))
+    if (!pf_source_open(model->source, name, PF_RAW, input, error))
         return 0;
     struct pf_error why = *error;
     *input = NULL;

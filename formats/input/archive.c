@@ -50,8 +50,8 @@ struct pf_archives {
     bool enter;
     struct pf_unpackings *unpackings;
     struct pf_archive_keeper keeper;
-    pthread_cond_t over;  /* the making of an index has ended */
-    struct pf_lock lock;  /* guards the following, and `made`, `users` and `older` of each archive */
+    pthread_cond_t over; /* the making of an index has ended */
+    struct pf_lock lock; /* guards the following, and `made`, `users` and `older` of each archive */
     struct pf_archive *newest;
 };
 

@@ -31,8 +31,8 @@ struct pf_inflate {
     void *arg;
     uint64_t packed_size;
 
-    struct pf_lock lock;  /* guards all that follows, but not the runs in busy slots */
-    pthread_cond_t idle;  /* a slot has become so */
+    struct pf_lock lock; /* guards all that follows, but not the runs in busy slots */
+    pthread_cond_t idle; /* a slot has become so */
     struct slot slots[RUNS];
     uint64_t clock;
     struct pf_seek_point *points; /* in the order of the text */

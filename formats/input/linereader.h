@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/input/source.h"
+#include "formats/input/input.h"
 #include "formats/kit/error.h"
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/input/source_private.h"
+#include "formats/input/source.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/input/record.h"
 #include "formats/input/unpacked.h"
+#include "formats/kit/pass.h"
+
+/* ---- life --------------------------------------------------------------------------------------- */
 
 struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bool within,
                                struct pf_error *error)
@@ -25,114 +30,130 @@ struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bo
     source->within = within;
     source->access.mode = 0444;
     pf_lock_init(&source->lock, PF_RANK_SOURCE);
-    pf_lock_init(&source->folder_lock, PF_RANK_FOLDER);
     return source;
 }
 
-/* The folder that the entry stands in, opened. NULL with errno. */
+/* Opens the folder that the entry is in. NULL with errno. */
 static struct pf_folder *open_parent(const struct pf_source *source)
 {
     if (source->name == source->path)
         return pf_folder_open(source->top, ".");
-    char *parent = strndup(source->path, (size_t)(source->name - source->path - 1));
-    struct pf_folder *folder = parent ? pf_folder_open(source->top, parent) : NULL;
-    free(parent);
-    return folder;
+    char *path = strndup(source->path, (size_t)(source->name - source->path - 1));
+    struct pf_folder *parent = path ? pf_folder_open(source->top, path) : NULL;
+    free(path);
+    return parent;
 }
 
-/* Takes the folder over, NULL with errno, in which the entry is opened. With source->lock held. */
-static int open_folders(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
+/* Opens the entry in its folder, which is taken over; NULL with errno: that failed. */
+static int open_folders(struct pf_source *source, struct pf_folder *parent, struct pf_error *error)
 {
     struct stat st = {0};
     struct pf_folder *directory = NULL;
-    int result = folder ? pf_folder_stat(folder, source->name, &st) : errno;
+    struct pf_source_folders *folders = NULL;
+    int result = parent ? pf_folder_stat(parent, source->name, &st) : errno;
     if (!result && S_ISLNK(st.st_mode))
         result = ELOOP;
-    if (!result && S_ISDIR(st.st_mode) && !(directory = pf_folder_open(folder, source->name)))
+    if (!result && S_ISDIR(st.st_mode) && !(directory = pf_folder_open(parent, source->name)))
         result = errno;
+    if (!result && !(folders = malloc(sizeof *folders)))
+        result = ENOMEM;
     if (result) {
-        pf_folder_free(folder);
+        pf_folder_free(directory);
+        pf_folder_free(parent);
         return pf_fail(error, result, "%s", strerror(result));
     }
-    source->folder = folder;
-    source->directory = directory;
-    return 0;
-}
-
-/* The same without the lock. */
-static int wake_in(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
-{
+    atomic_init(&folders->references, 1);
+    folders->parent = parent;
+    folders->directory = directory;
     pf_lock_take(&source->lock);
-    int result = open_folders(source, folder, error);
+    bool needed = !source->folders;
+    if (needed)
+        source->folders = folders;
     pf_lock_drop(&source->lock);
-    return result;
+    if (!needed) /* another thread was faster */
+        pf_source_folders_release(folders);
+    return 0;
 }
 
 int pf_source_wake(struct pf_source *source, struct pf_error *error)
 {
-    return source->folder ? 0 : wake_in(source, open_parent(source), error);
+    struct pf_source_folders *folders = pf_source_folders_hold(source);
+    pf_source_folders_release(folders);
+    return folders ? 0 : open_folders(source, open_parent(source), error);
 }
 
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
 {
     struct pf_source *source = pf_source_at(NULL, name, false, error);
     int fd = source ? fcntl(directory, F_DUPFD_CLOEXEC, 3) : -1;
-    if (source && !wake_in(source, fd < 0 ? NULL : pf_folder_new(fd, NULL), error))
+    if (source && !open_folders(source, fd < 0 ? NULL : pf_folder_new(fd, NULL), error))
         return source;
     pf_source_free(source);
     return NULL;
 }
 
-/* With source->lock held, or by the only one who has it. */
+static struct pf_input *input_at(struct pf_source *source, size_t i)
+{
+    pf_lock_take(&source->lock);
+    struct pf_input *input = i < source->count ? source->inputs[i] : NULL;
+    pf_lock_drop(&source->lock);
+    return input;
+}
+
+/* Takes the open file out of an input; NULL: it is closed. */
+static struct pf_input_file *take_file(struct pf_input *input)
+{
+    pf_lock_take(&input->source->lock);
+    struct pf_input_file *file = input->file;
+    input->file = NULL;
+    input->source->idle_inputs -= input->idle;
+    input->idle = false;
+    pf_lock_drop(&input->source->lock);
+    return file;
+}
+
 static void close_all(struct pf_source *source)
 {
-    for (size_t i = 0; i < source->count; i++) {
-        struct pf_input *input = source->inputs[i];
-        if (input->open)
-            pf_opened_close(&input->file);
-        input->open = false;
-    }
-    pf_folder_free(source->directory);
-    pf_folder_free(source->folder);
-    source->directory = source->folder = NULL;
+    struct pf_input *input;
+    for (size_t i = 0; (input = input_at(source, i)); i++)
+        pf_input_file_release(take_file(input));
+    pf_lock_take(&source->lock);
+    struct pf_source_folders *folders = source->folders;
+    source->folders = NULL;
+    source->idle = false;
+    source->idle_inputs = 0;
+    pf_lock_drop(&source->lock);
+    pf_source_folders_release(folders);
 }
 
 void pf_source_rest(struct pf_source *source)
 {
-    pf_lock_take(&source->lock);
+    struct pf_input *input;
     close_all(source);
-    for (size_t i = 0; i < source->count; i++) {
-        pf_input_free(source->inputs[i]->view);
-        source->inputs[i]->view = NULL;
+    for (size_t i = 0; (input = input_at(source, i)); i++) {
+        pf_input_free(input->view);
+        input->view = NULL;
     }
-    pf_lock_drop(&source->lock);
 }
 
 void pf_source_let_go(struct pf_source *source)
 {
-    pf_lock_take(&source->lock);
+    atomic_store(&source->gone, true);
     close_all(source);
-    source->gone = true;
-    pf_lock_drop(&source->lock);
 }
 
 void pf_source_free(struct pf_source *source)
 {
     if (!source)
         return;
-    close_all(source);
+    pf_source_folders_release(source->folders);
     for (size_t i = 0; i < source->count; i++)
         pf_input_free(source->inputs[i]);
     free(source->inputs);
-    pf_lock_destroy(&source->folder_lock);
+    pf_hash_free(&source->by_name);
     pf_lock_destroy(&source->lock);
     free(source->path);
     free(source);
-}
-
-void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driver)
-{
-    source->driver = driver;
 }
 
 const char *pf_source_name(const struct pf_source *source)
@@ -140,99 +161,110 @@ const char *pf_source_name(const struct pf_source *source)
     return source->name;
 }
 
-const struct pf_folder *pf_source_place(const struct pf_source *source, const char *name, char room[PATH_MAX],
-                                        const char **relative)
+/* The descriptors of an input and its view. */
+static size_t descriptors_of(struct pf_input *input)
 {
-    *relative = name ? name : source->name;
-    if (source->folder)
-        return name && source->directory ? source->directory : source->folder;
-    size_t above = source->name == source->path ? 0 : (size_t)(source->name - source->path - 1);
-    size_t size = source->within ? strlen(source->path) : above;
-    bool at_top = size == 0 || !strcmp(source->path, ".");
-    if (!name)
-        *relative = source->path;
-    else if (*name != '/' && !at_top) {
-        bool itself = !strcmp(name, PF_FOLDER);
-        snprintf(room, PATH_MAX, "%.*s%s%s", (int)size, source->path, itself ? "" : "/", itself ? "" : name);
-        *relative = room;
-    }
-    return source->top;
+    pf_lock_take(&input->source->lock);
+    size_t n = input->file && input->file->opened.fd >= 0;
+    struct pf_unpacked *unpacked = input->view ? input->view->unpacked : NULL;
+    if (unpacked)
+        pf_unpacked_hold(unpacked);
+    pf_lock_drop(&input->source->lock);
+    if (unpacked)
+        n += pf_unpacked_descriptors(unpacked);
+    pf_unpacked_release(unpacked);
+    return n;
 }
 
-struct pf_access pf_source_access(struct pf_source *source)
+size_t pf_source_descriptors(struct pf_source *source)
 {
-    pf_lock_take(&source->folder_lock);
-    struct pf_access access = source->access;
-    pf_lock_drop(&source->folder_lock);
-    return access;
+    struct pf_input *input;
+    struct pf_source_folders *folders = pf_source_folders_hold(source);
+    size_t n = 0;
+    if (folders)
+        n = (size_t)(pf_folder_fd(folders->parent) >= 0) +
+            (size_t)(folders->directory && pf_folder_fd(folders->directory) >= 0);
+    pf_source_folders_release(folders);
+    for (size_t i = 0; (input = input_at(source, i)); i++)
+        n += descriptors_of(input);
+    return n;
 }
 
-void pf_source_note_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
-                           bool through)
-{
-    struct stat bare = *st;
-    if (source->lists && directory != -1)
-        bare.st_mode = pf_mode_without_list(directory, name, bare.st_mode);
-    struct pf_access access = through ? pf_access_through(&bare) : pf_access_of(&bare);
-    pf_lock_take(&source->folder_lock);
-    pf_access_narrow(&source->access, &access, getuid());
-    pf_lock_drop(&source->folder_lock);
-}
-
-/* What stands at an input's place, and the folders between the source and it. */
-static void note_place(struct pf_source *source, const char *name, const struct stat *st)
-{
-    char room[PATH_MAX];
-    const char *relative;
-    const struct pf_folder *folder = pf_source_place(source, name, room, &relative);
-    for (const char *slash = strchr(relative, '/'); *relative != '/' && slash;
-         slash = strchr(slash + 1, '/')) {
-        struct stat above;
-        char *path = strndup(relative, (size_t)(slash - relative));
-        if (!path || pf_folder_stat(folder, path, &above))
-            above = (struct stat){.st_mode = S_IFDIR | 0700, .st_uid = getuid()};
-        pf_source_note_access(source, pf_folder_fd(folder), path ? path : "", &above, true);
-        free(path);
-    }
-    pf_source_note_access(source, *relative == '/' ? AT_FDCWD : pf_folder_fd(folder), relative, st, false);
-}
+/* ---- access ------------------------------------------------------------------------------------- */
 
 void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
 {
     source->matters = matters;
 }
 
+struct minding {
+    struct pf_source *source;
+    const struct pf_folder *directory;
+    pf_matters *matters;
+};
+
+static int mind_entry(void *arg, const char *name, unsigned char type)
+{
+    const struct minding *minding = arg;
+    struct stat st;
+    if ((!minding->matters || minding->matters(name)) && type != DT_DIR &&
+        !pf_folder_stat(minding->directory, name, &st) && S_ISREG(st.st_mode))
+        pf_record_access(minding->source, pf_folder_fd(minding->directory), name, &st, false);
+    return 0;
+}
+
+void pf_source_mind_others(struct pf_source *source, pf_matters *matters)
+{
+    struct pf_source_folders *folders = pf_source_folders_hold(source);
+    source->lists = true;
+    if (folders && folders->directory)
+        pf_folder_list(folders->directory, mind_entry,
+                       &(struct minding){source, folders->directory, matters});
+    pf_source_folders_release(folders);
+}
+
+struct pf_access pf_source_access(struct pf_source *source)
+{
+    pf_lock_take(&source->lock);
+    struct pf_access access = source->access;
+    pf_lock_drop(&source->lock);
+    return access;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
 /*
- * Fills *stamp with what is at an input's place now; all zero if there is no file of its kind. 0, or an errno value if that cannot be
- * found out just now (pf_is_transient). Paths that the user has named may be links, the profile's may not.
+ * Fills *stamp with what is at an input's place now; all zero if there is no file of its kind. 0, or an errno value if that is unknown
+ * just now (pf_is_transient).
  */
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
-    char room[PATH_MAX];
-    const char *relative;
-    const struct pf_folder *folder = pf_source_place(source, name, room, &relative);
-    int lack = 0;
+    struct pf_input_place place;
     struct stat st;
+    int result = 0;
     *stamp = (struct pf_stamp){0};
-    if (source->gone || (*relative != '/' && !pf_folder_is_current(folder)))
+    if (atomic_load(&source->gone))
         return 0;
-    if (name && pf_source_listing_now(source, name, stamp, &lack))
-        return lack;
-    int result = *relative != '/' ? pf_folder_stat(folder, relative, &st) : stat(relative, &st) ? errno : 0;
-    if (!result && S_ISREG(st.st_mode))
-        *stamp = pf_stamp_of(&st);
+    pf_input_place_find(source, name, &place);
+    if (*place.relative == '/' || pf_folder_is_current(place.folder)) {
+        if (pf_listing_now(source, name, stamp, &result)) {
+            pf_input_place_release(&place);
+            return result;
+        }
+        result = pf_input_place_stat(&place, &st);
+        if (!result && S_ISREG(st.st_mode))
+            *stamp = pf_stamp_of(&st);
+    }
+    pf_input_place_release(&place);
     return pf_is_transient(result) ? result : 0;
 }
 
-/* Never to hang on a FIFO: only what turns out to be a regular file is waited for. 0 or an errno value. */
-static int open_place(const struct pf_input *input, struct pf_opened *opened)
+/* Opens a regular file, without waiting for a FIFO. 0 or an errno value. */
+static int open_place(const struct pf_input_place *place, struct pf_opened *opened)
 {
-    char room[PATH_MAX];
-    const char *relative;
-    const struct pf_folder *folder = pf_source_place(input->source, input->name, room, &relative);
-    if (*relative != '/')
-        return pf_folder_file(folder, relative, opened);
-    *opened = (struct pf_opened){.fd = open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+    if (*place->relative != '/')
+        return pf_folder_file(place->folder, place->relative, opened);
+    *opened = (struct pf_opened){.fd = open(place->relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     if (opened->fd < 0)
         return errno;
     int result = fstat(opened->fd, &opened->st) ? errno : S_ISREG(opened->st.st_mode) ? 0 : EINVAL;
@@ -241,225 +273,278 @@ static int open_place(const struct pf_input *input, struct pf_opened *opened)
     return result;
 }
 
-static int open_input(struct pf_input *input, struct pf_error *error)
+/* Opens the file at an input's place. NULL with *error filled. */
+static struct pf_input_file *open_file(struct pf_source *source, const char *name, struct pf_error *error)
 {
+    struct pf_input_place place;
     struct pf_opened opened;
-    struct stat held = {0};
-    if (input->source->gone)
-        return pf_fail(error, ESTALE, "the file has changed");
-    int result = open_place(input, &opened);
-    if (result)
-        return pf_fail(error, result, "%s", result == EINVAL ? "not a regular file" : strerror(result));
-    if (!opened.within)
-        pf_outlast_clock_tick(opened.fd, &opened.st);
-    note_place(input->source, input->name, &opened.st);
-    struct pf_stamp stamp = pf_stamp_of(&opened.st);
-    result = pf_opened_stat(&opened, &held) ? errno : 0;
-    bool changed = input->present && !pf_stamp_same(&stamp, &input->stamp);
-    if (result || changed) {
-        pf_opened_close(&opened);
-        return pf_fail(error, result ? result : ESTALE, "%s",
-                       result ? strerror(result) : "the file has changed");
-    }
-    input->present = true;
-    input->open = true;
-    input->file = opened;
-    input->stamp = stamp;
-    input->held = opened.within ? pf_stamp_of(&held) : stamp;
-    input->links = held.st_nlink;
-    return 0;
-}
-
-int pf_source_peek(struct pf_source *source, const char *name, struct pf_input **input,
-                   struct pf_error *error)
-{
-    struct pf_input *new = calloc(1, sizeof *new);
-    *input = NULL;
-    if (!new || !(new->name = strdup(name))) {
-        free(new);
-        return pf_fail_memory(error);
-    }
-    new->source = source;
-    if (open_input(new, error)) {
-        pf_input_free(new);
-        return -1;
-    }
-    *input = new;
-    return 0;
-}
-
-/* ---- closing files for a while -------------------------------------------------------------------- */
-
-/* With source->lock held. */
-static int open_again(struct pf_source *source, struct pf_error *error)
-{
-    int result = open_folders(source, open_parent(source), error);
-    for (size_t i = 0; i < source->count && !result; i++) {
-        struct pf_input *input = source->inputs[i];
-        result = input->closed ? open_input(input, error) : 0;
-        input->closed &= result != 0;
-    }
-    if (!result)
-        return 0;
-    for (size_t i = 0; i < source->count; i++)
-        source->inputs[i]->closed |= source->inputs[i]->open;
-    close_all(source);
-    if (error->code == ENOENT || error->code == ENOTDIR)
+    struct pf_input_file *file = NULL;
+    if (atomic_load(&source->gone)) {
         pf_fail(error, ESTALE, "the file has changed");
-    return -1;
+        return NULL;
+    }
+    pf_input_place_find(source, name, &place);
+    int result = open_place(&place, &opened);
+    if (!result) {
+        if (!opened.within)
+            pf_outlast_clock_tick(opened.fd, &opened.st);
+        pf_record_input_access(source, &place, &opened.st);
+        file = pf_input_file_new(&opened);
+        result = file ? 0 : errno;
+    }
+    pf_input_place_release(&place);
+    if (result)
+        pf_fail(error, result, "%s", result == EINVAL ? "not a regular file" : strerror(result));
+    return file;
 }
 
-int pf_source_acquire(struct pf_source *source, struct pf_error *error)
+/* Opens an input; its source's lock is held if it has been recorded. */
+static void set_file(struct pf_input *input, struct pf_input_file *file)
+{
+    input->present = true;
+    input->stamp = pf_stamp_of(&file->opened.st);
+    input->disk = file->held.size;
+    input->file = file;
+    if (input->idle)
+        input->source->idle_inputs--;
+    input->idle = false;
+}
+
+/* Records an open file, which is taken over, unless another thread has opened it meanwhile. */
+static int record_file(struct pf_source *source, const char *name, struct pf_input_file *file,
+                       struct pf_input **input, struct pf_error *error)
 {
     int result = 0;
-    unsigned users = atomic_load(&source->users);
-    while (users && !atomic_compare_exchange_weak(&source->users, &users, users + 1)) {
-    }
-    if (users)
-        return 0;
+    struct pf_stamp stamp = pf_stamp_of(&file->opened.st);
     pf_lock_take(&source->lock);
-    if (source->closed)
-        result = open_again(source, error);
-    source->closed &= result != 0;
-    if (!result)
-        atomic_fetch_add(&source->users, 1);
+    struct pf_input *found = pf_record_find(source, name);
+    bool known = found != NULL;
+    if (atomic_load(&source->gone) || (known && found->present && !pf_stamp_same(&stamp, &found->stamp)))
+        result = pf_fail(error, ESTALE, "the file has changed");
+    else if (known && !found->present)
+        result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
+    else if (!known && !(found = pf_record_add(source, name, error)))
+        result = -1;
+    else if (!found->file) {
+        set_file(found, file);
+        file = NULL;
+    }
     pf_lock_drop(&source->lock);
+    pf_input_file_release(file);
+    *input = result ? NULL : found;
     return result;
 }
 
-void pf_source_release(struct pf_source *source)
+/* Records a file that cannot be opened for the reason in *error. It is looked for again once something about it has changed. */
+static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {
-    atomic_fetch_sub(&source->users, 1);
-}
-
-void pf_source_close_files(struct pf_source *source)
-{
-    struct pf_opened *files = NULL;
-    struct pf_folder *directory = NULL, *folder = NULL;
-    size_t n = 0;
-    pf_lock_take(&source->lock);
-    if (source->top && source->folder && !atomic_load(&source->users))
-        files = calloc(source->count + 1, sizeof *files);
-    for (size_t i = 0; i < source->count && files; i++) {
-        struct pf_input *input = source->inputs[i];
-        if (!input->open)
-            continue;
-        files[n++] = input->file;
-        input->open = false;
-        input->closed = true;
-    }
-    if (files) {
-        folder = source->folder;
-        directory = source->directory;
-        source->folder = source->directory = NULL;
-        source->closed = true;
-    }
-    pf_lock_drop(&source->lock);
-    /* Closing may wait for a file server, and the lock for nobody. */
-    for (size_t i = 0; i < n; i++)
-        pf_opened_close(&files[i]);
-    free(files);
-    pf_folder_free(directory);
-    pf_folder_free(folder);
-}
-
-static bool same_name(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
-struct pf_input *pf_source_find(struct pf_source *source, const char *name)
-{
-    for (size_t i = 0; i < source->count; i++)
-        if (same_name(source->inputs[i]->name, name))
-            return source->inputs[i];
-    return NULL;
-}
-
-struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error)
-{
-    struct pf_input **inputs = realloc(source->inputs, (source->count + 1) * sizeof *inputs);
-    if (inputs)
-        source->inputs = inputs;
-    struct pf_input *input = calloc(1, sizeof *input);
-    if (!inputs || !input || (name && !(input->name = strdup(name)))) {
-        free(input);
-        pf_fail_memory(error);
-        return NULL;
-    }
-    input->source = source;
-    source->inputs[source->count++] = input;
-    return input;
+    struct pf_stamp stamp = {0};
+    int unknown = pf_is_transient(error->code) ? error->code
+                  : error->code != ENOENT      ? stamp_now(source, name, &stamp)
+                                               : 0;
+    if (unknown)
+        pf_fail(error, unknown, "%s", strerror(unknown));
+    else if (!atomic_load(&source->gone))
+        pf_record_stamp(source, name, &stamp, false, error);
 }
 
 static int open_recorded(struct pf_source *source, const char *name, struct pf_input **input,
                          struct pf_error *error)
 {
-    int result = 0;
     pf_lock_take(&source->lock);
-    struct pf_input *found = pf_source_find(source, name);
-    bool first = !found;
-    if (found && !found->present)
-        result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
-    else if (first && !(found = pf_source_add(source, name, error)))
-        result = -1;
-    else if (!found->open)
-        result = open_input(found, error);
-    if (result && first && found) {
-        /* A file that may not be read is looked for again once something about it has changed. */
-        int unknown = pf_is_transient(error->code) ? error->code
-                      : error->code != ENOENT      ? stamp_now(source, name, &found->stamp)
-                                                   : 0;
-        if (unknown) { /* whether it is there is not known, so it is no input yet */
-            source->count--;
-            pf_input_free(found);
-            pf_fail(error, unknown, "%s", strerror(unknown));
-        }
+    struct pf_input *found = pf_record_find(source, name);
+    bool absent = found && !found->present, open = found && found->file;
+    pf_lock_drop(&source->lock);
+    *input = open ? found : NULL;
+    if (open)
+        return 0;
+    if (absent)
+        return pf_fail(error, ENOENT, "%s", strerror(ENOENT));
+    struct pf_input_file *file = open_file(source, name, error);
+    if (file)
+        return record_file(source, name, file, input, error);
+    if (!found)
+        record_absent(source, name, error);
+    return -1;
+}
+
+static int peek(struct pf_source *source, const char *name, struct pf_input **input, struct pf_error *error)
+{
+    struct pf_input *new = calloc(1, sizeof *new);
+    struct pf_input_file *file = NULL;
+    if (!new || !(new->name = strdup(name)))
+        pf_fail_memory(error);
+    else
+        file = open_file(source, name, error);
+    if (!file) {
+        pf_input_free(new);
+        return -1;
+    }
+    new->source = source;
+    set_file(new, file);
+    *input = new;
+    return 0;
+}
+
+/* ---- idle sources ------------------------------------------------------------------------------- */
+
+/* Takes a use if all files are open; else *next is the next idle input from *at on, cyclically, or NULL. */
+static bool use_source(struct pf_source *source, size_t *at, const struct pf_input **next)
+{
+    *next = NULL;
+    pf_lock_take(&source->lock);
+    bool open = !source->idle || (source->folders && !source->idle_inputs);
+    if (open) {
+        source->idle = false;
+        source->uses++;
+    }
+    while (!open && source->idle_inputs && !*next) {
+        const struct pf_input *input = source->inputs[(*at)++ % source->count];
+        *next = input->idle ? input : NULL;
     }
     pf_lock_drop(&source->lock);
-    if (result && name)
-        snprintf(error->where, sizeof error->where, "%s", name);
-    *input = result ? NULL : found;
-    return result;
+    return open;
 }
 
-int pf_source_open_file(struct pf_source *source, const char *name, struct pf_input **input,
-                        struct pf_error *error)
+int pf_source_acquire(struct pf_source *source, struct pf_error *error)
 {
-    *input = NULL;
-    /* A path that stands in a profile must not become one that the user has named. */
-    if (name && *name == '/')
-        return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
-    return open_recorded(source, name, input, error);
+    const struct pf_input *next;
+    struct pf_input *input;
+    size_t at = 0;
+    int failed = 0;
+    while (!failed && !use_source(source, &at, &next)) {
+        if (atomic_load(&source->gone))
+            failed = pf_fail(error, ESTALE, "the file has changed");
+        else
+            failed =
+                pf_source_wake(source, error) || (next && open_recorded(source, next->name, &input, error));
+    }
+    if (!failed)
+        return 0;
+    pf_source_close_files(source);
+    if (error->code == ENOENT || error->code == ENOTDIR)
+        pf_fail(error, ESTALE, "the file has changed");
+    return -1;
 }
 
-int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
+void pf_source_release(struct pf_source *source)
+{
+    pf_lock_take(&source->lock);
+    source->uses--;
+    pf_lock_drop(&source->lock);
+}
+
+void pf_source_close_files(struct pf_source *source)
+{
+    struct pf_source_folders *folders = NULL;
+    struct pf_input_file **files = NULL;
+    size_t n = 0;
+    pf_lock_take(&source->lock);
+    if (source->top && source->folders && !source->uses)
+        files = calloc(source->count + 1, sizeof(struct pf_input_file *));
+    for (size_t i = 0; files && i < source->count; i++) {
+        struct pf_input *input = source->inputs[i];
+        if (!input->file)
+            continue;
+        files[n++] = input->file;
+        input->file = NULL;
+        input->idle = true;
+        source->idle_inputs++;
+    }
+    if (files) {
+        folders = source->folders;
+        source->folders = NULL;
+        source->idle = true;
+    }
+    pf_lock_drop(&source->lock);
+    for (size_t i = 0; i < n; i++)
+        pf_input_file_release(files[i]);
+    free(files);
+    pf_source_folders_release(folders);
+}
+
+/* ---- compressed files --------------------------------------------------------------------------- */
+
+/* Reads an unpacked input to its end, so that its size is known. */
+static int reach_end(struct pf_input *view, struct pf_error *error)
+{
+    enum { STEP = 4 << 20 };
+    unsigned char byte;
+    uint64_t done, total;
+    for (uint64_t at = 0; pf_input_size(view) == UINT64_MAX; at += STEP) {
+        pf_input_progress(view, at, &done, &total);
+        if (pf_pass_step(done, total, error) || pf_input_read(view, &byte, 1, at, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The one view of a file's input. */
+static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind kind)
+{
+    struct pf_unpackings *all = pf_folder_unpackings(packed->source->top);
+    pf_lock_take(&packed->source->lock);
+    if (!packed->view)
+        packed->view = pf_input_view_new(packed, kind, all);
+    struct pf_input *view = packed->view;
+    pf_lock_drop(&packed->source->lock);
+    return view;
+}
+
+/* Replaces a file's input by what the file unpacks to, if it is compressed. */
+static int unpack(struct pf_input **input, unsigned flags, struct pf_error *error)
+{
+    unsigned char head[16];
+    ssize_t got = pf_input_read(*input, head, sizeof head, 0, error);
+    if (got < 0)
+        return -1;
+    enum pf_packing_kind kind = pf_packing_kind_of(head, (size_t)got);
+    if (kind == PF_UNPACKED && !(flags & PF_ZLIB && pf_inflate_is_zlib(head, (size_t)got)))
+        return 0;
+    *input = view_of(*input, kind);
+    if (!*input)
+        return pf_fail_memory(error);
+    return flags & PF_SIZED ? reach_end(*input, error) : 0;
+}
+
+int pf_source_open(struct pf_source *source, const char *name, unsigned flags, struct pf_input **input,
                    struct pf_error *error)
 {
-    if (pf_source_open_file(source, name, input, error))
-        return -1;
-    return name ? 0 : pf_source_through(source, input, true, error);
+    bool absolute = name && *name == '/';
+    *input = NULL;
+    if (flags & PF_PATH && !absolute)
+        return pf_fail(error, EINVAL, "not an absolute path");
+    if (!(flags & PF_PATH) && absolute) /* a path in a profile must not become one that the user has named */
+        return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
+    int failed =
+        flags & PF_PEEK ? peek(source, name, input, error) : open_recorded(source, name, input, error);
+    if (failed && name)
+        snprintf(error->where, sizeof error->where, "%s", name);
+    if (!failed && flags & PF_UNPACK)
+        failed = unpack(input, flags, error);
+    if (failed)
+        *input = NULL;
+    return failed ? -1 : 0;
 }
 
-int pf_source_open_path(struct pf_source *source, const char *path, struct pf_input **input,
-                        struct pf_error *error)
+int pf_input_done(struct pf_input *input, struct pf_error *error)
 {
-    *input = NULL;
-    if (*path != '/')
-        return pf_fail(error, EINVAL, "not an absolute path");
-    return open_recorded(source, path, input, error);
+    struct pf_input_file *file = take_file(input->packed ? input->packed : input);
+    int result = file && !pf_input_file_intact(file) ? pf_fail(error, ESTALE, "the file has changed") : 0;
+    pf_input_file_release(file);
+    return result;
 }
 
 /* ---- change ------------------------------------------------------------------------------------- */
 
-/* By path, which sees a replaced file. */
+/* Compares an input by its path, which also shows a replaced file. */
 static int check_input(const struct pf_input *input, struct pf_error *error)
 {
     struct pf_stamp now;
-    int lack = stamp_now(input->source, input->name, &now);
-    if (!lack && pf_source_same(input->name, &now, &input->stamp))
+    int unknown = stamp_now(input->source, input->name, &now);
+    if (!unknown && pf_listing_same(input->name, &now, &input->stamp))
         return 0;
-    pf_fail(error, lack ? lack : ESTALE, "%s", lack ? strerror(lack) : "the file has changed");
+    pf_fail(error, unknown ? unknown : ESTALE, "%s", unknown ? strerror(unknown) : "the file has changed");
     if (input->name)
         snprintf(error->where, sizeof error->where, "%s", input->name);
     return -1;
@@ -467,103 +552,82 @@ static int check_input(const struct pf_input *input, struct pf_error *error)
 
 int pf_source_check(struct pf_source *source, struct pf_error *error)
 {
-    int result = 0;
-    pf_lock_take(&source->lock);
-    if (source->gone)
-        result = pf_fail(error, ESTALE, "the file has changed");
-    for (size_t i = 0; i < source->count && !result; i++)
-        result = check_input(source->inputs[i], error);
-    pf_lock_drop(&source->lock);
+    const struct pf_input *input;
+    int result = atomic_load(&source->gone) ? pf_fail(error, ESTALE, "the file has changed") : 0;
+    for (size_t i = 0; !result && (input = input_at(source, i)); i++)
+        result = check_input(input, error);
     return result;
 }
 
-bool pf_source_intact(struct pf_source *source)
-{
-    bool intact = true;
-    pf_lock_take(&source->lock);
-    for (size_t i = 0; i < source->count && intact; i++) {
-        const struct pf_input *input = source->inputs[i];
-        intact = !input->open || pf_input_intact(input);
-    }
-    pf_lock_drop(&source->lock);
-    return intact;
-}
+enum { BATCH = 64 };
 
-static size_t descriptors_of(const struct pf_input *input)
+/* Holds the files of the next open inputs from *at on. */
+static size_t hold_files(struct pf_source *source, size_t *at, struct pf_input_file *files[BATCH])
 {
-    size_t unpacked =
-        input->view && input->view->unpacked ? pf_unpacked_descriptors(input->view->unpacked) : 0;
-    return (size_t)(input->open && input->file.fd >= 0) + unpacked;
-}
-
-size_t pf_source_descriptors(struct pf_source *source)
-{
+    size_t n = 0;
     pf_lock_take(&source->lock);
-    size_t n = (size_t)(source->folder && pf_folder_fd(source->folder) >= 0) +
-               (size_t)(source->directory && pf_folder_fd(source->directory) >= 0);
-    for (size_t i = 0; i < source->count; i++)
-        n += descriptors_of(source->inputs[i]);
+    for (; n < BATCH && *at < source->count; ++*at)
+        if (source->inputs[*at]->file)
+            files[n++] = pf_input_file_hold(source->inputs[*at]->file);
     pf_lock_drop(&source->lock);
     return n;
 }
 
-/* Passes may open inputs while another thread lists them: the list must not move under it. */
-static struct pf_lock *lock_of(const struct pf_source *source)
+bool pf_source_intact(struct pf_source *source)
 {
-    return (struct pf_lock *)&source->lock;
+    struct pf_input_file *files[BATCH];
+    bool intact = true;
+    for (size_t at = 0, n; intact && (n = hold_files(source, &at, files));)
+        for (size_t i = 0; i < n; i++) {
+            intact = intact && pf_input_file_intact(files[i]);
+            pf_input_file_release(files[i]);
+        }
+    return intact;
 }
 
-size_t pf_source_input_count(const struct pf_source *source)
+size_t pf_source_input_count(struct pf_source *source)
 {
-    pf_lock_take(lock_of(source));
+    pf_lock_take(&source->lock);
     size_t count = source->count;
-    pf_lock_drop(lock_of(source));
+    pf_lock_drop(&source->lock);
     return count;
 }
 
-const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp)
+const char *pf_source_input_at(struct pf_source *source, size_t i, struct pf_stamp *stamp)
 {
-    pf_lock_take(lock_of(source));
-    const struct pf_input *input = i < source->count ? source->inputs[i] : NULL;
+    const struct pf_input *input = input_at(source, i);
     *stamp = input ? input->stamp : (struct pf_stamp){0};
-    pf_lock_drop(lock_of(source));
     return input ? input->name : NULL;
 }
 
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
 {
+    struct pf_input_place place;
     struct pf_stamp now;
     struct stat st;
-    char room[PATH_MAX];
-    const char *relative;
     pf_lock_take(&source->lock);
-    const struct pf_input *recorded = pf_source_find(source, name);
+    const struct pf_input *recorded = pf_record_find(source, name);
+    pf_lock_drop(&source->lock);
+    int unknown = 0;
     if (recorded)
         now = recorded->stamp;
-    int lack = recorded ? 0 : stamp_now(source, name, &now);
-    pf_lock_drop(&source->lock);
-    bool same = !lack && pf_source_same(name, &now, stamp);
-    if (!same || recorded || !source->folder)
-        return lack ? -lack : same;
-    const struct pf_folder *folder = pf_source_place(source, name, room, &relative);
-    if (!(*relative == '/' ? stat(relative, &st) : pf_folder_stat(folder, relative, &st)) &&
-        S_ISREG(st.st_mode))
-        note_place(source, name, &st);
-    return true;
+    else
+        unknown = stamp_now(source, name, &now);
+    if (unknown || !pf_listing_same(name, &now, stamp))
+        return -unknown;
+    if (recorded)
+        return 1;
+    pf_input_place_find(source, name, &place);
+    if (place.folders && !pf_input_place_stat(&place, &st) && S_ISREG(st.st_mode))
+        pf_record_input_access(source, &place, &st);
+    pf_input_place_release(&place);
+    return 1;
 }
 
 int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
                    struct pf_error *error)
 {
     static const struct pf_stamp absent;
-    pf_lock_take(&source->lock);
-    struct pf_input *input = pf_source_find(source, name);
-    if (!input && (input = pf_source_add(source, name, error))) {
-        input->present = !pf_stamp_same(stamp, &absent);
-        input->stamp = *stamp;
-        if (name)
-            pf_source_know_listing(source, name, stamp);
-    }
-    pf_lock_drop(&source->lock);
-    return input ? 0 : -1;
+    pf_listing_remember(source, name, stamp);
+    return pf_record_stamp(source, name, stamp, !pf_stamp_same(stamp, &absent), error);
 }

@@ -2,7 +2,7 @@
 #ifndef PF_WINDOW_H
 #define PF_WINDOW_H
 
-#include "formats/input/source.h"
+#include "formats/input/input.h"
 
 /*
  * Reads records of an input through a piece of it that is held in memory: it begins with the last record that was not in the one

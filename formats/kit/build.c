@@ -194,7 +194,7 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
     model->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
     model->time_unit = format->time_unit;
     if (list_tables(model, build, error) ||
-        (!format->folder && pf_source_open_plain(model->source, NULL, &build->input, error)))
+        (!format->folder && pf_source_open(model->source, NULL, PF_UNPACK, &build->input, error)))
         return -1;
     begin_memory(build);
     int failed = format->open ? run(build, format->open, error) : 0;

@@ -23,8 +23,6 @@
     LOCK(PROFILE_OPENING, 3, "profile.opening")                                                              \
     LOCK(FS, 4, "fs")                                                                                        \
     LOCK(DRIVER, 11, "driver")                                                                               \
-    LOCK(SOURCE, 12, "source")                                                                               \
-    LOCK(FOLDER, 13, "source.folder")                                                                        \
     LOCK(ARCHIVES, 14, "archives")                                                                           \
     LOCK(ARCHIVE, 15, "archive")                                                                             \
     LOCK(UNPACKED, 16, "unpacked")                                                                           \
@@ -33,6 +31,7 @@
     LOCK(REQUESTS, 30, "requests")                                                                           \
     LOCK(SNAPSHOTS, 31, "snapshots")                                                                         \
     LOCK(CONTROL, 32, "control")                                                                             \
+    LOCK(SOURCE, 33, "source")                                                                               \
     LOCK(PROFILE, 40, "profile")                                                                             \
     LOCK(TEXT, 41, "text")                                                                                   \
     LOCK(SUMS, 42, "sums")                                                                                   \

@@ -89,7 +89,7 @@ static int read_export(struct pf_model *folder, struct reading *reading, const c
                        struct pf_error *error)
 {
     struct pf_input *input;
-    if (pf_source_open(folder->source, path, &input, error))
+    if (pf_source_open(folder->source, path, PF_RAW, &input, error))
         return -1;
     int failed = take_export(reading, folder, input, error);
     if (!failed)

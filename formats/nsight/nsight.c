@@ -222,7 +222,7 @@ int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error 
 static int open_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
-    return pf_source_open(model->source, NULL, &input, error) ? -1 : nsight_open(model, input, error);
+    return pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) ? -1 : nsight_open(model, input, error);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */

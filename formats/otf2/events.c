@@ -11,7 +11,7 @@ static int open_file(const struct otf2_events *events, uint64_t location, const 
 {
     char name[512];
     snprintf(name, sizeof name, "%s/%" PRIu64 ".%s", events->state->archive, location, extension);
-    return pf_source_open(events->state->build.model->source, name, input, events->state->build.error);
+    return pf_source_open(events->state->build.model->source, name, PF_RAW, input, events->state->build.error);
 }
 
 /* ---- a location's own definitions --------------------------------------------------------------- */

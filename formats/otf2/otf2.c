@@ -55,7 +55,7 @@ static void read_anchor(struct otf2_state *state, const char *name)
     struct otf2_anchor *anchor = &state->anchor;
     struct pf_input *input;
     char locations[32];
-    if (pf_source_open(model->source, name, &input, build->error) ||
+    if (pf_source_open(model->source, name, PF_RAW, &input, build->error) ||
         otf2_anchor_read(anchor, input, build->error) || pf_input_done(input, build->error))
         pf_build_fail(build);
     snprintf(model->version, sizeof model->version, "%u.%u.%u", anchor->version[0], anchor->version[1],
@@ -74,7 +74,7 @@ static void open_definitions(struct otf2_state *state)
     struct otf2_reader reader = {0};
     char name[512];
     snprintf(name, sizeof name, "%s.def", state->archive);
-    if (pf_source_open(build->model->source, name, &state->global, build->error)) {
+    if (pf_source_open(build->model->source, name, PF_RAW, &state->global, build->error)) {
         if (build->error->code == ENOENT)
             pf_fail(build->error, EINVAL, "no file %.100s: the definitions are missing", name);
         pf_build_fail(build);

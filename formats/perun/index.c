@@ -227,7 +227,7 @@ static int list_entries(struct pf_model *model, const unsigned char *bytes, size
 static int read_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
-    if (pf_source_open(model->source, NULL, &input, error))
+    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error))
         return -1;
     uint64_t whole = pf_input_size(input);
     size_t size = whole < INDEX_MAX ? (size_t)whole : INDEX_MAX;

@@ -40,21 +40,18 @@ const char *perun_name(struct perun *perun, const char *before, const char *text
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* The text: as it is, or what a stored object inflates to, behind its header. */
+/* Opens the text: the file's, or what a stored object (a zlib stream, or gzip data) inflates to after its header. */
 static int open_text(struct pf_model *model, struct perun *perun, struct pf_error *error)
 {
+    static const char word[] = "profile ";
     unsigned char head[PERUN_STORED_HEADER_MAX];
-    struct pf_input *file;
-    if (pf_source_open(model->source, NULL, &file, error))
+    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_ZLIB, &perun->input, error))
         return -1;
-    perun->input = file;
-    if (pf_source_open_inflated(model->source, NULL, &perun->input, error)) {
-        perun->input = file;
-        return error->code == EINVAL ? 0 : -1;
-    }
     ssize_t got = pf_input_read(perun->input, head, sizeof head, 0, error);
     if (got < 0)
         return -1;
+    if ((size_t)got < strlen(word) || memcmp(head, word, strlen(word)) != 0)
+        return pf_source_open(model->source, NULL, PF_UNPACK | PF_ZLIB | PF_SIZED, &perun->input, error);
     return perun_parse_stored(head, (size_t)got, &perun->stored)
                ? 0
                : pf_fail_at(error, EBADMSG, 0, "the header of the stored object is damaged");

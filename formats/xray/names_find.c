@@ -49,8 +49,7 @@ static int read_map(struct xray_names *names, struct pf_source *source, const ch
 {
     struct pf_input *input;
     size_t kind = KINDS;
-    int failed = option ? pf_source_open_path(source, name, &input, error)
-                        : pf_source_open(source, name, &input, error);
+    int failed = pf_source_open(source, name, option ? PF_PATH : PF_RAW, &input, error);
     if (!failed)
         failed = kind_of(input, &kind, error) || (kind < KINDS && kinds[kind].read(names, input, error)) ||
                  pf_input_done(input, error);
@@ -98,9 +97,8 @@ static int look_at(struct pf_source *source, const char *name, bool recorded, si
 {
     struct pf_input *input = NULL;
     *kind = KINDS;
-    int failed = recorded ? pf_source_open(source, name, &input, error) || kind_of(input, kind, error) ||
-                                pf_input_done(input, error)
-                          : pf_source_peek(source, name, &input, error) || kind_of(input, kind, error);
+    int failed = pf_source_open(source, name, recorded ? PF_RAW : PF_PEEK, &input, error) ||
+                 kind_of(input, kind, error) || (recorded && pf_input_done(input, error));
     if (!recorded)
         pf_input_free(input);
     if (failed)

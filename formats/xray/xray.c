@@ -286,7 +286,7 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     if (!state)
         return pf_fail_memory(error);
     model->state = state;
-    if (pf_source_open(model->source, NULL, &state->input, error))
+    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &state->input, error))
         return -1;
     unsigned char bytes[XRAY_HEADER_SIZE];
     ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);

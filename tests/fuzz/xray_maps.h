@@ -48,7 +48,7 @@ static inline void read_bytes(const uint8_t *data, size_t size, reader *read_map
     struct pf_input *input;
     struct xray_names names = {0};
     struct pf_source *source = pf_source_new(folder, path + strlen("/dev/shm/"), &error);
-    if (written && source && !pf_source_open(source, NULL, &input, &error)) {
+    if (written && source && !pf_source_open(source, NULL, PF_RAW, &input, &error)) {
         if (read_map(&names, input, &error))
             abort();
         xray_names_finish(&names);

@@ -19,7 +19,7 @@ static char *records_of(const void *bytes, size_t size)
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
-    if (pf_source_open(source, NULL, &input, &p.error) < 0)
+    if (pf_source_open(source, NULL, PF_RAW, &input, &p.error) < 0)
         exit(1);
     struct afperf_reader *reader = afperf_reader_new(input);
     struct afperf_record record;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/input/source.h"
 #include "tests/unit/tap.h"
 
 /* A file of its own in a folder of its own, read through a source. */
@@ -29,7 +30,7 @@ static void set_up(struct fixture *fixture, const char *text, size_t size)
     futimens(fd, times);
     close(fd);
     fixture->source = pf_source_new(fixture->directory, "lines.txt", &error);
-    if (!written || !fixture->source || pf_source_open(fixture->source, NULL, &fixture->input, &error) < 0 ||
+    if (!written || !fixture->source || pf_source_open(fixture->source, NULL, PF_RAW, &fixture->input, &error) < 0 ||
         !(fixture->reader = pf_linereader_new(fixture->input))) {
         printf("Bail out! no test file: %s\n", error.what);
         exit(1);

@@ -45,7 +45,7 @@ static void reading_an_input(const char *folder, const char *name)
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pf_source *source = pf_source_new(directory, name, &error);
     struct pf_input *input;
-    if (!source || pf_source_open_plain(source, NULL, &input, &error))
+    if (!source || pf_source_open(source, NULL, PF_UNPACK, &input, &error))
         abort();
     struct pf_pass *before = pf_pass_enter(&stopped);
     ok(pf_input_read(input, &byte, 1, TEXT / 2, &error) < 0 && error.code == ECANCELED,

@@ -32,11 +32,11 @@ static int open_made_up(struct pf_model *model, struct pf_error *error)
     char text[64] = "";
     unsigned partitions, contexts, events;
     atomic_fetch_add(&control.opens, 1);
-    if (pf_source_open(model->source, NULL, &input, error) ||
+    if (pf_source_open(model->source, NULL, PF_RAW, &input, error) ||
         pf_input_read(input, text, sizeof text - 1, 0, error) < 0)
         return -1;
     if (!control.alone)
-        pf_source_open(model->source, "log.extra", &extra, &absent);
+        pf_source_open(model->source, "log.extra", PF_RAW, &extra, &absent);
     if (sscanf(text, "%u %u %u", &partitions, &contexts, &events) != 3)
         return pf_fail_at(error, EINVAL, 0, "not three numbers");
     struct fake_tables *fake = calloc(1, sizeof *fake);

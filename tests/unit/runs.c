@@ -29,7 +29,7 @@ static int open_shelf(struct pf_model *model, struct pf_error *error)
     char text[64] = "";
     struct fake_tables *fake = calloc(1, sizeof *fake);
     model->state = fake;
-    if (!fake || pf_source_open(model->source, "data", &input, error) ||
+    if (!fake || pf_source_open(model->source, "data", PF_RAW, &input, error) ||
         pf_input_read(input, text, sizeof text - 1, 0, error) < 0 ||
         sscanf(text, "%u %u", &fake->partitions, &fake->contexts) != 2)
         return -1;

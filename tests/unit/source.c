@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -52,7 +53,7 @@ static int open_code(struct pf_source *source, const char *name)
 {
     struct pf_error error = {0};
     struct pf_input *input;
-    return pf_source_open(source, name, &input, &error) ? error.code : 0;
+    return pf_source_open(source, name, PF_RAW, &input, &error) ? error.code : 0;
 }
 
 static int check_code(struct pf_source *source)
@@ -72,7 +73,7 @@ static void test_reading(void)
     set_up(&place);
     struct pf_source *source = source_of(&place, "log");
     is(pf_source_name(source), "log", "a source is called as its entry");
-    ok(!pf_source_open(source, NULL, &input, &error) && pf_input_size(input) == 10,
+    ok(!pf_source_open(source, NULL, PF_RAW, &input, &error) && pf_input_size(input) == 10,
        "the source itself is an input");
     ok(pf_input_read(input, bytes, sizeof bytes, 0, &error) == 10 && !strcmp(bytes, "0123456789"),
        "a read gives what there is");
@@ -80,9 +81,9 @@ static void test_reading(void)
     ok(pf_input_read(input, bytes, 3, 10, &error) == 0 &&
            pf_input_read(input, bytes, 3, UINT64_MAX, &error) == 0,
        "and nothing behind the end");
-    ok(!pf_source_open(source, NULL, &again, &error) && again == input && pf_source_input_count(source) == 1,
+    ok(!pf_source_open(source, NULL, PF_RAW, &again, &error) && again == input && pf_source_input_count(source) == 1,
        "opened twice it is one input");
-    ok(!pf_source_open(source, "db/a", &again, &error) && pf_input_size(again) == 15,
+    ok(!pf_source_open(source, "db/a", PF_RAW, &again, &error) && pf_input_size(again) == 15,
        "names of a file's inputs begin in its folder");
     struct pf_stamp stamp;
     is(pf_source_input_at(source, 1, &stamp), "db/a", "inputs are listed by the names they were opened by");
@@ -199,9 +200,9 @@ static void check_change(const struct change *change)
     char bytes[16];
     set_up(&place);
     struct pf_source *source = source_of(&place, "log");
-    pf_source_open(source, NULL, &input, &error);
-    pf_source_open(source, "log.extra", &other, &error);
-    pf_source_open(source, "db/a", &other, &error);
+    pf_source_open(source, NULL, PF_RAW, &input, &error);
+    pf_source_open(source, "log.extra", PF_RAW, &other, &error);
+    pf_source_open(source, "db/a", PF_RAW, &other, &error);
     ok(check_code(source) == 0 && pf_source_intact(source), "%s: before, nothing has changed", change->name);
     change->make(place.path);
     ok(check_code(source) == ESTALE, "%s: is noticed", change->name);
@@ -321,7 +322,7 @@ static struct pf_source *open_below(const struct pf_folder *top, struct pf_input
 {
     struct pf_error error;
     struct pf_source *source = pf_source_at(top, "db", true, &error);
-    must(source && !pf_source_wake(source, &error) && !pf_source_open(source, "a", input, &error));
+    must(source && !pf_source_wake(source, &error) && !pf_source_open(source, "a", PF_RAW, input, &error));
     return source;
 }
 

@@ -80,7 +80,7 @@ static int open_catalogue(struct pf_model *model, struct pf_error *error)
     model->n_blobs = 2;
     model->links = links;
     model->n_links = 2;
-    return pf_source_open(model->source, NULL, &input, error);
+    return pf_source_open(model->source, NULL, PF_RAW, &input, error);
 }
 
 static int load_catalogue(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
@@ -139,7 +139,7 @@ static int open_bare(struct pf_model *model, const char *input_name, struct pf_e
     static struct pf_table none;
     struct pf_input *input;
     model->tables = &none;
-    return input_name ? pf_source_open(model->source, input_name, &input, error) : 0;
+    return input_name ? pf_source_open(model->source, input_name, PF_RAW, &input, error) : 0;
 }
 
 static int open_database(struct pf_model *model, struct pf_error *error)
