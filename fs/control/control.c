@@ -77,6 +77,7 @@ static const char readme[] =
     "      stacks.folded              folded stacks for flame graphs\n"
     "  PROFILE/export/profile.pb      for pprof; trace.json, of time lines: for Perfetto and speedscope\n"
     "  PROFILE/export/*.svg */*.svg   pictures: a metric's flame graph, how it scales, threads over time\n"
+    "  PROFILE/export/*/callgraph.dot a metric's call graph, for Graphviz\n"
     "  PROFILE/primary/metric         a link to the folder of the metric that speaks for the profile\n"
     "  PROFILE/src/                   files that the profile carries, if it does\n"
     "\n"

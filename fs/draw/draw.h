@@ -21,6 +21,10 @@ enum { PF_PICTURE_MAX = 2000000 };
 struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                 struct pf_error *error);
 
+/* The call graph of a metric for Graphviz: at most 200 functions. */
+struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                                    struct pf_error *error);
+
 /* The table that a profile's time line is made from: "trace", by partition and time. NULL: there is none. */
 const struct pf_table *pf_timeline_table(const struct pf_model *model);
 

@@ -27,6 +27,12 @@ static struct pf_lines *flame_walk(struct pf_profile *profile, struct pf_node no
                           error);
 }
 
+static struct pf_lines *callgraph_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+{
+    return pf_callgraph_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
+                              error);
+}
+
 static struct pf_lines *scaling_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     return pf_scaling_lines(pf_profile_model(profile), node.item, error);
@@ -114,6 +120,7 @@ static const struct view {
     {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, trace_walk},
     {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, timeline_walk},
     {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP, flame_walk},
+    {PF_EXPORT_DIR, PF_CALLGRAPH_DOT, "callgraph", ".dot", MEASUREMENTS, ADDED_UP, callgraph_walk},
     {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING, ROWS_OF_SCALING, scaling_walk},
     {PF_TOP, PF_KEYS, NULL, "", KEYS, KEYED, NULL},
     {PF_TOP, PF_BLOBS, "src", "", BLOBS, PF_OPENED, NULL},

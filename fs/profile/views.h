@@ -49,6 +49,7 @@ enum pf_kind {
     PF_TRACE_JSON,
     PF_PPROF,
     PF_FLAME_SVG,
+    PF_CALLGRAPH_DOT,
     PF_SCALING_SVG,
     /* aggregates of a metric: enum pf_metric_view is added */
     PF_METRIC_FILE,

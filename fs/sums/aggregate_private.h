@@ -418,7 +418,7 @@ struct pf_place_sum {
  * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
  * the first walk needs it, immutable then, kept while the cache limit allows.
  */
-enum pf_arrangement { PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK, PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE };
+enum pf_arrangement { PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK, PF_BY_NAME, PF_BY_EDGE, PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE };
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
@@ -458,6 +458,9 @@ static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t cont
 {
     return tree->flags[context] & PF_FRAME || tree->parent[context] == PF_NO_CONTEXT;
 }
+
+/* By context, the head of the function that it belongs to: the nearest one at or above it. `owner` has an item for each context. */
+void pf_find_owners(const struct pf_tree *tree, uint32_t *owner);
 
 /* The string, or PF_NO_STRING if it is empty. */
 static inline uint32_t pf_string_or_none(const struct pf_strings *strings, uint32_t string)

@@ -60,8 +60,7 @@ static int begin_paths(struct walk *walk, struct pf_error *error)
     struct pf_values *values = &walk->values;
     const struct pf_tree *tree = values->tree;
     bool *contributes = values->present; /* which is not filled for exclusive values only */
-    for (uint32_t i = 0; i < values->n; i++)
-        walk->owner[i] = pf_is_function_head(tree, i) ? i : walk->owner[tree->parent[i]];
+    pf_find_owners(tree, walk->owner);
     for (uint32_t i = values->n; i-- > 0;) {
         uint32_t owner = walk->owner[i];
         if (!is_zero(&values->exclusive[i], values->exclusive_real))

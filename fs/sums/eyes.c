@@ -173,6 +173,19 @@ void pf_add_name(struct pf_buf *out, const struct pf_cell *name)
         pf_escape(out, name->text, name->size);
 }
 
+size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most)
+{
+    static const char dots[] = "...";
+    if (buf->failed || buf->size - from <= most)
+        return buf->failed ? 0 : buf->size - from;
+    size_t kept = from + (most > strlen(dots) ? most - strlen(dots) : 0);
+    while (kept > from && ((unsigned char)buf->data[kept] & 0xc0) == 0x80)
+        kept--;
+    buf->size = kept;
+    pf_buf_str(buf, dots);
+    return buf->size - from;
+}
+
 void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
                       bool real)
 {

@@ -32,6 +32,9 @@ void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool re
 /* Appends a name on one line, escaped as in CSV but never quoted. */
 void pf_add_name(struct pf_buf *out, const struct pf_cell *name);
 
+/* Cuts what a buffer holds from `from` on to `most` bytes: whole characters and "...". Returns its new size from there. */
+size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most);
+
 /* Appends a number and, if the metric has one, its unit. */
 void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
                       bool real);

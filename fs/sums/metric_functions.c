@@ -7,29 +7,49 @@
 
 /*
  * What functions.csv, hot.txt and callers.csv are walked by: contexts of one key added up. A function's key is its
- * kind, name and file; that of a pair of caller and callee is the two names.
+ * kind, name and file; that of a pair of caller and callee is the two names. A call graph is made of functions of one name and of
+ * pairs of their names; loops and lines count for the function that they are in.
  */
+
+#define NO_NUMBER UINT32_MAX
 
 /* Numbers for the functions or pairs as they are met. */
 struct numbering {
-    bool callers; /* pairs, else functions */
+    enum pf_arrangement kind;
+    const uint32_t *owner; /* of a call graph: by context, the head of its function; else NULL */
     struct pf_hash_table table;
-    uint32_t *number;              /* by context */
+    uint32_t *number;              /* by context; NO_NUMBER: it has no key */
     struct pf_function *functions; /* by number */
     size_t n, room;
 };
 
-static struct pf_function key_of(const struct numbering *numbering, const struct pf_tree *tree,
-                                 uint32_t context)
+static uint32_t caller_name(const struct pf_tree *tree, uint32_t context)
+{
+    return context == PF_NO_CONTEXT ? PF_NO_STRING : pf_string_or_none(tree->strings, tree->name[context]);
+}
+
+static struct pf_function key_of(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
 {
     uint32_t parent = tree->parent[context];
-    if (numbering->callers)
-        return (struct pf_function){
-            .name = tree->name[context],
-            .file = parent == PF_NO_CONTEXT ? PF_NO_STRING : pf_string_or_none(tree->strings, tree->name[parent])};
-    return (struct pf_function){.name = tree->name[context],
-                                .file = tree->file ? pf_string_or_none(tree->strings, tree->file[context]) : PF_NO_STRING,
-                                .kind = tree->kind[context]};
+    switch (numbering->kind) {
+    case PF_BY_CALLER:
+        return (struct pf_function){.name = tree->name[context], .file = caller_name(tree, parent)};
+    case PF_BY_NAME:
+        return (struct pf_function){.name = caller_name(tree, context), .file = PF_NO_STRING};
+    case PF_BY_EDGE:
+        return (struct pf_function){.name = caller_name(tree, context), .file = caller_name(tree, numbering->owner[parent])};
+    default:
+        return (struct pf_function){.name = tree->name[context],
+                                    .file = tree->file ? pf_string_or_none(tree->strings, tree->file[context]) : PF_NO_STRING,
+                                    .kind = tree->kind[context]};
+    }
+}
+
+/* True if a context of the tree has a key: loops and lines have none in a call graph, nor have roots an edge. */
+static bool has_key(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
+{
+    return !numbering->owner || (numbering->owner[context] == context &&
+                                 (numbering->kind != PF_BY_EDGE || tree->parent[context] != PF_NO_CONTEXT));
 }
 
 static bool is_function(const void *of, uint32_t number, const void *key)
@@ -56,7 +76,8 @@ static int number_contexts(struct numbering *numbering, const struct pf_values *
                            struct pf_error *error)
 {
     for (uint32_t i = 0; i < values->n; i++) {
-        if (!values->present[i])
+        numbering->number[i] = NO_NUMBER;
+        if (!values->present[i] || !has_key(numbering, values->tree, i))
             continue;
         struct pf_function key = key_of(numbering, values->tree, i);
         numbering->number[i] = number_of(numbering, &key, error);
@@ -78,7 +99,8 @@ static void find_outermost(const struct pf_values *values, const struct numberin
     uint32_t context = tree->roots ? tree->root[0] : PF_NO_CONTEXT;
     while (context != PF_NO_CONTEXT) {
         if (values->present[context]) {
-            outermost[context] = !inside[numbering->number[context]]++;
+            if (numbering->number[context] != NO_NUMBER)
+                outermost[context] = !inside[numbering->number[context]]++;
             if (tree->first[context] < tree->first[context + 1]) {
                 context = tree->child[tree->first[context]];
                 continue;
@@ -86,7 +108,7 @@ static void find_outermost(const struct pf_values *values, const struct numberin
         }
         uint32_t next = PF_NO_CONTEXT;
         while (next == PF_NO_CONTEXT && context != PF_NO_CONTEXT) {
-            if (values->present[context])
+            if (values->present[context] && numbering->number[context] != NO_NUMBER)
                 inside[numbering->number[context]]--;
             next = pf_walk_leave(tree, &context);
         }
@@ -99,7 +121,10 @@ static void add_up(const struct pf_values *values, const struct numbering *numbe
     for (uint32_t i = 0; i < values->n; i++) {
         if (!values->present[i])
             continue;
-        struct pf_function *function = &numbering->functions[numbering->number[i]];
+        uint32_t number = numbering->number[numbering->owner ? numbering->owner[i] : i];
+        if (number == NO_NUMBER)
+            continue;
+        struct pf_function *function = &numbering->functions[number];
         pf_number_add(&function->exclusive, &values->exclusive[i], values->exclusive_real);
         if (outermost[i])
             pf_number_add(&function->inclusive, &values->inclusive[i], values->inclusive_real);
@@ -114,8 +139,25 @@ static void add_up(const struct pf_values *values, const struct numbering *numbe
 struct order {
     const struct pf_values *values;
     const struct pf_strings *strings;
-    bool callers;
+    enum pf_arrangement kind;
 };
+
+/* What decides the order of functions of one name: the inclusive value, or the exclusive one if that is not known. */
+static const union pf_number *weight_of(const struct pf_function *function)
+{
+    return function->lacking ? &function->exclusive : &function->inclusive;
+}
+
+/* Compares two weights, which may be of different sorts. */
+static int compare_weights(const struct pf_function *x, const struct pf_function *y, const struct pf_values *values)
+{
+    bool real_x = x->lacking ? values->exclusive_real : values->inclusive_real;
+    bool real_y = y->lacking ? values->exclusive_real : values->inclusive_real;
+    if (real_x == real_y)
+        return pf_number_compare(weight_of(x), weight_of(y), real_x);
+    double a = pf_number_double(weight_of(x), real_x), b = pf_number_double(weight_of(y), real_y);
+    return (a > b) - (a < b);
+}
 
 int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
 {
@@ -125,16 +167,17 @@ int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
     return order ? order : (x.size > y.size) - (x.size < y.size);
 }
 
-/* Functions by what they hold themselves, pairs by what goes along. */
+/* Functions by what they hold themselves, those of one name by all that they hold, pairs by what goes along. */
 static int hottest_first(const void *a, const void *b, void *context)
 {
     const struct order *by = context;
     const struct pf_function *x = a, *y = b;
     int exclusive = pf_number_compare(&y->exclusive, &x->exclusive, by->values->exclusive_real);
     int inclusive = pf_number_compare(&y->inclusive, &x->inclusive, by->values->inclusive_real);
-    int order = by->callers ? inclusive : exclusive;
+    bool calls = by->kind == PF_BY_CALLER || by->kind == PF_BY_EDGE;
+    int order = by->kind == PF_BY_NAME ? compare_weights(y, x, by->values) : calls ? inclusive : exclusive;
     if (!order)
-        order = by->callers ? exclusive : inclusive;
+        order = calls || by->kind == PF_BY_NAME ? exclusive : inclusive;
     if (!order)
         order = pf_compare_strings(by->strings, x->name, y->name);
     if (!order)
@@ -148,7 +191,7 @@ static void sort_functions(struct pf_values *values, struct numbering *numbering
 {
     struct pf_function *functions = numbering->functions;
     struct order order = {values, arranged->strings ? arranged->strings : values->tree->strings,
-                          numbering->callers};
+                          numbering->kind};
     union pf_number running = {0};
     if (numbering->n > 1)
         qsort_r(functions, numbering->n, sizeof *functions, hottest_first, &order);
@@ -168,14 +211,12 @@ static void sort_functions(struct pf_values *values, struct numbering *numbering
 
 /* ---- from the tree ------------------------------------------------------------------------------ */
 
-static int arrange_contexts(struct pf_values *values, struct numbering *numbering,
-                            struct pf_arranged *arranged, struct pf_error *error)
+static int arrange_numbered(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
+                            struct pf_error *error)
 {
-    size_t n = (size_t)values->n + 1;
-    numbering->number = values->scratch;
     if (number_contexts(numbering, values, error))
         return -1;
-    bool *outermost = calloc(n, sizeof *outermost);
+    bool *outermost = calloc((size_t)values->n + 1, sizeof *outermost);
     uint32_t *inside = calloc(numbering->n + 1, sizeof *inside);
     bool enough = outermost && inside;
     if (enough && values->n)
@@ -189,6 +230,23 @@ static int arrange_contexts(struct pf_values *values, struct numbering *numberin
     return enough ? 0 : pf_fail_memory(error);
 }
 
+static int arrange_contexts(struct pf_values *values, struct numbering *numbering,
+                            struct pf_arranged *arranged, struct pf_error *error)
+{
+    size_t n = (size_t)values->n + 1;
+    numbering->number = values->scratch;
+    uint32_t *owner = NULL;
+    if (arranged->kind == PF_BY_NAME || arranged->kind == PF_BY_EDGE) {
+        if (!(owner = malloc(n * sizeof *owner)))
+            return pf_fail_memory(error);
+        pf_find_owners(values->tree, owner);
+    }
+    numbering->owner = owner;
+    int result = arrange_numbered(values, numbering, arranged, error);
+    numbering->owner = NULL;
+    free(owner);
+    return result;
+}
 /* ---- from a table of edges ---------------------------------------------------------------------- */
 
 /* Which columns of the table say what. */
@@ -279,8 +337,8 @@ static int arrange_edges(struct pf_values *values, struct numbering *numbering, 
 
 int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
-    struct numbering numbering = {.callers = arranged->kind == PF_BY_CALLER};
-    bool edges = numbering.callers && values->aggregate->model->edges;
+    struct numbering numbering = {.kind = arranged->kind};
+    bool edges = (numbering.kind == PF_BY_CALLER || numbering.kind == PF_BY_EDGE) && values->aggregate->model->edges;
     int result = edges ? arrange_edges(values, &numbering, arranged, error)
                        : arrange_contexts(values, &numbering, arranged, error);
     pf_hash_free(&numbering.table);

@@ -128,6 +128,8 @@ static int arrange(struct pf_values *values, struct pf_arranged *arranged, struc
     switch (arranged->kind) {
     case PF_BY_FUNCTION:
     case PF_BY_CALLER:
+    case PF_BY_NAME:
+    case PF_BY_EDGE:
         return pf_arrange_functions(values, arranged, error);
     case PF_BY_MODULE:
     case PF_BY_FILE:

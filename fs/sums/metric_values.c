@@ -190,6 +190,12 @@ void pf_values_fill(struct pf_values *values)
     find_totals(values);
 }
 
+void pf_find_owners(const struct pf_tree *tree, uint32_t *owner)
+{
+    for (uint32_t i = 0; i < tree->count; i++)
+        owner[i] = pf_is_function_head(tree, i) ? i : owner[tree->parent[i]];
+}
+
 bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
 {
     return tree->parent[context] == PF_NO_CONTEXT && tree->first[context] == tree->first[context + 1] &&

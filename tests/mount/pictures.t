@@ -35,6 +35,18 @@ is "$(grep -o '>empty: [^<]*' scaling/heat.txt/export/time/flame.svg)" ">empty: 
 is "$(grep -c '[.]folded<' nightly/runs/export/*/runs.svg)" 12 "names of runs are shown in full in titles, the head and below the axis"
 like "$(cat nightly/runs/export/*/runs.svg)" '>10</text>' "    and what differs as labels"
 
+if command -v dot >/dev/null; then
+    behind export -name callgraph.dot >"$work/graphs"
+    while read -r graph; do
+        dot -Tsvg "$graph" 2>&1 >"$work/graph.svg" | head -n 1
+        [ "$(grep -c 'class="node"' "$work/graph.svg")" = "$(grep -c '^  n[0-9]* \[' "$graph")" ] || echo "$graph: not all nodes are drawn"
+    done <"$work/graphs" >"$work/found"
+    ok "every metric has a call graph" test "$(wc -l <"$work/graphs")" -eq "$(grep -c '/flame.svg$' "$work/pictures")"
+    is "$(head -n 3 "$work/found")" "" "    and Graphviz draws all of them"
+else
+    skip "Graphviz draws every call graph" "Graphviz is not installed"
+fi
+
 # The picture, with a script that acts as a reader does and notes what the third line of the head says then.
 cat >"$work/reader.js" <<'END'
 setTimeout(() => {

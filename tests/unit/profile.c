@@ -192,8 +192,8 @@ static void test_tree(const char *folder)
        "\"moved\"/stacks.folded\n"
        "primary\nprimary/metric\n"
        "export\n.export\n.export/profile.pb\n"
-       ".export/time\n.export/time/flame.svg\n"
-       ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n",
+       ".export/time\n.export/time/flame.svg\n.export/time/callgraph.dot\n"
+       ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n.export/bytes, \"moved\"/callgraph.dot\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");
     struct pf_node none;
     ok(!pf_folder_find(visit.profile, top, "absent", &none) && !pf_folder_find(visit.profile, top, "", &none) &&
