@@ -22,7 +22,7 @@ struct chart_line {
     char *name; /* owned */
     size_t name_size;
     double weight;
-    double *values; /* by place; nan: there is none */
+    double *values; /* by place; nan: no value */
 };
 
 struct chart {
@@ -60,7 +60,7 @@ void chart_tick(struct pf_buf *out, double x, bool label);
 /* Appends the begin of the x axis' name (see svg_label). */
 void chart_name_places(struct pf_buf *out);
 
-/* Appends the y axis, headed by "NAME, UNIT", and the lines with their names beside the plot. */
+/* Appends the y axis, headed by "NAME, UNIT", and the lines with their names to the right of the plot. */
 void chart_draw(const struct chart *chart, const char *name, const char *unit, struct pf_buf *out);
 
 #endif

@@ -25,13 +25,13 @@ struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *agg
 struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                     struct pf_error *error);
 
-/* The table that a profile's time line is made from: "trace", by partition and time. NULL: there is none. */
+/* The table that a profile's time line is made from: "trace", by partition and time; NULL if there is no such table. */
 const struct pf_table *pf_timeline_table(const struct pf_model *model);
 
 /* Threads over time: the depth of their stacks, in shades. Reads the table "trace" twice. */
 struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error);
 
-/* The table "scaling" of a profile's metrics, with one column per point. NULL: there is none. */
+/* The table "scaling" of a profile's metrics, with one column per point; NULL if there is no such table. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
 /* How the contexts that hold the most of a metric grow with the points; both axes are logarithmic. */
@@ -43,7 +43,7 @@ struct pf_runs_head {
     const char *formats;     /* "collapsed, pprof" */
     const char *const *runs; /* names */
     size_t n;                /* runs */
-    const double *totals;    /* of the first and the last run; NULL: there are none */
+    const double *totals;    /* of the first and the last run; NULL: the metric has no total */
 };
 
 /*

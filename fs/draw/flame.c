@@ -16,7 +16,7 @@ enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = SVG_HEAD, BOTTOM = 
 /* The most levels, and the narrowest frame (1/2000 of all), unless the picture is too large. */
 enum { LEVELS_MAX = 1000, SHARE = 2000 };
 
-/* Bytes that a picture takes beside its frames, at most. */
+/* The maximum size in bytes of a picture without its frames. */
 enum { HEAD_AND_SCRIPT = 16384 };
 
 /* Pixels that a character takes, about; a label has three characters or more. */
@@ -71,7 +71,7 @@ static int add_up(struct flame *flame, struct pf_aggregate *aggregate, unsigned 
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* Frames of one module have one colour; without modules those of one file, else those whose names begin alike. */
+/* Frames of one module share a colour; without modules, frames of one file; else frames whose names begin alike. */
 static const char *colour_of(const struct pf_tree *tree, uint32_t context)
 {
     struct pf_cell text = tree->module ? pf_interned(tree->strings, tree->module[context]) : pf_absent();
@@ -132,7 +132,7 @@ static void add_frame(struct flame *flame, uint32_t context, double from)
     pf_buf_str(&flame->frames, "</g>\n");
 }
 
-/* A frame that is drawn, whose callees are not yet drawn. */
+/* A frame whose callees are not drawn yet. */
 struct place {
     uint32_t context;
     double from;
@@ -206,7 +206,7 @@ static int draw_small(struct flame *flame, struct pf_error *error)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-/* Why there are no frames; NULL: there are. */
+/* The reason why there are no frames; NULL if there are some. */
 static const char *why_empty(const struct flame *flame)
 {
     if (!pf_adds_up(flame->metric))

@@ -10,7 +10,7 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/text.h"
 
-/* Points of one value of the parameter are shown as one: their mean. */
+/* Points with the same value of the parameter share a slot, which shows their mean. */
 struct place {
     double x;
     uint32_t index; /* of the point */
@@ -54,7 +54,7 @@ static int by_x(const void *a, const void *b)
     return x->x != y->x ? (x->x > y->x) - (x->x < y->x) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Fills places[] with the points that have a value of this parameter that a logarithm is of; returns how many values. */
+/* Fills places[] with the points whose value of this parameter is positive; returns the number of different values. */
 static size_t place_points(struct scaling *scaling, size_t parameter)
 {
     const struct pf_rows *fields = scaling->model->partitions.fields;
@@ -79,7 +79,7 @@ static double x_of(const struct scaling *scaling, double x)
     return CHART_LEFT + CHART_WIDTH * (range > 0 ? log(x / scaling->first) / range : 0.5);
 }
 
-/* Takes the first parameter that has several values. 0, or -1 with *error filled. */
+/* Chooses the first parameter with at least two values. 0, or -1 with *error filled. */
 static int find_parameter(struct scaling *scaling, struct pf_error *error)
 {
     const struct pf_partitions *partitions = &scaling->model->partitions;
@@ -107,7 +107,7 @@ static int find_parameter(struct scaling *scaling, struct pf_error *error)
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* Makes a line of a row of the table. */
+/* Makes a line from a row of the table. */
 static int add_row(struct scaling *scaling, const struct pf_cell *cells, struct pf_error *error)
 {
     const struct pf_tree *tree = scaling->model->contexts;
@@ -189,7 +189,7 @@ static void add_ideal(const struct scaling *scaling, double from, double to, dou
     pf_buf_str(out, "</text>\n");
 }
 
-/* From the begin of the heaviest line: no growth, and half the value for twice the parameter. */
+/* Two lines from the first point of the heaviest context: a constant value, and half the value for twice the parameter. */
 static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
 {
     char label[64];

@@ -73,7 +73,7 @@ static void escape(struct pf_buf *out, unsigned char c)
     pf_buf_str(out, known ? known : text);
 }
 
-/* Appends the character that stands at `at`; returns its bytes. U+FFFE and U+FFFF are none in XML. */
+/* Appends the character at `at`; returns its size in bytes. XML excludes U+FFFE and U+FFFF. */
 static size_t add_character(struct pf_buf *out, const char *at, size_t left)
 {
     size_t wrong, size = pf_utf8((const unsigned char *)at, left, &wrong);

@@ -11,20 +11,18 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/table.h"
 
-/*
- * A picture's row is a thread, or, where they are many, some that stand beside each other; a column is a bin of time. What is
- * shown is the deepest stack in a bin.
- */
+/* A row is a thread or, if there are more than ROWS_MAX, several neighbouring threads; a column is a bin of time. The shade shows
+ * the deepest stack in the bin. */
 enum { BINS = 495, ROWS_MAX = 128, SHADES = 8 };
 
-/* Pixels: of the threads' names, above the rows, a row, below the rows. */
+/* Pixels: the width of threads' names, the room above the rows, the height of a row, the room below the rows. */
 enum { NAMES = 190, TOP = SVG_HEAD, ROW = 14, BOTTOM = 30 };
 enum { BIN = (SVG_WIDTH - 2 * SVG_MARGIN - NAMES) / BINS, PLOT = BIN * BINS };
 
-/* Table rows that one step goes through: between steps a pass may be stopped. */
+/* Table rows read per step. A pass can be cancelled between steps. */
 enum { STEP = 1024 };
 
-/* How often a driver may say that the rows so far were made from a wrong fact. */
+/* The number of times that a driver may restart the table because earlier rows relied on a wrong assumption. */
 enum { ANEW_MAX = 3 };
 
 /* The columns that a time line is made from; -1: the table has none. */
@@ -34,7 +32,7 @@ struct columns {
 
 enum stage { RANGE, FILL, DRAWN };
 
-/* What is known of the thread that the last row was of. */
+/* The thread of the last row read. */
 struct last {
     long double from;
     int64_t partition; /* -1: none yet */
@@ -50,7 +48,7 @@ struct timeline {
     struct pf_cursor cursor;
     size_t threads, rows;
     uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack */
-    struct pf_map contexts; /* index + 1, by id + 1: of formats with ids of their own and no column `depth` */
+    struct pf_map contexts; /* id + 1 to index + 1, for formats with their own ids and no column `depth` */
     long double start, end;
     struct last last;
     struct columns columns;
@@ -101,7 +99,7 @@ static bool number_in(const struct pf_cell *cells, int column, long double *valu
     return isfinite(*value);
 }
 
-/* How deep the stack is that a row tells of. False: it tells of none. */
+/* The depth of a row's stack. False: the row has no stack. */
 static bool depth_in(const struct timeline *line, const struct pf_cell *cells, uint32_t *depth)
 {
     const struct pf_tree *tree = line->model->contexts;
@@ -153,7 +151,7 @@ static void fill(struct timeline *line, int64_t thread, long double from, long d
         line->deepest = depth + 1;
 }
 
-/* Of a table without durations: what a row tells lasts until the thread's next row. */
+/* For tables without durations: a row is valid until the next row of its thread. */
 static void fill_until_next(struct timeline *line, int64_t thread, long double time, uint32_t depth)
 {
     struct last *last = &line->last;
@@ -184,7 +182,7 @@ static void take_row(struct timeline *line, const struct pf_cell *cells)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-/* The unit of times. The unit of speedscope's begins with "ns", followed by a remark. */
+/* The unit of times. Speedscope's unit is "ns" followed by a remark. */
 static const char *unit_of(const struct timeline *line)
 {
     const char *unit = line->model->time_unit ? line->model->time_unit : "";
@@ -298,7 +296,7 @@ static void draw(const struct timeline *line, struct pf_buf *out)
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
-/* Goes through some rows of the table. 1; 0: there are no more; -1. */
+/* Reads some rows of the table. 1; 0 at its end; -1 with *error filled. */
 static int step(struct timeline *line, struct pf_error *error)
 {
     for (unsigned i = 0; i < STEP; i++) {
@@ -320,7 +318,7 @@ static int begin_anew(struct timeline *line, struct pf_error *error)
     return open_cursor(line, error);
 }
 
-/* One step; the picture is one record, which the steps before it add nothing to. Position 1 is behind it. */
+/* One step. The picture is one record: earlier steps append nothing. Position 1 is the end. */
 static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct timeline *line = (struct timeline *)lines;
