@@ -8,8 +8,8 @@
 #include "formats/kit/lock.h"
 #include "formats/kit/store.h"
 #include "formats/kit/table.h"
-#include "fs/jobs.h"
 #include "fs/text/buf.h"
+#include "fs/work.h"
 
 /*
  * Texts that are made from many profiles, as these are at one moment. A snapshot has a subject (a folder, all of SOURCE) and a number.

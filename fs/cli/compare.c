@@ -119,17 +119,22 @@ static bool is_cut_off(const struct pf_model *model)
 static int add_live(struct comparison *comparison, unsigned run, struct pf_profile *profile,
                     struct pf_error *error)
 {
+    struct pf_op op = PF_OP;
     struct pf_aggregate *aggregate;
     const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
         return pf_fail(error, EINVAL, "it holds no measurements");
-    if (pf_profile_load(profile, model->metrics_stage, error))
+    if (pf_profile_stage(profile, model->metrics_stage, &op)) {
+        *error = op.error;
         return -1;
+    }
     int metric = metric_in(comparison, model);
     if (metric < 0)
         return fail_metric(comparison, model, error);
-    if (pf_profile_add_up(profile, metric, &aggregate, error))
+    if (pf_profile_aggregate(profile, metric, &aggregate, &op)) {
+        *error = op.error;
         return -1;
+    }
     if (is_cut_off(model))
         complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",
                  PF_EXIT_PROBLEM);

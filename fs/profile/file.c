@@ -16,14 +16,15 @@ enum { AHEAD_BYTES = 2 * PF_BLOCK };
 
 /* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
 struct pf_file_text {
+    struct pf_owner
+        owner; /* first; counts handles, operations and jobs; the last reference is given back under profile->lock */
     struct pf_text text;
-    struct pf_profile *profile; /* not held: the profile outlives it through handles and tasks */
+    struct pf_profile *profile; /* held while there are references */
     struct pf_node node;
-    unsigned references; /* handles and tasks; guarded by profile->lock */
+    _Atomic uint64_t until; /* to be measured up to here */
     bool keep;
     bool alone;                /* a table's, measured without the others; guarded by profile->lock */
     atomic_bool ahead;         /* somebody is making what is likely to be read next */
-    struct pf_failure failure; /* guarded by profile->lock */
 };
 
 struct pf_file {
@@ -48,10 +49,22 @@ static struct pf_lines *walk_text(void *owner, struct pf_error *error)
 
 static void text_free(struct pf_file_text *text)
 {
+    pf_owner_end(&text->owner);
     pf_text_close(&text->text);
-    pf_failure_free(&text->failure);
     free(text);
 }
+
+static const char *text_name(const struct pf_owner *owner)
+{
+    return pf_source_name(((const struct pf_file_text *)owner)->profile->source);
+}
+
+static void release_text(struct pf_owner *owner)
+{
+    pf_file_text_release((struct pf_file_text *)owner);
+}
+
+static const struct pf_owner_type text_type = {release_text, text_name};
 
 /* The text of a node, held; made if there is none. NULL: out of memory. */
 static struct pf_file_text *text_of(struct pf_profile *profile, struct pf_node node)
@@ -60,6 +73,8 @@ static struct pf_file_text *text_of(struct pf_profile *profile, struct pf_node n
     struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
     if (!text && (text = calloc(1, sizeof *text))) {
         pf_text_init(&text->text, atomic_fetch_add(&profile->core->next_text, 1), walk_text, text);
+        pf_owner_init(&text->owner, &text_type, profile->core->pool);
+        text->owner.references = 0;
         text->profile = profile;
         text->node = node;
         if (!pf_map_put(&profile->texts, pf_node_key(node), text)) {
@@ -67,23 +82,17 @@ static struct pf_file_text *text_of(struct pf_profile *profile, struct pf_node n
             text = NULL;
         }
     }
-    if (text)
-        text->references++;
+    if (text && atomic_fetch_add(&text->owner.references, 1) == 0)
+        pf_profile_hold(profile);
     pf_lock_drop(&profile->lock);
     return text;
-}
-
-void pf_file_text_hold(struct pf_file_text *text)
-{
-    pf_assert_held(&text->profile->lock);
-    text->references++;
 }
 
 void pf_file_text_release(struct pf_file_text *text)
 {
     struct pf_profile *profile = text->profile;
     pf_lock_take(&profile->lock);
-    bool closed = --text->references == 0, last = closed && !text->keep;
+    bool closed = atomic_fetch_sub(&text->owner.references, 1) == 1, last = closed && !text->keep;
     if (last)
         pf_map_remove(&profile->texts, pf_node_key(text->node));
     pf_lock_drop(&profile->lock);
@@ -91,6 +100,8 @@ void pf_file_text_release(struct pf_file_text *text)
         text_free(text);
     else if (closed)
         pf_text_rest(&text->text); /* texts are kept by the thousand: their walks are not */
+    if (closed)
+        pf_profile_release(profile);
 }
 
 void pf_file_texts_free(struct pf_profile *profile)
@@ -144,49 +155,14 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
     return true;
 }
 
-int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_error *error)
-{
-    if (pf_text_cover(&text->text, until, error))
-        return -1;
-    pf_lock_take(&text->profile->lock);
-    /* A size that took work is not to be found again. */
-    text->keep = !pf_is_cheap(&text->profile->model, text->node);
-    pf_lock_drop(&text->profile->lock);
-    return pf_profile_intact(text->profile) ? 0 : pf_fail(error, ESTALE, "the file has changed");
-}
-
-int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_error *error)
+/* Renders a range into the cache of blocks. 0, or -1 with *error filled. */
+static int render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_error *error)
 {
     struct pf_piece pieces[PF_PIECES];
-    if (pf_pass_step(0, 1, error))
-        return -1;
-    int n =
-        pf_text_read(&text->text, text->profile->core->blocks, offset, (size_t)size, false, pieces, error);
+    int n = pf_text_read(&text->text, text->profile->core->blocks, offset, size, false, pieces, error);
     for (int i = 0; i < n; i++)
         pf_blocks_release(text->profile->core->blocks, pieces[i].block);
     return n < 0 ? -1 : 0;
-}
-
-/* Waits for a pass over a text: until an offset is covered, or to make blocks. */
-static int need_task(struct pf_file_text *text, struct pf_task task, struct pf_op *op)
-{
-    struct pf_profile *profile = text->profile;
-    task.text = text;
-    task.failure = &text->failure;
-    pf_lock_take(&profile->lock);
-    int result = pf_task_need(profile, &task, op);
-    pf_lock_drop(&profile->lock);
-    return result;
-}
-
-/*
- * Goes through a text until an offset is covered, on this thread if it is short. 0: done; a pass that others wait for may have been for
- * less.
- */
-static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_op *op)
-{
-    struct pf_task task = {.kind = PF_TASK_COVER, .offset = until};
-    return at_once ? pf_file_text_cover(text, until, &op->error) : need_task(text, task, op);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
@@ -248,6 +224,64 @@ static bool is_short(struct pf_profile *profile, struct pf_node node)
            pf_profile_context_count(profile) < ROWS_AT_ONCE;
 }
 
+/* ---- jobs over a text --------------------------------------------------------------------------- */
+
+/* True if what is to be measured is short: the whole file, or the part up to text->until. */
+static bool measures_short(struct pf_owner *owner, uint64_t number)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    (void)number;
+    return is_short(text->profile, text->node) ||
+           (pf_text_is_sized(&text->text, NULL) && !pf_is_heavy(&text->profile->model, text->node) &&
+            pf_text_distance(&text->text, atomic_load(&text->until)) <= BYTES_AT_ONCE);
+}
+
+static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    struct pf_profile *profile = text->profile;
+    uint64_t start = pf_now_ns();
+    bool counts = !measures_short(owner, number);
+    if (pf_text_cover(&text->text, atomic_load(&text->until), error))
+        return -1;
+    pf_lock_take(&profile->lock);
+    text->keep =
+        !pf_is_cheap(&profile->model, text->node); /* a size that took work is not to be found again */
+    pf_lock_drop(&profile->lock);
+    if (!pf_profile_intact(profile))
+        return pf_fail(error, ESTALE, "the file has changed");
+    if (counts)
+        pf_profile_note_pass(profile, start);
+    return 0;
+}
+
+static const struct pf_work measure_work = {"sizes of", PF_WORK_MEASURE, measures_short, run_measure};
+
+/* Measures a text until an offset is covered. */
+static int measure(struct pf_file_text *text, uint64_t until, struct pf_op *op)
+{
+    uint64_t before = atomic_load(&text->until);
+    while (before < until && !atomic_compare_exchange_weak(&text->until, &before, until))
+        ;
+    return pf_need(op, &measure_work, &text->owner, 0);
+}
+
+/* A range of a text as the number of a job. */
+enum { OFFSET_BITS = 44, RANGE_MAX = (1 << 20) - 1 };
+
+static int run_blocks(struct pf_owner *owner, uint64_t range, struct pf_error *error)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    if (pf_pass_step(0, 1, error))
+        return -1;
+    atomic_fetch_add(&text->profile->core->passes, 1);
+    return render(text, range & (((uint64_t)1 << OFFSET_BITS) - 1), (size_t)(range >> OFFSET_BITS), error);
+}
+
+static const struct pf_work blocks_work = {"text of", PF_WORK_BLOCKS, NULL, run_blocks};
+
+/* ---- sizes of texts ----------------------------------------------------------------------------- */
+
 /* Everything that a walk over the file needs. 0: it is there. */
 static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
@@ -271,7 +305,7 @@ static int size_text(struct pf_file_text *text, struct pf_op *op)
     count_alone(text);
     int result = prepare(text->profile, text->node, op);
     while (result == 0 && !pf_text_is_sized(&text->text, NULL))
-        result = cover(text, UINT64_MAX, is_short(text->profile, text->node), op);
+        result = measure(text, UINT64_MAX, op);
     return result;
 }
 
@@ -480,15 +514,14 @@ void pf_file_close(struct pf_file *file)
 /* Makes a range readable on this thread. */
 static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_op *op)
 {
-    struct pf_text *text = &file->text->text;
-    bool heavy = pf_is_heavy(&file->profile->model, file->text->node);
-    uint64_t last = offset + size - 1;
-    struct pf_task blocks = {.kind = PF_TASK_BLOCKS, .item = offset, .offset = offset, .size = size};
-    uint64_t distance;
+    struct pf_file_text *text = file->text;
+    uint64_t last = offset + size - 1, range = size < RANGE_MAX ? size : RANGE_MAX;
     int result = 0;
-    while (!result && (distance = pf_text_distance(text, last)))
-        result = cover(file->text, last, !heavy && distance <= BYTES_AT_ONCE, op);
-    return !result && heavy ? need_task(file->text, blocks, op) : result;
+    while (!result && pf_text_distance(&text->text, last))
+        result = measure(text, last, op);
+    if (result || !pf_is_heavy(&file->profile->model, text->node))
+        return result;
+    return pf_need(op, &blocks_work, &text->owner, offset | range << OFFSET_BITS);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -521,7 +554,7 @@ static void make_ahead(struct pf_errand *errand)
 {
     struct ahead *ahead = (struct ahead *)errand;
     struct pf_error error;
-    pf_file_text_blocks(ahead->text, ahead->offset, ahead->size, &error);
+    render(ahead->text, ahead->offset, ahead->size, &error);
     atomic_store(&ahead->text->ahead, false);
     pf_file_text_release(ahead->text);
     pf_profile_release(ahead->profile);
@@ -540,9 +573,7 @@ static bool start_ahead(struct pf_file *file, uint64_t offset, size_t size)
         return false;
     }
     *ahead = (struct ahead){{.run = make_ahead}, pf_profile_hold(file->profile), text, offset, size};
-    pf_lock_take(&file->profile->lock);
-    pf_file_text_hold(text);
-    pf_lock_drop(&file->profile->lock);
+    atomic_fetch_add(&text->owner.references, 1);
     if (pf_pool_errand(file->profile->core->pool, &ahead->errand))
         return true;
     make_ahead(&ahead->errand);

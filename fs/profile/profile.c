@@ -45,8 +45,19 @@ static int find_src(struct pf_model *model, struct pf_error *error)
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver,
-                                  struct pf_error *error)
+static const char *profile_name(const struct pf_owner *owner)
+{
+    return pf_source_name(((const struct pf_profile *)owner)->source);
+}
+
+static void release_profile(struct pf_owner *owner)
+{
+    pf_profile_release((struct pf_profile *)owner);
+}
+
+static const struct pf_owner_type profile_type = {release_profile, profile_name};
+
+struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error)
 {
     struct pf_profile *profile = calloc(1, sizeof *profile);
     if (!profile) {
@@ -55,7 +66,7 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
     }
     profile->core = core;
     profile->driver = driver;
-    profile->references = 1;
+    pf_owner_init(&profile->owner, &profile_type, core->pool);
     profile->access = (struct pf_access){.mode = 0444};
     pf_known_init(&profile->known);
     pf_lock_init(&profile->lock, PF_RANK_PROFILE);
@@ -117,7 +128,7 @@ int pf_profile_wake(struct pf_profile *profile, struct pf_error *error)
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile)
 {
-    atomic_fetch_add(&profile->references, 1);
+    atomic_fetch_add(&profile->owner.references, 1);
     return profile;
 }
 
@@ -135,17 +146,14 @@ void pf_profile_save(struct pf_profile *profile)
 
 void pf_profile_release(struct pf_profile *profile)
 {
-    if (!profile || atomic_fetch_sub(&profile->references, 1) > 1)
+    if (!profile || atomic_fetch_sub(&profile->owner.references, 1) > 1)
         return;
     pf_profile_save(profile);
     if (atomic_load(&profile->opened))
         close_profile(profile);
+    pf_owner_end(&profile->owner);
     pf_source_free(profile->source);
-    for (size_t t = 0; t < PF_TABLES_MAX; t++)
-        pf_failure_free(&profile->family_failure[t]);
     pf_failure_free(&profile->failure);
-    pf_failure_free(&profile->aggregate_failure);
-    pf_failure_free(&profile->names_failure);
     pf_known_free(&profile->known);
     free(profile->path);
     pf_lock_destroy(&profile->opening);
@@ -175,10 +183,7 @@ uint32_t pf_profile_context_count(struct pf_profile *profile)
 
 bool pf_profile_busy(struct pf_profile *profile)
 {
-    pf_lock_take(&profile->lock);
-    bool busy = profile->tasks != NULL;
-    pf_lock_drop(&profile->lock);
-    return busy;
+    return pf_owner_is_busy(&profile->owner);
 }
 
 bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
@@ -206,7 +211,7 @@ struct pf_access pf_profile_access(struct pf_profile *profile)
 
 void pf_profile_let_go(struct pf_profile *profile)
 {
-    if (atomic_load(&profile->references) == 1)
+    if (atomic_load(&profile->owner.references) == 1)
         pf_source_let_go(profile->source);
 }
 
@@ -263,11 +268,39 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-static int run_stages(struct pf_profile *profile, enum pf_stage wanted, struct pf_error *error)
+/* True if a stage is loaded. False with *error filled if one has failed, so that nothing more can be loaded. */
+static bool has_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
-    int result = 0;
-    while (!result && profile->stage < wanted) /* only this thread changes it */
-        result = load_stage(profile, profile->stage + 1, error);
+    pf_lock_take(&profile->lock);
+    bool loaded = profile->stage >= stage;
+    error->code = 0;
+    if (!loaded && profile->failure.error)
+        *error = *profile->failure.error;
+    pf_lock_drop(&profile->lock);
+    return loaded;
+}
+
+static const struct pf_work stage_works[PF_STAGES];
+
+static int need_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
+{
+    if (has_stage(profile, stage, &op->error))
+        return 0;
+    return op->error.code ? -1 : pf_need(op, &stage_works[stage], &profile->owner, stage);
+}
+
+static int run_stage(struct pf_owner *owner, uint64_t stage, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    struct pf_op op = PF_OP;
+    int result = need_stage(profile, (enum pf_stage)stage - 1, &op);
+    *error = op.error;
+    if (result || has_stage(profile, (enum pf_stage)stage, error))
+        return result;
+    if (error->code)
+        return -1;
+    result = load_stage(profile, (enum pf_stage)stage, error);
+    atomic_fetch_add(&profile->core->passes, 1);
     if (result && error->code != ECANCELED) {
         pf_lock_take(&profile->lock);
         pf_failure_note(&profile->failure, error);
@@ -276,50 +309,15 @@ static int run_stages(struct pf_profile *profile, enum pf_stage wanted, struct p
     return result;
 }
 
-static int run_family(struct pf_profile *profile, size_t table, struct pf_error *error)
-{
-    struct pf_family *family =
-        pf_family_new(profile->core->pool, &profile->model, &profile->model.tables[table], error);
-    if (family && !pf_source_intact(profile->source)) {
-        pf_family_free(family);
-        family = NULL;
-        pf_fail(error, ESTALE, "the file has changed");
-    }
-    pf_lock_take(&profile->lock);
-    profile->families[table] = family;
-    pf_lock_drop(&profile->lock);
-    return family ? 0 : -1;
-}
+/* A stage needs the one before. */
+static const struct pf_work stage_works[PF_STAGES] = {
+    [PF_PARTITIONED] = {"model of", PF_WORK_STAGE, NULL, run_stage},
+    [PF_MODELLED] = {"model of", PF_WORK_STAGE + 1, NULL, run_stage},
+    [PF_CHECKED] = {"model of", PF_WORK_STAGE + 2, NULL, run_stage},
+    [PF_DERIVED] = {"model of", PF_WORK_STAGE + 3, NULL, run_stage},
+};
 
-static int run_names(struct pf_profile *profile, struct pf_error *error)
-{
-    int result = pf_profile_name_contexts(profile, error);
-    pf_lock_take(&profile->lock);
-    profile->contexts_named = !result;
-    pf_lock_drop(&profile->lock);
-    return result;
-}
-
-static int run_task_itself(struct pf_task *task, struct pf_error *error)
-{
-    switch (task->kind) {
-    case PF_TASK_STAGE:
-        return run_stages(task->profile, (enum pf_stage)task->item, error);
-    case PF_TASK_FAMILY:
-        return run_family(task->profile, (size_t)task->item, error);
-    case PF_TASK_AGGREGATE:
-        return pf_profile_make_aggregate(task->profile, (int)task->item - 1, error);
-    case PF_TASK_NAMES:
-        return run_names(task->profile, error);
-    case PF_TASK_COVER:
-        return pf_file_text_cover(task->text, task->offset, error);
-    case PF_TASK_BLOCKS:
-        break;
-    }
-    return pf_file_text_blocks(task->text, task->offset, task->size, error);
-}
-
-static uint64_t now_ns(void)
+uint64_t pf_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -327,10 +325,11 @@ static uint64_t now_ns(void)
 }
 
 /* Long passes' findings go to the cache file at once, short ones' with the next or when the profile is closed. */
-static void note_findings(struct pf_profile *profile, uint64_t took)
+void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
 {
+    atomic_fetch_add(&profile->core->passes, 1);
     pf_lock_take(&profile->lock);
-    profile->unsaved_ns += took;
+    profile->unsaved_ns += pf_now_ns() - start;
     bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;
     if (save) {
         profile->saving = true;
@@ -345,140 +344,76 @@ static void note_findings(struct pf_profile *profile, uint64_t took)
     pf_lock_drop(&profile->lock);
 }
 
-static int run_task(void *arg, struct pf_error *error)
+static struct pf_family *sizes_now(struct pf_profile *profile, size_t table)
 {
-    struct pf_task *task = arg;
-    uint64_t start = now_ns();
-    int result = run_task_itself(task, error);
-    bool for_cache =
-        task->kind != PF_TASK_STAGE && task->kind != PF_TASK_NAMES && task->kind != PF_TASK_BLOCKS;
-    if (!result && for_cache)
-        note_findings(task->profile, now_ns() - start);
-    if (task->failure && !(result && error->code == ECANCELED)) {
-        pf_lock_take(&task->profile->lock);
-        if (result)
-            pf_failure_note(task->failure, error);
-        else
-            task->failure->shortage = (struct pf_shortage){0};
-        pf_lock_drop(&task->profile->lock);
-    }
-    return result;
-}
-
-static void task_over(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    struct pf_task *task = arg;
-    struct pf_profile *profile = task->profile;
-    (void)job, (void)error;
-    atomic_fetch_add(&profile->core->passes, 1);
     pf_lock_take(&profile->lock);
-    struct pf_task **at = &profile->tasks;
-    while (*at != task)
-        at = &(*at)->next;
-    *at = task->next;
+    struct pf_family *family = profile->families[table];
     pf_lock_drop(&profile->lock);
-    if (task->text)
-        pf_file_text_release(task->text);
-    pf_profile_release(profile);
-    free(task);
+    return family;
 }
 
-static const char *const task_words[] = {"model", "sizes", "aggregates", "names", "sizes", "text"};
-
-/* The listed task that makes what is wanted. NULL: none. */
-static struct pf_task *find_task(const struct pf_profile *profile, const struct pf_task *wanted)
+static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *error)
 {
-    pf_assert_held(&profile->lock);
-    struct pf_task *task = profile->tasks;
-    while (task &&
-           (task->kind != wanted->kind ||
-            (task->kind != PF_TASK_STAGE && (task->item != wanted->item || task->text != wanted->text))))
-        task = task->next;
-    return task;
-}
-
-/* Starts a pass and lists its task. The caller gets a reference to the job. NULL with *error filled. */
-static struct pf_job *start_task(struct pf_profile *profile, const struct pf_task *wanted,
-                                 struct pf_error *error)
-{
-    pf_assert_held(&profile->lock);
-    struct pf_task *task = malloc(sizeof *task);
-    char what[64];
-    if (!task) {
-        pf_fail_memory(error);
-        return NULL;
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    uint64_t start = pf_now_ns();
+    if (sizes_now(profile, table))
+        return 0;
+    struct pf_family *family = pf_family_new(profile->core->pool, &profile->model,
+                                             &profile->model.tables[table], error);
+    if (family && !pf_source_intact(profile->source)) {
+        pf_family_free(family);
+        family = NULL;
+        pf_fail(error, ESTALE, "the file has changed");
     }
-    *task = *wanted;
-    task->profile = profile;
-    snprintf(what, sizeof what, "%s of %.48s", task_words[task->kind], pf_source_name(profile->source));
-    /* The pass unlists the task under the lock that is held here, so not before it is listed. */
-    task->next = profile->tasks;
-    task->job = pf_job_start(profile->core->pool, what, run_task, task_over, task);
-    if (!task->job) {
-        free(task);
-        pf_fail_memory(error);
-        return NULL;
-    }
-    profile->tasks = task;
-    pf_profile_hold(profile);
-    if (task->text)
-        pf_file_text_hold(task->text);
-    return task->job;
-}
-
-int pf_task_need(struct pf_profile *profile, const struct pf_task *wanted, struct pf_op *op)
-{
-    pf_assert_held(&profile->lock);
-    if (wanted->failure && pf_failure_stands(wanted->failure, &op->error))
-        return -1;
-    struct pf_task *task = find_task(profile, wanted);
-    struct pf_job *job = task ? pf_job_hold(task->job) : start_task(profile, wanted, &op->error);
-    if (!job)
-        return -1;
-    pf_lock_drop(&profile->lock);
-    int result = pf_job_wait(job, op);
-    pf_job_release(job);
     pf_lock_take(&profile->lock);
-    return result && op->error.code == ECANCELED ? 0 : result;
+    profile->families[table] = family;
+    pf_lock_drop(&profile->lock);
+    if (family)
+        pf_profile_note_pass(profile, start);
+    return family ? 0 : -1;
 }
+
+static const struct pf_work sizes_work = {"sizes of", PF_WORK_SIZES, NULL, run_sizes};
+
+/* So many contexts are named on the thread of the operation that needs their names. */
+enum { FEW_CONTEXTS = 4096 };
+
+static bool names_are_few(struct pf_owner *owner, uint64_t number)
+{
+    (void)number;
+    return pf_profile_context_count((struct pf_profile *)owner) < FEW_CONTEXTS;
+}
+
+static bool are_contexts_named(struct pf_profile *profile)
+{
+    pf_lock_take(&profile->lock);
+    bool named = profile->contexts_named;
+    pf_lock_drop(&profile->lock);
+    return named;
+}
+
+static int run_names(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    if (are_contexts_named(profile))
+        return 0;
+    if (!names_are_few(owner, number))
+        atomic_fetch_add(&profile->core->passes, 1);
+    if (pf_profile_name_contexts(profile, error))
+        return -1;
+    pf_lock_take(&profile->lock);
+    profile->contexts_named = true;
+    pf_lock_drop(&profile->lock);
+    return 0;
+}
+
+static const struct pf_work names_work = {"names of", PF_WORK_NAMES, names_are_few, run_names};
 
 /* ---- asking ------------------------------------------------------------------------------------- */
 
 int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
 {
-    int result = 0;
-    if (pf_profile_wake(profile, &op->error))
-        return -1;
-    pf_lock_take(&profile->lock);
-    while (!result && profile->stage < stage)
-        if (profile->failure.error) {
-            op->error = *profile->failure.error;
-            result = -1;
-        } else {
-            result = pf_task_need(profile, &(struct pf_task){.kind = PF_TASK_STAGE, .item = stage}, op);
-        }
-    pf_lock_drop(&profile->lock);
-    return result;
-}
-
-/* As few are named at once, by whoever needs them first. */
-enum { FEW_CONTEXTS = 4096 };
-
-static int need_context_names(struct pf_profile *profile, struct pf_op *op)
-{
-    int result = 0;
-    pf_lock_take(&profile->lock);
-    bool few = contexts_now(profile) < FEW_CONTEXTS;
-    while (!result && !profile->contexts_named)
-        if (few) {
-            result = pf_profile_name_contexts(profile, &op->error);
-            profile->contexts_named = !result;
-        } else {
-            result = pf_task_need(
-                profile, &(struct pf_task){.kind = PF_TASK_NAMES, .failure = &profile->names_failure}, op);
-        }
-    pf_lock_drop(&profile->lock);
-    return result;
+    return pf_profile_wake(profile, &op->error) || need_stage(profile, stage, op) ? -1 : 0;
 }
 
 /* Opens the profile and loads what the node needs. */
@@ -487,8 +422,8 @@ static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_
     if (pf_profile_wake(profile, &op->error))
         return -1;
     int result = pf_profile_stage(profile, pf_node_stage(&profile->model, node), op);
-    if (!result && pf_needs_context_names(node.kind))
-        result = need_context_names(profile, op);
+    if (!result && pf_needs_context_names(node.kind) && !are_contexts_named(profile))
+        result = pf_need(op, &names_work, &profile->owner, 0);
     if (!result && !pf_node_exists(&profile->model, node))
         result = pf_fail(&op->error, ESTALE, "the file has changed");
     if (!result && pf_is_folder(node.kind))
@@ -511,42 +446,12 @@ int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, str
 
 int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op)
 {
-    pf_lock_take(&profile->lock);
-    *family = profile->families[table]; /* perhaps from the cache file: then no stage is needed */
-    pf_lock_drop(&profile->lock);
+    *family = sizes_now(profile, table); /* perhaps from the cache file: then no stage is needed */
     if (*family)
         return 0;
-    int result = pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, op);
-    if (result)
-        return result;
-    pf_lock_take(&profile->lock);
-    while (!result && !(*family = profile->families[table]))
-        result = pf_task_need(profile,
-                              &(struct pf_task){.kind = PF_TASK_FAMILY,
-                                                .item = table,
-                                                .failure = &profile->family_failure[table]},
-                              op);
-    pf_lock_drop(&profile->lock);
-    return result;
-}
-
-int pf_profile_load(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
-{
-    return pf_profile_wake(profile, error) || run_stages(profile, stage, error) ? -1 : 0;
-}
-
-int pf_profile_add_up(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
-                      struct pf_error *error)
-{
-    uint64_t start = now_ns();
-    if (pf_profile_load(profile, PF_OPENED, error))
+    if (pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, op) ||
+        pf_need(op, &sizes_work, &profile->owner, table))
         return -1;
-    bool all = metric < 0 || !pf_aggregate_skips(&profile->model);
-    enum pf_stage stage = pf_node_stage(&profile->model, (struct pf_node){PF_PPROF, 0});
-    if (run_stages(profile, stage, error) || pf_profile_make_aggregate(profile, all ? -1 : metric, error))
-        return -1;
-    atomic_fetch_add(&profile->core->passes, 1);
-    note_findings(profile, now_ns() - start);
-    *aggregate = pf_profile_aggregate_now(profile, metric);
+    *family = sizes_now(profile, table);
     return 0;
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
-#include "fs/jobs.h"
 #include "fs/profile/cache.h"
 #include "fs/profile/family.h"
 #include "fs/profile/names.h"
@@ -15,6 +14,7 @@
 #include "fs/text/blocks.h"
 #include "fs/text/buf.h"
 #include "fs/text/text.h"
+#include "fs/work.h"
 
 /* What all profiles of a process share. */
 struct pf_core {
@@ -143,14 +143,6 @@ struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int me
 int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op);
 int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
                          struct pf_op *op);
-
-/*
- * The model up to a stage, and the aggregates, made on this very thread, as a part of its pass if it has one: of a profile that
- * nobody else holds. The aggregates are those of all metrics (metric < 0), or at least those that one metric's views are made from.
- * 0, or -1 with *error filled.
- */
-int pf_profile_load(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);
-int pf_profile_add_up(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate, struct pf_error *error);
 
 /*
  * Bytes that whoever spans profiles keeps of one between mounts, as long as its inputs are unchanged: of the profile that was found

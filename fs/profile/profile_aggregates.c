@@ -109,7 +109,7 @@ static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggr
     return 0;
 }
 
-int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_error *error)
+static int make_sums(struct pf_profile *profile, int metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = recall_aggregate(profile, &metric);
     if (!aggregate)
@@ -127,6 +127,21 @@ int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_
     return result;
 }
 
+static int run_sums(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    uint64_t start = pf_now_ns();
+    int metric = (int)number - 1;
+    if (pf_profile_aggregate_now(profile, metric))
+        return 0;
+    if (make_sums(profile, metric, error))
+        return -1;
+    pf_profile_note_pass(profile, start);
+    return 0;
+}
+
+static const struct pf_work sums_work = {"aggregates of", PF_WORK_SUMS, NULL, run_sums};
+
 /*
  * The metric whose aggregates are to be made where those of one are wanted that are not there; negative: all. To skim the values
  * again for each further metric would take longer than to go through them once for all.
@@ -141,16 +156,16 @@ static int metric_to_make(const struct pf_profile *profile, int metric)
 int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate **aggregate,
                          struct pf_op *op)
 {
-    int result = pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op);
-    if (result)
-        return result;
+    if (pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op))
+        return -1;
     pf_lock_take(&profile->lock);
-    while (!result && !(*aggregate = aggregate_now(profile, metric)))
-        result = pf_task_need(profile,
-                              &(struct pf_task){.kind = PF_TASK_AGGREGATE,
-                                                .item = (uint64_t)metric_to_make(profile, metric) + 1,
-                                                .failure = &profile->aggregate_failure},
-                              op);
+    *aggregate = aggregate_now(profile, metric);
+    int make = metric_to_make(profile, metric);
     pf_lock_drop(&profile->lock);
-    return result;
+    if (*aggregate)
+        return 0;
+    if (pf_need(op, &sums_work, &profile->owner, (uint64_t)(make + 1)))
+        return -1;
+    *aggregate = pf_profile_aggregate_now(profile, metric);
+    return 0;
 }

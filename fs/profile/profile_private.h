@@ -9,29 +9,7 @@
 #include "fs/profile/profile.h"
 #include "fs/profile/views.h"
 
-/* What a pass can be for. */
-enum pf_task_kind {
-    PF_TASK_STAGE,     /* load the model up to stage `item` */
-    PF_TASK_FAMILY,    /* sizes of table `item` */
-    PF_TASK_AGGREGATE, /* aggregates: 0: of all metrics, else of metric `item` - 1 alone */
-    PF_TASK_NAMES,     /* names of many contexts' folders */
-    PF_TASK_COVER,     /* measure a file up to an offset */
-    PF_TASK_BLOCKS,    /* make blocks of a heavy file */
-};
-
 struct pf_file_text; /* file.c: a file's text, shared by its handles */
-
-/* A pass that is queued or running for a profile. */
-struct pf_task {
-    struct pf_task *next;
-    struct pf_profile *profile; /* held */
-    enum pf_task_kind kind;
-    uint64_t item;              /* stage, table, or the file's key */
-    struct pf_file_text *text;  /* held; COVER and BLOCKS only */
-    uint64_t offset, size;      /* COVER: until offset; BLOCKS: this range */
-    struct pf_failure *failure; /* where it is noted why it failed */
-    struct pf_job *job;
-};
 
 /* Aggregates as bytes: of all metrics (-1), or of one and its partner. */
 struct pf_packed_aggregate {
@@ -42,11 +20,11 @@ struct pf_packed_aggregate {
 };
 
 struct pf_profile {
+    struct pf_owner owner; /* first; counts the references */
     struct pf_core *core;
     const struct pf_driver *driver;
-    struct pf_model model;    /* once it is opened */
+    struct pf_model model; /* once it is opened */
     struct pf_source *source; /* closed until then */
-    atomic_uint references;
 
     /* What is known from an earlier time may answer for the profile: then it is opened by the first who asks for more. */
     atomic_bool opened;
@@ -61,14 +39,10 @@ struct pf_profile {
     enum pf_stage stage;
     struct pf_failure
         failure; /* why the next stage can't be loaded: not tried again, it may be half loaded */
-    struct pf_task *tasks;
     struct pf_family *families[PF_TABLES_MAX];
-    struct pf_failure family_failure[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;  /* of all metrics */
     struct pf_aggregate **of_metric; /* by metric: of it and its partner, which share them; NULL: none */
-    struct pf_failure aggregate_failure;
     bool contexts_named;
-    struct pf_failure names_failure;    /* why the contexts could not be named */
     struct pf_packed_aggregate *packed; /* from the cache file, until somebody asks for them */
     struct pf_map texts;                /* of struct pf_file_text, by node */
     unsigned alone[PF_TABLES_MAX];      /* how many files of a table were measured on their own */
@@ -82,22 +56,17 @@ struct pf_profile {
     uint16_t *context_dir_size; /* length of each context's path; UINT16_MAX: too long */
 };
 
-/*
- * Starts a pass, or joins the one that runs for the same (kind, item), and waits until it is over. profile->lock is held, but not while
- * the operation waits. 0: the caller looks whether what it needs is there, and calls again if it is not, because a pass may have
- * been for less, or stopped. -1 with op->error: it has failed, now or a short time ago. `text` is held by the task while it lives.
- */
-int pf_task_need(struct pf_profile *profile, const struct pf_task *wanted, struct pf_op *op);
+/* Counts a pass whose findings are worth a place in the cache, and caches them if they took long. `start` is when the pass began. */
+void pf_profile_note_pass(struct pf_profile *profile, uint64_t start);
+uint64_t pf_now_ns(void);
 
 /* profile_names.c: name what has come with a stage, but contexts; and these, which may be tried again. 0, or -1 with *error filled. */
 int pf_profile_name(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error);
 int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error);
 
 /*
- * profile_aggregates.c: makes those of all metrics (-1), or of one and its partner, in a pass, unless an earlier process has. 0, or -1
- * with *error filled. Frees all, for who closes the profile.
+ * profile_aggregates.c: frees all, for who closes the profile.
  */
-int pf_profile_make_aggregate(struct pf_profile *profile, int metric, struct pf_error *error);
 void pf_profile_free_aggregates(struct pf_profile *profile);
 /* True if the disk has lost some of them: the profile is to be opened again. With profile->lock held. */
 bool pf_profile_lost_sums(const struct pf_profile *profile);
@@ -138,9 +107,6 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
                           struct pf_track *track);
 
 /* file.c, for tasks: run them, and hold or let go of a text. */
-int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_error *error);
-int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_error *error);
-void pf_file_text_hold(struct pf_file_text *text); /* with profile->lock held */
 void pf_file_text_release(struct pf_file_text *text);
 /* Frees what texts are kept although no handle is on them. */
 void pf_file_texts_free(struct pf_profile *profile);

@@ -311,20 +311,21 @@ static void visit_run(struct visits *visits, unsigned i)
 {
     struct making *making = visits->arg;
     const struct pf_member *member = &visits->members->members[i];
-    struct pf_error failure = {0};
+    struct pf_op op = PF_OP;
+    struct pf_error *failure = &op.error;
     struct pf_aggregate *aggregate = NULL;
-    struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->found, &failure);
+    struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->found, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_metric(model, making->metric) : -1;
-    bool there = metric >= 0 && !pf_profile_add_up(profile, metric, &aggregate, &failure);
+    bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
     /* What add_run will ask for is made before its turn, for which others wait. */
     struct pf_arranged *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
-        functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, &failure);
-    int result = begin_turn(visits, i, &failure);
+        functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
+    int result = begin_turn(visits, i, failure);
     if (!result && there)
-        result = add_run(making, member, profile, aggregate, (unsigned)metric, &failure);
-    end_turn(visits, result, &failure);
+        result = add_run(making, member, profile, aggregate, (unsigned)metric, failure);
+    end_turn(visits, result, failure);
     if (functions)
         pf_arranged_put(aggregate, functions);
     pf_profile_release(profile);

@@ -194,9 +194,11 @@ static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *fo
 struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
                              struct pf_error *error)
 {
-    struct pf_profile *profile = pf_open_found(fs, path, found->driver, error);
-    if (!profile || !pf_profile_load(profile, pf_profile_model(profile)->metrics_stage, error))
+    struct pf_op op = PF_OP;
+    struct pf_profile *profile = pf_open_found(fs, path, found->driver, &op.error);
+    if (profile && !pf_profile_stage(profile, pf_profile_model(profile)->metrics_stage, &op))
         return profile;
+    *error = op.error;
     pf_profile_release(profile);
     return NULL;
 }
@@ -210,6 +212,7 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
                 bool may_recall, struct pf_part *part, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
+    struct pf_op op = PF_OP;
     *part = (struct pf_part){.metrics = {0}};
     if (may_recall && recall(fs, path, found, part))
         return 0;
@@ -221,10 +224,12 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
         add_metrics(profile, &part->metrics);
         result = part->metrics.failed ? pf_fail_memory(error) : 0;
     } else {
-        result = pf_profile_load(profile, PF_CHECKED, error);
+        result = pf_profile_stage(profile, PF_CHECKED, &op);
         if (!result && pf_profile_model(profile)->partitions.plural)
-            result = pf_profile_add_up(profile, -1, &aggregate, error);
-        if (!result)
+            result = pf_profile_aggregate(profile, -1, &aggregate, &op);
+        if (result)
+            *error = op.error;
+        else
             result = make(profile, aggregate, part, error);
         if (!result)
             keep(profile, found, part);

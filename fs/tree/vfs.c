@@ -176,8 +176,8 @@ void pf_fs_stop(struct pf_fs *fs)
 void pf_fs_join(struct pf_fs *fs)
 {
     pf_open_unkeep(fs);
-    pf_pool_free(fs->core.pool);
-    fs->core.pool = NULL;
+    if (fs->core.pool)
+        pf_pool_join(fs->core.pool);
 }
 
 void pf_fs_free(struct pf_fs *fs)
@@ -192,6 +192,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_archives_free(fs->archives);
     pf_verdicts_free(fs->verdicts);
     pf_cachedb_free(fs->core.cachedb);
+    pf_pool_free(fs->core.pool);
     if (fs->root >= 0)
         close(fs->root);
     pf_lock_destroy(&fs->lock);

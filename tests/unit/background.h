@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "fs/jobs.h"
+#include "fs/work.h"
 
 /* A call that waits, on a thread of its own. */
 struct background {
@@ -30,11 +30,22 @@ __attribute__((unused)) static void background_start(struct background *backgrou
     pthread_create(&background->thread, NULL, run_background, background);
 }
 
-/* Returns when n operations wait for the oldest job of the pool, or for none that exists. */
+/* Returns when n operations wait for jobs, those counted that jobs consist of. */
 __attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned n)
 {
-    struct pf_job_status status;
-    while (pf_pool_status(pool, &status, 1) && status.waiters != n)
+    struct pf_job_status status[8];
+    for (unsigned waiters = n + 1; waiters != n; usleep(100)) {
+        size_t jobs = pf_pool_status(pool, status, 8);
+        waiters = 0;
+        for (size_t i = 0; i < jobs && i < 8; i++)
+            waiters += status[i].waiters;
+    }
+}
+
+/* Returns when n jobs are queued or run. */
+__attribute__((unused)) static void await_jobs(struct pf_pool *pool, size_t n)
+{
+    while (pf_pool_status(pool, NULL, 0) != n)
         usleep(100);
 }
 

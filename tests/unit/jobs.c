@@ -1,221 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/jobs.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "formats/driver.h"
-#include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
+#include "tests/unit/workload.h"
 
-/* ---- passes and waiters that note what happens to them ------------------------------------------ */
-
-/* A pass that waits at its gate and then does one step. */
-struct work {
-    struct gate gate;
-    atomic_int runs, stopped, over;
-};
-
-static int run_gated(void *arg, struct pf_error *error)
-{
-    struct work *work = arg;
-    gate_pass(&work->gate);
-    atomic_fetch_add(&work->runs, 1);
-    if (!pf_pass_step(1, 2, error))
-        return 0;
-    atomic_fetch_add(&work->stopped, 1);
-    return -1;
-}
-
-/* A pass that never ends by itself. */
-static int run_endless(void *arg, struct pf_error *error)
-{
-    struct work *work = arg;
-    gate_pass(&work->gate);
-    atomic_fetch_add(&work->runs, 1);
-    while (!pf_pass_step(0, 0, error))
-        usleep(100);
-    atomic_fetch_add(&work->stopped, 1);
-    return -1;
-}
-
-static void note_over(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    struct work *work = arg;
-    (void)job, (void)error;
-    atomic_fetch_add(&work->over, 1);
-}
-
-/* A thread that waits for a job. */
-struct waiting {
-    pthread_t thread;
-    struct pf_job *job;
-    struct pf_op op;
-    struct work *work; /* the pass's, which must be over when the waiter goes on; NULL: is not looked at */
-    int result;
-    bool early;
-};
-
-static void *wait_for_job(void *arg)
-{
-    struct waiting *waiting = arg;
-    waiting->result = pf_job_wait(waiting->job, &waiting->op);
-    waiting->early = waiting->work && !atomic_load(&waiting->work->over);
-    return NULL;
-}
-
-/* Starts it; returns when it is listed as the n-th waiter of the oldest job, or the job is over. */
-static void start_waiting(struct waiting *waiting, struct pf_pool *pool, struct pf_job *job, unsigned n)
-{
-    struct pf_job_status status;
-    waiting->op = (struct pf_op)PF_OP;
-    waiting->job = job;
-    pthread_create(&waiting->thread, NULL, wait_for_job, waiting);
-    while (pf_pool_status(pool, &status, 1) && status.waiters < n)
-        usleep(100);
-}
-
-static int result_of(struct waiting *waiting)
-{
-    pthread_join(waiting->thread, NULL);
-    return waiting->result;
-}
-
-#define WORK                                                                                                 \
-    {                                                                                                        \
-        .gate = GATE_CLOSED                                                                                  \
-    }
-
-static struct gate open_gate(void)
-{
-    struct gate gate = GATE_CLOSED;
-    gate.open = true;
-    return gate;
-}
-
-/* ---- waiting ------------------------------------------------------------------------------------ */
-
-static void test_waking(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 2);
-    struct work work = WORK;
-    static struct waiting waiting[20];
-    struct pf_job *job = pf_job_start(pool, "one", run_gated, note_over, &work);
-    for (unsigned i = 0; i < 20; i++) {
-        waiting[i].work = &work;
-        start_waiting(&waiting[i], pool, job, i + 1);
-    }
-    gate_open(&work.gate);
-    int ended = 0, early = 0;
-    for (int i = 0; i < 20; i++) {
-        ended += result_of(&waiting[i]) == 0;
-        early += waiting[i].early;
-    }
-    ok(ended == 20, "all waiters go on when the job is over");
-    ok(early == 0, "none before the pass has been unlisted");
-    struct pf_op late = PF_OP;
-    ok(!pf_job_join(job, &late) && pf_job_wait(job, &late) == 0, "a job that is over is not waited for");
-    ok(work.runs == 1 && work.over == 1 && work.stopped == 0, "the pass runs once, to its end");
-    pf_job_release(job);
-    pf_pool_free(pool);
-}
-
-static void test_leaving(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct work work = {.gate = open_gate()};
-    struct waiting a = {0}, b = {0};
-    struct pf_job *job = pf_job_start(pool, "endless", run_endless, note_over, &work);
-    start_waiting(&a, pool, job, 1);
-    start_waiting(&b, pool, job, 2);
-    gate_await(&work.gate, 1);
-    pf_op_interrupt(pool, &a.op);
-    ok(result_of(&a) == -1 && a.op.error.code == EINTR, "a waiter can be interrupted");
-    ok(!pf_job_leave(job, &a.op), "it is listed no more then");
-    usleep(5000);
-    ok(work.stopped == 0, "a pass that has another waiter goes on");
-    ok(pf_job_wait(job, &a.op) == -1 && a.op.error.code == EINTR,
-       "an interrupted waiter does not wait again");
-    ok(work.stopped == 0, "nor does that stop the pass");
-    pf_op_interrupt(pool, &b.op);
-    ok(result_of(&b) == -1 && b.op.error.code == EINTR, "the last waiter can be interrupted");
-    pf_job_block(job);
-    ok(work.stopped == 1, "a pass that has lost its last waiter is stopped");
-    pf_op_interrupt(pool, &b.op);
-    ok(pf_job_wait(job, &b.op) == -1 && b.op.error.code == ECANCELED,
-       "a job that is over is over for an interrupted waiter, too");
-    pf_job_release(job);
-    pf_pool_free(pool);
-}
-
-static void test_wanted_again(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct work work = WORK;
-    struct pf_op a = PF_OP, b = PF_OP;
-    struct pf_job *job = pf_job_start(pool, "twice", run_gated, note_over, &work);
-    pf_job_join(job, &a);
-    gate_await(&work.gate, 1);
-    pf_job_leave(job, &a);
-    ok(pf_job_join(job, &b), "a pass that is told to stop can be wanted again");
-    gate_open(&work.gate);
-    pf_job_block(job);
-    ok(work.stopped == 0, "and goes on if it has not noticed yet");
-    ok(!pf_job_leave(job, &b), "the waiter of a job that is over is not listed");
-    pf_job_release(job);
-    pf_pool_free(pool);
-}
-
-/* ---- blocking and looking on -------------------------------------------------------------------- */
-
-/* An operation that opens a gate once it has seen progress. */
-struct watching {
-    struct pf_op op;
-    struct work *work;
-};
-
-static void let_go(const struct pf_pass *pass, struct pf_op *op)
-{
-    (void)pass;
-    gate_open(&((struct watching *)op)->work->gate);
-}
-
-static void test_progress(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct work work = WORK;
-    struct pf_job *job = pf_job_start(pool, "blocked on", run_gated, note_over, &work);
-    struct watching watching = {.op = PF_OP, .work = &work};
-    watching.op.progress = let_go;
-    ok(pf_job_wait(job, &watching.op) == 0 && work.over == 1,
-       "an operation sees progress until the pass is over");
-    pf_job_release(job);
-    pf_pool_free(pool);
-}
+/* The threads that run jobs: status, stalled jobs, loops that are shared out, the end. */
 
 static void test_status(void)
 {
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct work first = WORK, second = WORK;
-    struct pf_op waiter = PF_OP;
+    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct workload first, second;
+    struct asking a, b;
     struct pf_job_status status[4];
-    ok(pf_pool_status(pool, status, 4) == 0, "an idle pool has no passes");
-    struct pf_job *a = pf_job_start(pool, "first", run_gated, note_over, &first);
+    workload_init(&first, pool, false);
+    workload_init(&second, pool, true);
+    ok(pf_pool_status(pool, status, 4) == 0, "an idle pool has no jobs");
+    ask_start(&a, &gated, &first, 0);
     gate_await(&first.gate, 1);
-    struct pf_job *b = pf_job_start(pool, "second", run_gated, note_over, &second);
-    pf_job_join(b, &waiter);
-    ok(pf_pool_status(pool, status, 4) == 2, "status counts running and queued passes");
-    ok(!strcmp(status[0].what, "first") && status[0].running && status[0].waiters == 0,
-       "the oldest first, and that it runs");
-    ok(!strcmp(status[1].what, "second") && !status[1].running && status[1].waiters == 1,
-       "one thread runs one pass: the second is queued, with its waiter");
+    ask_start(&b, &gated, &second, 0);
+    await_jobs(pool, 2);
+    ok(pf_pool_status(pool, status, 4) == 2 && status[0].running && !status[1].running,
+       "status counts running and queued jobs");
+    ok(status[0].waiters == 1 && status[1].waiters == 1, "and their waiters");
     ok(pf_pool_status(pool, status, 1) == 2, "what does not fit is counted all the same");
     gate_open(&first.gate);
-    gate_open(&second.gate);
-    pf_job_block(b);
-    ok(pf_pool_status(pool, status, 4) == 0, "passes that are over are gone");
-    pf_job_release(a);
-    pf_job_release(b);
+    ok(!ask_result(&a) && !ask_result(&b), "both end");
+    ok(pf_pool_status(pool, status, 4) == 0, "jobs that are over are gone");
     pf_pool_free(pool);
 }
 
@@ -223,15 +33,20 @@ static void test_status(void)
 
 static void test_stalled(void)
 {
-    struct pf_pool *pool = pf_pool_new(2, 1);
-    struct work hung[2] = {WORK, WORK}, next[5] = {WORK, WORK, WORK, WORK, WORK};
-    struct pf_job *jobs[7];
+    struct pf_pool *pool = pf_pool_new(2, 0);
+    struct workload hung[2], next[5], step, queued;
+    struct asking of_hung[2], of_next[5], of_step, of_queued;
     for (int i = 0; i < 2; i++) {
-        jobs[i] = pf_job_start(pool, "hung", run_gated, note_over, &hung[i]);
+        workload_init(&hung[i], pool, false);
+        ask_start(&of_hung[i], &gated, &hung[i], 0);
         gate_await(&hung[i].gate, 1);
     }
-    for (int i = 0; i < 4; i++)
-        jobs[2 + i] = pf_job_start(pool, "next", run_gated, note_over, &next[i]);
+    for (int i = 0; i < 5; i++)
+        workload_init(&next[i], pool, false);
+    for (unsigned i = 0; i < 4; i++) {
+        ask_start(&of_next[i], &gated, &next[i], 0);
+        await_jobs(pool, 3 + i);
+    }
     pf_pool_tick(pool);
     usleep(20000);
     ok(next[0].gate.arrived == 0, "a pass that has just begun is not stalled");
@@ -242,35 +57,74 @@ static void test_stalled(void)
     ok(arrived, "if all running passes are stalled, each queued one gets a thread");
     pf_pool_tick(pool);
     pf_pool_tick(pool);
-    jobs[6] = pf_job_start(pool, "late", run_gated, note_over, &next[4]);
+    ask_start(&of_next[4], &gated, &next[4], 0);
     ok(gate_await(&next[4].gate, 1), "and so does a new one at once");
+    int failed = 0;
     for (int i = 0; i < 5; i++)
         gate_open(&next[i].gate);
-    for (int i = 2; i < 7; i++) {
-        pf_job_block(jobs[i]);
-        pf_job_release(jobs[i]);
-    }
-    ok(hung[0].runs + hung[1].runs == 0, "they end while the stalled ones stand still");
-    struct work step = {.gate = open_gate()}, queued = WORK;
+    for (int i = 0; i < 5; i++)
+        failed += ask_result(&of_next[i]) != 0;
+    ok(!failed && hung[0].ended + hung[1].ended == 0, "they end while the stalled ones stand still");
     gate_open(&hung[0].gate);
-    pf_job_block(jobs[0]);
-    struct pf_job *endless = pf_job_start(pool, "endless", run_endless, note_over, &step);
+    ask_result(&of_hung[0]);
+    workload_init(&step, pool, true);
+    workload_init(&queued, pool, true);
+    ask_start(&of_step, &endless, &step, 0);
     gate_await(&step.gate, 1);
-    struct pf_job *last = pf_job_start(pool, "queued", run_gated, note_over, &queued);
+    ask_start(&of_queued, &gated, &queued, 0);
+    await_jobs(pool, 3);
     for (int i = 0; i < 5; i++) {
         pf_pool_tick(pool);
         usleep(20000);
     }
-    ok(queued.gate.arrived == 0, "while one makes steps, others queue");
+    ok(queued.runs == 0, "while one makes steps, others queue");
     gate_open(&hung[1].gate);
-    gate_open(&queued.gate);
-    pf_job_block(last);
-    pf_job_release(jobs[0]);
-    pf_job_release(jobs[1]);
-    pf_job_release(last);
-    pf_job_release(endless);
+    ok(!ask_result(&of_queued) && !ask_result(&of_hung[1]), "until a thread is free");
+    pf_pool_join(pool);
+    ok(ask_result(&of_step) == ECANCELED && step.ended == 1, "all have ended when the threads are joined");
     pf_pool_free(pool);
-    ok(step.over == 1 && queued.over == 1, "all have ended when the pool is freed");
+}
+
+static const struct pf_work needed = {"needed", PF_WORK_OPEN, NULL, run_endless};
+
+static int run_needing(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct workload *load = (struct workload *)owner;
+    struct pf_op op = PF_OP;
+    (void)number;
+    int result = pf_need(&op, &needed, &((struct workload *)load->more)->owner, 0);
+    *error = op.error;
+    return end_run(load, result, error);
+}
+
+/* One job waits for another's, which makes steps. */
+static void test_stalled_by_waiting(void)
+{
+    const struct pf_work needing = {"needing", PF_WORK_SIZES, NULL, run_needing};
+    struct pf_pool *pool = pf_pool_new(2, 0);
+    struct workload inner, outer[2], queued;
+    struct asking of_outer[2], of_queued;
+    workload_init(&inner, pool, true);
+    workload_init(&queued, pool, true);
+    for (int i = 0; i < 2; i++) {
+        workload_init(&outer[i], pool, true);
+        outer[i].more = &inner;
+        ask_start(&of_outer[i], &needing, &outer[i], 0);
+    }
+    await_jobs(pool, 3);
+    ask_start(&of_queued, &gated, &queued, 0);
+    await_jobs(pool, 4);
+    for (int i = 0; i < 5; i++) {
+        pf_pool_tick(pool);
+        usleep(20000);
+    }
+    ok(queued.runs == 0, "a job is not stalled while one that it needs makes steps");
+    pf_pool_join(pool);
+    for (int i = 0; i < 2; i++)
+        ask_result(&of_outer[i]);
+    ok(ask_result(&of_queued) == ECANCELED && queued.runs == 0,
+       "a job that queues when the pool is closed does not run");
+    pf_pool_free(pool);
 }
 
 /* ---- loops that are shared out ------------------------------------------------------------------ */
@@ -278,7 +132,7 @@ static void test_stalled(void)
 enum { PIECES = 1000 };
 
 struct shared_loop {
-    struct pf_pool *pool;
+    struct workload load; /* first */
     size_t n;
     atomic_int calls[PIECES];
     struct gate meeting; /* pieces 0 and 1 wait for one another if `meet` */
@@ -292,9 +146,9 @@ static void run_piece(void *arg, size_t i)
 {
     struct shared_loop *loop = arg;
     atomic_fetch_add(&loop->calls[i], 1);
-    pf_turn_begin(loop->pool, &loop->turns, i);
+    pf_turn_begin(loop->load.owner.pool, &loop->turns, i);
     loop->order[loop->ordered++] = i;
-    pf_turn_end(loop->pool, &loop->turns);
+    pf_turn_end(loop->load.owner.pool, &loop->turns);
 }
 
 /* Two pieces that wait for one another: only two threads can end them. */
@@ -308,36 +162,32 @@ static void run_meeting(void *arg, size_t i)
         atomic_fetch_add(&loop->met, 1);
 }
 
-static int run_split(void *arg, struct pf_error *error)
+static int run_split(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
-    struct shared_loop *loop = arg;
-    (void)error;
-    pf_pool_split(loop->pool, loop->n, loop->meet ? run_meeting : run_piece, loop);
+    struct shared_loop *loop = (struct shared_loop *)owner;
+    (void)number, (void)error;
+    pf_pool_split(owner->pool, loop->n, loop->meet ? run_meeting : run_piece, loop);
     for (size_t i = 0; i < loop->n; i++)
         atomic_fetch_add(&loop->after, loop->calls[i]);
     return 0;
 }
 
-static void no_more(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    (void)arg, (void)job, (void)error;
-}
+static const struct pf_work split = {"split", PF_WORK_SIZES, NULL, run_split};
 
 static void test_split(void)
 {
-    static struct shared_loop loops[4];
-    struct pf_pool *pool = pf_pool_new(3, 1);
-    struct pf_job *jobs[4];
+    static struct shared_loop loops[4], meeting = {.n = 2, .meet = true, .meeting = GATE_CLOSED}, empty;
+    struct pf_pool *pool = pf_pool_new(3, 0);
+    struct asking asking[4];
     for (int j = 0; j < 4; j++) {
-        loops[j].pool = pool;
+        workload_init(&loops[j].load, pool, true);
         loops[j].n = PIECES;
         loops[j].turns = (struct pf_turns)PF_TURNS;
-        jobs[j] = pf_job_start(pool, "split", run_split, no_more, &loops[j]);
+        ask_start(&asking[j], &split, &loops[j].load, 0);
     }
     int wrong = 0, seen = 0, astray = 0;
     for (int j = 0; j < 4; j++) {
-        pf_job_block(jobs[j]);
-        pf_job_release(jobs[j]);
+        ask_result(&asking[j]);
         for (int i = 0; i < PIECES; i++) {
             wrong += loops[j].calls[i] != 1;
             astray += loops[j].order[i] != (size_t)i;
@@ -347,17 +197,12 @@ static void test_split(void)
     ok(wrong == 0, "a shared loop runs every piece exactly once");
     ok(seen == 4 * PIECES, "and returns when all have returned");
     ok(astray == 0, "its pieces take turns in order");
-    static struct shared_loop meeting = {.n = 2, .meet = true, .meeting = GATE_CLOSED};
-    static struct shared_loop empty;
-    meeting.pool = empty.pool = pool;
-    struct pf_job *job = pf_job_start(pool, "meeting", run_split, no_more, &meeting);
-    pf_job_block(job);
-    pf_job_release(job);
-    ok(meeting.met == 1, "idle threads help with a shared loop");
-    job = pf_job_start(pool, "empty", run_split, no_more, &empty);
-    pf_job_block(job);
-    pf_job_release(job);
-    ok(empty.after == 0, "a loop of no pieces returns");
+    struct pf_op op = PF_OP;
+    workload_init(&meeting.load, pool, true);
+    workload_init(&empty.load, pool, true);
+    pf_need(&op, &split, &meeting.load.owner, 0);
+    ok(meeting.met == 1, "threads that have nothing else to do help");
+    ok(!pf_need(&op, &split, &empty.load.owner, 0), "a loop of no pieces returns at once");
     pf_pool_free(pool);
 }
 
@@ -365,28 +210,24 @@ static void test_split(void)
 
 static void test_free_stops(void)
 {
-    struct pf_pool *pool = pf_pool_new(2, 1);
-    struct work works[6];
-    static struct waiting waiting[6];
-    for (int i = 0; i < 6; i++) {
-        works[i] = (struct work){.gate = open_gate()};
-        struct pf_job *job = pf_job_start(pool, "endless", run_endless, note_over, &works[i]);
-        start_waiting(&waiting[i], pool, job, 0);
+    struct pf_pool *pool = pf_pool_new(2, 0);
+    struct workload loads[6], late;
+    struct asking asking[6];
+    for (unsigned i = 0; i < 6; i++) {
+        workload_init(&loads[i], pool, true);
+        ask_start(&asking[i], &endless, &loads[i], 0);
+        await_jobs(pool, i + 1);
     }
-    gate_await(&works[0].gate, 1);
+    gate_await(&loads[0].gate, 1);
     pf_pool_close(pool);
-    int over = 0, gone_on = 0;
-    for (int i = 0; i < 6; i++) {
-        gone_on += result_of(&waiting[i]) == -1 && waiting[i].op.error.code == ECANCELED;
-        over += works[i].over == 1;
-        pf_job_release(waiting[i].job);
-    }
-    ok(over == 6, "closing the pool ends running and queued passes");
-    ok(gone_on == 6, "and all who wait for them go on");
-    struct work late = {.gate = open_gate()};
-    ok(!pf_job_start(pool, "late", run_endless, note_over, &late),
-       "a pool that is closed refuses further passes");
-    ok(late.runs == 0, "and runs none");
+    int ended = 0;
+    for (int i = 0; i < 6; i++)
+        ended += ask_result(&asking[i]) == ECANCELED;
+    ok(ended == 6, "closing the pool ends running and queued jobs, and all waits for them");
+    struct pf_op op = PF_OP;
+    workload_init(&late, pool, true);
+    ok(pf_need(&op, &gated, &late.owner, 0) == -1 && op.error.code == ECANCELED && late.runs == 0,
+       "a pool that is closed runs no further jobs");
     pf_pool_free(pool);
 }
 
@@ -406,7 +247,8 @@ static void run_chore(struct pf_errand *errand)
 
 static void test_errand(void)
 {
-    struct gate done = open_gate();
+    struct gate done = GATE_CLOSED;
+    done.open = true;
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct chore first = {.errand = {.run = run_chore}, .done = &done}, last = {.errand = {.run = run_chore}};
     ok(pf_pool_errand(pool, &first.errand) && gate_await(&done, 1), "an errand is run without a pass");
@@ -415,66 +257,14 @@ static void test_errand(void)
     ok(first.runs == 1 && last.runs == 1, "and each is run once, also when the pool is freed");
 }
 
-/* ---- many at once ------------------------------------------------------------------------------- */
-
-enum { JOBS = 400, WAITERS = 3 };
-
-struct storm {
-    struct pf_pool *pool;
-    unsigned seed;
-    int over, wrong, early;
-};
-
-static void storm_one(struct storm *storm)
-{
-    struct work work = {.gate = open_gate()};
-    struct waiting waiting[WAITERS] = {0};
-    bool interrupted[WAITERS] = {0}, left = false;
-    struct pf_job *job = pf_job_start(storm->pool, "storm", run_gated, note_over, &work);
-    for (int w = 0; w < WAITERS; w++) {
-        waiting[w].work = &work;
-        start_waiting(&waiting[w], storm->pool, job, 0);
-    }
-    for (int w = 0; w < WAITERS; w++)
-        if ((interrupted[w] = rand_r(&storm->seed) % 2))
-            pf_op_interrupt(storm->pool, &waiting[w].op);
-    for (int w = 0; w < WAITERS; w++)
-        left |= interrupted[w];
-    for (int w = 0; w < WAITERS; w++) {
-        int result = result_of(&waiting[w]);
-        /* A pass that has lost all its waiters is stopped, also for one that joins it after that. */
-        bool stopped = left && waiting[w].op.error.code == ECANCELED;
-        storm->wrong += result && !stopped && !(interrupted[w] && waiting[w].op.error.code == EINTR);
-        storm->early += !result && waiting[w].early;
-    }
-    pf_job_block(job);
-    pf_job_release(job);
-    storm->over += work.over == 1;
-}
-
-static void test_storm(void)
-{
-    struct storm storm = {.pool = pf_pool_new(3, 2), .seed = 1};
-    for (int j = 0; j < JOBS; j++)
-        storm_one(&storm);
-    pf_pool_free(storm.pool);
-    ok(storm.over == JOBS, "of hundreds of passes each ends once");
-    ok(storm.wrong == 0, "every waiter that is not interrupted waits to the end");
-    ok(storm.early == 0, "and no longer than its pass has run");
-}
-
 int main(void)
 {
     alarm(HANG_SECONDS);
-    test_waking();
-    test_leaving();
-    test_wanted_again();
-    test_progress();
     test_status();
     test_stalled();
+    test_stalled_by_waiting();
     test_split();
     test_free_stops();
     test_errand();
-    test_storm();
     return done();
 }

@@ -9,9 +9,9 @@
 #include "formats/input/source.h"
 #include "formats/input/unpacked.h"
 #include "formats/kit/sorter.h"
-#include "fs/jobs.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
+#include "tests/unit/workload.h"
 
 enum { TEXT = 1 << 20, PIECES = 4 };
 
@@ -113,7 +113,7 @@ static void sorting(void)
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 struct work {
-    struct pf_pool *pool;
+    struct workload load; /* first */
     struct pf_pass *pass;
     struct pf_pass *of[PIECES];
 };
@@ -124,33 +124,27 @@ static void look(void *arg, size_t i)
     work->of[i] = pf_pass_now();
 }
 
-static int run(void *arg, struct pf_error *error)
+static int run(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
-    struct work *work = arg;
-    (void)error;
+    struct work *work = (struct work *)owner;
+    (void)number, (void)error;
     work->pass = pf_pass_now();
-    pf_pool_split(work->pool, PIECES, look, work);
-    return pf_pass_now() != work->pass;
-}
-
-static void over(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    (void)arg, (void)job, (void)error;
+    pf_pool_split(owner->pool, PIECES, look, work);
+    return pf_pass_now() == work->pass ? 0 : -1;
 }
 
 static void threads(void)
 {
-    struct work work = {.pool = pf_pool_new(3, 1)};
-    struct pf_job *job = work.pool ? pf_job_start(work.pool, "a pass", run, over, &work) : NULL;
-    if (!job)
-        abort();
-    pf_job_block(job);
-    bool same = work.pass != NULL;
+    const struct pf_work split = {"split", PF_WORK_SIZES, NULL, run};
+    struct work work;
+    struct pf_op op = PF_OP;
+    struct pf_pool *pool = pf_pool_new(3, 0);
+    workload_init(&work.load, pool, true);
+    bool same = !pf_need(&op, &split, &work.load.owner, 0) && work.pass;
     for (size_t i = 0; i < PIECES; i++)
         same = same && work.of[i] == work.pass;
     ok(same, "the pieces of a pass have its pass, whatever thread they run on");
-    pf_job_release(job);
-    pf_pool_free(work.pool);
+    pf_pool_free(pool);
 }
 
 int main(void)

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/work.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fs/clock.h"
+#include "fs/jobs_private.h"
+
+enum {
+    TRANSIENT_SECONDS = 2, /* for which a transient error is repeated without another try */
+    FAILURES_MAX = 8,      /* failed jobs that an owner lists */
+    PROGRESS_MS = 100,
+};
+
+/* ---- owners -------------------------------------------------------------------------------------- */
+
+void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, struct pf_pool *pool)
+{
+    *owner = (struct pf_owner){.type = type, .pool = pool, .references = 1};
+}
+
+/* With the pool's lock held, as all up to the waiting. */
+static void drop_job(struct pf_job *job)
+{
+    if (--job->references == 0)
+        free(job);
+}
+
+static void unlist_job(struct pf_job *job)
+{
+    struct pf_job **at = &job->owner->jobs;
+    while (*at != job)
+        at = &(*at)->sibling;
+    *at = job->sibling;
+    drop_job(job);
+}
+
+void pf_owner_end(struct pf_owner *owner)
+{
+    if (!owner->jobs) /* no other thread has the owner any more, and the pool may be gone */
+        return;
+    pf_lock_take(&owner->pool->lock);
+    while (owner->jobs)
+        unlist_job(owner->jobs);
+    pf_lock_drop(&owner->pool->lock);
+}
+
+bool pf_owner_is_busy(struct pf_owner *owner)
+{
+    bool busy = false;
+    pf_lock_take(&owner->pool->lock);
+    for (const struct pf_job *job = owner->jobs; job; job = job->sibling)
+        busy |= job->state != PF_JOB_OVER;
+    pf_lock_drop(&owner->pool->lock);
+    return busy;
+}
+
+/* ---- failures ------------------------------------------------------------------------------------ */
+
+/* How long, in seconds, a failure is repeated without another try. */
+static uint64_t back_off(int code)
+{
+    switch (code) {
+    case ESTALE: /* the next try sees the new file */
+    case ECANCELED:
+    case EMFILE: /* closing what is idle gives descriptors back */
+    case ENFILE:
+        return 0;
+    default:
+        return pf_is_transient(code) ? TRANSIENT_SECONDS : UINT32_MAX;
+    }
+}
+
+/* Unlists the oldest failed job if there are as many as the owner keeps. */
+static void limit_failures(struct pf_owner *owner)
+{
+    struct pf_job *oldest = NULL;
+    unsigned failed = 0;
+    for (struct pf_job *job = owner->jobs; job; job = job->sibling)
+        if (job->state == PF_JOB_OVER) {
+            oldest = job;
+            failed++;
+        }
+    if (failed >= FAILURES_MAX)
+        unlist_job(oldest);
+}
+
+void pf_job_unlist(struct pf_job *job)
+{
+    uint64_t seconds = job->result ? back_off(job->error.code) : 0;
+    job->until = pf_monotonic_seconds() + seconds;
+    if (!job->work)
+        drop_job(job);
+    else if (seconds)
+        limit_failures(job->owner);
+    else
+        unlist_job(job);
+}
+
+void pf_job_finish(struct pf_job *job)
+{
+    job->state = PF_JOB_OVER;
+    for (struct pf_op *op = job->waiters; op; op = op->next) {
+        op->job = NULL;
+        pthread_cond_signal(&op->changed);
+    }
+    job->waiters = NULL;
+    drop_job(job);
+}
+
+/* ---- waiters ------------------------------------------------------------------------------------- */
+
+/* True if an operation does not want its job any more. */
+static bool has_given_up(const struct pf_op *op)
+{
+    return op->interrupted || (op->inside && atomic_load(&op->inside->pass.stop));
+}
+
+static bool is_wanted(const struct pf_job *job)
+{
+    const struct pf_op *op = job->waiters;
+    while (op && has_given_up(op))
+        op = op->next;
+    return op != NULL;
+}
+
+void pf_job_decide(struct pf_pool *pool, struct pf_job *job)
+{
+    bool stop = pool->closing || !is_wanted(job);
+    job->stopped |= stop;
+    if (atomic_exchange(&job->pass.stop, stop) || !stop)
+        return;
+    /* A job that it needs is stopped, too, unless others want that. */
+    for (struct pf_job *needed = pool->jobs; needed; needed = needed->next)
+        for (struct pf_op *op = needed->waiters; op; op = op->next)
+            if (op->inside == job) {
+                pthread_cond_signal(&op->changed);
+                pf_job_decide(pool, needed);
+            }
+}
+
+static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
+{
+    op->job = job;
+    op->next = job->waiters;
+    job->waiters = op;
+    job->references++;
+    pf_job_decide(pool, job);
+}
+
+/* After has_given_up, while the job is not over. */
+static void leave_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
+{
+    struct pf_op **at = &job->waiters;
+    while (*at != op)
+        at = &(*at)->next;
+    *at = op->next;
+    op->job = NULL;
+    pf_job_decide(pool, job);
+}
+
+void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
+{
+    pf_lock_take(&pool->lock);
+    op->interrupted = true;
+    pthread_cond_signal(&op->changed);
+    if (op->job)
+        pf_job_decide(pool, op->job);
+    pf_lock_drop(&pool->lock);
+}
+
+/* Waits until the operation is signalled, or a tenth of a second; the callback is called without the lock. */
+static void wait_and_show(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PROGRESS_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    if (pf_lock_wait_until(&pool->lock, &op->changed, &until) == ETIMEDOUT) {
+        pf_lock_drop(&pool->lock);
+        op->progress(&job->pass, op);
+        pf_lock_take(&pool->lock);
+    }
+}
+
+/* Waits until a job that the operation has joined is over, or is left. */
+static void wait_for_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
+{
+    while (job->state != PF_JOB_OVER && !has_given_up(op))
+        if (op->progress)
+            wait_and_show(pool, job, op);
+        else
+            pf_lock_wait(&pool->lock, &op->changed);
+    if (job->state != PF_JOB_OVER)
+        leave_job(pool, job, op);
+}
+
+/* ---- needing ------------------------------------------------------------------------------------- */
+
+static struct pf_job *find_job(const struct pf_owner *owner, const struct pf_work *work, uint64_t number)
+{
+    struct pf_job *job = owner->jobs;
+    while (job && (job->work != work || job->number != number))
+        job = job->sibling;
+    return job;
+}
+
+/* The listed job of a key, which may have failed; or a new one, queued. NULL with *error filled. */
+static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner, uint64_t number,
+                             bool is_short, bool run_here, struct pf_error *error)
+{
+    struct pf_pool *pool = owner->pool;
+    struct pf_job *job = find_job(owner, work, number);
+    if (job && job->state == PF_JOB_OVER && pf_monotonic_seconds() >= job->until) {
+        unlist_job(job);
+        job = NULL;
+    }
+    if (job)
+        return job;
+    if (pool->closing) {
+        pf_fail(error, ECANCELED, "stopped: the program ends");
+        return NULL;
+    }
+    job = calloc(1, sizeof *job);
+    if (!job) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    *job = (struct pf_job){
+        .work = work, .owner = owner, .number = number, .references = 1, .is_short = is_short};
+    snprintf(job->what, sizeof job->what, "%s%s%.48s", work->title, owner->type->name ? " " : "",
+             owner->type->name ? owner->type->name(owner) : "");
+    if (pf_job_list(pool, job, run_here)) {
+        free(job);
+        pf_fail(error, ENOMEM, "no more threads");
+        return NULL;
+    }
+    atomic_fetch_add(&owner->references, 1);
+    job->sibling = owner->jobs;
+    owner->jobs = job;
+    return job;
+}
+
+/* The result for an operation whose wait is over. True: the job was stopped for others' sake, and is to be needed again. */
+static bool take_result(const struct pf_pool *pool, const struct pf_job *job, struct pf_op *op, int *result)
+{
+    *result = 0;
+    if (job->state == PF_JOB_OVER && !job->result)
+        return false;
+    if (op->interrupted)
+        *result = pf_fail(&op->error, EINTR, "interrupted");
+    else if (op->inside && atomic_load(&op->inside->pass.stop))
+        *result = pf_fail(&op->error, ECANCELED, "stopped: nobody waits for it");
+    else if (job->stopped && job->error.code == ECANCELED && !pool->closing)
+        return true;
+    else {
+        op->error = job->error;
+        *result = -1;
+    }
+    return false;
+}
+
+int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner, uint64_t number)
+{
+    struct pf_pool *pool = owner->pool;
+    int result = 0;
+    bool again;
+    pf_may_block();
+    op->inside = pf_job_now();
+    assert(!op->inside || !op->inside->work || op->inside->work->rank > work->rank);
+    bool is_short = work->is_short && work->is_short(owner, number), run_here = op->inside || is_short;
+    pf_lock_take(&pool->lock);
+    do {
+        struct pf_job *job = job_of(work, owner, number, is_short, run_here, &op->error);
+        if (!job) {
+            result = -1;
+            break;
+        }
+        if (job->state == PF_JOB_OVER) {
+            op->error = job->error;
+            result = -1;
+            break;
+        }
+        join_job(pool, job, op);
+        if (run_here && job->state == PF_JOB_QUEUED)
+            pf_run_job(pool, job);
+        else
+            wait_for_job(pool, job, op);
+        again = take_result(pool, job, op, &result);
+        drop_job(job);
+    } while (again);
+    pf_lock_drop(&pool->lock);
+    return result;
+}
+
+/* ---- jobs without a key ------------------------------------------------------------------------- */
+
+struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
+                            void (*end)(void *arg, struct pf_job *job, const struct pf_error *error),
+                            void *arg)
+{
+    struct pf_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    *job = (struct pf_job){.references = 2, .pool = pool, .run = run, .end = end, .arg = arg};
+    snprintf(job->what, sizeof job->what, "%s", what);
+    pf_lock_take(&pool->lock);
+    int failed = pool->closing || pf_job_list(pool, job, false);
+    pf_lock_drop(&pool->lock);
+    if (!failed)
+        return job;
+    free(job);
+    return NULL;
+}
+
+struct pf_job *pf_job_hold(struct pf_job *job)
+{
+    pf_lock_take(&job->pool->lock);
+    job->references++;
+    pf_lock_drop(&job->pool->lock);
+    return job;
+}
+
+void pf_job_release(struct pf_job *job)
+{
+    struct pf_pool *pool = job->pool;
+    pf_lock_take(&pool->lock);
+    drop_job(job);
+    pf_lock_drop(&pool->lock);
+}
+
+int pf_job_wait(struct pf_job *job, struct pf_op *op)
+{
+    struct pf_pool *pool = job->pool;
+    int result = 0;
+    pf_may_block();
+    op->inside = pf_job_now();
+    pf_lock_take(&pool->lock);
+    if (job->state != PF_JOB_OVER) {
+        join_job(pool, job, op);
+        wait_for_job(pool, job, op);
+        drop_job(job);
+    }
+    if (take_result(pool, job, op, &result))
+        result = pf_fail(&op->error, ECANCELED, "stopped");
+    pf_lock_drop(&pool->lock);
+    return result;
+}
