@@ -32,6 +32,7 @@ static void free_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot
 {
     if (!snapshot)
         return;
+    pf_owner_end(&snapshot->owner);
     free_texts(snapshot->texts, snapshot->n_texts);
     set->ops->free(snapshot);
 }
@@ -47,12 +48,25 @@ void pf_snapshots_free(struct pf_snapshots *set)
 
 /* ---- users ---------------------------------------------------------------------------------------- */
 
+static void release_owner(struct pf_owner *owner)
+{
+    struct pf_snapshot *snapshot = (struct pf_snapshot *)owner;
+    pf_snapshot_release(snapshot->set, snapshot);
+}
+
+static const char *title_of(const struct pf_owner *owner)
+{
+    return ((const struct pf_snapshot *)owner)->title;
+}
+
+static const struct pf_owner_type snapshot_type = {release_owner, title_of};
+
 static struct pf_snapshot *use_snapshot(struct pf_snapshots *set, const struct pf_map *map, uint64_t key)
 {
     pf_lock_take(&set->lock);
     struct pf_snapshot *snapshot = pf_map_get(map, key);
     if (snapshot)
-        snapshot->users++;
+        atomic_fetch_add(&snapshot->owner.references, 1);
     pf_lock_drop(&set->lock);
     return snapshot;
 }
@@ -70,7 +84,7 @@ struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject)
 void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
     pf_lock_take(&set->lock);
-    bool last = --snapshot->users == 0 && snapshot->replaced;
+    bool last = atomic_fetch_sub(&snapshot->owner.references, 1) == 1 && snapshot->replaced;
     pf_lock_drop(&set->lock);
     if (last)
         free_snapshot(set, snapshot);
@@ -87,7 +101,7 @@ static struct pf_snapshot *replace_snapshot(struct pf_snapshots *set, struct pf_
     if (pf_map_get(&set->by_subject, snapshot->subject) == snapshot)
         pf_map_remove(&set->by_subject, snapshot->subject);
     snapshot->replaced = true;
-    return snapshot->users ? NULL : snapshot;
+    return atomic_load(&snapshot->owner.references) ? NULL : snapshot;
 }
 
 static bool give_number(struct pf_snapshots *set, struct pf_snapshot *snapshot)
@@ -119,7 +133,8 @@ static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool 
     struct pf_snapshot *oldest = NULL;
     for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++) {
         struct pf_snapshot *at = set->by_number.slots[i].value;
-        if (at && !at->users && (at->held || !holding) && (!oldest || at->looked < oldest->looked))
+        if (at && !atomic_load(&at->owner.references) && (at->held || !holding) &&
+            (!oldest || at->looked < oldest->looked))
             oldest = at;
     }
     return oldest;
@@ -139,13 +154,14 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
     pf_lock_take(&set->lock);
     struct pf_snapshot *present = pf_map_get(&set->by_subject, subject);
     if (present && !replace) {
-        present->users++;
+        atomic_fetch_add(&present->owner.references, 1);
         useless = snapshot;
     } else {
         useless = present ? replace_snapshot(set, present) : NULL;
         snapshot->subject = subject;
         snapshot->looked = pf_monotonic_seconds();
-        snapshot->users = 1;
+        snapshot->set = set;
+        pf_owner_init(&snapshot->owner, &snapshot_type, set->pool);
         bool added = give_number(set, snapshot) && pf_map_put(&set->by_subject, subject, snapshot);
         present = added ? snapshot : NULL;
         if (added)
@@ -182,74 +198,28 @@ bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snap
 
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
-struct making {
-    struct pf_snapshots *set;
-    struct pf_snapshot *snapshot; /* used */
-    uint32_t item;
-};
-
-static int run_making(void *arg, struct pf_error *error)
+static bool is_made(struct pf_snapshot *snapshot, uint64_t item)
 {
-    const struct making *making = arg;
-    return making->set->ops->make(making->set, making->snapshot, making->item, error);
-}
-
-static void making_over(void *arg, struct pf_job *job, const struct pf_error *error)
-{
-    struct making *making = arg;
-    (void)job, (void)error;
-    pf_lock_take(&making->set->lock);
-    making->snapshot->job = NULL;
-    pf_lock_drop(&making->set->lock);
-    pf_snapshot_release(making->set, making->snapshot);
-    free(making);
-}
-
-/* Starts a job and lists it. NULL: out of memory. */
-static struct pf_job *start_making(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item)
-{
-    pf_assert_held(&set->lock);
-    struct making *making = malloc(sizeof *making);
-    if (!making)
-        return NULL;
-    *making = (struct making){set, snapshot, item};
-    snapshot->users++;
-    snapshot->job = pf_job_start(set->pool, snapshot->title, run_making, making_over, making);
-    if (snapshot->job)
-        return snapshot->job;
-    snapshot->users--;
-    free(making);
-    return NULL;
-}
-
-/*
- * Waits for one job. 0: the caller looks whether the item is made; or an errno value. Another item's failure is not the caller's. The
- * lock is not held while the operation waits.
- */
-static int wait_for_making(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
-                           struct pf_op *op)
-{
-    pf_assert_held(&set->lock);
-    bool own = !snapshot->job;
-    struct pf_job *job = own ? start_making(set, snapshot, item) : pf_job_hold(snapshot->job);
-    if (!job)
-        return ENOMEM;
-    pf_lock_drop(&set->lock);
-    int result = pf_job_wait(job, op);
-    pf_job_release(job);
+    struct pf_snapshots *set = snapshot->set;
     pf_lock_take(&set->lock);
-    bool again = result && op->error.code != EINTR && (!own || op->error.code == ECANCELED);
-    return again ? 0 : pf_op_errno(op, result);
+    bool made = set->ops->is_made(snapshot, (uint32_t)item);
+    pf_lock_drop(&set->lock);
+    return made;
 }
+
+static int run_item(struct pf_owner *owner, uint64_t item, struct pf_error *error)
+{
+    struct pf_snapshot *snapshot = (struct pf_snapshot *)owner;
+    struct pf_snapshots *set = snapshot->set;
+    return is_made(snapshot, item) ? 0 : set->ops->make(set, snapshot, (uint32_t)item, error);
+}
+
+static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, NULL, run_item};
 
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
 {
-    int result = 0;
-    pf_lock_take(&set->lock);
-    while (!result && !set->ops->is_made(snapshot, item))
-        result = wait_for_making(set, snapshot, item, op);
-    pf_lock_drop(&set->lock);
-    return result;
+    (void)set;
+    return pf_op_errno(op, is_made(snapshot, item) ? 0 : pf_need(op, &item_work, &snapshot->owner, item));
 }
 
 /* ---- texts ---------------------------------------------------------------------------------------- */

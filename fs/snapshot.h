@@ -11,27 +11,28 @@
 #include "fs/text/buf.h"
 #include "fs/work.h"
 
+struct pf_snapshots;
+
 /*
  * Texts that are made from many profiles, as these are at one moment. A snapshot has a subject (a folder, all of SOURCE) and a number.
  * The number is part of the numbers of its nodes, so the bytes of a node never change. When the profiles have changed, another snapshot
  * replaces it; handles keep the old texts.
  */
 struct pf_snapshot {
-    const char *title; /* of its jobs; borrowed */
+    struct pf_owner
+        owner; /* first; its references are the users: a replaced snapshot is freed with the last of them */
+    struct pf_snapshots *set; /* from pf_snapshot_add on */
+    const char *title;        /* of its jobs; borrowed */
     /* Guarded by the set's lock: */
     uint32_t number; /* 24 bits, unique among the present snapshots of the set */
     uint64_t subject;
     uint64_t looked;         /* when the profiles were last compared with `state`, in monotonic seconds */
     uint64_t state;          /* a hash of the profiles that it is made from */
-    unsigned users;          /* a replaced snapshot is freed with the last of them */
     bool replaced;           /* no look-up finds it */
     struct pf_store **texts; /* settled; NULL: not made */
     size_t n_texts;
-    uint64_t held;      /* bytes of all texts */
-    struct pf_job *job; /* that makes something of it; not held: unlisted before it is over */
+    uint64_t held; /* bytes of all texts */
 };
-
-struct pf_snapshots;
 
 struct pf_snapshot_ops {
     /* Makes an item in a pass and publishes it under the set's lock. 0, or -1 with *error filled. */
@@ -79,8 +80,8 @@ bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snap
 void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot);
 
 /*
- * Waits until an item is made, by a job or by one that runs for the snapshot already. 0 or an errno value, with op->error filled if a
- * job has failed.
+ * Waits until an item is made. Jobs of different items may run side by side. 0 or an errno value, with op->error filled if the job has
+ * failed.
  */
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op);
 

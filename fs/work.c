@@ -235,8 +235,8 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
     }
     *job = (struct pf_job){
         .work = work, .owner = owner, .number = number, .references = 1, .is_short = is_short};
-    snprintf(job->what, sizeof job->what, "%s%s%.48s", work->title, owner->type->name ? " " : "",
-             owner->type->name ? owner->type->name(owner) : "");
+    snprintf(job->what, sizeof job->what, "%s%s%.48s", work->title ? work->title : "",
+             work->title && owner->type->name ? " " : "", owner->type->name ? owner->type->name(owner) : "");
     if (pf_job_list(pool, job, run_here)) {
         free(job);
         pf_fail(error, ENOMEM, "no more threads");

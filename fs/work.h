@@ -60,7 +60,7 @@ struct pf_owner;
 
 /* A kind of job. */
 struct pf_work {
-    const char *title; /* for status.txt: "sizes of", before the owner's name */
+    const char *title; /* for status.txt: "sizes of", before the owner's name; NULL: the name alone */
     enum pf_work_rank rank;
     /* True if it takes a millisecond or so: then it runs on the operation's own thread. NULL: it never does. Called without locks. */
     bool (*is_short)(struct pf_owner *owner, uint64_t number);
@@ -75,7 +75,7 @@ struct pf_work {
 struct pf_owner_type {
     /* Gives one reference back. Called without locks. */
     void (*release)(struct pf_owner *owner);
-    /* The owner's name, for status.txt; NULL: the works' titles say all. */
+    /* The owner's name, for status.txt; NULL: it has none. Called with the pool's lock held. */
     const char *(*name)(const struct pf_owner *owner);
 };
 

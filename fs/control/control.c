@@ -163,7 +163,9 @@ static int look_again(struct control *control, struct pf_snapshot *snapshot, str
     if (snapshot->subject == TABLES) {
         if (pf_tables_state(control->fs, &state, error))
             return -1;
-        same = state == snapshot->state; /* jobs alone change it, one at a time */
+        pf_lock_take(&control->snapshots.lock);
+        same = state == snapshot->state;
+        pf_lock_drop(&control->snapshots.lock);
     }
     pf_snapshot_looked(&control->snapshots, snapshot, same);
     return 0;

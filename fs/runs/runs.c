@@ -185,7 +185,10 @@ static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 /* From now on the state includes what is in members that are directories. */
 static void look_inside(struct all_runs *all, struct runs *runs)
 {
-    if (runs->inside) /* jobs alone change it, one at a time */
+    pf_lock_take(&all->snapshots.lock);
+    bool inside = runs->inside;
+    pf_lock_drop(&all->snapshots.lock);
+    if (inside)
         return;
     uint64_t state = pf_members_state(all->fs, &runs->members, true);
     pf_lock_take(&all->snapshots.lock);
@@ -268,7 +271,8 @@ static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, str
         return result;
     if (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR)
         return ENOENT;
-    return is_folder(node) ? 0 : pf_snapshot_need(set, &runs->snapshot, node, op);
+    /* A job makes all texts of a metric. */
+    return is_folder(node) ? 0 : pf_snapshot_need(set, &runs->snapshot, node - part_of(node) + TEXT, op);
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */

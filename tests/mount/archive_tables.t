@@ -63,7 +63,7 @@ is "$(passes)" 0 "without a pass over a profile"
 printf 'main;f 5\nmain;newer 1\n' >"$src/sub/a b.folded"
 unmount
 mount_source || exit 1
-is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/1 "but for what has changed"
+is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/4 "but for three stages and the aggregates of what has changed"
 unmount
 rm -rf "$XDG_CACHE_HOME"
 "$PROFILEFS" index "$src" >"$work/index" 2>&1
