@@ -17,7 +17,7 @@
 #include "fs/control/control.h"
 #include "fs/exit.h"
 #include "fs/fuse/mount.h"
-#include "fs/profile/cache.h"
+#include "fs/cache/cache.h"
 #include "fs/runs/runs.h"
 #include "fs/tree/mounts.h"
 #include "fs/version.h"
@@ -238,9 +238,8 @@ static int resolve_cache(struct settings *settings, struct pf_fs_options *option
         return -1;
     if (!settings->cache_dir)
         settings->cache_dir = default_cache();
-    settings->db_folder = pf_cache_db_folder(settings->cache_dir);
-    options->cache_folder = settings->cache_dir;
-    options->db_folder = settings->db_folder;
+    settings->db_folder = pf_cache_place(settings->cache_dir);
+    options->cache_folder = settings->db_folder;
     return 0;
 }
 

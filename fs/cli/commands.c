@@ -241,7 +241,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
         pf_profile_at(pf_fs_core(indexing->fs), found->driver, path, &found->st, NULL, &op->error);
     int result = profile ? load_all(profile, op) : -1;
     struct learning learning = {pf_fs_core(indexing->fs), profile, op};
-    if (!result && learning.core->cachedb)
+    if (!result && learning.core->cache)
         result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0);
     hide_progress(&indexing->progress);
     if (result) {

@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fs/profile/cache.h"
+#include "fs/cache/cache.h"
 #include "fs/tree/vfs.h"
 
 /* ---- Landlock: newer than the C library, and its header here than the kernel ---------------------- */
@@ -172,9 +172,8 @@ struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct p
         allow_source(sandbox, sources[i]);
     allow(sandbox, "/proc", MAY_READ);
     if (options->cache_folder)
-        pf_cachefile_make_folder(options->cache_folder);
+        pf_cache_make_folder(options->cache_folder);
     allow(sandbox, options->cache_folder, MAY_WRITE);
-    allow(sandbox, options->db_folder, MAY_WRITE);
     allow(sandbox, options->profile.instr_map, MAY_READ);
     choose_spill_folder(sandbox);
     return sandbox;

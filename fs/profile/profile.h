@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
-#include "fs/profile/cache.h"
+#include "fs/cache/cache.h"
 #include "fs/profile/family.h"
 #include "fs/profile/names.h"
 #include "fs/sums/aggregate.h"
@@ -24,8 +24,7 @@ struct pf_core {
     int root;                   /* the directory SOURCE, or the one it stands in; borrowed */
     struct pf_folder *top;      /* the same as a folder of sources; borrowed */
     const char *root_name;      /* NULL: SOURCE is `root`; else its name there */
-    const char *cache_folder;   /* where cache files go, NULL: nowhere */
-    struct pf_cachedb *cachedb; /* what is small and kept; NULL: nothing is */
+    struct pf_cache *cache;     /* NULL: nothing is kept between mounts */
     uid_t reader;               /* whose rights the process has */
     bool others;                /* others than the mounter will read */
     atomic_bool ending;         /* SOURCE is not to be touched any more */

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/hash.h"
-#include "fs/profile/cache.h"
 #include "fs/profile/profile_private.h"
 #include "fs/text/pack.h"
 
@@ -16,19 +14,6 @@ enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS, SECTION_AGGREGA
 
 /* Larger aggregates are made anew rather than kept. */
 enum { AGGREGATE_MAX = 16 << 20 };
-
-/* One file per source, set of options and kind of machine: a new version of the source takes the place of the old one's. */
-static void file_name(const struct pf_profile *profile, char name[32])
-{
-    const struct pf_options *options = &profile->core->options;
-    const char *words[] = {profile->driver->name, options->metric, options->instr_map};
-    struct pf_stamp stamp = {0};
-    pf_source_input_at(profile->source, 0, &stamp);
-    uint64_t key[] = {PF_MACHINE, stamp.device, stamp.inode}, hash = pf_hash(0, key, sizeof key);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        hash = pf_hash(hash, words[i] ? words[i] : "", words[i] ? strlen(words[i]) + 1 : 0);
-    snprintf(name, 32, "%016llx.pfc", (unsigned long long)hash);
-}
 
 /* ---- tracks ------------------------------------------------------------------------------------- */
 
@@ -199,12 +184,10 @@ static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
 
 void pf_profile_recall(struct pf_profile *profile)
 {
-    char name[32];
     size_t size;
-    if (!profile->core->cache_folder)
-        return;
-    file_name(profile, name);
-    char *payload = pf_cachefile_read(profile->core->cache_folder, name, &size);
+    struct pf_cache *cache = profile->core->cache;
+    char *payload =
+        cache ? pf_cache_get(cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &size) : NULL;
     if (!payload)
         return;
     struct pf_unpack in = {payload, payload + size, false};
@@ -263,9 +246,8 @@ static void pack_aggregates(const struct pf_profile *profile, struct pf_buf *out
 
 void pf_profile_remember(struct pf_profile *profile)
 {
-    char name[32];
     struct pf_buf payload = {0};
-    if (!profile->core->cache_folder || !pf_profile_may_cache(profile))
+    if (!profile->core->cache || !pf_profile_may_cache(profile))
         return;
     pf_profile_pack_head(profile, &payload);
     pf_lock_take(&profile->lock);
@@ -283,8 +265,8 @@ void pf_profile_remember(struct pf_profile *profile)
     pack_aggregates(profile, &payload);
     pf_lock_drop(&profile->lock);
     pf_pack_u64(&payload, SECTION_END);
-    file_name(profile, name);
-    payload.failed |= !pf_profile_intact(profile); /* reading the aggregates may have shown that they are lost */
-    pf_cachefile_write(profile->core->cache_folder, name, &payload);
+    payload.failed |=
+        !pf_profile_intact(profile); /* reading the aggregates may have shown that they are lost */
+    pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
     pf_buf_free(&payload);
 }

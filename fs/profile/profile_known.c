@@ -4,11 +4,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "formats/kit/hash.h"
-#include "fs/profile/profile_private.h"
 #include "fs/profile/names.h"
+#include "fs/profile/profile_private.h"
 #include "fs/version.h"
 
 /*
@@ -26,7 +26,7 @@ static char *source_path(const struct pf_core *core, const struct pf_driver *dri
 
 /* One whose source is closed. */
 static struct pf_profile *live_below(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                                  struct pf_error *error)
+                                     struct pf_error *error)
 {
     struct pf_profile *profile = pf_profile_new(core, driver, error);
     char *where = profile ? source_path(core, driver, path) : NULL;
@@ -51,18 +51,24 @@ static void pack_text(struct pf_buf *out, const char *text)
         pf_buf_str(out, text);
 }
 
-/* All but the inputs. */
-static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
+/* Options that text depends on, and the machine, whose byte order data have. */
+static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
 {
     const struct pf_options *options = &profile->core->options;
     pf_pack_u64(out, PF_MACHINE);
     pack_text(out, profile->driver->name);
-    pf_pack_u64(out, profile->driver->version);
-    pf_pack_u64(out, PF_RENDERER_VERSION);
-    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
     pf_pack_u64(out, profile->core->others); /* who may read is told by other rules */
+}
+
+/* All that text depends on except the inputs. */
+static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
+{
+    pack_options(profile, out);
+    pf_pack_u64(out, profile->driver->version);
+    pf_pack_u64(out, PF_RENDERER_VERSION);
+    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
 }
 
 /* A number, and so many of each a name and a stamp. */
@@ -124,7 +130,7 @@ bool pf_profile_is_one_file(struct pf_profile *profile)
 
 static bool has_a_key(const struct pf_profile *profile)
 {
-    return profile->key && profile->path && profile->core->cachedb;
+    return profile->key && profile->path && profile->core->cache;
 }
 
 /*
@@ -144,19 +150,55 @@ static bool lies_in_archive(const struct pf_profile *profile)
            (fstatat(profile->core->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
 }
 
-static uint64_t key_of(const struct pf_profile *profile, const struct stat *st)
+/* The number of a device between mounts: that of a file server, an overlay or a btrfs differs each time. 0 for these. */
+static uint64_t lasting_device(uint64_t device)
+{
+    return major((dev_t)device) ? device : 0;
+}
+
+/* The path stands in for a device without a number that lasts, and for a member of an archive, all of whose members are one file. */
+static uint64_t key_of(const struct pf_profile *profile, uint64_t device, uint64_t inode)
 {
     struct pf_buf key = {0};
     uint64_t hash = 0;
-    pf_pack_u64(&key, st->st_dev);
-    pf_pack_u64(&key, st->st_ino);
-    if (lies_in_archive(profile)) /* whose members are all one file */
+    pf_pack_u64(&key, lasting_device(device));
+    pf_pack_u64(&key, inode);
+    if (profile->path && (!lasting_device(device) || lies_in_archive(profile)))
         pf_buf_str(&key, profile->path);
-    pack_versions(profile, &key);
-    if (!key.failed)
-        hash = pf_hash(0, key.data, key.size);
+    pack_options(profile, &key);
+    if (!key.failed && profile->core->cache)
+        hash = pf_cache_key(profile->core->cache, key.data, key.size);
     pf_buf_free(&key);
     return hash;
+}
+
+uint64_t pf_profile_open_key(struct pf_profile *profile)
+{
+    struct pf_stamp stamp = {0};
+    pf_source_input_at(profile->source, 0, &stamp);
+    if (!profile->device)
+        profile->device = stamp.device;
+    return key_of(profile, stamp.device, stamp.inode);
+}
+
+/* Replaces a device in the stamps of packed inputs. Returns false if these are not sound. */
+static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t by)
+{
+    struct pf_unpack in = {inputs, inputs + size, false};
+    for (uint64_t left = pf_unpack_u64(&in); left && !in.failed; left--) {
+        struct pf_stamp stamp;
+        uint64_t name = pf_unpack_u64(&in);
+        if (name)
+            pf_unpack_bytes(&in, name - 1);
+        char *at = (char *)(uintptr_t)pf_unpack_bytes(&in, sizeof stamp);
+        if (!at)
+            return false;
+        memcpy(&stamp, at, sizeof stamp);
+        if (stamp.device == device && stamp.inode) /* all zero: the input is absent */
+            stamp.device = by;
+        memcpy(at, &stamp, sizeof stamp);
+    }
+    return !in.failed;
 }
 
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
@@ -164,6 +206,8 @@ void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
     struct pf_buf inputs = {0};
     struct pf_access access = pf_profile_access(profile);
     pf_profile_inputs(profile, &inputs);
+    if (!inputs.failed && !lasting_device(profile->device))
+        replace_device(inputs.data, inputs.size, profile->device, 0);
     pack_versions(profile, out);
     pf_pack_u64(out, inputs.size);
     pf_buf_add(out, inputs.data, inputs.size);
@@ -183,7 +227,8 @@ bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, st
     uint64_t size = same ? pf_unpack_u64(in) : 0;
     const char *inputs = same ? pf_unpack_bytes(in, size) : NULL;
     const void *who = inputs ? pf_unpack_bytes(in, sizeof *access) : NULL;
-    if (!who || pf_profile_expect(profile, inputs, size, &error))
+    if (!who || !replace_device((char *)(uintptr_t)inputs, size, 0, profile->device) ||
+        pf_profile_expect(profile, inputs, size, &error))
         return false;
     memcpy(access, who, sizeof *access);
     return true;
@@ -193,10 +238,12 @@ bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, st
 static bool recall_known(struct pf_profile *profile)
 {
     size_t size = 0;
-    char *bytes = has_a_key(profile) ? pf_cachedb_get(profile->core->cachedb, profile->key, &size) : NULL;
+    char *bytes = has_a_key(profile)
+                      ? pf_cache_get(profile->core->cache, profile->key, PF_DATUM_KNOWN, 0, &size)
+                      : NULL;
     struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
-    bool known = bytes && pf_profile_unpack_head(profile, &in, &profile->access) && keeps_what_it_learns(profile) &&
-                 pf_known_unpack(&profile->known, &in);
+    bool known = bytes && pf_profile_unpack_head(profile, &in, &profile->access) &&
+                 keeps_what_it_learns(profile) && pf_known_unpack(&profile->known, &in);
     free(bytes);
     if (!known)
         profile->access = (struct pf_access){.mode = 0444};
@@ -206,29 +253,25 @@ static bool recall_known(struct pf_profile *profile)
 void pf_profile_keep_known(struct pf_profile *profile)
 {
     struct pf_buf out = {0};
-    if (!keeps_what_it_learns(profile) || !pf_known_is_changed(&profile->known) || !pf_profile_may_cache(profile))
+    if (!keeps_what_it_learns(profile) || !pf_known_is_changed(&profile->known) ||
+        !pf_profile_may_cache(profile))
         return;
     pf_profile_pack_head(profile, &out);
     pf_known_pack(&profile->known, &out);
-    pf_cachedb_put(profile->core->cachedb, profile->key, &out);
+    pf_cache_put(profile->core->cache, profile->key, PF_DATUM_KNOWN, 0, &out);
     pf_buf_free(&out);
 }
 
-/* Parts stand beside what is known, since they are looked at apart. */
-static uint64_t part_key_of(const struct pf_profile *profile, const struct stat *st)
-{
-    return pf_hash(key_of(profile, st), "part", 4);
-}
-
 char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                          const struct stat *st, size_t *size)
+                             const struct stat *st, size_t *size)
 {
     struct pf_error error;
-    struct pf_profile *profile = core->cachedb ? live_below(core, driver, path, &error) : NULL;
+    struct pf_profile *profile = core->cache ? live_below(core, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     size_t all = 0;
-    char *bytes = pf_cachedb_get(core->cachedb, part_key_of(profile, st), &all);
+    profile->device = st->st_dev;
+    char *bytes = pf_cache_get(core->cache, key_of(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
     struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
     if (bytes && pf_profile_unpack_head(profile, &in, &profile->access)) {
         *size = (size_t)(in.end - in.at);
@@ -244,22 +287,24 @@ char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *drive
 void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
 {
     struct pf_buf out = {0};
-    if (!profile->path || !profile->core->cachedb || !pf_profile_intact(profile))
+    if (!profile->path || !profile->core->cache || !pf_profile_intact(profile))
         return;
+    profile->device = st->st_dev;
     pf_profile_pack_head(profile, &out);
     pf_buf_add(&out, part->data, part->size);
     out.failed |= part->failed;
-    pf_cachedb_put(profile->core->cachedb, part_key_of(profile, st), &out);
+    pf_cache_put(profile->core->cache, key_of(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &out);
     pf_buf_free(&out);
 }
 
 struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                           const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
+                                 const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
 {
     struct pf_profile *profile = live_below(core, driver, path, error);
     if (!profile)
         return NULL;
-    profile->key = st ? key_of(profile, st) : 0;
+    profile->device = st ? st->st_dev : 0;
+    profile->key = st ? key_of(profile, st->st_dev, st->st_ino) : 0;
     bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
     if (others || (!recall_known(profile) && pf_profile_wake(profile, error))) {
         pf_profile_release(profile);

@@ -30,7 +30,8 @@ struct pf_profile {
     atomic_bool opened;
     struct pf_lock opening;
     char *path;              /* below SOURCE; NULL: what is learnt is not kept */
-    uint64_t key;            /* under which it is kept; 0: it is not */
+    uint64_t key;            /* of the source in the cache; 0: what is known is not kept */
+    uint64_t device;         /* that the source is on */
     struct pf_access access; /* of who may read what is known; immutable */
 
     struct pf_known known;
@@ -70,6 +71,9 @@ int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error)
 void pf_profile_free_aggregates(struct pf_profile *profile);
 /* True if the disk has lost some of them: the profile is to be opened again. With profile->lock held. */
 bool pf_profile_lost_sums(const struct pf_profile *profile);
+
+/* profile_known.c: the key in the cache of a source that is open, from its first input; sets profile->device. */
+uint64_t pf_profile_open_key(struct pf_profile *profile);
 
 /* profile_cache.c: read what earlier processes have found; write what is known now (not with profile->lock held). */
 void pf_profile_recall(struct pf_profile *profile);

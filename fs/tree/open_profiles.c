@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fs/clock.h"
-#include "fs/profile/cache.h"
+#include "fs/cache/cache.h"
 #include "fs/tree/vfs_private.h"
 
 /*
@@ -259,11 +259,12 @@ static void let_go_if_gone(struct pf_fs *fs, struct idle_profile *profile)
 /* Soon after the start, and now and then. */
 static void prune(struct pf_fs *fs)
 {
-    uint64_t puts = fs->core.cachedb ? pf_cachedb_puts(fs->core.cachedb) : 0, now = pf_monotonic_seconds();
-    if (!fs->options.cache_folder || !fs->options.cache_limit ||
+    struct pf_cache *cache = fs->core.cache;
+    uint64_t puts = cache ? pf_cache_puts(cache) : 0, now = pf_monotonic_seconds();
+    if (!cache || !fs->options.cache_limit ||
         (fs->pruned && now - fs->pruned < PRUNE_SECONDS && puts - fs->pruned_puts < PRUNE_PUTS))
         return;
-    pf_cache_prune(fs->options.cache_folder, fs->core.cachedb, fs->options.cache_limit);
+    pf_cache_prune(cache, fs->options.cache_limit, PF_CACHE_DAYS);
     fs->pruned = now;
     fs->pruned_puts = puts;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/kit/hash.h"
-#include "fs/profile/cache.h"
+#include "fs/cache/cache.h"
 #include "fs/tree/vfs_private.h"
 
 /*
@@ -293,32 +293,28 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
 
 /* ---- kept indexes ------------------------------------------------------------------------------- */
 
-/* A new version takes the place of the old one's. */
-static void file_name(const struct pf_stamp *stamp, char name[32])
+/* A new version of an archive replaces the old one's index. */
+static uint64_t archive_key(const struct pf_fs *fs, const struct pf_stamp *stamp)
 {
-    const uint64_t what[] = {0x61726368697665 /* "archive" */, stamp->device, stamp->inode};
-    snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_hash(0, what, sizeof what));
+    const uint64_t what[] = {PF_DATUM_INDEX, stamp->device, stamp->inode};
+    return pf_cache_key(fs->core.cache, what, sizeof what);
 }
 
 static void *get_index(void *arg, const struct pf_stamp *stamp, size_t *size)
 {
     const struct pf_fs *fs = arg;
-    char name[32];
-    file_name(stamp, name);
-    return pf_cachefile_read(fs->options.cache_folder, name, size);
+    return pf_cache_get(fs->core.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, size);
 }
 
 static void put_index(void *arg, const struct pf_stamp *stamp, const void *bytes, size_t size)
 {
     const struct pf_fs *fs = arg;
     struct pf_buf payload = {.data = (char *)(uintptr_t)bytes, .size = size, .room = size};
-    char name[32];
-    file_name(stamp, name);
-    pf_cachefile_write(fs->options.cache_folder, name, &payload);
+    pf_cache_put(fs->core.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, &payload);
 }
 
 void pf_keep_indexes(struct pf_fs *fs)
 {
-    if (fs->options.cache_folder)
+    if (fs->core.cache)
         pf_archives_keep(fs->archives, &(struct pf_archive_keeper){fs, get_index, put_index});
 }

@@ -1,36 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
+#include "formats/kit/array.h"
 #include "formats/kit/hash.h"
 #include "formats/kit/lock.h"
 #include "fs/text/pack.h"
 #include "fs/tree/vfs_private.h"
 #include "fs/version.h"
 
-/* Files of near inodes are mostly found together, since they stand in one folder: what is known of them is kept in one piece. */
-enum { GROUP = 64, GROUPS = 128, WORTH_SAVING = 32 /* so few are as quickly probed */ };
+/*
+ * What probing has found of files, by inode: files of one folder mostly have inodes in a row, and are read from the database and written
+ * to it as groups. Of a file that is none of a driver's nor an archive, a hash is enough.
+ */
+enum {
+    GROUP = 64,       /* inodes */
+    GROUPS = 4096,    /* in memory */
+    SEEN_MAX = 8192,  /* files of drivers and archives in memory, before all groups are dropped */
+    WORTH_SAVING = 32 /* fewer are as quickly probed */
+};
 
-/* As it is kept: without padding. */
+/* A file of a driver, or an archive. It is stored like this: without padding. */
 struct seen {
     struct pf_stamp stamp;
     uint64_t name;           /* its hash: drivers look at names */
-    uint32_t probed, packed; /* 1 or 0 */
-    uint32_t driver;         /* its place among the drivers, from 1; 0: nobody's */
+    uint32_t packed, unused; /* 1 or 0 */
+    uint64_t driver;         /* its place among the drivers, from 1; 0: an archive */
     struct pf_verdict verdict;
 };
 
 struct group {
-    bool known, changed; /* it is one; otherwise than what is kept */
+    bool known, changed; /* it is one; it differs from what is stored */
     uint64_t device, number;
-    struct seen seen[GROUP]; /* by inode */
+    uint64_t ordinary[GROUP]; /* hashes of stamp and name, by inode; 0: not probed, or not ordinary */
+    struct seen *seen;
+    size_t n_seen, room;
 };
 
 struct pf_verdicts {
-    struct pf_cachedb *db;
-    uint64_t edition;     /* of all drivers: others may find something else */
-    struct pf_lock lock;  /* guards what follows */
-    uint64_t worth;       /* how many were probed, those for more that took long */
+    struct pf_cache *cache;
+    uint64_t edition;    /* of all drivers: others may find something else */
+    struct pf_lock lock; /* guards what follows */
+    uint64_t worth;      /* how many were probed, those that took long counted for more */
+    size_t n_seen;
     struct group groups[GROUPS];
 };
 
@@ -45,13 +58,13 @@ static uint64_t edition(void)
     return hash;
 }
 
-struct pf_verdicts *pf_verdicts_new(struct pf_cachedb *db)
+struct pf_verdicts *pf_verdicts_new(struct pf_cache *cache)
 {
     struct pf_verdicts *verdicts =
-        calloc(1, sizeof *verdicts); /* whose pages nobody takes who lists few files */
+        calloc(1, sizeof *verdicts); /* a page that no group is in costs no memory */
     if (!verdicts)
         return NULL;
-    verdicts->db = db;
+    verdicts->cache = cache;
     verdicts->edition = edition();
     pf_lock_init(&verdicts->lock, PF_RANK_VERDICTS);
     return verdicts;
@@ -62,6 +75,8 @@ void pf_verdicts_free(struct pf_verdicts *verdicts)
     if (!verdicts)
         return;
     pf_verdicts_save(verdicts);
+    for (size_t i = 0; i < GROUPS; i++)
+        free(verdicts->groups[i].seen);
     pf_lock_destroy(&verdicts->lock);
     free(verdicts);
 }
@@ -84,105 +99,179 @@ static uint32_t number_of(const struct pf_driver *driver)
 
 /* ---- the database ------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct group *group)
+static uint64_t key_of(const struct pf_verdicts *verdicts, const struct group *group)
 {
-    const uint64_t what[] = {0x7665726469637473 /* "verdicts" */, group->device, group->number};
-    return pf_hash(0, what, sizeof what);
+    const uint64_t what[] = {PF_DATUM_PROBES, group->device, group->number};
+    return pf_cache_key(verdicts->cache, what, sizeof what);
 }
 
-/* Nothing in it leads where nothing is. */
-static bool is_sound(const struct seen *seen)
+static void drop_group(struct pf_verdicts *verdicts, struct group *group)
+{
+    verdicts->n_seen -= group->n_seen;
+    free(group->seen);
+    *group = (struct group){.known = false};
+}
+
+static void pack_group(const struct pf_verdicts *verdicts, const struct group *group, struct pf_buf *out)
+{
+    pf_pack_u64(out, verdicts->edition);
+    pf_buf_add(out, (const char *)group->ordinary, sizeof group->ordinary);
+    pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
+}
+
+/* Stores the groups that have changed, unless little has been probed so far. */
+static void save(struct pf_verdicts *verdicts)
+{
+    pf_assert_held(&verdicts->lock);
+    struct pf_cache_value values[PF_CACHE_BATCH];
+    struct pf_buf packed[PF_CACHE_BATCH] = {{0}};
+    size_t n = 0;
+    if (!verdicts->cache || verdicts->worth < WORTH_SAVING)
+        return;
+    for (size_t i = 0; i < GROUPS; i++) {
+        struct group *group = &verdicts->groups[i];
+        if (group->changed) {
+            struct pf_buf *out = &packed[n];
+            pack_group(verdicts, group, out);
+            values[n] =
+                (struct pf_cache_value){key_of(verdicts, group), 0, PF_DATUM_PROBES, out->data, out->size};
+            n += !out->failed;
+            group->changed = false;
+        }
+        if (n == PF_CACHE_BATCH || i + 1 == GROUPS) {
+            pf_cache_put_all(verdicts->cache, values, n);
+            while (n)
+                pf_buf_free(&packed[--n]);
+        }
+    }
+}
+
+/* Checks a stored record, of a group, before its driver is looked up. */
+static bool is_sound(const struct group *group, const struct seen *seen)
 {
     const struct pf_verdict *verdict = &seen->verdict;
-    return seen->probed && seen->driver <= driver_count() &&
+    return seen->driver <= driver_count() && (seen->driver || seen->packed) &&
+           seen->stamp.inode / GROUP == group->number &&
            memchr(verdict->version, 0, sizeof verdict->version) &&
            memchr(verdict->message, 0, sizeof verdict->message);
 }
 
-/* Puts what is new of a group into the database, unless little has been probed so far. */
-static void keep(struct pf_verdicts *verdicts, struct group *group)
+static void add_seen(struct pf_verdicts *verdicts, struct group *group, const struct seen *seen)
 {
-    pf_assert_held(&verdicts->lock);
-    struct pf_buf value = {0};
-    if (!verdicts->db || !group->changed || verdicts->worth < WORTH_SAVING)
-        return;
-    pf_pack_u64(&value, verdicts->edition);
-    for (size_t i = 0; i < GROUP; i++)
-        if (group->seen[i].probed)
-            pf_buf_add(&value, (const char *)&group->seen[i], sizeof group->seen[i]);
-    pf_cachedb_put(verdicts->db, key_of(group), &value);
-    pf_buf_free(&value);
-    group->changed = false;
+    struct pf_error error;
+    size_t i = 0;
+    while (i < group->n_seen && group->seen[i].stamp.inode != seen->stamp.inode)
+        i++;
+    if (i == group->n_seen) {
+        if (pf_array_room(&group->seen, &group->room, group->n_seen, sizeof *group->seen, &error))
+            return;
+        group->n_seen++;
+        verdicts->n_seen++;
+    }
+    group->seen[i] = *seen;
 }
 
-static void recall_group(const struct pf_verdicts *verdicts, struct group *group)
+static void load_group(struct pf_verdicts *verdicts, struct group *group)
 {
     size_t size = 0;
-    char *bytes = verdicts->db ? pf_cachedb_get(verdicts->db, key_of(group), &size) : NULL;
-    if (!bytes)
-        return;
-    struct pf_unpack in = {bytes, bytes + size, false};
-    struct seen seen = {0};
-    if (pf_unpack_u64(&in) == verdicts->edition)
-        for (const void *at; (at = pf_unpack_bytes(&in, sizeof seen));) {
-            memcpy(&seen, at, sizeof seen);
-            if (is_sound(&seen))
-                group->seen[seen.stamp.inode % GROUP] = seen;
-        }
+    char *bytes = verdicts->cache
+                      ? pf_cache_get(verdicts->cache, key_of(verdicts, group), PF_DATUM_PROBES, 0, &size)
+                      : NULL;
+    struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
+    const void *at = bytes && pf_unpack_u64(&in) == verdicts->edition
+                         ? pf_unpack_bytes(&in, sizeof group->ordinary)
+                         : NULL;
+    if (at)
+        memcpy(group->ordinary, at, sizeof group->ordinary);
+    for (struct seen seen; at && (at = pf_unpack_bytes(&in, sizeof seen));) {
+        memcpy(&seen, at, sizeof seen);
+        if (is_sound(group, &seen))
+            add_seen(verdicts, group, &seen);
+    }
     free(bytes);
 }
 
-/* The group of a file, taken from the database if it is not in memory. */
+/* The group of a file, read from the database if it is not in memory. */
 static struct group *group_of(struct pf_verdicts *verdicts, const struct pf_stamp *stamp)
 {
     uint64_t number = stamp->inode / GROUP;
     struct group *group = &verdicts->groups[(number ^ stamp->device) % GROUPS];
     if (group->known && group->number == number && group->device == stamp->device)
         return group;
-    keep(verdicts, group);
+    if (group->changed || verdicts->n_seen >= SEEN_MAX)
+        save(verdicts);
+    for (size_t i = 0; verdicts->n_seen >= SEEN_MAX && i < GROUPS; i++)
+        drop_group(verdicts, &verdicts->groups[i]);
+    drop_group(verdicts, group);
     *group = (struct group){.known = true, .device = stamp->device, .number = number};
-    recall_group(verdicts, group);
+    load_group(verdicts, group);
     return group;
 }
 
 void pf_verdicts_save(struct pf_verdicts *verdicts)
 {
     pf_lock_take(&verdicts->lock);
-    for (size_t i = 0; i < GROUPS; i++)
-        keep(verdicts, &verdicts->groups[i]);
+    save(verdicts);
     pf_lock_drop(&verdicts->lock);
 }
 
 /* ---- asking and noting -------------------------------------------------------------------------- */
 
-bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
+/* A file server has another device number after each mount, so it counts as device 0: the times tell its files apart. */
+static struct pf_stamp lasting(const struct pf_stamp *stamp)
+{
+    struct pf_stamp same = *stamp;
+    if (!major((dev_t)stamp->device))
+        same.device = 0;
+    return same;
+}
+
+static uint64_t hash_of(const struct pf_stamp *stamp, uint64_t name)
+{
+    uint64_t hash = pf_hash(name, stamp, sizeof *stamp);
+    return hash ? hash : 1;
+}
+
+static const struct seen *find_seen(const struct group *group, const struct pf_stamp *stamp, uint64_t name)
+{
+    for (size_t i = 0; i < group->n_seen; i++)
+        if (pf_stamp_same(&group->seen[i].stamp, stamp) && group->seen[i].name == name)
+            return &group->seen[i];
+    return NULL;
+}
+
+bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now, const char *name,
                         struct pf_found *found)
 {
+    struct pf_stamp stamp = lasting(now);
+    uint64_t name_hash = pf_hash(0, name, strlen(name));
     pf_lock_take(&verdicts->lock);
-    const struct seen *seen = &group_of(verdicts, stamp)->seen[stamp->inode % GROUP];
-    bool known =
-        seen->probed && pf_stamp_same(&seen->stamp, stamp) && seen->name == pf_hash(0, name, strlen(name));
-    if (known) {
+    const struct group *group = group_of(verdicts, &stamp);
+    const struct seen *seen = find_seen(group, &stamp, name_hash);
+    bool ordinary = group->ordinary[stamp.inode % GROUP] == hash_of(&stamp, name_hash);
+    if (seen) {
         found->driver = seen->driver ? pf_drivers[seen->driver - 1] : NULL;
         found->verdict = seen->verdict;
         found->packed = seen->packed;
     }
     pf_lock_drop(&verdicts->lock);
-    return known;
+    return seen || ordinary;
 }
 
-void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
+void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *now, const char *name,
                       const struct pf_found *found, bool costly)
 {
-    struct seen seen = {.probed = true,
+    struct seen seen = {.stamp = lasting(now),
+                        .name = pf_hash(0, name, strlen(name)),
                         .packed = found->packed,
                         .driver = number_of(found->driver),
-                        .stamp = *stamp,
-                        .name = pf_hash(0, name, strlen(name)),
                         .verdict = found->verdict};
     pf_lock_take(&verdicts->lock);
-    struct group *group = group_of(verdicts, stamp);
-    group->seen[stamp->inode % GROUP] = seen;
+    struct group *group = group_of(verdicts, &seen.stamp);
+    bool ordinary = !found->driver && !found->packed;
+    group->ordinary[seen.stamp.inode % GROUP] = ordinary ? hash_of(&seen.stamp, seen.name) : 0;
+    if (!ordinary)
+        add_seen(verdicts, group, &seen);
     group->changed = true;
     verdicts->worth += costly ? WORTH_SAVING : 1;
     pf_lock_drop(&verdicts->lock);

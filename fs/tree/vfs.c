@@ -99,15 +99,14 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->started = pf_monotonic_seconds();
     fs->started_at = time(NULL);
     fs->core.options = options->profile;
-    fs->core.cache_folder = options->cache_folder;
-    if (options->db_folder)
-        fs->core.cachedb = pf_cachedb_new(options->db_folder);
+    if (options->cache_folder)
+        fs->core.cache = pf_cache_new(options->cache_folder);
     fs->core.others = options->others;
     fs->core.reader = getuid();
     fs->core.next_text = 1;
     pf_open_limit(fs);
     pf_lock_init(&fs->lock, PF_RANK_FS);
-    fs->verdicts = pf_verdicts_new(fs->core.cachedb);
+    fs->verdicts = pf_verdicts_new(fs->core.cache);
     fs->source = strdup(source);
     fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
     fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
@@ -191,7 +190,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_folder_free(fs->top);
     pf_archives_free(fs->archives);
     pf_verdicts_free(fs->verdicts);
-    pf_cachedb_free(fs->core.cachedb);
+    pf_cache_free(fs->core.cache);
     pf_pool_free(fs->core.pool);
     if (fs->root >= 0)
         close(fs->root);

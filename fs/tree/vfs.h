@@ -31,8 +31,7 @@ struct pf_fs_options {
     bool no_archives; /* they are the files that they are, not folders of their members */
     bool
         others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
-    const char *cache_folder; /* NULL: keep nothing on disk */
-    const char *db_folder;    /* where its database stands; NULL: there is none */
+    const char *cache_folder; /* of the database; NULL: nothing is kept between mounts */
     uint64_t cache_limit;     /* in bytes, of all that is kept; 0: none is set */
     unsigned pass_threads, short_threads;
 };

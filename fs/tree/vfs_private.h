@@ -144,7 +144,7 @@ struct pf_verdicts;
 struct pf_found;
 
 /* db: borrowed; NULL: nothing is kept between mounts. NULL: out of memory. */
-struct pf_verdicts *pf_verdicts_new(struct pf_cachedb *db);
+struct pf_verdicts *pf_verdicts_new(struct pf_cache *cache);
 /* Keeps what is not kept yet, as pf_verdicts_save. */
 void pf_verdicts_free(struct pf_verdicts *verdicts);
 

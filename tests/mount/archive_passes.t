@@ -83,10 +83,13 @@ cp "$work/whole.tar.gz" "$slow"
 mount_source -o no_runs
 tar czf "$work/other.tar.gz" -C "$archive" README.txt
 ls "$mnt/slow.tar.gz" >/dev/null
-for file in "$XDG_CACHE_HOME"/profilefs/*.pfc; do
-    printf 'damaged' | dd of="$file" bs=1 seek=200 conv=notrunc 2>/dev/null
-done
 unmount
+python3 -c '
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(db.execute("UPDATE datum SET value = substr(value, 2) WHERE type = 5").rowcount)
+db.commit()' "$XDG_CACHE_HOME/profilefs/profiles.db" >"$work/damaged"
+is "$(cat "$work/damaged")" 1 "its index is kept"
 mount_source -o no_runs
 is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "one that is damaged is made anew"
 

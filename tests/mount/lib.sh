@@ -140,7 +140,7 @@ is_mounted() { grep -qF " $mnt " /proc/self/mounts; }
 # The process that serves the mount.
 server() { pgrep -f "^$PROFILEFS .*$mnt\$" | head -n 1; }
 
-# Takes the mount down and waits for its server to end: it writes its cache file then.
+# Takes the mount down and waits for its server to end: it writes to the cache then.
 unmount() {
     local try id
     id=$(server)
@@ -157,7 +157,7 @@ unmount() {
     echo "# the server is still there 5 s after unmounting" >&2
 }
 
-# cold [OPTION...]: the mount anew, knowing nothing: no page cache, no memory, no cache file.
+# cold [OPTION...]: the mount anew, knowing nothing: no page cache, no memory, no cache.
 cold() {
     unmount
     rm -rf "$XDG_CACHE_HOME"

@@ -51,7 +51,7 @@ for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt; do
         python3 "$work/pieces.py" "$mnt/$file" "$work/plain/$file" 1 300
 done
 unmount && mount_source
-ok "and on a second mount, that knows sizes and checkpoints from the cache file" \
+ok "and on a second mount, that knows sizes and checkpoints from the cache" \
     python3 "$work/pieces.py" "$mnt/$trace" "$work/plain/$trace" 2 300
 unmount && mount_source -o cache=1M
 ok "and with a cache limit below the size of the file" \

@@ -31,7 +31,7 @@ mount_source -o cache=64K || exit 1
 ok "sums that spill to a file are served" cat "$mnt/$heat/metrics/time/functions.csv"
 unmount
 "$PROFILEFS" index "$src" >/dev/null 2>&1
-ok "a cache file is written" test "$(find "$XDG_CACHE_HOME" -type f | wc -l)" -gt 0
+ok "the cache is written" test "$(find "$XDG_CACHE_HOME" -type f | wc -l)" -gt 0
 
 # ---- what ends a mount
 

@@ -67,7 +67,7 @@ cold
 ok "on a cold mount the size that stat gives is what reading yields, for every file" sizes_are_exact
 ok "and again on the warm mount" sizes_are_exact
 unmount && mount_source
-ok "and again on a second mount with the cache file" sizes_are_exact
+ok "and again on a second mount with the cache" sizes_are_exact
 cold
 ok "reading without a stat before gives the same number of bytes" sizes_are_exact after
 

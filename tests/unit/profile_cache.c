@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
-
-#include "fs/profile/cache.h"
 #include "tests/unit/profile_fixture.h"
+#include "tests/unit/stored.h"
 
 /* What passes have found, from one process to the next. Each struct pf_core stands for a process. */
 
@@ -211,41 +209,26 @@ static void test_keys(const char *folder, const char *cache)
 
 /* ---- damage ------------------------------------------------------------------------------------- */
 
-/* The one file in the folder; false if there is not exactly one. */
-static bool only_file(const char *cache, char name[256])
+/* Flips a bit of what passes have found. */
+static void flip_passes(const char *folder)
 {
-    DIR *stream = opendir(cache);
-    int n = 0;
-    for (struct dirent *entry; stream && (entry = readdir(stream));)
-        if (entry->d_name[0] != '.') {
-            snprintf(name, 256, "%s", entry->d_name);
-            n++;
-        }
-    closedir(stream);
-    return n == 1;
-}
-
-static void flip_on_disk(const char *cache, const char *name, off_t offset)
-{
-    char byte;
-    int fd = open(path_in(cache, name), O_RDWR);
-    if (fd < 0 || pread(fd, &byte, 1, offset) != 1)
+    sqlite3 *db;
+    if (sqlite3_open(path_in(folder, PF_CACHE_NAME), &db) ||
+        sqlite3_exec(db,
+                     "UPDATE datum SET value = CAST(substr(value, 1, length(value) / 2) || x'aa' || "
+                     "substr(value, length(value) / 2 + 2) AS BLOB) WHERE type = 2",
+                     NULL, NULL, NULL))
         abort();
-    byte = (char)(byte ^ 0x10);
-    if (pwrite(fd, &byte, 1, offset) != 1 || close(fd))
-        abort();
+    sqlite3_close(db);
 }
 
 static void test_damage(const char *folder, const char *cache)
 {
-    char name[256];
-    struct stat st;
     control = (struct control){0};
     struct survey before = first_process(folder, cache);
-    ok(only_file(cache, name), "there is one file a profile");
-    stat(path_in(cache, name), &st);
-    flip_on_disk(cache, name, st.st_size / 2);
-    ok(!knows_values(folder, cache), "a damaged cache file is as none");
+    ok(stored_source(cache, PF_DATUM_PASSES), "there is one datum a profile");
+    flip_passes(cache);
+    ok(!knows_values(folder, cache), "a damaged one is as none");
     struct survey after = first_process(folder, cache);
     ok(after.errors == 0 && same_buf(&before.text, &after.text) && knows_values(folder, cache),
        "passes run anew, and what they find takes its place");
@@ -256,14 +239,15 @@ static void test_damage(const char *folder, const char *cache)
 /* Damage that the checksum does not see, as a program with a bug might have written it: whatever is believed, nothing breaks. */
 static void test_forged(const char *folder, const char *cache)
 {
-    char name[256];
     size_t size;
     unsigned seed = 11;
     int survived = 0;
     control = (struct control){0};
-    if (!only_file(cache, name))
+    uint64_t source = stored_source(cache, PF_DATUM_PASSES);
+    struct pf_cache *stored = pf_cache_new(cache);
+    char *payload = pf_cache_get(stored, source, PF_DATUM_PASSES, 0, &size);
+    if (!payload)
         abort();
-    char *payload = pf_cachefile_read(cache, name, &size);
     for (int i = 0; i < 60; i++) {
         struct pf_buf forged = {0};
         struct process process;
@@ -276,8 +260,7 @@ static void test_forged(const char *folder, const char *cache)
             if (at + sizeof value <= forged.size)
                 memcpy(forged.data + at, &value, sizeof value);
         }
-        if (!pf_cachefile_write(cache, name, &forged))
-            abort();
+        pf_cache_put(stored, source, PF_DATUM_PASSES, 0, &forged);
         pf_buf_free(&forged);
         begin(&process, folder, cache);
         struct survey survey = survey_of(&process.core, process.profile, false);
@@ -286,6 +269,7 @@ static void test_forged(const char *folder, const char *cache)
         end(&process, false);
     }
     ok(survived == 60, "contents that were forged with a right checksum break nothing");
+    pf_cache_free(stored);
     free(payload);
 }
 

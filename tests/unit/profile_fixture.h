@@ -120,7 +120,7 @@ __attribute__((unused)) static void core_init(struct pf_core *core, const char *
     *core = (struct pf_core){.pool = pf_pool_new(2, 1),
                              .blocks = pf_blocks_new(8 << 20),
                              .options = {.cache = 16 << 20},
-                             .cache_folder = cache_folder,
+                             .cache = cache_folder ? pf_cache_new(cache_folder) : NULL,
                              .next_text = 1};
 }
 
@@ -128,6 +128,7 @@ __attribute__((unused)) static void core_end(struct pf_core *core)
 {
     pf_pool_free(core->pool);
     pf_blocks_free(core->blocks);
+    pf_cache_free(core->cache);
 }
 
 /* One that has no path; takes the source over. NULL with *error filled. */

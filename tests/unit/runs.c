@@ -268,7 +268,6 @@ static struct pf_fs *mount_with_cache(const char *folder, const char *cache)
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
                                           .virtuals = virtuals,
                                           .cache_folder = cache,
-                                          .db_folder = cache,
                                           .pass_threads = 1,
                                           .short_threads = 1};
     control = (struct control){0};

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "fs/cache/cache.h"
 #include "fs/fuse/sandbox.h"
-#include "fs/profile/cache.h"
 #include "fs/text/buf.h"
 #include "fs/tree/vfs.h"
 #include "tests/unit/tap.h"
@@ -419,18 +419,32 @@ static void test_newer_calls(void)
     ok(syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS, "clone3 does not exist");
 }
 
-static void test_cache(const char *cache)
+static bool is_kept(struct pf_cache *cache, uint64_t source)
 {
     size_t size = 0;
-    struct stat st;
-    char *payload = pf_cachefile_read(cache, "kept", &size);
-    ok(payload && size == 4, "a cache file is read");
-    free(payload);
-    ok(!stat(path_in(cache, "kept"), &st) && st.st_mtime > time(NULL) - 3600,
-       "its time becomes that of its use");
-    payload = pf_cachefile_read(cache, "kept", &size);
-    ok(payload && size == 4 && !memcmp(payload, "text", 4), "its bytes stay the same");
-    free(payload);
+    char *value = pf_cache_get(cache, source, PF_DATUM_PART, 0, &size);
+    bool kept = value && size == 4 && !memcmp(value, "text", 4);
+    free(value);
+    return kept;
+}
+
+static void keep(struct pf_cache *cache, uint64_t source)
+{
+    struct pf_buf text = {0};
+    pf_buf_str(&text, "text");
+    pf_cache_put(cache, source, PF_DATUM_PART, 0, &text);
+    pf_buf_free(&text);
+}
+
+static void test_cache(const char *folder)
+{
+    struct pf_cache *cache = pf_cache_new(folder);
+    ok(is_kept(cache, 1), "the cache is read");
+    keep(cache, 2);
+    ok(is_kept(cache, 2), "and written");
+    pf_cache_prune(cache, 0, 0);
+    ok(!is_kept(cache, 1), "and pruned");
+    pf_cache_free(cache);
 }
 
 static struct pf_sandbox *enter(char *folder, const struct pf_fs_options *options)
@@ -536,16 +550,13 @@ static int run_apart(void (*test)(char *folder, char *cache), char *folder, char
 int main(void)
 {
     char folder[64], cache[64];
-    const struct timespec long_ago[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
-    struct pf_buf kept = {0};
     temp_dir_make(folder);
     temp_dir_make(cache);
     write_text(folder, "file", "text");
     chmod(path_in(folder, "file"), 0600);
-    pf_buf_add(&kept, "text", 4);
-    if (!pf_cachefile_write(cache, "kept", &kept) || utimensat(AT_FDCWD, path_in(cache, "kept"), long_ago, 0))
-        abort();
-    free(kept.data);
+    struct pf_cache *kept = pf_cache_new(cache);
+    keep(kept, 1);
+    pf_cache_free(kept);
     ok(run_apart(test_sandbox, folder, cache) == 0, "a process in the sandbox ends by itself");
 #ifdef __x86_64__
     int status = run_apart(test_other_architecture, folder, cache);

@@ -11,7 +11,6 @@ static struct pf_fs *mount_for(const char *folder, bool others)
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
                                           .virtuals = virtuals,
                                           .cache_folder = cache,
-                                          .db_folder = cache,
                                           .pass_threads = 2,
                                           .short_threads = 1,
                                           .others = others};

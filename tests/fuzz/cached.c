@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <stdint.h>
 
-#include "fs/profile/cache.h"
 #include "tests/unit/profile_fixture.h"
+#include "tests/unit/stored.h"
 
 /*
- * Cache files whose key fits and whose checksum is right, but whose sections are any bytes: a profile is opened
+ * Data whose head fits and whose checksum is right, but whose sections are any bytes: a profile is opened
  * with them, and sizes and bytes are asked for.
  */
 
@@ -14,25 +13,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fuzzed {
-    char folder[64], cache[80], name[64];
-    char *key; /* the payload of a process that found nothing, without its end */
-    size_t key_size;
+    char folder[64], cache[80];
+    uint64_t source;
+    char *head; /* the datum of a process that found nothing, without its end */
+    size_t head_size;
     struct pf_core core;
 } fuzzed;
 
 static void clean_up(void)
 {
     temp_dir_remove(fuzzed.folder);
-}
-
-/* The name of the cache file is the only one in the folder. */
-static void find_name(void)
-{
-    DIR *stream = opendir(fuzzed.cache);
-    for (struct dirent *entry; stream && (entry = readdir(stream));)
-        if (entry->d_name[0] != '.')
-            snprintf(fuzzed.name, sizeof fuzzed.name, "%.60s", entry->d_name);
-    closedir(stream);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -47,9 +37,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
     save_live(profile);
     pf_profile_release(profile);
-    find_name();
-    fuzzed.key = pf_cachefile_read(fuzzed.cache, fuzzed.name, &fuzzed.key_size);
-    fuzzed.key_size -= sizeof(uint64_t);
+    fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
+    fuzzed.head = pf_cache_get(fuzzed.core.cache, fuzzed.source, PF_DATUM_PASSES, 0, &fuzzed.head_size);
+    fuzzed.head_size -= sizeof(uint64_t);
     return 0;
 }
 
@@ -67,12 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pf_error error;
     struct pf_buf payload = {0};
-    pf_buf_add(&payload, fuzzed.key, fuzzed.key_size);
+    pf_buf_add(&payload, fuzzed.head, fuzzed.head_size);
     pf_buf_add(&payload, (const char *)data, size);
-    bool written = pf_cachefile_write(fuzzed.cache, fuzzed.name, &payload);
+    pf_cache_put(fuzzed.core.cache, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
     pf_buf_free(&payload);
-    if (!written)
-        return 0;
     struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},
                                            {PF_TABLE_WHOLE + FAKE_EVENTS, 0},

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/cache/db.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+
+enum {
+    APPLICATION = 0x70664b32, /* "pfK2": a database with another number is foreign, or of another version */
+    APPLICATION_AT = 68,      /* where a database has it */
+    LOCK_MS = 20,             /* for which a statement waits for another process */
+    REST_SECONDS = 30,        /* for which nothing is tried after a failure */
+    DAY = 86400,
+};
+
+static const char *const statement_texts[PF_DB_STATEMENTS] = {
+    [PF_DB_GET] = "SELECT part, sum, value, used FROM datum JOIN source ON key = source "
+                  "WHERE source = ?1 AND type = ?2 AND number = ?3 ORDER BY part",
+    [PF_DB_USE] = "UPDATE source SET used = ?2 WHERE key = ?1",
+    [PF_DB_SOURCE] = "INSERT OR REPLACE INTO source(key, used) VALUES(?1, ?2)",
+    [PF_DB_CUT] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3 AND part != 0",
+    [PF_DB_PUT] =
+        "INSERT OR REPLACE INTO datum(source, type, number, part, sum, value) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [PF_DB_FORGET] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3",
+    [PF_DB_OLDEST] = "SELECT key, used FROM source WHERE key != 0 ORDER BY used LIMIT ?1",
+    [PF_DB_DROP_DATA] = "DELETE FROM datum WHERE source = ?1",
+    [PF_DB_DROP_SOURCE] = "DELETE FROM source WHERE key = ?1",
+    [PF_DB_COUNT] = "SELECT count(*) FROM source WHERE key != 0",
+};
+
+struct pf_cache *pf_cache_new(const char *folder)
+{
+    struct pf_cache *cache = calloc(1, sizeof *cache);
+    if (!cache)
+        return NULL;
+    cache->folder = folder;
+    pf_lock_init(&cache->lock, PF_RANK_DB);
+    return cache;
+}
+
+static void close_connection(struct pf_cache *cache)
+{
+    for (size_t s = 0; s < PF_DB_STATEMENTS; s++) {
+        sqlite3_finalize(cache->statements[s]);
+        cache->statements[s] = NULL;
+    }
+    sqlite3_close(cache->connection);
+    cache->connection = NULL;
+}
+
+void pf_cache_free(struct pf_cache *cache)
+{
+    if (!cache)
+        return;
+    close_connection(cache);
+    pf_lock_destroy(&cache->lock);
+    free(cache);
+}
+
+/* ---- running SQL -------------------------------------------------------------------------------- */
+
+static int note_number(void *arg, int columns, char **values, char **names)
+{
+    (void)names;
+    if (columns && values[0])
+        *(int64_t *)arg = strtoll(values[0], NULL, 10);
+    return 0;
+}
+
+int64_t pf_db_ask(struct pf_cache *cache, const char *sql)
+{
+    int64_t value = -1;
+    sqlite3_exec(cache->connection, sql, note_number, &value, NULL);
+    return value;
+}
+
+int pf_db_run(struct pf_cache *cache, const char *sql)
+{
+    return sqlite3_exec(cache->connection, sql, NULL, NULL, NULL);
+}
+
+bool pf_db_step(struct pf_cache *cache, enum pf_statement which)
+{
+    sqlite3_stmt *statement = cache->statements[which];
+    int result = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    if (result == SQLITE_DONE || result == SQLITE_ROW)
+        return true;
+    pf_db_failed(cache, result);
+    return false;
+}
+
+bool pf_db_begin(struct pf_cache *cache)
+{
+    int result = pf_db_run(cache, "BEGIN IMMEDIATE");
+    if (result != SQLITE_OK)
+        pf_db_failed(cache, result);
+    return result == SQLITE_OK;
+}
+
+void pf_db_end(struct pf_cache *cache, bool keep)
+{
+    int result = cache->connection && keep ? pf_db_run(cache, "COMMIT") : SQLITE_OK;
+    if (cache->connection && (!keep || result != SQLITE_OK))
+        pf_db_run(cache, "ROLLBACK");
+    if (result != SQLITE_OK)
+        pf_db_failed(cache, result);
+}
+
+int64_t pf_db_today(void)
+{
+    return time(NULL) / DAY;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static char *path_of(const struct pf_cache *cache, const char *suffix)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s%s", cache->folder, PF_CACHE_NAME, suffix) < 0 ? NULL : path;
+}
+
+/* Removes a corrupt or foreign database: its path is ours. */
+static void remove_database(const struct pf_cache *cache)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char *path = path_of(cache, suffixes[i]);
+        if (path)
+            unlink(path);
+        free(path);
+    }
+}
+
+/* Removes the files, one per profile and archive, that versions before this database kept in the folder. */
+static void remove_old_files(const struct pf_cache *cache)
+{
+    DIR *listing = opendir(cache->folder);
+    for (const struct dirent *entry; listing && (entry = readdir(listing));) {
+        const char *end = strrchr(entry->d_name, '.');
+        if (end && !strcmp(end, ".pfc"))
+            unlinkat(dirfd(listing), entry->d_name, 0);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+/* True if a file has the number of another application or version. SQLite may map files beside such a database, so it is not opened. */
+static bool is_foreign(const char *path)
+{
+    uint32_t application = 0;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool has = fd >= 0 && pread(fd, &application, sizeof application, APPLICATION_AT) == sizeof application;
+    if (fd >= 0)
+        close(fd); /* this process has no lock of the file yet that it would lose */
+    return has && be32toh(application) != APPLICATION && be32toh(application) != 0;
+}
+
+static int make_tables(struct pf_cache *cache)
+{
+    char application[64];
+    snprintf(application, sizeof application, "PRAGMA application_id = %d", APPLICATION);
+    pf_db_run(cache, "PRAGMA auto_vacuum = INCREMENTAL");
+    int result = pf_db_run(
+        cache, "BEGIN IMMEDIATE; CREATE TABLE source(key INTEGER PRIMARY KEY, used INTEGER NOT NULL);"
+               "CREATE INDEX by_use ON source(used);"
+               "CREATE TABLE datum(source INTEGER, type INTEGER, number INTEGER, part INTEGER,"
+               " sum INTEGER NOT NULL, value BLOB NOT NULL,"
+               " PRIMARY KEY(source, type, number, part)) WITHOUT ROWID");
+    if (result == SQLITE_OK)
+        result = pf_db_run(cache, application);
+    if (result == SQLITE_OK)
+        result = pf_db_run(cache, "COMMIT");
+    return result == SQLITE_ERROR ? SQLITE_BUSY : result; /* another process has made the tables just now */
+}
+
+/* Nothing is synchronised to the disk: a database that a crash of the system corrupts is made again. */
+static int set_up(struct pf_cache *cache)
+{
+    sqlite3_busy_timeout(cache->connection, LOCK_MS);
+    sqlite3_extended_result_codes(cache->connection, 0);
+    int result =
+        pf_db_run(cache, "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
+                         "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024; PRAGMA synchronous = OFF");
+    if (result == SQLITE_OK && pf_db_ask(cache, "PRAGMA application_id") == 0 &&
+        pf_db_ask(cache, "PRAGMA page_count") == 0)
+        result = make_tables(cache);
+    if (result == SQLITE_OK && pf_db_ask(cache, "PRAGMA application_id") != APPLICATION)
+        result = SQLITE_NOTADB;
+    if (result == SQLITE_OK)
+        result = pf_db_run(cache, "PRAGMA journal_mode = TRUNCATE");
+    for (size_t s = 0; s < PF_DB_STATEMENTS && result == SQLITE_OK; s++)
+        result = sqlite3_prepare_v3(cache->connection, statement_texts[s], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &cache->statements[s], NULL);
+    return result;
+}
+
+static int try_open(struct pf_cache *cache, bool make)
+{
+    char *path = path_of(cache, "");
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+    if (path && is_foreign(path))
+        remove_database(cache);
+    int fd = path && make ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0) {
+        close(fd);
+        remove_old_files(cache);
+    }
+    int result = path ? sqlite3_open_v2(path, &cache->connection, flags, NULL) : SQLITE_NOMEM;
+    if (result == SQLITE_OK)
+        result = set_up(cache);
+    free(path);
+    if (result != SQLITE_OK)
+        close_connection(cache);
+    return result;
+}
+
+void pf_db_failed(struct pf_cache *cache, int result)
+{
+    if (result == SQLITE_BUSY)
+        return;
+    close_connection(cache);
+    if (result == SQLITE_CORRUPT || result == SQLITE_NOTADB || result == SQLITE_ERROR ||
+        result == SQLITE_SCHEMA)
+        remove_database(cache);
+    else
+        cache->rest = pf_monotonic_seconds() + REST_SECONDS;
+}
+
+bool pf_db_open(struct pf_cache *cache, bool make)
+{
+    struct stat st;
+    pf_assert_held(&cache->lock);
+    if (cache->connection)
+        return true;
+    if (pf_monotonic_seconds() < cache->rest)
+        return false;
+    char *path = path_of(cache, "");
+    bool there = path && !lstat(path, &st);
+    free(path);
+    if (!there && !make)
+        return false;
+    if (there && !S_ISREG(st.st_mode)) {
+        cache->rest = UINT64_MAX;
+        return false;
+    }
+    if (make)
+        pf_cache_make_folder(cache->folder);
+    int result = try_open(cache, make);
+    if (result == SQLITE_BUSY)
+        cache->rest = pf_monotonic_seconds() + 1;
+    else if (result != SQLITE_OK)
+        pf_db_failed(cache, result);
+    return result == SQLITE_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STORED_H
+#define STORED_H
+
+#include <sqlite3.h>
+
+#include "fs/cache/cache.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+/* The source of the only datum of a type in a cache's folder; aborts if there is not exactly one. */
+static inline uint64_t stored_source(const char *folder, enum pf_datum type)
+{
+    sqlite3 *db;
+    sqlite3_stmt *row;
+    if (sqlite3_open(path_in(folder, PF_CACHE_NAME), &db) ||
+        sqlite3_prepare_v2(db, "SELECT source FROM datum WHERE type = ?1", -1, &row, NULL))
+        abort();
+    sqlite3_bind_int(row, 1, (int)type);
+    if (sqlite3_step(row) != SQLITE_ROW)
+        abort();
+    uint64_t source = (uint64_t)sqlite3_column_int64(row, 0);
+    if (sqlite3_step(row) != SQLITE_DONE)
+        abort();
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return source;
+}
+
+#endif
