@@ -4,9 +4,6 @@
 #include <string.h>
 
 #include "formats/json/json_window.h"
-#include "formats/kit/array.h"
-
-/* ---- passing over ------------------------------------------------------------------------------- */
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
@@ -61,65 +58,6 @@ int pf_json_leave(struct pf_json *json, struct pf_error *error)
     json->at = at;
     pf_json_value_over(json);
     return 0;
-}
-
-int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
-{
-    int event = pf_json_next(json, token, error);
-    if ((event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && pf_json_leave(json, error) < 0)
-        return -1;
-    return event;
-}
-
-/* Appends text and a NUL, if the limit allows it; *cut: it does not. 0, or -1 with *error filled. */
-static int add_text(struct pf_json_buffer *buffer, const char *text, size_t size, struct pf_error *error)
-{
-    enum { FIRST_ROOM = 4096 };
-    size_t end = buffer->size + size;
-    buffer->cut |= end >= FIRST_ROOM && end > buffer->limit;
-    if (buffer->cut)
-        return 0;
-    if (end >= buffer->room &&
-        pf_array_grow(&buffer->bytes, &buffer->room, end < FIRST_ROOM ? FIRST_ROOM : end + 1, 1, error))
-        return -1;
-    memcpy(buffer->bytes + buffer->size, text, size);
-    buffer->bytes[end] = 0;
-    buffer->size = end;
-    return 0;
-}
-
-int pf_json_take_up_to(struct pf_json *json, const char *end, struct pf_error *error)
-{
-    const char *from = json->taken_to;
-    json->taken_to = end;
-    return json->taken ? add_text(json->taken, from, (size_t)(end - from), error) : 0;
-}
-
-int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_json_buffer *buffer,
-                 struct pf_error *error)
-{
-    int event = pf_json_next(json, token, error), got = event < 0 ? -1 : 0;
-    buffer->size = 0;
-    buffer->cut = false;
-    if (event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) {
-        json->taken = buffer;
-        json->taken_to = json->at - 1;
-        got = pf_json_leave(json, error);
-        const char *end = json->at;
-        while (!got && end[-1] != '}' && end[-1] != ']') /* a comma was read with the value */
-            end--;
-        if (!got)
-            got = pf_json_take_up_to(json, end, error);
-        json->taken = NULL;
-    } else if (!got) {
-        got = add_text(buffer, token->size ? token->text : "", token->size, error);
-    }
-    if (got)
-        return -1;
-    token->cut |= buffer->cut;
-    token->text = buffer->cut ? "" : buffer->bytes;
-    token->size = buffer->cut ? 0 : buffer->size;
-    return event;
 }
 
 int pf_json_next_line(struct pf_json *json, struct pf_error *error)

@@ -5,10 +5,11 @@
 #include "formats/json/json.h"
 
 /*
- * What the parts of the JSON reader share: the window on the text and where the reader stands in it.
+ * The window on the text, and the reader's state. The layers of the JSON reader, from the bottom: json_window, json_string (strings),
+ * json_skip (passing over values), json (tokens, whole values).
  *
- * The byte behind the window's last one is NUL, which no JSON outside of a string's escapes has. So loops over
- * characters need to look for no end: they stop there, and ask whether it is the end of the window.
+ * A NUL follows the last byte of the window. Since JSON holds no NUL, loops over characters need not compare with the end: they stop
+ * at the NUL, and then ask whether it is that of the window.
  */
 
 /* What may come next. */
@@ -71,7 +72,10 @@ static inline uint64_t pf_json_offset(const struct pf_json *json, const char *at
  */
 int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *error);
 
-/* Copies what is being taken, from json->taken_to up to here. 0, or -1 with *error filled. (json_skip.c) */
+/* Appends text and a NUL to a buffer, unless that passes its limit: it is then marked as cut. 0, or -1 with *error filled. */
+int pf_json_add_text(struct pf_json_buffer *buffer, const char *text, size_t size, struct pf_error *error);
+
+/* Copies what is being taken, from json->taken_to up to `end`. 0, or -1 with *error filled. */
 int pf_json_take_up_to(struct pf_json *json, const char *end, struct pf_error *error);
 
 /* Tries to have `size` (few) bytes from *at on in the window; fewer are there only at the end. 0 or -1. */
@@ -87,12 +91,6 @@ static inline int pf_json_ensure(struct pf_json *json, const char **at, size_t s
 
 /* Ends reading: *error tells what is wrong at this character. Returns -1. */
 int pf_json_fail(struct pf_json *json, int code, const char *at, const char *what, struct pf_error *error);
-
-/*
- * Reads the string whose quote json->at points to into the token's text, and moves json->at behind it. 0, or
- * -1 with *error filled. (json_string.c)
- */
-int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 static inline bool pf_json_is_digit(char c)
 {
@@ -126,5 +124,10 @@ static inline void pf_json_value_over(struct pf_json *json)
                    : json->flags & PF_JSON_LINES ? PF_EXPECT_DOCUMENT
                                                  : PF_EXPECT_END;
 }
+
+/* ---- json_string.c ------------------------------------------------------------------------------ */
+
+/* Reads the string whose quote is at json->at into the token's text, and moves json->at after it. 0, or -1 with *error filled. */
+int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 #endif
