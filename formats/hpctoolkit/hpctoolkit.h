@@ -9,7 +9,21 @@
 
 /*
  * HPCToolkit databases: a directory with a file that describes what was measured (meta.db or experiment.xml)
- * and files that hold the measurements by thread (profile.db) and by time (trace.db).
+ * and files that hold the measurements by thread (profile.db) and by time (trace.db). The parts, each knowing those before it
+ * only:
+ *   metrics.c     metrics of threads and of the summary: ids, unique names
+ *   formula.c     formulas of derived metrics
+ *   model.c       contexts: adding, naming; lists of what they name
+ *   identity.c    identities of threads
+ *   sparse.c      blocks of profile.db, its index            (read.h, as are the next three)
+ *   parts.c       the files of 2.x
+ *   profiles.c    profile.db and trace.db
+ *   experiment.c  experiment.xml
+ *   meta.c        records, strings and metrics of meta.db    (meta.h)
+ *   meta_tree.c   its contexts
+ *   load.c        the whole load
+ *   tables.c      cursors
+ *   hpctoolkit.c  the driver
  */
 enum hpc_layout {
     HPC_META,  /* releases from 2022.10 on: meta.db, little-endian */
@@ -93,6 +107,10 @@ struct hpc_context {
     uint8_t flags;    /* enum pf_context_flags */
 };
 
+/* Makes a model without contexts. false: out of memory. Freed by hpc_model_free in either case. */
+bool hpc_model_begin(struct hpc_model *model);
+void hpc_model_free(struct hpc_model *model);
+
 /*
  * Adds a context below `parent` (an index, or PF_NO_CONTEXT). Returns its index; PF_NO_CONTEXT with
  * error->code 0 if its id is taken, or with *error filled.
@@ -103,6 +121,9 @@ uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hp
 /* Says all this anew of context i, but for its id; flags are added. */
 void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context *context);
 
+/* Adds a context that has no parent, and of which only this is known. As hpc_model_add. */
+uint32_t hpc_model_add_bare(struct hpc_model *model, uint64_t id, const char *name, enum hpc_kind kind,
+                            uint8_t flags, struct pf_error *error);
 /* Adds the context that holds each thread's totals. As hpc_model_add. */
 uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_error *error);
 
@@ -114,18 +135,10 @@ int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct
 int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error);
 
 /*
- * Gives a context that has none the name that follows from what is known of it: of a line `FILE:LINE`, so too of a call if
- * its line is known, of a loop `loop at FILE:LINE`, of all others `MODULE+0xOFFSET`, FILE and MODULE being the last
- * part of the path. 0, or -1 with *error filled.
+ * Names a context that has no name of its own: a line, or a call whose line is known, `FILE:LINE`; a loop `loop at FILE:LINE`; any
+ * other `MODULE+0xOFFSET`. FILE and MODULE are the last part of the path. 0, or -1 with *error filled.
  */
 int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error);
-
-/*
- * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
- * described (instructions that their writer has folded into lines). 0, or -1 with *error filled; then all is as before.
- */
-int hpc_model_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
-void hpc_model_free(struct hpc_model *model);
 
 /* The format's own columns of contexts.csv. */
 enum { HPC_RELATION, HPC_OFFSET, HPC_CONTEXT_COLUMNS };

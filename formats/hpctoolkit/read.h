@@ -136,4 +136,12 @@ void hpc_parts_free(struct hpc_parts *parts);
 struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error);
 void hpc_part_release(struct hpc_parts *parts, uint32_t i);
 
+/* ---- load.c ------------------------------------------------------------------------------------- */
+
+/*
+ * Makes profile->contexts: those that the database describes, and after them, by ascending id, those that have values without a
+ * description (instructions that their writer has merged into lines). 0, or -1 with *error filled and nothing changed.
+ */
+int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_error *error);
+
 #endif
