@@ -7,50 +7,12 @@
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Bytes of a member as they stand in the input. */
-static ssize_t read_raw(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
-                        size_t size, uint64_t at, struct pf_error *error)
-{
-    uint64_t left = at < member->size ? member->size - at : 0;
-    return pf_input_read(cube->input, buffer, size < left ? size : (size_t)left, member->offset + at, error);
-}
-
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t at, struct pf_error *error)
-{
-    const struct pf_cube *cube = arg;
-    return read_raw(cube, cube->anchor, buffer, size, at, error);
-}
-
-ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
-                     size_t size, uint64_t at, struct pf_error *error)
-{
-    return member == cube->anchor && cube->inflate ? pf_inflate_read(cube->inflate, buffer, size, at, error)
-                                                   : read_raw(cube, member, buffer, size, at, error);
-}
-
-/* anchor.xml, which may be gzip data under the same name. */
-static int find_anchor(struct pf_cube *cube, struct pf_error *error)
-{
-    unsigned char head[16];
-    cube->anchor = pf_cube_archive_find(&cube->archive, "anchor.xml");
-    if (!cube->anchor)
-        return pf_cube_note(&cube->notes, "fatal", "no-anchor", 0, -1,
-                            "there is no anchor.xml in the file, which says what its other members are");
-    ssize_t have = pf_cube_read(cube, cube->anchor, head, sizeof head, 0, error);
-    if (have < 0)
-        return -1;
-    if (!pf_inflate_is_gzip(head, (size_t)have))
-        return 0;
-    cube->inflate = pf_inflate_new(read_packed, cube, cube->anchor->size);
-    return cube->inflate ? 0 : pf_fail_memory(error);
-}
-
 int pf_cube_open(struct pf_cube *cube, struct pf_input *input, struct pf_error *error)
 {
     *cube = (struct pf_cube){.input = input, .attributes = pf_rows_new(2), .texts = pf_strings_new()};
     if (!cube->attributes || !cube->texts)
         return pf_fail_memory(error);
-    if (pf_cube_archive_read(&cube->archive, input, &cube->notes, error) || find_anchor(cube, error))
+    if (pf_cube_archive_read(&cube->archive, input, &cube->notes, error) || pf_cube_find_anchor(cube, error))
         return -1;
     return cube->anchor ? pf_cube_anchor_head(cube, error) : 0;
 }

@@ -16,10 +16,23 @@
 #include "formats/kit/tree.h"
 
 /*
- * One Cube file as it is: its metrics, regions, call tree, system tree and locations, and where the values stand. Any
- * input will do; a profile may be one cube, or be made of many. A cube is opened (archive, attributes, metrics: a
- * few reads), then loaded (all of anchor.xml), then its data are looked at (indexes); what a step has made is
- * immutable afterwards and read by many threads.
+ * One Cube file: its metrics, regions, call tree, system tree and locations, and where its values are. A profile is one cube, or is
+ * made of many. A cube is opened (archive, attributes, metrics: a few reads), then loaded (all of anchor.xml), then its data are
+ * located (indexes). What a step has made is immutable afterwards and read by many threads.
+ *
+ * The parts, each knowing those before it only:
+ *   archive.c       the members of the archive
+ *   type.c          kinds of values and their arithmetic
+ *   shape.c         what follows from the call tree
+ *   rows.c          rows of matrices
+ *   anchor_items.c  elements of anchor.xml                    (anchor.h)
+ *   anchor.c        the two readings of anchor.xml
+ *   data.c          where the matrices are
+ *   columns.c       a transposed copy of the matrices
+ *   sums.c          exclusive and inclusive values
+ *   check.c         damage of the data
+ *   cube.c          opening, loading, closing
+ *   metrics.c, threads.c, components.c, values.c, cubex.c: the driver (cubex.h)
  */
 #define PF_CUBE_NONE UINT32_MAX
 
@@ -203,59 +216,17 @@ struct pf_cube {
     struct pf_notes check_notes; /* and from pf_cube_check */
 };
 
-/* ---- cube.c ------------------------------------------------------------------------------------- */
+/* ---- archive.c: members ------------------------------------------------------------------------- */
 
-/* Finds the members and reads attributes and metrics. -1 with *error filled; to be closed in any case. */
-int pf_cube_open(struct pf_cube *cube, struct pf_input *input, struct pf_error *error);
-void pf_cube_close(struct pf_cube *cube);
-
-/* Reads all of anchor.xml; `pass` may be NULL. On failure (ECANCELED) nothing has changed. */
-int pf_cube_load(struct pf_cube *cube, struct pf_error *error);
+/* Finds anchor.xml, which may be gzip data of the same name. Notes if there is none. 0, or -1 with *error filled. */
+int pf_cube_find_anchor(struct pf_cube *cube, struct pf_error *error);
 
 /*
- * Up to `size` bytes at `at` of a member, of anchor.xml as inflated; fewer at its end only. -1 with *error filled. Safe from many
+ * Reads up to `size` bytes at `at` of a member, of anchor.xml as inflated; fewer at its end only. -1 with *error filled. Safe from many
  * threads.
  */
 ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
                      size_t size, uint64_t at, struct pf_error *error);
-
-/* ---- anchor.c ----------------------------------------------------------------------------------- */
-
-/*
- * The attributes and metrics; or the program and the system, with what follows from the call tree. Damage makes the cube
- * `broken`. -1 with *error filled.
- */
-int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error);
-int pf_cube_anchor_body(struct pf_cube *cube, struct pf_error *error);
-
-/* ---- shape.c ------------------------------------------------------------------------------------ */
-
-/* Derives what follows from the call tree, and orders the locations. -1: memory. */
-int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
-
-/* ---- data.c ------------------------------------------------------------------------------------- */
-
-/* Looks at the indexes and data of all metrics. A cube that is broken has none. On failure nothing has changed. */
-int pf_cube_find_data(struct pf_cube *cube, struct pf_error *error);
-void pf_cube_forget_data(struct pf_cube *cube);
-
-/*
- * Looks at the data themselves, which nothing but check_notes depends on: which rows are damaged, whether counters have wrapped
- * around, whether call paths come to less than zero. On failure nothing has changed. (check.c)
- */
-int pf_cube_check(struct pf_cube *cube, struct pf_error *error);
-
-/* Whether a metric may have values, as far as the sizes of the members tell; they are not opened. */
-bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
-
-/* How many bytes a row of a metric takes, inflated. */
-static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct pf_cube_metric *metric)
-{
-    return (uint64_t)cube->n_locations * metric->type.size;
-}
-
-/* The row of a call path in a metric's matrix, or -1 if it has none. */
-int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path);
 
 /* ---- type.c ------------------------------------------------------------------------------------- */
 
@@ -307,6 +278,11 @@ static inline bool pf_cube_is_extreme(enum pf_cube_kind kind)
     return kind == PF_CUBE_LEAST || kind == PF_CUBE_LARGEST;
 }
 
+/* ---- shape.c ------------------------------------------------------------------------------------ */
+
+/* Derives what follows from the call tree, and orders the locations. -1: memory. */
+int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
+
 /* ---- rows.c ------------------------------------------------------------------------------------- */
 
 /*
@@ -328,6 +304,33 @@ void pf_cube_reader_end(struct pf_cube_reader *reader);
 /* Elements first .. first + n - 1 of a row as they stand in the file, valid until the next call. 1; 0: there are none; -1: *error filled. */
 int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                     uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error);
+
+/* ---- anchor.c ----------------------------------------------------------------------------------- */
+
+/*
+ * The attributes and metrics; or the program and the system, with what follows from the call tree. Damage makes the cube
+ * `broken`. -1 with *error filled.
+ */
+int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error);
+int pf_cube_anchor_body(struct pf_cube *cube, struct pf_error *error);
+
+/* ---- data.c ------------------------------------------------------------------------------------- */
+
+/* Looks at the indexes and data of all metrics. A cube that is broken has none. On failure nothing has changed. */
+int pf_cube_find_data(struct pf_cube *cube, struct pf_error *error);
+void pf_cube_forget_data(struct pf_cube *cube);
+
+/* Whether a metric may have values, as far as the sizes of the members tell; they are not opened. */
+bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
+
+/* How many bytes a row of a metric takes, inflated. */
+static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct pf_cube_metric *metric)
+{
+    return (uint64_t)cube->n_locations * metric->type.size;
+}
+
+/* The row of a call path in a metric's matrix, or -1 if it has none. */
+int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path);
 
 /* ---- columns.c ---------------------------------------------------------------------------------- */
 
@@ -391,5 +394,22 @@ void pf_cube_sums_end(struct pf_cube_sums *sums);
  */
 int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                     bool inclusive, const union pf_cube_number **values, struct pf_error *error);
+
+/* ---- check.c ------------------------------------------------------------------------------------ */
+
+/*
+ * Looks at the data themselves, which nothing but check_notes depends on: which rows are damaged, whether counters have wrapped
+ * around, whether call paths come to less than zero. On failure nothing has changed.
+ */
+int pf_cube_check(struct pf_cube *cube, struct pf_error *error);
+
+/* ---- cube.c ------------------------------------------------------------------------------------- */
+
+/* Finds the members and reads attributes and metrics. -1 with *error filled; to be closed in any case. */
+int pf_cube_open(struct pf_cube *cube, struct pf_input *input, struct pf_error *error);
+void pf_cube_close(struct pf_cube *cube);
+
+/* Reads all of anchor.xml; `pass` may be NULL. On failure (ECANCELED) nothing has changed. */
+int pf_cube_load(struct pf_cube *cube, struct pf_error *error);
 
 #endif
