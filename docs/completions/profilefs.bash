@@ -2,7 +2,7 @@
 
 _profilefs() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='ls cat stat tree index check cache compare formats'
+    local commands='ls cat stat tree index check cache compare summary formats'
 
     if [[ $previous == -o ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'metric= instr_map= cache= cache_dir= cache_limit= only_profiles no_archives allow_other allow_root' -- "$current")

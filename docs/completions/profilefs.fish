@@ -18,7 +18,7 @@ function __profilefs_paths
     end
 end
 
-set -l commands ls cat stat tree index check cache compare formats
+set -l commands ls cat stat tree index check cache compare summary formats
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a ls -d 'List a directory'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a cat -d 'Print files'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a stat -d 'Tell size, mode and time'
@@ -27,6 +27,7 @@ complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a index -d
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a cache -d 'Show how much is kept'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a check -d 'Validate profiles'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a compare -d 'Tell what grew and what shrank'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a summary -d 'Print one page on each profile'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a formats -d 'List the known formats'
 complete -c profilefs -n "__fish_seen_subcommand_from ls cat stat tree" -f -a '(__profilefs_paths)'
 complete -c profilefs -n "__fish_seen_subcommand_from cache" -a clear -d 'Drop what is kept'

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -442,6 +443,48 @@ int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
 {
     return for_each_path(options, argc, argv, print_file, true);
 }
+
+/* ---- summary ------------------------------------------------------------------------------------ */
+
+static const char summary_file[] = "/primary/metric/summary.md";
+
+/* One of several pages: each stands below the name of its file. */
+static int print_page(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                      struct pf_op *op)
+{
+    printf("==> %.*s <==\n\n", (int)(strlen(path) - strlen(summary_file)), path);
+    int status = print_file(fs, path, rest, attr, op);
+    putchar('\n');
+    return status;
+}
+
+int pf_command_summary(const struct pf_fs_options *options, int argc, char **argv)
+{
+    static const struct option known[] = {{"metric", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0}};
+    struct pf_fs_options changed = *options;
+    optind = 0;
+    for (int c; (c = getopt_long(argc + 1, argv - 1, "", known, NULL)) >=
+                0;) { /* before them stands the command's name */
+        if (c != 'm')
+            return PF_EXIT_USAGE;
+        changed.profile.metric = optarg;
+    }
+    argv += optind - 1;
+    argc -= optind - 1;
+    char **pages = calloc((size_t)argc + 1, sizeof *pages);
+    int status = pages ? PF_EXIT_OK : PF_EXIT_SYSTEM;
+    for (int i = 0; i < argc && !status; i++)
+        if (asprintf(&pages[i], "%s%s", argv[i], summary_file) < 0)
+            status = PF_EXIT_SYSTEM;
+    if (!status)
+        status = for_each_path(&changed, argc, pages, argc > 1 ? print_page : print_file, true);
+    for (int i = 0; i < argc && pages; i++)
+        free(pages[i]);
+    free(pages);
+    return status;
+}
+
+/* ---- stat --------------------------------------------------------------------------------------- */
 
 static int print_stat(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                       struct pf_op *op)

@@ -34,6 +34,8 @@ const struct pf_command pf_commands[] = {
      "  --fail PERCENT        exit status 4 if a function grew by more\n"
      "  --min PERCENT         ignore for --fail what holds less of the total (default: 1)\n",
      "  4  something grew by more than --fail allows\n"},
+    {"summary", "FILE... [--metric M]", "one page on each profile, as Markdown", pf_command_summary,
+     "  --metric M            of this metric (default: the primary one)\n", NULL},
     {"formats", "", "list the formats", pf_command_formats, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -20,9 +20,10 @@ struct pf_command {
 /* All of them; name NULL at the end. */
 extern const struct pf_command pf_commands[];
 
-/* `ls`, `cat`, `stat`, `tree` (browse.c); `index`, `check`, `formats` (commands.c); `cache`; `compare`. */
+/* `ls`, `cat`, `summary`, `stat`, `tree` (browse.c); `index`, `check`, `formats` (commands.c); `cache`; `compare`. */
 int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_summary(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_tree(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_index(const struct pf_fs_options *options, int argc, char **argv);

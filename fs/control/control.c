@@ -67,6 +67,7 @@ static const char readme[] =
     "  PROFILE/threads/NAME/*.csv     the same, of one thread (or point, run, snapshot)\n"
     "  PROFILE/contexts/A/B/*.csv     the same, of one calling context; folders nest as calls do\n"
     "  PROFILE/metrics/METRIC/        aggregates of one metric:\n"
+    "      summary.md                 one page on the metric: what to read first\n"
     "      contexts.csv threads.csv   per context, per thread\n"
     "      groups.csv                 per process, rank, node, ...\n"
     "      functions.csv hot.txt      flat profile, for tools and for eyes\n"

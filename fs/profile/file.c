@@ -289,6 +289,13 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
     int result = pf_profile_ready(profile, node, op);
     if (result == 0 && pf_needs_aggregate(&profile->model, node))
         result = pf_profile_aggregate(profile, pf_aggregate_metric(node), &aggregate, op);
+    for (size_t i = 0; result == 0 && node.kind == PF_METRIC_SUMMARY; i++) {
+        struct pf_node file;
+        uint64_t size;
+        if (!pf_summary_file(profile, node, i, &file))
+            break;
+        result = pf_profile_size(profile, file, &size, op);
+    }
     /* Its rows are the table's: a pass over that finds out the facts. */
     if (result == 0 && node.kind == PF_TRACE_JSON && profile->model.driver->facts) {
         struct pf_family *family;

@@ -90,6 +90,7 @@ static const struct view {
     {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS, FIELDS, pf_partition_info_lines},
     {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS, PF_MODELLED, pf_context_info_lines},
     {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, TOLD, pf_metric_info_lines},
+    {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, CHECKED, pf_summary_lines},
 #define METRIC_VIEW(view, name, extension)                                                                   \
     {                                                                                                        \
         PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP, metric_walk         \
@@ -531,7 +532,7 @@ bool pf_needs_context_names(unsigned kind)
  */
 bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 {
-    if (node.kind == PF_WARNINGS_CSV)
+    if (node.kind == PF_WARNINGS_CSV || node.kind == PF_METRIC_SUMMARY)
         return model->partitions.plural != NULL;
     if (node.kind == PF_METRIC_INFO) {
         if (node.item >= model->n_metrics)
@@ -545,7 +546,9 @@ bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 
 int pf_aggregate_metric(struct pf_node node)
 {
-    return node.kind == PF_WARNINGS_CSV || node.kind == PF_PPROF ? -1 : (int)node.item;
+    return node.kind == PF_WARNINGS_CSV || node.kind == PF_METRIC_SUMMARY || node.kind == PF_PPROF
+               ? -1
+               : (int)node.item;
 }
 
 bool pf_is_cheap(const struct pf_model *model, struct pf_node node)

@@ -42,6 +42,7 @@ enum pf_kind {
     PF_PARTITION_INFO,
     PF_CONTEXT_INFO,
     PF_METRIC_INFO,
+    PF_METRIC_SUMMARY,
     PF_KEY_INFO,
     PF_BLOB, /* the item is the blob's index */
     /* pictures; of a metric, but the time line */
@@ -173,5 +174,13 @@ enum { PF_WARNING_COLUMNS = 5 };
 uint64_t pf_warning_count(struct pf_profile *profile);
 void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
                       struct pf_buf *scratch);
+
+/* ---- summary.c ----------------------------------------------------------------------------------- */
+
+/* A walk over summary.md. Aggregates of all metrics, and the sizes of all that pf_summary_file gives, must be there. */
+pf_model_text pf_summary_lines;
+
+/* The i-th file whose size a summary needs, in *file; false: there are no more. The folder's stage must be loaded. */
+bool pf_summary_file(struct pf_profile *profile, struct pf_node summary, size_t i, struct pf_node *file);
 
 #endif

@@ -58,6 +58,9 @@ int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
 bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out);
 struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const void *bytes, size_t size);
 
+/* True if the metric adds up over contexts and over partitions. */
+bool pf_adds_up(const struct pf_metric *metric);
+
 /*
  * What the metric adds up to over contexts and partitions; absent if it does not add up over one of them.
  * The cell may point to *wide, which is the caller's.

@@ -499,9 +499,6 @@ enum { PF_STACK_HALF = 512 };
  */
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
-/* True if the metric adds up over contexts and over partitions. */
-bool pf_adds_up(const struct pf_metric *metric);
-
 /* The arrangement of a metric, made if need be; to be put back after use. NULL with *error filled. */
 struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                                     struct pf_error *error);

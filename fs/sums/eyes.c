@@ -186,6 +186,18 @@ size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most)
     return buf->size - from;
 }
 
+size_t pf_cut_front(struct pf_buf *buf, size_t most)
+{
+    static const char dots[] = "...";
+    if (buf->failed || buf->size <= most)
+        return 0;
+    size_t from = buf->size - (most > strlen(dots) ? most - strlen(dots) : 0);
+    while (from < buf->size && ((unsigned char)buf->data[from] & 0xc0) == 0x80)
+        from++;
+    memcpy(buf->data + from - strlen(dots), dots, strlen(dots));
+    return from - strlen(dots);
+}
+
 void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
                       bool real)
 {

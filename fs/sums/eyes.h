@@ -35,6 +35,9 @@ void pf_add_name(struct pf_buf *out, const struct pf_cell *name);
 /* Cuts what a buffer holds from `from` on to `most` bytes: whole characters and "...". Returns its new size from there. */
 size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most);
 
+/* Cuts the whole of a buffer to `most` bytes: "..." and whole characters of its end. Returns where that begins in the buffer. */
+size_t pf_cut_front(struct pf_buf *buf, size_t most);
+
 /* Appends a number and, if the metric has one, its unit. */
 void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
                       bool real);

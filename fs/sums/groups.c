@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/sums/groups.h"
+
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 
-/* groups.csv: what the partitions hold that share a value of a grouping column (PF_GROUP): those of a process, a rank, a node. */
-
-/* The partitions with one value of the column: numbered as values are, in order of first appearance. */
-struct group {
-    union pf_number sum;
-    uint64_t partitions;
-};
-
-struct groups {
-    struct pf_aggregate *aggregate;
-    unsigned metric;
-    struct pf_strings *values; /* as CSV cells */
-    struct group *all;
-    size_t n, room;
-};
+/* groups.csv: what the partitions hold that share a value of a grouping column. */
 
 /* True if the sums of partitions mean something: all, or one of them, are what the metric adds up to. */
 static bool partitions_add_up(const struct pf_metric *metric)
@@ -28,64 +15,79 @@ static bool partitions_add_up(const struct pf_metric *metric)
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
 }
 
-static int add_partition(struct groups *groups, size_t partition, const struct pf_cell *value,
-                         struct pf_error *error)
+/* The number of a value, which is new or known: text as it is, a number in digits. PF_NO_STRING with *error filled. */
+static uint32_t intern_value(struct pf_strings *values, const struct pf_cell *value, struct pf_error *error)
 {
-    const struct pf_metric *metric = &groups->aggregate->model->metrics[groups->metric];
-    const struct pf_metric_sums *sums = &groups->aggregate->metrics[groups->metric];
+    struct pf_buf digits = {0};
+    if (value->type == PF_TEXT)
+        return pf_intern(values, value->text, value->size, error);
+    pf_csv_cell(&digits, value);
+    uint32_t number = PF_NO_STRING;
+    if (digits.failed)
+        pf_fail_memory(error);
+    else
+        number = pf_intern(values, digits.size ? digits.data : "", digits.size, error);
+    pf_buf_free(&digits);
+    return number;
+}
+
+static int add_partition(struct pf_groups *groups, const struct pf_aggregate *aggregate, unsigned metric,
+                         size_t partition, const struct pf_cell *value, struct pf_error *error)
+{
+    const struct pf_metric *about = &aggregate->model->metrics[metric];
+    const struct pf_metric_sums *sums = &aggregate->metrics[metric];
     const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, partition);
-    struct pf_buf text = {0};
-    pf_csv_cell(&text, value);
-    uint32_t number =
-        text.failed ? PF_NO_STRING : pf_intern(groups->values, text.size ? text.data : "", text.size, error);
-    bool failed = text.failed;
-    pf_buf_free(&text);
-    if (failed)
-        return pf_fail_memory(error);
+    uint32_t number = intern_value(groups->values, value, error);
     if (number == PF_NO_STRING ||
         pf_array_reach(&groups->all, &groups->room, number, sizeof *groups->all, error))
         return -1;
     groups->n = number + (size_t)1 > groups->n ? number + (size_t)1 : groups->n;
     groups->all[number].partitions++;
-    if (sum && (metric->over_partitions != PF_AT || metric->at == partition))
+    groups->all[number].holders += sum && sum->contexts > 0;
+    if (sum && (about->over_partitions != PF_AT || about->at == partition))
         pf_number_add(&groups->all[number].sum, &sum->sum, sums->real);
     return 0;
 }
 
-static void add_group_rows(const struct groups *groups, const char *column, struct pf_buf *out)
+int pf_groups_find(struct pf_groups *groups, const struct pf_aggregate *aggregate, unsigned metric,
+                   size_t column, struct pf_error *error)
 {
-    const struct pf_metric *metric = &groups->aggregate->model->metrics[groups->metric];
-    bool real = groups->aggregate->metrics[groups->metric].real, adds = partitions_add_up(metric);
+    const struct pf_rows *fields = aggregate->model->partitions.fields;
+    *groups = (struct pf_groups){.values = pf_strings_new()};
+    int result = groups->values ? 0 : pf_fail_memory(error);
+    for (size_t p = 0; p < aggregate->n_partitions && !result; p++)
+        result = add_partition(groups, aggregate, metric, p, &pf_rows_at(fields, p)[column], error);
+    if (result)
+        pf_groups_free(groups);
+    return result;
+}
+
+void pf_groups_free(struct pf_groups *groups)
+{
+    pf_strings_free(groups->values);
+    free(groups->all);
+    *groups = (struct pf_groups){0};
+}
+
+/* Appends the rows of a column; none if all its cells are empty. */
+static void add_rows(const struct pf_aggregate *aggregate, unsigned metric, const char *column,
+                     const struct pf_groups *groups, struct pf_buf *out)
+{
+    bool real = aggregate->metrics[metric].real, adds = partitions_add_up(&aggregate->model->metrics[metric]);
     union pf_number whole = {0};
+    if (groups->n == 1 && !pf_interned(groups->values, 0).size)
+        return;
     for (size_t g = 0; g < groups->n; g++)
         pf_number_add(&whole, &groups->all[g].sum, real);
     for (size_t g = 0; g < groups->n; g++) {
-        const struct group *group = &groups->all[g];
-        struct pf_cell value = pf_interned(groups->values, (uint32_t)g);
+        const struct pf_group *group = &groups->all[g];
         struct pf_cell cells[] = {pf_string(column), pf_uint(group->partitions),
                                   adds ? pf_number_cell(&group->sum, real) : pf_absent(),
                                   adds ? pf_percent_cell(&group->sum, real, pf_number_double(&whole, real))
-                                       : pf_absent()};
-        pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
-        pf_buf_add(out, value.text, value.size);
-        pf_buf_char(out, '\n');
+                                       : pf_absent(),
+                                  pf_interned(groups->values, (uint32_t)g)};
+        pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
     }
-}
-
-/* Appends the rows of column `c` of the partitions' fields; none if all its cells are empty. 0, or -1 with *error filled. */
-static int add_column(struct pf_aggregate *aggregate, unsigned metric, size_t c, struct pf_buf *out,
-                      struct pf_error *error)
-{
-    const struct pf_partitions *partitions = &aggregate->model->partitions;
-    struct groups groups = {.aggregate = aggregate, .metric = metric, .values = pf_strings_new()};
-    int result = groups.values ? 0 : pf_fail_memory(error);
-    for (size_t p = 0; p < aggregate->n_partitions && !result; p++)
-        result = add_partition(&groups, p, &pf_rows_at(partitions->fields, p)[c], error);
-    if (!result && (groups.n > 1 || (groups.n == 1 && pf_interned(groups.values, 0).size)))
-        add_group_rows(&groups, partitions->field_columns[c].name, out);
-    pf_strings_free(groups.values);
-    free(groups.all);
-    return result;
 }
 
 int pf_groups_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,
@@ -93,8 +95,14 @@ int pf_groups_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_bu
 {
     const struct pf_partitions *partitions = &aggregate->model->partitions;
     pf_buf_str(out, "column,partitions,sum,sum_percent,value\n");
-    for (size_t c = 0; partitions->fields && c < partitions->n_fields; c++)
-        if (partitions->field_columns[c].role == PF_GROUP && add_column(aggregate, metric, c, out, error))
+    for (size_t c = 0; partitions->fields && c < partitions->n_fields; c++) {
+        struct pf_groups groups;
+        if (partitions->field_columns[c].role != PF_GROUP)
+            continue;
+        if (pf_groups_find(&groups, aggregate, metric, c, error))
             return -1;
+        add_rows(aggregate, metric, partitions->field_columns[c].name, &groups, out);
+        pf_groups_free(&groups);
+    }
     return 0;
 }

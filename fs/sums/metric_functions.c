@@ -176,7 +176,7 @@ static int hottest_first(const void *a, const void *b, void *context)
     int inclusive = pf_number_compare(&y->inclusive, &x->inclusive, by->values->inclusive_real);
     bool calls = by->kind == PF_BY_CALLER || by->kind == PF_BY_EDGE;
     int order = by->kind == PF_BY_NAME ? compare_weights(y, x, by->values) : calls ? inclusive : exclusive;
-    if (!order)
+    if (!order && by->kind != PF_BY_EDGE)
         order = calls || by->kind == PF_BY_NAME ? exclusive : inclusive;
     if (!order)
         order = pf_compare_strings(by->strings, x->name, y->name);

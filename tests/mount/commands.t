@@ -111,6 +111,17 @@ like "$(head -n 1 "$work/stderr")" "^profilefs: $work/long: [0-2] profiles in 1[
     "where no terminal is, index tells each ten seconds how far it is"
 ok "and no more often" awk '/ in .* s, now at / { lines++ } / passes, / { sub(/ s, problems.*/, ""); exit !(lines <= $NF / 10) }' "$work/stderr"
 
+# ---- summary
+
+script=$archive/stacks/heat.perf.txt
+is "$(profilefs summary "$script")" "$(profilefs cat "$script/primary/metric/summary.md")" "summary prints the primary metric's summary.md"
+is "$(profilefs summary "$p" --metric calls)" "$(profilefs cat "$p/metrics/calls/summary.md")" "    or that of another metric"
+is "$(profilefs summary "$script" "$p" | grep -E '^(==>|# )')" "==> $script <==
+# task-clock:ppp (ns)
+==> $p <==
+# time (ns)" "pages of several profiles stand below their names"
+is "$(status profilefs summary "$archive/README.txt")" 3 "a file that is not a profile has no summary"
+
 # ---- status and errors
 
 is "$(status profilefs)" 2 "no arguments: usage, status 2"

@@ -16,7 +16,7 @@ is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts durations metrics thr
 is "$(cd "$p/metrics" && ls | tr '\n' ' ')" "calls open ticks ticks (inc) time time (inc) " \
     "metrics/ has a folder for each metric"
 is "$(cd "$p/metrics/time" && ls | tr '\n' ' ')" \
-    "bottom_up.txt callers.csv contexts.csv files.csv functions.csv groups.csv hot.txt info.txt lines.csv modules.csv stacks.folded threads.csv tree.txt " \
+    "bottom_up.txt callers.csv contexts.csv files.csv functions.csv groups.csv hot.txt info.txt lines.csv modules.csv stacks.folded summary.md threads.csv tree.txt " \
     "a metric's folder holds the aggregates"
 is "$(cd "$t" && ls | tr '\n' ' ')" "durations.csv info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
 is "$(find "$p/contexts/" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \

@@ -178,12 +178,14 @@ static void test_tree(const char *folder)
        "0/events.csv\n"
        "metrics\n"
        "metrics/time\n"
-       "metrics/time/info.txt\nmetrics/time/contexts.csv\nmetrics/time/threads.csv\n"
-       "metrics/time/groups.csv\nmetrics/time/functions.csv\nmetrics/time/modules.csv\nmetrics/time/files.csv\n"
+       "metrics/time/info.txt\nmetrics/time/summary.md\nmetrics/time/contexts.csv\nmetrics/time/threads.csv\n"
+       "metrics/time/groups.csv\nmetrics/time/functions.csv\nmetrics/time/modules.csv\nmetrics/time/"
+       "files.csv\n"
        "metrics/time/lines.csv\nmetrics/time/callers.csv\n"
        "metrics/time/hot.txt\nmetrics/time/tree.txt\nmetrics/time/bottom_up.txt\nmetrics/time/stacks.folded\n"
        "metrics/bytes, \"moved\"\n"
-       "metrics/bytes, \"moved\"/info.txt\nmetrics/bytes, \"moved\"/contexts.csv\n"
+       "metrics/bytes, \"moved\"/info.txt\nmetrics/bytes, \"moved\"/summary.md\n"
+       "metrics/bytes, \"moved\"/contexts.csv\n"
        "metrics/bytes, \"moved\"/threads.csv\nmetrics/bytes, \"moved\"/groups.csv\n"
        "metrics/bytes, \"moved\"/functions.csv\nmetrics/bytes, \"moved\"/modules.csv\n"
        "metrics/bytes, \"moved\"/files.csv\nmetrics/bytes, \"moved\"/lines.csv\n"
@@ -194,7 +196,8 @@ static void test_tree(const char *folder)
        "primary\nprimary/metric\n"
        "export\n.export\n.export/profile.pb\n"
        ".export/time\n.export/time/flame.svg\n.export/time/callgraph.dot\n"
-       ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n.export/bytes, \"moved\"/callgraph.dot\n",
+       ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n.export/bytes, "
+       "\"moved\"/callgraph.dot\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");
     struct pf_node none;
     ok(!pf_folder_find(visit.profile, top, "absent", &none) && !pf_folder_find(visit.profile, top, "", &none) &&

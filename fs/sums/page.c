@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/sums/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "formats/kit/array.h"
+#include "fs/sums/eyes.h"
+#include "fs/sums/groups.h"
+#include "fs/text/csv.h"
+
+enum { FUNCTIONS = 10, CALLED = 3, CALLERS = 2, PATH_ENDS = 8, BALANCES = 4 };
+
+/* A row of the table of functions. */
+struct hot {
+    struct pf_function function;
+    uint32_t line; /* the one line that its contexts have; 0: none, or several */
+    bool has_lines;
+};
+
+/* A context on the hot path. */
+struct step {
+    uint32_t context;
+    union pf_number inclusive;
+};
+
+/* How evenly the partitions, or groups of them, are loaded. */
+struct balance {
+    const char *what;
+    struct pf_cell most; /* the name of the one with the largest sum */
+    union pf_number value;
+    double mean;
+    size_t n;
+    struct pf_groups groups; /* which `most` may point into */
+};
+
+struct pf_page {
+    struct pf_aggregate *aggregate;
+    const struct pf_model *model;
+    unsigned metric;
+    struct pf_arranged *functions, *edges; /* NULL: the metric does not add up */
+    struct hot hot[FUNCTIONS];
+    size_t n_hot;
+    struct step first[PATH_ENDS],
+        last[PATH_ENDS]; /* the last ones as a ring: step i is last[i % PATH_ENDS] */
+    size_t n_path;
+    bool path_real;
+    struct balance balances[BALANCES];
+    size_t n_balances;
+};
+
+/* ---- code spans --------------------------------------------------------------------------------- */
+
+static size_t longest_fence(const char *text, size_t size)
+{
+    size_t longest = 0, run = 0;
+    for (size_t i = 0; i < size; i++) {
+        run = text[i] == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] != ' ')
+            return false;
+    return true;
+}
+
+void pf_add_code(struct pf_buf *out, const char *text, size_t size, bool in_table)
+{
+    static const char unnamed[] = "[unnamed]";
+    if (!size) {
+        text = unnamed;
+        size = sizeof unnamed - 1;
+    }
+    size_t fence = longest_fence(text, size) + 1;
+    bool blanks = text[0] == ' ' && text[size - 1] == ' ' && !is_blank(text, size);
+    bool pad = text[0] == '`' || text[size - 1] == '`' || blanks;
+    for (size_t i = 0; i < fence; i++)
+        pf_buf_char(out, '`');
+    if (pad)
+        pf_buf_char(out, ' ');
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '|' && in_table)
+            pf_buf_char(out, '\\');
+        pf_buf_char(out, text[i]);
+    }
+    if (pad)
+        pf_buf_char(out, ' ');
+    for (size_t i = 0; i < fence; i++)
+        pf_buf_char(out, '`');
+}
+
+void pf_add_cut(struct pf_buf *out, const char *text, size_t most)
+{
+    size_t from = out->size;
+    pf_escape(out, text, strlen(text));
+    pf_cut_end(out, from, most);
+}
+
+void pf_add_code_cell(struct pf_buf *out, const struct pf_cell *cell, size_t most, bool in_table)
+{
+    struct pf_buf line = {0};
+    if (cell->type == PF_TEXT)
+        pf_add_name(&line, cell);
+    else
+        pf_csv_cell(&line, cell);
+    size_t size = pf_cut_end(&line, 0, most);
+    pf_add_code(out, line.data, size, in_table);
+    out->failed |= line.failed;
+    pf_buf_free(&line);
+}
+
+/* ---- gathering ---------------------------------------------------------------------------------- */
+
+static bool is_positive(const union pf_number *number, bool real)
+{
+    return pf_number_double(number, real) > 0;
+}
+
+/* Notes the line of a context with one of the functions that it belongs to. */
+static void note_line(struct pf_page *page, uint32_t context)
+{
+    const struct pf_tree *tree = page->model->contexts;
+    for (size_t i = 0; i < page->n_hot; i++) {
+        struct hot *hot = &page->hot[i];
+        uint32_t file = tree->file ? pf_string_or_none(tree->strings, tree->file[context]) : PF_NO_STRING;
+        if (hot->function.name != tree->name[context] || hot->function.kind != tree->kind[context] ||
+            hot->function.file != file)
+            continue;
+        hot->line = !hot->has_lines || hot->line == tree->line[context] ? tree->line[context] : 0;
+        hot->has_lines = true;
+    }
+}
+
+static void find_hot(struct pf_page *page, const struct pf_values *values)
+{
+    const struct pf_arranged *functions = page->functions;
+    const struct pf_tree *tree = page->model->contexts;
+    while (page->n_hot < FUNCTIONS && page->n_hot < functions->n_functions &&
+           is_positive(&functions->functions[page->n_hot].exclusive, functions->exclusive_real)) {
+        page->hot[page->n_hot].function = functions->functions[page->n_hot];
+        page->n_hot++;
+    }
+    for (uint32_t i = 0; i < values->n && tree->line; i++)
+        if (values->present[i] && tree->line[i])
+            note_line(page, i);
+}
+
+/* The sibling that holds the most, if that is more than 0; PF_NO_CONTEXT: none. */
+static uint32_t heaviest_of(const struct pf_values *values, const uint32_t *siblings, uint32_t n)
+{
+    uint32_t heaviest = PF_NO_CONTEXT;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t context = siblings[i];
+        if (!values->present[context] || !is_positive(&values->inclusive[context], values->inclusive_real))
+            continue;
+        if (heaviest == PF_NO_CONTEXT ||
+            pf_number_compare(&values->inclusive[context], &values->inclusive[heaviest],
+                              values->inclusive_real) > 0)
+            heaviest = context;
+    }
+    return heaviest;
+}
+
+/* True if a context holds at least half of what its caller holds. */
+static bool holds_half(const struct pf_values *values, uint32_t context, uint32_t caller)
+{
+    bool real = values->inclusive_real;
+    union pf_number rest = values->inclusive[caller];
+    if (real)
+        return pf_number_double(&values->inclusive[context], true) * 2 >= pf_number_double(&rest, true);
+    pf_number_subtract(&rest, &values->inclusive[context], false);
+    return pf_number_compare(&values->inclusive[context], &rest, false) >= 0;
+}
+
+static void find_path(struct pf_page *page, const struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    uint32_t context = values->n ? heaviest_of(values, tree->root, tree->roots) : PF_NO_CONTEXT;
+    page->path_real = values->inclusive_real;
+    while (context != PF_NO_CONTEXT && !values->lacking) {
+        struct step step = {context, values->inclusive[context]};
+        if (page->n_path < PATH_ENDS)
+            page->first[page->n_path] = step;
+        page->last[page->n_path++ % PATH_ENDS] = step;
+        uint32_t first = tree->first[context];
+        uint32_t next = heaviest_of(values, tree->child + first, tree->first[context + 1] - first);
+        context = next != PF_NO_CONTEXT && holds_half(values, next, context) ? next : PF_NO_CONTEXT;
+    }
+}
+
+/* ---- balance ------------------------------------------------------------------------------------ */
+
+/* The largest and the mean of some sums. */
+struct spread {
+    union pf_number most, total;
+    size_t at, n; /* which one is the largest, how many there are */
+};
+
+static void add_to_spread(struct spread *spread, const union pf_number *sum, bool real, size_t at)
+{
+    if (!spread->n || pf_number_compare(sum, &spread->most, real) > 0) {
+        spread->most = *sum;
+        spread->at = at;
+    }
+    pf_number_add(&spread->total, sum, real);
+    spread->n++;
+}
+
+static struct balance *add_balance(struct pf_page *page, const char *what, const struct spread *spread)
+{
+    bool real = page->aggregate->metrics[page->metric].real;
+    struct balance *balance = &page->balances[page->n_balances++];
+    *balance = (struct balance){.what = what, .value = spread->most, .n = spread->n};
+    balance->mean = pf_number_double(&spread->total, real) / (double)spread->n;
+    return balance;
+}
+
+/* Adds the balance over the groups of a column, if some of at least two groups has two partitions. 0, or -1 with *error filled. */
+static int balance_groups(struct pf_page *page, size_t column, struct pf_error *error)
+{
+    struct pf_groups groups;
+    struct spread spread = {0};
+    bool shared = false;
+    if (pf_groups_find(&groups, page->aggregate, page->metric, column, error))
+        return -1;
+    for (size_t g = 0; g < groups.n; g++) {
+        if (!groups.all[g].holders || !pf_interned(groups.values, (uint32_t)g).size)
+            continue;
+        shared |= groups.all[g].partitions >= 2;
+        add_to_spread(&spread, &groups.all[g].sum, page->aggregate->metrics[page->metric].real, g);
+    }
+    if (!shared || spread.n < 2) {
+        pf_groups_free(&groups);
+        return 0;
+    }
+    struct balance *balance = add_balance(page, page->model->partitions.field_columns[column].name, &spread);
+    balance->groups = groups;
+    balance->most = pf_interned(groups.values, (uint32_t)spread.at);
+    return 0;
+}
+
+static int find_balances(struct pf_page *page, struct pf_error *error)
+{
+    const struct pf_partitions *partitions = &page->model->partitions;
+    const struct pf_metric_sums *sums = &page->aggregate->metrics[page->metric];
+    struct spread spread = {0};
+    if (strcmp(partitions->plural, "threads") != 0 ||
+        page->model->metrics[page->metric].over_partitions != PF_SUM)
+        return 0;
+    for (size_t p = 0; p < page->aggregate->n_partitions; p++) {
+        const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, p);
+        if (sum && sum->contexts)
+            add_to_spread(&spread, &sum->sum, sums->real, p);
+    }
+    double total = pf_number_double(&spread.total, sums->real);
+    if (spread.n < 2 || !isfinite(total) || total <= 0)
+        return 0;
+    add_balance(page, "threads", &spread)->most = pf_rows_at(partitions->items, spread.at)[1];
+    for (size_t c = 0; partitions->fields && c < partitions->n_fields && page->n_balances < BALANCES; c++)
+        if (partitions->field_columns[c].role == PF_GROUP && balance_groups(page, c, error))
+            return -1;
+    return 0;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+static int gather(struct pf_page *page, struct pf_error *error)
+{
+    struct pf_values values;
+    if (!pf_adds_up(&page->model->metrics[page->metric]))
+        return 0;
+    page->functions = pf_arranged_get(page->aggregate, page->metric, PF_BY_FUNCTION, error);
+    page->edges = page->functions ? pf_arranged_get(page->aggregate, page->metric, PF_BY_EDGE, error) : NULL;
+    if (!page->edges || pf_values_new(&values, page->aggregate, page->metric, false, error))
+        return -1;
+    pf_values_fill(&values);
+    find_hot(page, &values);
+    find_path(page, &values);
+    pf_values_free(&values);
+    return find_balances(page, error);
+}
+
+struct pf_page *pf_page_new(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+{
+    struct pf_page *page = calloc(1, sizeof *page);
+    if (!page) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    page->aggregate = aggregate;
+    page->model = aggregate->model;
+    page->metric = metric;
+    if (!gather(page, error))
+        return page;
+    pf_page_free(page);
+    return NULL;
+}
+
+void pf_page_free(struct pf_page *page)
+{
+    if (!page)
+        return;
+    if (page->functions)
+        pf_arranged_put(page->aggregate, page->functions);
+    if (page->edges)
+        pf_arranged_put(page->aggregate, page->edges);
+    for (size_t i = 0; i < page->n_balances; i++)
+        pf_groups_free(&page->balances[i].groups);
+    free(page);
+}
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+static const char *unit_of(const struct pf_page *page)
+{
+    return page->model->metrics[page->metric].unit;
+}
+
+/* Appends a value of the metric with the readable one. */
+static void add_value(const struct pf_page *page, const union pf_number *number, bool real,
+                      struct pf_buf *out)
+{
+    pf_add_number(out, number, real, 0);
+    pf_add_readable(out, pf_number_double(number, real), unit_of(page));
+}
+
+void pf_page_add_total(const struct pf_page *page, struct pf_buf *out)
+{
+    const struct pf_metric_sums *sums = &page->aggregate->metrics[page->metric];
+    struct pf_buf missing = {0};
+    if (pf_add_sums_missing(&missing, page->model, page->metric)) {
+        pf_buf_char(out, '\n');
+        pf_buf_add(out, missing.data, missing.size);
+    } else {
+        pf_buf_str(out, "- Total: ");
+        pf_add_with_unit(out, &page->model->metrics[page->metric], &sums->total, sums->real);
+        pf_add_readable(out, pf_number_double(&sums->total, sums->real), unit_of(page));
+        pf_buf_char(out, '\n');
+    }
+    out->failed |= missing.failed;
+    pf_buf_free(&missing);
+}
+
+static void add_where(const struct pf_page *page, const struct hot *hot, size_t most, struct pf_buf *out)
+{
+    struct pf_cell file = pf_interned(page->model->contexts->strings, hot->function.file);
+    struct pf_buf where = {0};
+    if (!file.size)
+        return;
+    pf_add_name(&where, &file);
+    if (hot->line)
+        pf_buf_printf(&where, ":%u", hot->line);
+    size_t from = pf_cut_front(&where, most);
+    pf_add_code(out, where.data + from, where.failed ? 0 : where.size - from, true);
+    pf_buf_char(out, ' ');
+    out->failed |= where.failed;
+    pf_buf_free(&where);
+}
+
+static void add_functions(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+{
+    const struct pf_arranged *functions = page->functions;
+    pf_buf_str(out, "\n## Hottest functions\n\n| exclusive | inclusive | value | function | where "
+                    "|\n|---:|---:|---:|---|---|\n");
+    for (size_t i = 0; i < page->n_hot; i++) {
+        const struct pf_function *it = &page->hot[i].function;
+        struct pf_cell name = pf_interned(page->model->contexts->strings, it->name);
+        pf_buf_str(out, "| ");
+        pf_add_percent(out, pf_number_double(&it->exclusive, functions->exclusive_real),
+                       functions->totals.exclusive, 0);
+        pf_buf_str(out, " | ");
+        if (it->lacking)
+            pf_buf_char(out, '-');
+        else
+            pf_add_percent(out, pf_number_double(&it->inclusive, functions->inclusive_real),
+                           functions->totals.inclusive, 0);
+        pf_buf_str(out, " | ");
+        add_value(page, &it->exclusive, functions->exclusive_real, out);
+        pf_buf_str(out, " | ");
+        pf_add_code_cell(out, &name, limits->name, true);
+        pf_buf_str(out, " | ");
+        add_where(page, &page->hot[i], limits->where, out);
+        pf_buf_str(out, "|\n");
+    }
+}
+
+static void add_step(const struct pf_page *page, const struct step *step, const struct pf_page_limits *limits,
+                     struct pf_buf *out)
+{
+    const struct pf_tree *tree = page->model->contexts;
+    struct pf_cell name = pf_interned(tree->strings, tree->name[step->context]);
+    pf_buf_str(out, "- ");
+    pf_add_percent(out, pf_number_double(&step->inclusive, page->path_real),
+                   page->functions->totals.inclusive, 0);
+    pf_buf_char(out, ' ');
+    pf_add_code_cell(out, &name, limits->name, false);
+    pf_buf_char(out, '\n');
+}
+
+static void add_path(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+{
+    size_t n = page->n_path, first = n < PATH_ENDS ? n : PATH_ENDS,
+           last = n - first < PATH_ENDS ? n - first : PATH_ENDS;
+    pf_buf_str(out, "\n## Hot path\n\n");
+    for (size_t i = 0; i < first; i++)
+        add_step(page, &page->first[i], limits, out);
+    if (n > first + last)
+        pf_buf_printf(out, "- ... (%zu more) ...\n", n - first - last);
+    for (size_t i = n - last; i < n; i++)
+        add_step(page, &page->last[i % PATH_ENDS], limits, out);
+}
+
+static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
+{
+    return a->size == b->size && (!a->size || !memcmp(a->text, b->text, a->size));
+}
+
+/* Appends the main callers of functions of a name: edges are in order of what goes along. */
+static void add_callers(const struct pf_page *page, const struct pf_cell *name,
+                        const struct pf_page_limits *limits, struct pf_buf *out)
+{
+    const struct pf_arranged *edges = page->edges;
+    const struct pf_strings *strings = edges->strings ? edges->strings : page->model->contexts->strings;
+    size_t shown = 0;
+    pf_buf_str(out, "- ");
+    pf_add_code_cell(out, name, limits->name, false);
+    pf_buf_str(out, ": ");
+    for (size_t i = 0; i < edges->n_functions && shown < CALLERS; i++) {
+        const struct pf_function *it = &edges->functions[i];
+        struct pf_cell callee = pf_interned(strings, it->name), caller = pf_interned(strings, it->file);
+        if (!is_same(&callee, name))
+            continue;
+        pf_buf_str(out, shown++ ? ", " : "");
+        pf_add_code_cell(out, &caller, limits->name, false);
+        pf_buf_char(out, ' ');
+        pf_add_percent(out, pf_number_double(&it->inclusive, edges->inclusive_real),
+                       page->functions->totals.inclusive, 0);
+    }
+    pf_buf_str(out, shown ? "\n" : "no callers\n");
+}
+
+static void add_all_callers(const struct pf_page *page, const struct pf_page_limits *limits,
+                            struct pf_buf *out)
+{
+    struct pf_cell names[CALLED];
+    size_t n = page->n_hot < CALLED ? page->n_hot : CALLED;
+    pf_buf_str(out, "\n## Callers\n\n");
+    for (size_t i = 0; i < n; i++) {
+        bool again = false;
+        names[i] = pf_interned(page->model->contexts->strings, page->hot[i].function.name);
+        for (size_t before = 0; before < i; before++)
+            again |= is_same(&names[before], &names[i]);
+        if (!again)
+            add_callers(page, &names[i], limits, out);
+    }
+}
+
+static void add_balances(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+{
+    bool real = page->aggregate->metrics[page->metric].real;
+    pf_buf_str(out, "\n## Balance\n\n");
+    for (size_t i = 0; i < page->n_balances; i++) {
+        const struct balance *balance = &page->balances[i];
+        union pf_number mean = {.d = {balance->mean, 0}};
+        pf_buf_printf(out, "- %s: ", balance->what);
+        pf_add_code_cell(out, &balance->most, limits->text, false);
+        pf_buf_str(out, " has ");
+        add_value(page, &balance->value, real, out);
+        pf_buf_printf(out, ", %.2f times the mean of %zu (",
+                      pf_number_double(&balance->value, real) / balance->mean, balance->n);
+        add_value(page, &mean, true, out);
+        pf_buf_str(out, ")\n");
+    }
+}
+
+void pf_page_add_sections(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+{
+    if (page->n_hot)
+        add_functions(page, limits, out);
+    if (page->n_path)
+        add_path(page, limits, out);
+    if (page->n_hot)
+        add_all_callers(page, limits, out);
+    if (page->n_balances)
+        add_balances(page, limits, out);
+}
