@@ -308,6 +308,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     bool release = !result;
     if (!result && data.fd >= 0)
         result = read_range(&data);
+    if (!result && data.is_cut) /* the kernel would take a short reply for the end of the file */
+        result = EIO;
     (void)REPLY(&request, result ? fuse_reply_err(req, result) : reply_data(req, &data));
     if (release)
         pf_data_release(fs, &data);

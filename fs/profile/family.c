@@ -13,8 +13,8 @@ enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 /* One partition's share of the pass (or all of a table that does not come by partition). */
 struct piece {
     uint64_t full, part; /* bytes of its rows in the whole table; in the partition's own file, with header */
-    struct pf_track track; /* full: counted from the piece's first row */
-    unsigned char *start;  /* the position before the first row */
+    struct pf_checkpoints checkpoints; /* full: counted from the piece's first row */
+    unsigned char *start;              /* the position before the first row */
     size_t start_size;
 };
 
@@ -57,17 +57,18 @@ static void count_row(struct measuring *all, const struct pf_row_size *row)
         family->partition[row->partition_index] += row->full - row->partition;
 }
 
-static int set_mark(struct piece *piece, const struct pf_measure *measure, uint64_t *last,
-                    struct pf_error *error)
+/* Sets a checkpoint if one is due in the partition's file, which is the shorter text. *last: its offset at the last one. */
+static int set_checkpoint(struct piece *piece, const struct pf_measure *measure, uint64_t *last,
+                          struct pf_error *error)
 {
     size_t position = pf_measure_save(measure, NULL, 0);
-    if (!pf_mark_due(piece->full - *last, position))
+    if (!pf_checkpoint_is_due(piece->part - *last, position))
         return 0;
-    void *blob = pf_track_add(&piece->track, piece->full, piece->part, position, error);
+    void *blob = pf_checkpoints_add(&piece->checkpoints, piece->full, piece->part, position, error);
     if (!blob)
         return -1;
     pf_measure_save(measure, blob, position);
-    *last = piece->full;
+    *last = piece->part;
     return 0;
 }
 
@@ -86,13 +87,13 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
                         struct pf_error *error)
 {
     struct pf_row_size row;
-    uint64_t last = 0, told = 0;
+    uint64_t last = piece->part, told = 0;
     int more;
     for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, error)) > 0; rows++) {
         piece->full += row.full;
         piece->part += row.full - row.partition;
         count_row(all, &row);
-        if (piece->full - last >= PF_MARK && set_mark(piece, measure, &last, error))
+        if (piece->part - last >= PF_INTERVAL && set_checkpoint(piece, measure, &last, error))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
             if (tell_progress(all, measure, &told, error))
@@ -139,27 +140,27 @@ static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf
     struct pf_family *family = all->family;
     struct piece *piece = &all->pieces[i];
     uint64_t base = family->whole;
-    if (i > 0 && piece->full && base - *last >= PF_MARK) {
-        void *blob = pf_track_add(&family->track, base, 0, piece->start_size, error);
+    if (i > 0 && piece->full && base - *last >= PF_INTERVAL) {
+        void *blob = pf_checkpoints_add(&family->checkpoints, base, 0, piece->start_size, error);
         if (!blob)
             return -1;
         memcpy(blob, piece->start, piece->start_size);
         *last = base;
     }
     if (family->first) {
-        family->first[i] = (uint32_t)family->track.count;
+        family->first[i] = (uint32_t)family->checkpoints.count;
         family->partition[i] = piece->part;
     }
-    for (size_t m = 0; m < piece->track.count; m++) {
-        const struct pf_mark *mark = &piece->track.marks[m];
-        void *blob = pf_track_add(&family->track, base + mark->full, mark->part, mark->size, error);
+    for (size_t m = 0; m < piece->checkpoints.count; m++) {
+        const struct pf_checkpoint *at = &piece->checkpoints.items[m];
+        void *blob = pf_checkpoints_add(&family->checkpoints, base + at->full, at->part, at->size, error);
         if (!blob)
             return -1;
-        memcpy(blob, piece->track.blobs + mark->blob, mark->size);
-        *last = base + mark->full;
+        memcpy(blob, piece->checkpoints.blobs + at->blob, at->size);
+        *last = base + at->full;
     }
     if (family->first)
-        family->end[i] = (uint32_t)family->track.count;
+        family->end[i] = (uint32_t)family->checkpoints.count;
     family->whole += piece->full;
     return 0;
 }
@@ -167,7 +168,7 @@ static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf
 static void free_pieces(struct measuring *all)
 {
     for (size_t i = 0; i < all->n; i++) {
-        pf_track_free(&all->pieces[i].track);
+        pf_checkpoints_free(&all->pieces[i].checkpoints);
         free(all->pieces[i].start);
     }
     free(all->pieces);
@@ -218,7 +219,7 @@ static int prepare(struct pf_family *family, const struct pf_model *model, const
 
 static void reset(struct pf_family *family, const struct pf_row_size *header)
 {
-    pf_track_free(&family->track);
+    pf_checkpoints_free(&family->checkpoints);
     for (size_t i = 0; i < family->partitions; i++)
         family->partition[i] = header->full - header->partition;
     for (size_t i = 0; i < family->contexts; i++)
@@ -256,7 +257,7 @@ void pf_family_free(struct pf_family *family)
 {
     if (!family)
         return;
-    pf_track_free(&family->track);
+    pf_checkpoints_free(&family->checkpoints);
     free(family->partition);
     free(family->first);
     free(family->end);

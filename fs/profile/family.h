@@ -7,7 +7,7 @@
 
 #include "formats/driver.h"
 #include "fs/jobs.h"
-#include "fs/text/track.h"
+#include "fs/text/checkpoints.h"
 
 /*
  * The sizes of all files that one table makes (the whole, one a partition, one a context), found in one pass,
@@ -15,10 +15,10 @@
  */
 struct pf_family {
     uint64_t whole;
-    struct pf_track track; /* of the whole */
-    size_t partitions;     /* 0: the table has no partition column */
-    uint64_t *partition;   /* size of each partition's file */
-    /* Tables that come by partition: the marks inside partition p are track.marks[first[p] .. end[p]). Else
+    struct pf_checkpoints checkpoints; /* of the whole */
+    size_t partitions;                 /* 0: the table has no partition column */
+    uint64_t *partition;               /* size of each partition's file */
+    /* Tables that come by partition: the checkpoints inside partition p are checkpoints.items[first[p] .. end[p]). Else
      * NULL. */
     uint32_t *first, *end;
     size_t contexts; /* 0: the table has no context column */

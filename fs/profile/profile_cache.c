@@ -17,26 +17,26 @@ enum { AGGREGATE_MAX = 16 << 20 };
 
 /* ---- tracks ------------------------------------------------------------------------------------- */
 
-static void pack_track(struct pf_buf *out, const struct pf_track *track)
+static void pack_checkpoints(struct pf_buf *out, const struct pf_checkpoints *checkpoints)
 {
-    pf_pack_u64(out, track->count);
-    pf_buf_add(out, (const char *)track->marks, track->count * sizeof *track->marks);
-    pf_pack_u64(out, track->used);
-    pf_buf_add(out, (const char *)track->blobs, track->used);
+    pf_pack_u64(out, checkpoints->count);
+    pf_buf_add(out, (const char *)checkpoints->items, checkpoints->count * sizeof *checkpoints->items);
+    pf_pack_u64(out, checkpoints->used);
+    pf_buf_add(out, (const char *)checkpoints->blobs, checkpoints->used);
 }
 
-static bool unpack_track(struct pf_unpack *in, struct pf_track *track)
+static bool unpack_checkpoints(struct pf_unpack *in, struct pf_checkpoints *checkpoints)
 {
-    track->count = pf_unpack_u64(in);
-    track->marks = pf_unpack_array(in, track->count, sizeof *track->marks);
-    track->room = track->count;
-    track->used = pf_unpack_u64(in);
-    track->blobs = pf_unpack_array(in, track->used, 1);
-    track->blobs_room = track->used;
-    for (size_t i = 0; i < track->count && !in->failed; i++) {
-        const struct pf_mark *mark = &track->marks[i];
-        in->failed |= mark->blob > track->used || mark->size > track->used - mark->blob ||
-                      (i && mark->full < track->marks[i - 1].full);
+    checkpoints->count = pf_unpack_u64(in);
+    checkpoints->items = pf_unpack_array(in, checkpoints->count, sizeof *checkpoints->items);
+    checkpoints->room = checkpoints->count;
+    checkpoints->used = pf_unpack_u64(in);
+    checkpoints->blobs = pf_unpack_array(in, checkpoints->used, 1);
+    checkpoints->blobs_room = checkpoints->used;
+    for (size_t i = 0; i < checkpoints->count && !in->failed; i++) {
+        const struct pf_checkpoint *mark = &checkpoints->items[i];
+        in->failed |= mark->blob > checkpoints->used || mark->size > checkpoints->used - mark->blob ||
+                      (i && mark->full < checkpoints->items[i - 1].full);
     }
     return !in->failed;
 }
@@ -58,7 +58,7 @@ static void pack_family(struct pf_buf *out, size_t table, const struct pf_family
     pf_pack_u64(out, family->contexts);
     for (size_t i = 0; i < family->contexts; i++)
         pf_pack_u64(out, atomic_load_explicit(&family->context[i], memory_order_relaxed));
-    pack_track(out, &family->track);
+    pack_checkpoints(out, &family->checkpoints);
 }
 
 static bool unpack_family(struct pf_profile *profile, struct pf_unpack *in)
@@ -78,9 +78,9 @@ static bool unpack_family(struct pf_profile *profile, struct pf_unpack *in)
     }
     family->contexts = pf_unpack_u64(in);
     family->context = pf_unpack_array(in, family->contexts, sizeof *family->context);
-    bool sound = unpack_track(in, &family->track);
+    bool sound = unpack_checkpoints(in, &family->checkpoints);
     for (size_t i = 0; sound && family->first && i < family->partitions; i++)
-        sound = family->first[i] <= family->end[i] && family->end[i] <= family->track.count;
+        sound = family->first[i] <= family->end[i] && family->end[i] <= family->checkpoints.count;
     if (!sound || profile->families[table]) {
         pf_family_free(family);
         return false;
@@ -98,8 +98,8 @@ static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *
     pf_pack_u64(out, node.kind);
     pf_pack_u64(out, node.item);
     pf_pack_u64(out, text->size);
-    pf_pack_u64(out, text->covered);
-    pack_track(out, &text->own);
+    pf_pack_u64(out, text->measured);
+    pack_checkpoints(out, &text->own);
 }
 
 /* Files with a size of their own: all but a table's whole; a table's number must be one. */
@@ -113,18 +113,18 @@ static bool may_be_alone(const struct pf_profile *profile, struct pf_node node)
 
 static bool unpack_text(struct pf_profile *profile, struct pf_unpack *in)
 {
-    struct pf_track track = {0};
+    struct pf_checkpoints checkpoints = {0};
     struct pf_node node = {(unsigned)pf_unpack_u64(in), (uint32_t)pf_unpack_u64(in)};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
-    bool sound = unpack_track(in, &track) && covered <= size && may_be_alone(profile, node);
+    bool sound = unpack_checkpoints(in, &checkpoints) && covered <= size && may_be_alone(profile, node);
     /* Marks lead as far as it is covered, or that is all: else a reader would wait for marks that no pass sets. */
     if (sound && covered != size)
-        sound = covered == (track.count ? track.marks[track.count - 1].full : 0);
+        sound = covered == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
     if (!sound) {
-        pf_track_free(&track);
+        pf_checkpoints_free(&checkpoints);
         return false;
     }
-    return pf_file_text_restore(profile, node, size, covered, &track);
+    return pf_file_text_restore(profile, node, size, covered, &checkpoints);
 }
 
 /* ---- whole files -------------------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include "fs/profile/profile.h"
 #include "fs/profile/views.h"
 
-struct pf_file_text; /* file.c: a file's text, shared by its handles */
 
 /* Aggregates as bytes: of all metrics (-1), or of one and its partner. */
 struct pf_packed_aggregate {
@@ -46,7 +45,7 @@ struct pf_profile {
     bool contexts_named;
     struct pf_packed_aggregate *packed; /* from the cache file, until somebody asks for them */
     struct pf_map texts;                /* of struct pf_file_text, by node */
-    unsigned alone[PF_TABLES_MAX];      /* how many files of a table were measured on their own */
+    struct pf_map sizes;                /* of files that are too short for checkpoints, by node; texts.c */
     char *facts; /* what the driver learnt in an earlier process, until its stage is loaded */
     size_t facts_size;
     uint64_t unsaved_ns; /* how long the passes took whose findings are in no cache file yet */
@@ -104,15 +103,37 @@ void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
 bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, struct pf_access *access);
 
-/* file.c, for the cache: all texts that are kept (with profile->lock held), and one that was; takes the track over. */
+/*
+ * texts.c: a file's text, shared by all its handles and by jobs. Kept without handles if measuring it has set checkpoints; of a shorter
+ * file the size is kept.
+ */
+struct pf_file_text {
+    struct pf_owner owner; /* first; counts handles, operations and jobs; the last reference is dropped under profile->lock */
+    struct pf_text text;
+    struct pf_profile *profile; /* held while there are references */
+    struct pf_node node;
+    _Atomic uint64_t until; /* to be measured up to here */
+    bool keep;
+};
+
+/* The text of a node, with a reference; made if there is none. NULL: out of memory. */
+struct pf_file_text *pf_file_text_of(struct pf_profile *profile, struct pf_node node);
+void pf_file_text_release(struct pf_file_text *text);
+/* Frees the texts that are kept without handles, and all sizes. */
+void pf_file_texts_free(struct pf_profile *profile);
+
+/* True if the size of the node's file has been measured. With profile->lock held. */
+bool pf_file_text_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size);
+/* Measures a text up to an offset; UINT64_MAX: to its end. 0, or -1 with op->error filled. */
+int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op *op);
+/* Renders a range of a text into the cache of blocks, on a pass thread. 0, or -1 with op->error filled. */
+int pf_file_text_render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_op *op);
+
+/* For the cache: visits all texts that are kept, with profile->lock held. */
 void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg);
-bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t covered,
-                          struct pf_track *track);
-
-/* file.c, for tasks: run them, and hold or let go of a text. */
-void pf_file_text_release(struct pf_file_text *text);
-/* Frees what texts are kept although no handle is on them. */
-void pf_file_texts_free(struct pf_profile *profile);
+/* For the cache: keeps a text that an earlier process has measured. Takes the checkpoints over. False: it is measured already. */
+bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t measured,
+                          struct pf_checkpoints *checkpoints);
 
 #endif

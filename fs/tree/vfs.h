@@ -111,6 +111,7 @@ bool pf_handle_has_changed(const struct pf_handle *handle);
  * or bytes, which stay until the handle's next read. */
 struct pf_data {
     int pieces; /* > 0: piece[] */
+    bool is_cut; /* fewer bytes in pieces than asked for, although the file does not end there */
     struct pf_piece piece[PF_PIECES];
     int fd; /* >= 0: size bytes at offset */
     uint64_t offset;

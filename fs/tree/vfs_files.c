@@ -267,8 +267,14 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
 static int read_file(struct pf_file *file, uint64_t offset, size_t size, struct pf_data *data,
                      struct pf_op *op)
 {
-    if (!pf_file_bytes(file, &data->bytes, &data->size))
-        return pf_file_read(file, offset, size, data->piece, &data->pieces, op);
+    if (!pf_file_bytes(file, &data->bytes, &data->size)) {
+        uint64_t end = offset + size, file_size = data->size;
+        int result = pf_file_read(file, offset, size, data->piece, &data->pieces, op);
+        for (int i = 0; !result && i < data->pieces; i++)
+            offset += data->piece[i].size;
+        data->is_cut = offset < end && offset < file_size;
+        return result;
+    }
     size_t skip = offset < data->size ? (size_t)offset : data->size;
     data->bytes += skip;
     data->size = data->size - skip < size ? data->size - skip : size;

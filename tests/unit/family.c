@@ -103,9 +103,9 @@ static int wrong_marks(struct fixture *fixture, const struct pf_family *family, 
     struct pf_buf whole = text_of(fixture, &slice);
     int wrong = 0;
     for (size_t m = first; m < end; m++) {
-        const struct pf_mark *mark = &family->track.marks[m];
-        uint64_t at = part ? mark->part : mark->full;
-        struct pf_buf rest = text_from(fixture, &slice, family->track.blobs + mark->blob, mark->size);
+        const struct pf_checkpoint *checkpoint = &family->checkpoints.items[m];
+        uint64_t at = part ? checkpoint->part : checkpoint->full;
+        struct pf_buf rest = text_from(fixture, &slice, family->checkpoints.blobs + checkpoint->blob, checkpoint->size);
         wrong +=
             at + rest.size != whole.size || (rest.size && memcmp(whole.data + at, rest.data, rest.size) != 0);
         pf_buf_free(&rest);
@@ -132,14 +132,14 @@ static void check_sizes(struct fixture *fixture, int table, const char *name)
         contexts &= has_size(fixture, slice_of(fixture, table, -1, (int64_t)c), family->context[c]);
     ok(partitions, "%s: so has every partition's file", name);
     ok(contexts, "%s: and every context's", name);
-    ok(wrong_marks(fixture, family, slice_of(fixture, table, -1, -1), 0, family->track.count, false) == 0,
+    ok(wrong_marks(fixture, family, slice_of(fixture, table, -1, -1), 0, family->checkpoints.count, false) == 0,
        "%s: marks stand where they say", name);
     int wrong = 0;
     for (size_t p = 0; family->first && p < family->partitions; p++)
         wrong += wrong_marks(fixture, family, slice_of(fixture, table, (int64_t)p, -1), family->first[p],
                              family->end[p], true);
     ok(wrong == 0, "%s: also in the partitions' files", name);
-    bool dense = family->whole < 4 * PF_BLOCK || family->track.count >= family->whole / PF_BLOCK / 2;
+    bool dense = family->whole < 4 * PF_INTERVAL || family->checkpoints.count >= family->whole / PF_INTERVAL / 3;
     ok(dense, "%s: and there are as many as the text is long", name);
     pf_family_free(family);
 }

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/profile/profile_private.h"
+
+/* The texts of a profile's files: found by node, measured and rendered by jobs. */
+
+/* What may be measured on the thread of an operation: about a millisecond of work. */
+enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 512 * 1024 };
+
+static struct pf_lines *walk_text(void *owner, struct pf_error *error)
+{
+    struct pf_file_text *text = owner;
+    return pf_node_walk(text->profile, text->node, error);
+}
+
+static void text_free(struct pf_file_text *text)
+{
+    pf_owner_end(&text->owner);
+    pf_text_close(&text->text);
+    free(text);
+}
+
+static const char *text_name(const struct pf_owner *owner)
+{
+    return pf_source_name(((const struct pf_file_text *)owner)->profile->source);
+}
+
+static void release_text(struct pf_owner *owner)
+{
+    pf_file_text_release((struct pf_file_text *)owner);
+}
+
+static const struct pf_owner_type text_type = {release_text, text_name};
+
+/* ---- sizes without texts ------------------------------------------------------------------------ */
+
+/* Sizes are kept as values of a map that has pointers; NULL is no value. */
+static void *size_value(uint64_t size)
+{
+    return (void *)(uintptr_t)(size + 1);
+}
+
+static bool find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size)
+{
+    pf_assert_held(&profile->lock);
+    uintptr_t value = (uintptr_t)pf_map_get(&profile->sizes, pf_node_key(node));
+    if (value)
+        *size = value - 1;
+    return value != 0;
+}
+
+/* True if the text is kept without handles: its checkpoints took work. Of a text without checkpoints the size alone is kept. */
+static bool keep_size(struct pf_profile *profile, struct pf_file_text *text)
+{
+    pf_assert_held(&profile->lock);
+    uint64_t size;
+    if (pf_is_cheap(&profile->model, text->node) || !pf_text_is_sized(&text->text, &size))
+        return false;
+    return size > PF_INTERVAL || !pf_map_put(&profile->sizes, pf_node_key(text->node), size_value(size));
+}
+
+/* ---- texts -------------------------------------------------------------------------------------- */
+
+static struct pf_file_text *new_text(struct pf_profile *profile, struct pf_node node)
+{
+    struct pf_file_text *text = calloc(1, sizeof *text);
+    if (!text)
+        return NULL;
+    pf_text_init(&text->text, atomic_fetch_add(&profile->core->next_text, 1), walk_text, text);
+    pf_owner_init(&text->owner, &text_type, profile->core->pool);
+    text->owner.references = 0;
+    text->profile = profile;
+    text->node = node;
+    text->text.sized = find_size(profile, node, &text->text.size);
+    text->text.measured = text->text.size;
+    if (pf_map_put(&profile->texts, pf_node_key(node), text))
+        return text;
+    text_free(text);
+    return NULL;
+}
+
+struct pf_file_text *pf_file_text_of(struct pf_profile *profile, struct pf_node node)
+{
+    pf_lock_take(&profile->lock);
+    struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
+    if (!text)
+        text = new_text(profile, node);
+    if (text && atomic_fetch_add(&text->owner.references, 1) == 0)
+        pf_profile_hold(profile);
+    pf_lock_drop(&profile->lock);
+    return text;
+}
+
+void pf_file_text_release(struct pf_file_text *text)
+{
+    struct pf_profile *profile = text->profile;
+    pf_lock_take(&profile->lock);
+    bool closed = atomic_fetch_sub(&text->owner.references, 1) == 1, last = closed && !text->keep;
+    if (last)
+        pf_map_remove(&profile->texts, pf_node_key(text->node));
+    pf_lock_drop(&profile->lock);
+    if (last)
+        text_free(text);
+    else if (closed)
+        pf_text_rest(&text->text); /* texts are kept by the thousand: their walks are not */
+    if (closed)
+        pf_profile_release(profile);
+}
+
+void pf_file_texts_free(struct pf_profile *profile)
+{
+    for (size_t i = 0; profile->texts.slots && i <= profile->texts.mask; i++)
+        if (profile->texts.slots[i].value)
+            text_free(profile->texts.slots[i].value);
+    pf_map_free(&profile->texts);
+    pf_map_free(&profile->sizes);
+}
+
+void pf_file_texts_each(struct pf_profile *profile,
+                        void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg)
+{
+    pf_assert_held(&profile->lock);
+    for (size_t i = 0; profile->texts.slots && i <= profile->texts.mask; i++) {
+        struct pf_file_text *text = profile->texts.slots[i].value;
+        if (!text)
+            continue;
+        pf_lock_take(&text->text.lock);
+        if (text->keep && text->text.sized && !text->text.shared)
+            each(arg, text->node, &text->text);
+        pf_lock_drop(&text->text.lock);
+    }
+    for (size_t i = 0; profile->sizes.slots && i <= profile->sizes.mask; i++) {
+        const struct pf_map_slot *slot = &profile->sizes.slots[i];
+        uint64_t size = (uintptr_t)slot->value - 1;
+        if (slot->value)
+            each(arg, (struct pf_node){(unsigned)(slot->key >> 32), (uint32_t)slot->key},
+                 &(struct pf_text){.size = size, .measured = size});
+    }
+}
+
+bool pf_file_text_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size)
+{
+    pf_assert_held(&profile->lock);
+    struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
+    return (text && pf_text_is_sized(&text->text, size)) || find_size(profile, node, size);
+}
+
+bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t measured,
+                          struct pf_checkpoints *checkpoints)
+{
+    if (!checkpoints->count && size == measured) {
+        pf_lock_take(&profile->lock);
+        bool kept = pf_map_put(&profile->sizes, pf_node_key(node), size_value(size));
+        pf_lock_drop(&profile->lock);
+        return kept;
+    }
+    struct pf_file_text *text = pf_file_text_of(profile, node);
+    if (!text || text->text.sized) {
+        if (text)
+            pf_file_text_release(text);
+        pf_checkpoints_free(checkpoints);
+        return false;
+    }
+    text->text.own = *checkpoints;
+    text->text.size = size;
+    text->text.measured = measured;
+    text->text.sized = true;
+    text->keep = true;
+    pf_file_text_release(text);
+    return true;
+}
+
+/* ---- jobs --------------------------------------------------------------------------------------- */
+
+/* Few enough rows to walk through while somebody waits. */
+static bool is_short(struct pf_profile *profile, struct pf_node node)
+{
+    const struct pf_model *model = &profile->model;
+    if (pf_is_cheap(model, node))
+        return true;
+    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG ||
+        node.kind == PF_TRACE_JSON)
+        return false;
+    return pf_rows_count(model->partitions.items) < ROWS_AT_ONCE &&
+           pf_profile_context_count(profile) < ROWS_AT_ONCE;
+}
+
+/* True if what is to be measured is short: the whole file, or the part up to text->until. */
+static bool measures_short(struct pf_owner *owner, uint64_t number)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    (void)number;
+    return is_short(text->profile, text->node) ||
+           (pf_text_is_sized(&text->text, NULL) && !pf_is_heavy(&text->profile->model, text->node) &&
+            pf_text_distance(&text->text, atomic_load(&text->until)) <= BYTES_AT_ONCE);
+}
+
+static int run_measure(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    struct pf_profile *profile = text->profile;
+    uint64_t start = pf_now_ns();
+    bool counts = !measures_short(owner, number);
+    if (pf_text_measure(&text->text, atomic_load(&text->until), error))
+        return -1;
+    pf_lock_take(&profile->lock);
+    text->keep = keep_size(profile, text);
+    pf_lock_drop(&profile->lock);
+    if (!pf_profile_intact(profile))
+        return pf_fail(error, ESTALE, "the file has changed");
+    if (counts)
+        pf_profile_note_pass(profile, start);
+    return 0;
+}
+
+static const struct pf_work measure_work = {"sizes of", PF_WORK_MEASURE, measures_short, run_measure};
+
+int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op *op)
+{
+    uint64_t before = atomic_load(&text->until);
+    while (before < until && !atomic_compare_exchange_weak(&text->until, &before, until))
+        ;
+    return pf_need(op, &measure_work, &text->owner, 0);
+}
+
+/* Renders a range into the cache of blocks. */
+static int render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_error *error)
+{
+    struct pf_piece pieces[PF_PIECES];
+    int n = pf_text_read(&text->text, text->profile->core->blocks, offset, size, pieces, error);
+    for (int i = 0; i < n; i++)
+        pf_blocks_release(text->profile->core->blocks, pieces[i].block);
+    return n < 0 ? -1 : 0;
+}
+
+/* A range of a text as the number of a job. */
+enum { OFFSET_BITS = 44, RANGE_MAX = (1 << 20) - 1 };
+
+static int run_blocks(struct pf_owner *owner, uint64_t range, struct pf_error *error)
+{
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    if (pf_pass_step(0, 1, error))
+        return -1;
+    atomic_fetch_add(&text->profile->core->passes, 1);
+    return render(text, range & (((uint64_t)1 << OFFSET_BITS) - 1), (size_t)(range >> OFFSET_BITS), error);
+}
+
+static const struct pf_work blocks_work = {"text of", PF_WORK_BLOCKS, NULL, run_blocks};
+
+int pf_file_text_render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_op *op)
+{
+    uint64_t range = size < RANGE_MAX ? size : RANGE_MAX;
+    return pf_need(op, &blocks_work, &text->owner, offset | range << OFFSET_BITS);
+}

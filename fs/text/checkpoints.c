@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/text/checkpoints.h"
+
+#include <stdlib.h>
+
+#include "formats/kit/array.h"
+
+void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t part, size_t size,
+                         struct pf_error *error)
+{
+    if (pf_array_room(&checkpoints->items, &checkpoints->room, checkpoints->count, sizeof *checkpoints->items,
+                      error) ||
+        pf_array_room(&checkpoints->blobs, &checkpoints->blobs_room, checkpoints->used + size, 1, error))
+        return NULL;
+    checkpoints->items[checkpoints->count++] =
+        (struct pf_checkpoint){.full = full, .part = part, .blob = checkpoints->used, .size = size};
+    checkpoints->used += size;
+    return checkpoints->blobs + checkpoints->used - size;
+}
+
+void pf_checkpoints_free(struct pf_checkpoints *checkpoints)
+{
+    free(checkpoints->items);
+    free(checkpoints->blobs);
+    *checkpoints = (struct pf_checkpoints){0};
+}
