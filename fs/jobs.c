@@ -238,72 +238,26 @@ void pf_pool_tick(struct pf_pool *pool)
     pf_lock_drop(&pool->lock);
 }
 
-/* ---- errands and the pool ----------------------------------------------------------------------------------- */
+/* ---- the pool ----------------------------------------------------------------------------------- */
 
-static void push_errand(struct pf_pool *pool, struct pf_errand *errand)
-{
-    errand->next = NULL;
-    *pool->errands_end = errand;
-    pool->errands_end = &errand->next;
-    pthread_cond_signal(&pool->errand);
-}
-
-static void *short_thread(void *arg)
-{
-    struct pf_pool *pool = arg;
-    pf_lock_take(&pool->lock);
-    for (;;) {
-        struct pf_errand *errand = pool->errands;
-        if (errand) {
-            pool->errands = errand->next;
-            if (!pool->errands)
-                pool->errands_end = &pool->errands;
-            pf_lock_drop(&pool->lock);
-            errand->run(errand);
-            pf_lock_take(&pool->lock);
-        } else if (pool->closing && !pool->jobs) {
-            break;
-        } else {
-            pf_lock_wait(&pool->lock, &pool->errand);
-        }
-    }
-    pf_lock_drop(&pool->lock);
-    return NULL;
-}
-
-/* With the lock held. */
 static int start_threads(struct pf_pool *pool)
 {
-    for (; pool->threads < pool->wanted; pool->threads++)
-        if (pthread_create(&pool->thread[pool->threads], NULL,
-                           pool->threads < pool->for_passes ? pass_thread : short_thread, pool))
+    pf_assert_held(&pool->lock);
+    for (; pool->threads < pool->for_passes; pool->threads++)
+        if (pthread_create(&pool->thread[pool->threads], NULL, pass_thread, pool))
             return -1;
     return 0;
 }
 
-bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand)
+struct pf_pool *pf_pool_new(unsigned threads)
 {
-    pf_lock_take(&pool->lock);
-    bool taken = !pool->closing && !start_threads(pool);
-    if (taken)
-        push_errand(pool, errand);
-    pf_lock_drop(&pool->lock);
-    return taken;
-}
-
-struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
-{
-    unsigned threads = pass_threads + short_threads;
     struct pf_pool *pool = calloc(1, sizeof *pool + threads * sizeof *pool->thread);
     if (!pool)
         return NULL;
     pf_lock_init(&pool->lock, PF_RANK_POOL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->over, NULL);
-    pthread_cond_init(&pool->errand, NULL);
-    pool->errands_end = &pool->errands;
-    pool->wanted = threads;
-    pool->for_passes = pass_threads;
+    pool->for_passes = threads;
     return pool;
 }
 
@@ -347,7 +301,6 @@ void pf_pool_join(struct pf_pool *pool)
     pf_lock_take(&pool->lock);
     while (pool->jobs || pool->extra)
         pf_lock_wait(&pool->lock, &pool->over);
-    pthread_cond_broadcast(&pool->errand);
     unsigned threads = pool->threads;
     pool->threads = 0;
     pf_lock_drop(&pool->lock);
@@ -360,7 +313,6 @@ void pf_pool_free(struct pf_pool *pool)
     if (!pool)
         return;
     pf_pool_join(pool);
-    pthread_cond_destroy(&pool->errand);
     pthread_cond_destroy(&pool->over);
     pthread_cond_destroy(&pool->work);
     pf_lock_destroy(&pool->lock);

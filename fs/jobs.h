@@ -14,7 +14,7 @@
 struct pf_pool;
 
 /* Its threads are started by the first that has work for them. NULL: out of memory. */
-struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads);
+struct pf_pool *pf_pool_new(unsigned threads);
 /*
  * To be called each second while jobs may be waited for. A pass that has made no step since the last call is stalled: it may read a file
  * that does not answer. If all running passes are, each queued job gets a thread of its own; so does each new one until the next call.
@@ -49,14 +49,6 @@ struct pf_turns {
     }
 void pf_turn_begin(struct pf_pool *pool, struct pf_turns *turns, size_t i);
 void pf_turn_end(struct pf_pool *pool, struct pf_turns *turns);
-
-/* Work for a short thread; embedded in what it works on. */
-struct pf_errand {
-    void (*run)(struct pf_errand *errand);
-    struct pf_errand *next; /* the pool's */
-};
-/* Queues an errand. False: out of threads, or the pool is being freed. */
-bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand);
 
 /* A running or queued job, for status. Returns how many there are, fills at most `room`. */
 struct pf_job_status {

@@ -52,11 +52,9 @@ struct pf_pool {
     pthread_cond_t over; /* a job or a split piece is over, or a turn */
     struct pf_job *jobs; /* queued and running */
     struct split *splits;
-    struct pf_errand *errands, **errands_end;
-    pthread_cond_t errand; /* for short threads */
     bool closing;
-    unsigned for_passes;       /* threads; the first ones run passes */
-    unsigned wanted, threads;  /* that there shall be; that have been started */
+    unsigned for_passes;       /* threads that there shall be */
+    unsigned threads;          /* that have been started */
     unsigned running, stalled; /* jobs on the pool's threads */
     unsigned extra;            /* threads for jobs that would otherwise queue behind stalled ones */
     pthread_t thread[];

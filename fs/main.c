@@ -26,8 +26,7 @@ enum {
     CACHE_DEFAULT = 32 << 20,
     UNPACKED_DEFAULT = 1 << 30,
     CACHE_LIMIT_DEFAULT = 1 << 30,
-    PASS_THREADS_MIN = 2,
-    SHORT_THREADS = 2
+    PASS_THREADS_MIN = 2
 };
 
 /* What options can say; strings are owned by libfuse's parser until the program ends. */
@@ -287,8 +286,7 @@ static int options_of(struct settings *settings, struct pf_fs_options *options)
         .others = settings->others,
         .no_archives = settings->no_archives,
         .unpacked = UNPACKED_DEFAULT,
-        .pass_threads = PASS_THREADS_MIN,
-        .short_threads = SHORT_THREADS};
+        .pass_threads = PASS_THREADS_MIN};
     if (settings->single_thread)
         options->pass_threads = 1;
     else if (processors > PASS_THREADS_MIN)

@@ -109,7 +109,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->verdicts = pf_verdicts_new(fs->core.cache);
     fs->source = strdup(source);
     fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
-    fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
+    fs->core.pool = pf_pool_new(options->pass_threads);
     if (!fs->source || !fs->verdicts || !fs->core.blocks || !fs->core.pool)
         pf_fail_memory(error);
     else if (!open_root(fs, source, error) && !add_root(fs, error) && !pf_virtuals_make(fs, error))

@@ -33,7 +33,7 @@ struct pf_fs_options {
         others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
     const char *cache_folder; /* of the database; NULL: nothing is kept between mounts */
     uint64_t cache_limit;     /* in bytes, of all that is kept; 0: none is set */
-    unsigned pass_threads, short_threads;
+    unsigned pass_threads;
 };
 
 /* Opens SOURCE (a directory, or one profile). Borrows what the options point to. NULL with *error filled. */

@@ -30,7 +30,7 @@ static void set_up(struct fixture *fixture, uint32_t partitions, uint32_t contex
     *fixture = (struct fixture){.fake = {.partitions = partitions, .contexts = contexts, .events = events},
                                 .options = {.cache = 1 << 20}};
     fixture->model.options = &fixture->options;
-    fixture->pool = pf_pool_new(2, 1);
+    fixture->pool = pf_pool_new(2);
     fake_tables_open(&fixture->fake, &fixture->model);
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
         if (fake_tables_load(&fixture->fake, &fixture->model, stage, &error))

@@ -8,7 +8,7 @@
 
 static void test_status(void)
 {
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     struct workload first, second;
     struct asking a, b;
     struct pf_job_status status[4];
@@ -33,7 +33,7 @@ static void test_status(void)
 
 static void test_stalled(void)
 {
-    struct pf_pool *pool = pf_pool_new(2, 0);
+    struct pf_pool *pool = pf_pool_new(2);
     struct workload hung[2], next[5], step, queued;
     struct asking of_hung[2], of_next[5], of_step, of_queued;
     for (int i = 0; i < 2; i++) {
@@ -101,7 +101,7 @@ static int run_needing(struct pf_owner *owner, uint64_t number, struct pf_error 
 static void test_stalled_by_waiting(void)
 {
     const struct pf_work needing = {"needing", PF_WORK_SIZES, NULL, run_needing};
-    struct pf_pool *pool = pf_pool_new(2, 0);
+    struct pf_pool *pool = pf_pool_new(2);
     struct workload inner, outer[2], queued;
     struct asking of_outer[2], of_queued;
     workload_init(&inner, pool, true);
@@ -177,7 +177,7 @@ static const struct pf_work split = {"split", PF_WORK_SIZES, NULL, run_split};
 static void test_split(void)
 {
     static struct shared_loop loops[4], meeting = {.n = 2, .meet = true, .meeting = GATE_CLOSED}, empty;
-    struct pf_pool *pool = pf_pool_new(3, 0);
+    struct pf_pool *pool = pf_pool_new(3);
     struct asking asking[4];
     for (int j = 0; j < 4; j++) {
         workload_init(&loops[j].load, pool, true);
@@ -210,7 +210,7 @@ static void test_split(void)
 
 static void test_free_stops(void)
 {
-    struct pf_pool *pool = pf_pool_new(2, 0);
+    struct pf_pool *pool = pf_pool_new(2);
     struct workload loads[6], late;
     struct asking asking[6];
     for (unsigned i = 0; i < 6; i++) {
@@ -231,32 +231,6 @@ static void test_free_stops(void)
     pf_pool_free(pool);
 }
 
-struct chore {
-    struct pf_errand errand;
-    atomic_int runs;
-    struct gate *done;
-};
-
-static void run_chore(struct pf_errand *errand)
-{
-    struct chore *chore = (struct chore *)errand;
-    atomic_fetch_add(&chore->runs, 1);
-    if (chore->done)
-        gate_pass(chore->done);
-}
-
-static void test_errand(void)
-{
-    struct gate done = GATE_CLOSED;
-    done.open = true;
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct chore first = {.errand = {.run = run_chore}, .done = &done}, last = {.errand = {.run = run_chore}};
-    ok(pf_pool_errand(pool, &first.errand) && gate_await(&done, 1), "an errand is run without a pass");
-    ok(pf_pool_errand(pool, &last.errand), "another is taken");
-    pf_pool_free(pool);
-    ok(first.runs == 1 && last.runs == 1, "and each is run once, also when the pool is freed");
-}
-
 int main(void)
 {
     alarm(HANG_SECONDS);
@@ -265,6 +239,5 @@ int main(void)
     test_stalled_by_waiting();
     test_split();
     test_free_stops();
-    test_errand();
     return done();
 }

@@ -138,7 +138,7 @@ static void threads(void)
     const struct pf_work split = {"split", PF_WORK_SIZES, NULL, run};
     struct work work;
     struct pf_op op = PF_OP;
-    struct pf_pool *pool = pf_pool_new(3, 0);
+    struct pf_pool *pool = pf_pool_new(3);
     workload_init(&work.load, pool, true);
     bool same = !pf_need(&op, &split, &work.load.owner, 0) && work.pass;
     for (size_t i = 0; i < PIECES; i++)

@@ -117,7 +117,7 @@ static struct pf_driver made_up_driver = {.name = "made-up",
 
 __attribute__((unused)) static void core_init(struct pf_core *core, const char *cache_folder)
 {
-    *core = (struct pf_core){.pool = pf_pool_new(2, 1),
+    *core = (struct pf_core){.pool = pf_pool_new(2),
                              .blocks = pf_blocks_new(8 << 20),
                              .options = {.cache = 16 << 20},
                              .cache = cache_folder ? pf_cache_new(cache_folder) : NULL,

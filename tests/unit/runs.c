@@ -241,7 +241,7 @@ static void test_jobs(const char *folder)
     write_text(folder, "fast/b.folded", "f 2\n");
     struct pf_error error;
     const struct pf_fs_options three = {
-        .profile = {.cache = 16 << 20}, .virtuals = virtuals, .pass_threads = 3, .short_threads = 1};
+        .profile = {.cache = 16 << 20}, .virtuals = virtuals, .pass_threads = 3};
     struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* a thread for each slow run, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
     struct wanted summary = {fs, ino_of(fs, "slow/runs/overview"), "profiles_summary.csv"};
@@ -268,8 +268,7 @@ static struct pf_fs *mount_with_cache(const char *folder, const char *cache)
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
                                           .virtuals = virtuals,
                                           .cache_folder = cache,
-                                          .pass_threads = 1,
-                                          .short_threads = 1};
+                                          .pass_threads = 1};
     control = (struct control){0};
     return pf_fs_new(folder, &options, &error);
 }

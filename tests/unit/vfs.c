@@ -353,7 +353,7 @@ static void test_one_profile(const char *folder)
 {
     struct pf_error error;
     struct pf_attr attr;
-    const struct pf_fs_options options = {.pass_threads = 1, .short_threads = 1};
+    const struct pf_fs_options options = {.pass_threads = 1};
     struct pf_fs *fs = fs_of(path_in(folder, "log"), false);
     lists(fs, "", ". .. .profilefs contexts export info.txt metrics primary tables threads ",
           "SOURCE may be one profile");

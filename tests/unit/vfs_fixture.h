@@ -28,8 +28,7 @@ VFS struct pf_fs *fs_of(const char *source, bool only_profiles)
     const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
                                           .virtuals = virtuals,
                                           .only_profiles = only_profiles,
-                                          .pass_threads = 2,
-                                          .short_threads = 1};
+                                          .pass_threads = 2};
     struct pf_fs *fs = pf_fs_new(source, &options, &error);
     return fs && !pf_fs_start(fs) ? fs : NULL;
 }

@@ -12,7 +12,6 @@ static struct pf_fs *mount_for(const char *folder, bool others)
                                           .virtuals = virtuals,
                                           .cache_folder = cache,
                                           .pass_threads = 2,
-                                          .short_threads = 1,
                                           .others = others};
     control = (struct control){0};
     return pf_fs_new(folder, &options, &error);

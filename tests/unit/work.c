@@ -13,7 +13,7 @@ static void test_joining(void)
     enum { OPERATIONS = 20 };
     static struct workload load;
     static struct asking asking[OPERATIONS];
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, false);
     for (unsigned i = 0; i < OPERATIONS; i++)
         ask_start(&asking[i], &gated, &load, 1);
@@ -41,7 +41,7 @@ static void test_failing(void)
 {
     struct workload load;
     struct asking asking[3];
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, false);
     load.code = EINVAL;
     for (int i = 0; i < 3; i++)
@@ -92,7 +92,7 @@ static void test_interrupting(void)
 {
     struct workload load;
     struct asking a, b;
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, true);
     ask_start(&a, &endless, &load, 0);
     ask_start(&b, &endless, &load, 0);
@@ -117,7 +117,7 @@ static void test_wanted_again(void)
 {
     struct workload load;
     struct asking a, b;
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, false);
     ask_start(&a, &gated, &load, 0);
     gate_await(&load.gate, 1);
@@ -149,7 +149,7 @@ static void test_stopped_too_late(void)
     const struct pf_work noticing = {"noticing", PF_WORK_SIZES, NULL, run_noticing};
     struct workload load;
     struct asking a, b;
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, false);
     ask_start(&a, &noticing, &load, 0);
     await_waiters(pool, 1);
@@ -187,7 +187,7 @@ static void test_short(void)
     struct workload load;
     struct asking a, b;
     pthread_t thread;
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, false);
     load.more = &thread;
     ask_start(&a, &brief, &load, 0);
@@ -232,7 +232,7 @@ static void test_nesting(void)
     struct asking a, b, direct;
     pthread_t thread;
     struct pf_op op = PF_OP;
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&first, pool, true);
     workload_init(&second, pool, true);
     workload_init(&needed, pool, true);
@@ -257,7 +257,7 @@ static void test_nesting(void)
     ask_result(&blocker);
     pf_pool_free(pool);
 
-    pool = pf_pool_new(2, 0);
+    pool = pf_pool_new(2);
     workload_init(&first, pool, true);
     workload_init(&second, pool, true);
     workload_init(&needed, pool, false);
@@ -299,7 +299,7 @@ static void let_pass(const struct pf_pass *pass, struct pf_op *op)
 static void test_progress(void)
 {
     struct workload load;
-    struct pf_pool *pool = pf_pool_new(1, 0);
+    struct pf_pool *pool = pf_pool_new(1);
     workload_init(&load, pool, false);
     struct watching watching = {.op = PF_OP, .gate = &load.gate};
     watching.op.progress = let_pass;
@@ -341,7 +341,7 @@ static void storm_one(struct storm *storm)
 
 static void test_storm(void)
 {
-    struct storm storm = {.pool = pf_pool_new(3, 0), .seed = 1};
+    struct storm storm = {.pool = pf_pool_new(3), .seed = 1};
     for (int j = 0; j < JOBS; j++)
         storm_one(&storm);
     pf_pool_free(storm.pool);
