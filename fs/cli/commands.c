@@ -125,17 +125,6 @@ static void print_error(const char *path, const struct pf_error *error)
             error->what);
 }
 
-int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n)
-{
-    struct pf_error error = {0};
-    struct pf_sandbox *sandbox = pf_sandbox_new(sources, n, options, &error);
-    bool failed = !sandbox || pf_sandbox_enter(sandbox, &error);
-    pf_sandbox_free(sandbox);
-    if (failed)
-        fprintf(stderr, "profilefs: %s\n", error.what);
-    return failed ? PF_EXIT_SYSTEM : PF_EXIT_OK;
-}
-
 /* ---- index -------------------------------------------------------------------------------------- */
 
 /* What people look at is looked at, so that it is known the next time: sizes, and the texts of small files. */
