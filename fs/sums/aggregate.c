@@ -4,40 +4,7 @@
 
 #include "fs/sums/aggregate_private.h"
 
-bool pf_counts(enum pf_over_contexts over, unsigned flags)
-{
-    return over == PF_OVER_ALL || (over == PF_OVER_FRAMES && flags & PF_FRAME) ||
-           (over == PF_OVER_ROOTS && flags & PF_ROOT);
-}
-
 /* ---- totals ------------------------------------------------------------------------------------- */
-
-bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
-                       union pf_number *number)
-{
-    const struct pf_metric_sums *sums = &aggregate->metrics[metric];
-    enum pf_over_partitions over = aggregate->model->metrics[metric].over_partitions;
-    struct pf_context_sum sum;
-    if (over == PF_SUM)
-        return pf_context_total(&sums->contexts, context, sums->real, number);
-    if (over == PF_OVER_NO_PARTITIONS || !pf_context_get(aggregate, metric, context, &sum))
-        return false;
-    const union pf_bound *bound = over == PF_MIN ? &sum.low : &sum.high;
-    if (over == PF_AT) {
-        bool there = pf_context_load(&sums->at, context, sums->real, &sum);
-        *number = there ? sum.sum : (union pf_number){0};
-    } else if (sums->real) {
-        *number = (union pf_number){.d = {bound->d, 0}};
-    } else {
-        number->i = bound->i;
-    }
-    return true;
-}
-
-bool pf_adds_up(const struct pf_metric *metric)
-{
-    return metric->over_contexts != PF_OVER_NO_CONTEXTS && metric->over_partitions != PF_OVER_NO_PARTITIONS;
-}
 
 static void add_total(struct pf_aggregate *aggregate, unsigned metric)
 {
@@ -219,12 +186,6 @@ bool pf_aggregate_is_large(const struct pf_model *model)
     uint64_t sums = contexts * model->n_metrics, partitions = pf_rows_count(model->partitions.items);
     return pf_aggregate_skips(model) && model->n_metrics > 1 &&
            (sums > model->options->cache / SHARE / PF_CONTEXT_LEAST || sums > VALUES / (partitions + 1));
-}
-
-int pf_aggregate_partner(const struct pf_model *model, unsigned metric)
-{
-    struct pf_twins twins = pf_twins_of(model, metric);
-    return twins.exclusive == (int)metric ? twins.inclusive : twins.exclusive;
 }
 
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error)

@@ -507,14 +507,12 @@ void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arrange
 /* Frees all; no walk may hold one any more. */
 void pf_arranged_free_all(struct pf_aggregate *aggregate);
 
-/* Leaves *context for its caller (PF_NO_CONTEXT after a root) on a walk in the order of indexes. Returns the
- * next callee of that caller (or the next root), or PF_NO_CONTEXT. */
-uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context);
-
 /* True if a value has a place among the folded stacks: it is at least 1, rounded. */
 bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
 /* What such a value is there, or 0 if that takes more than 32 bits. */
 uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real);
+/* Appends such a value as an integer in digits: readers of folded stacks take nothing else. */
+void pf_add_folded(const struct pf_folding *folding, const union pf_number *number, bool real, struct pf_buf *out);
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 

@@ -88,6 +88,35 @@ static int number_contexts(struct numbering *numbering, const struct pf_values *
     return 0;
 }
 
+/* The next child of its caller (or the next root) in the order of indexes, which they stand in; or NULL. */
+static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t context)
+{
+    uint32_t parent = tree->parent[context];
+    const uint32_t *low = parent == PF_NO_CONTEXT ? tree->root : tree->child + tree->first[parent];
+    const uint32_t *end =
+        parent == PF_NO_CONTEXT ? tree->root + tree->roots : tree->child + tree->first[parent + 1];
+    const uint32_t *high = end;
+    while (low < high) {
+        const uint32_t *middle = low + (high - low) / 2;
+        if (*middle <= context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end ? low : NULL;
+}
+
+/*
+ * Leaves *context for its caller (PF_NO_CONTEXT after a root) on a walk in the order of indexes. Returns the next callee of that caller
+ * (or the next root), or PF_NO_CONTEXT.
+ */
+static uint32_t leave_subtree(const struct pf_tree *tree, uint32_t *context)
+{
+    const uint32_t *sibling = sibling_after(tree, *context);
+    *context = tree->parent[*context];
+    return sibling ? *sibling : PF_NO_CONTEXT;
+}
+
 /*
  * Marks (in `outermost`) the contexts that no other of the same key calls, be it by way of others: `inside` says
  * in how many contexts of each key the walk stands.
@@ -110,7 +139,7 @@ static void find_outermost(const struct pf_values *values, const struct numberin
         while (next == PF_NO_CONTEXT && context != PF_NO_CONTEXT) {
             if (values->present[context] && numbering->number[context] != NO_NUMBER)
                 inside[numbering->number[context]]--;
-            next = pf_walk_leave(tree, &context);
+            next = leave_subtree(tree, &context);
         }
         context = next;
     }

@@ -78,33 +78,6 @@ static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arrang
     return 0;
 }
 
-/* ---- walking ------------------------------------------------------------------------------------ */
-
-/* The next child of its caller (or the next root) in the order of indexes, which they stand in; or NULL. */
-static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t context)
-{
-    uint32_t parent = tree->parent[context];
-    const uint32_t *low = parent == PF_NO_CONTEXT ? tree->root : tree->child + tree->first[parent];
-    const uint32_t *end =
-        parent == PF_NO_CONTEXT ? tree->root + tree->roots : tree->child + tree->first[parent + 1];
-    const uint32_t *high = end;
-    while (low < high) {
-        const uint32_t *middle = low + (high - low) / 2;
-        if (*middle <= context)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < end ? low : NULL;
-}
-
-uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context)
-{
-    const uint32_t *sibling = sibling_after(tree, *context);
-    *context = tree->parent[*context];
-    return sibling ? *sibling : PF_NO_CONTEXT;
-}
-
 /* ---- making and keeping ------------------------------------------------------------------------- */
 
 static void free_arranged(struct pf_arranged *arranged)

@@ -76,14 +76,6 @@ static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole)
-{
-    if (whole == 0 || !isfinite(whole))
-        return pf_absent();
-    double x = pf_number_double(part, real);
-    return pf_double(fabs(x) < 1e300 ? x * 100 / whole : x / whole * 100);
-}
-
 void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
                        struct pf_cell cells[PF_FUNCTION_COLUMNS])
 {

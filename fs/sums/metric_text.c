@@ -106,51 +106,6 @@ void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
     pf_escape(out, name->text + from, name->size - from);
 }
 
-struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
-{
-    const struct pf_metric *metric = &model->metrics[m];
-    int exclusive = pf_twins_of(model, m).exclusive;
-    bool real = !strcmp(model->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
-    int64_t ns = pf_unit_ns(metric->unit);
-    bool large =
-        metric->most * (double)(ns ? ns : 1) >= 0x1p62; /* far enough from 64 bits for a rounded sum */
-    if (!pf_adds_up(metric))
-        return (struct pf_folding){.factor = 1, .part = "", .unit = ""};
-    if (ns)
-        return (struct pf_folding){ns, "", "ns", real, real || large};
-    return (struct pf_folding){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real, real || large};
-}
-
-/* A positive value as a whole number: true with *folded, or else it is the rounded *large. */
-static bool fold(const struct pf_folding *folding, const union pf_number *number, bool real,
-                 pf_int128 *folded, double *large)
-{
-    if (!real && !__builtin_mul_overflow(number->i, folding->factor, folded))
-        return true;
-    *large = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
-    if (fabs(*large) < 0x1p63)
-        *folded = (int64_t)*large;
-    else if (fabs(*large) < 0x1p100)
-        *folded = (pf_int128)*large;
-    else
-        return false;
-    return true;
-}
-
-bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real)
-{
-    pf_int128 folded;
-    double large;
-    return fold(folding, number, real, &folded, &large) ? folded > 0 : large > 0 && isfinite(large);
-}
-
-uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real)
-{
-    pf_int128 folded;
-    double large;
-    return fold(folding, number, real, &folded, &large) && folded <= UINT32_MAX ? (uint32_t)folded : 0;
-}
-
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error)
 {
@@ -160,20 +115,6 @@ int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t
     *left_out = arranged->left_out;
     pf_arranged_put(aggregate, arranged);
     return 0;
-}
-
-/* A folded value is an integer in digits: the readers of these files know nothing else. */
-static void add_value(const struct pf_folding *folding, const union pf_number *number, bool real,
-                      struct pf_buf *out)
-{
-    pf_int128 folded;
-    double large;
-    char *at = pf_buf_reserve(out, 400); /* what pf_print_double_plain may take */
-    if (!at)
-        return;
-    char *end = fold(folding, number, real, &folded, &large) ? pf_print_wide(at, folded)
-                                                             : pf_print_double_plain(at, large);
-    out->size += (size_t)(end - at);
 }
 
 /* The line at the walk's position, which it moves on; its stack is set. */
@@ -209,7 +150,7 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
         at = pf_print_uint(at, line->value);
     out->size = (size_t)(at - out->data);
     if (!line->value)
-        add_value(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, out);
+        pf_add_folded(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, out);
     pf_buf_char(out, '\n');
     return true;
 }
@@ -223,7 +164,7 @@ int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *e
     const struct pf_folded_line *line = next_folded(walk);
     struct pf_buf large = {0};
     if (!line->value)
-        add_value(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, &large);
+        pf_add_folded(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, &large);
     *size += walk->stack->text.size + 2 + (line->value ? pf_uint_size(line->value) : large.size);
     bool failed = walk->stack->text.failed || large.failed;
     pf_buf_free(&large);

@@ -10,29 +10,6 @@
  * however deep the calls nest.
  */
 
-/* What adds up over the roots holds all that its callees hold. */
-static bool is_inclusive(const struct pf_metric *metric)
-{
-    return metric->over_contexts == PF_OVER_ROOTS;
-}
-
-struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
-{
-    struct pf_twins twins = {PF_NO_PARTNER, PF_NO_PARTNER};
-    const struct pf_metric *self = &model->metrics[metric];
-    if (!pf_adds_up(self))
-        return twins;
-    *(is_inclusive(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
-    if (self->partner < 0 || (size_t)self->partner >= model->n_metrics)
-        return twins;
-    const struct pf_metric *partner = &model->metrics[self->partner];
-    if (model->edges && !is_inclusive(self))
-        twins.inclusive = self->partner;
-    else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
-        *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
-    return twins;
-}
-
 bool pf_values_stored(const struct pf_values *values, int metric, uint32_t context, bool real,
                       union pf_number *number)
 {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/sums/aggregate_private.h"
+
+/* How a metric's values add up over contexts and partitions, by what the driver declares of the metric. */
+
+bool pf_counts(enum pf_over_contexts over, unsigned flags)
+{
+    return over == PF_OVER_ALL || (over == PF_OVER_FRAMES && flags & PF_FRAME) ||
+           (over == PF_OVER_ROOTS && flags & PF_ROOT);
+}
+
+bool pf_adds_up(const struct pf_metric *metric)
+{
+    return metric->over_contexts != PF_OVER_NO_CONTEXTS && metric->over_partitions != PF_OVER_NO_PARTITIONS;
+}
+
+bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                       union pf_number *number)
+{
+    const struct pf_metric_sums *sums = &aggregate->metrics[metric];
+    enum pf_over_partitions over = aggregate->model->metrics[metric].over_partitions;
+    struct pf_context_sum sum;
+    if (over == PF_SUM)
+        return pf_context_total(&sums->contexts, context, sums->real, number);
+    if (over == PF_OVER_NO_PARTITIONS || !pf_context_get(aggregate, metric, context, &sum))
+        return false;
+    const union pf_bound *bound = over == PF_MIN ? &sum.low : &sum.high;
+    if (over == PF_AT) {
+        bool there = pf_context_load(&sums->at, context, sums->real, &sum);
+        *number = there ? sum.sum : (union pf_number){0};
+    } else if (sums->real) {
+        *number = (union pf_number){.d = {bound->d, 0}};
+    } else {
+        number->i = bound->i;
+    }
+    return true;
+}
+
+/* What adds up over the roots holds all that its callees hold. */
+static bool is_inclusive(const struct pf_metric *metric)
+{
+    return metric->over_contexts == PF_OVER_ROOTS;
+}
+
+struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
+{
+    struct pf_twins twins = {PF_NO_PARTNER, PF_NO_PARTNER};
+    const struct pf_metric *self = &model->metrics[metric];
+    if (!pf_adds_up(self))
+        return twins;
+    *(is_inclusive(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
+    if (self->partner < 0 || (size_t)self->partner >= model->n_metrics)
+        return twins;
+    const struct pf_metric *partner = &model->metrics[self->partner];
+    if (model->edges && !is_inclusive(self))
+        twins.inclusive = self->partner;
+    else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
+        *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
+    return twins;
+}
+
+int pf_aggregate_partner(const struct pf_model *model, unsigned metric)
+{
+    struct pf_twins twins = pf_twins_of(model, metric);
+    return twins.exclusive == (int)metric ? twins.inclusive : twins.exclusive;
+}
+
+struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole)
+{
+    if (whole == 0 || !isfinite(whole))
+        return pf_absent();
+    double x = pf_number_double(part, real);
+    return pf_double(fabs(x) < 1e300 ? x * 100 / whole : x / whole * 100);
+}
