@@ -286,7 +286,8 @@ bool perf_has_wide_address(struct pf_slice line)
     pf_skip_blanks(&text);
     while (pf_size(text)) {
         struct pf_slice word = pf_take_word(&text);
-        if (is_address(word) && columns(line.at, word) >= WIDE_ADDRESS)
+        bool right_aligned = pf_size(word) == 16 || (word.at - line.at > 1 && word.at[-2] == ' ');
+        if (right_aligned && is_address(word) && columns(line.at, word) >= WIDE_ADDRESS)
             return true;
     }
     return false;
