@@ -13,7 +13,7 @@ struct record {
     uint64_t node;
     uint64_t size;  /* of a file; how many entries a listing has */
     uint32_t bytes; /* that follow */
-    enum { LISTING, SIZE, TEXT } type;
+    enum { LISTING, SIZE, TEXT, LONG_LISTING } type;
 };
 
 void pf_known_init(struct pf_known *known)
@@ -57,6 +57,12 @@ static const char *find(const struct pf_known *known, struct pf_node node, struc
     return found;
 }
 
+static const char *find_listing(const struct pf_known *known, struct pf_node folder, struct record *listing)
+{
+    const char *found = find(known, folder, listing);
+    return found && listing->type == LISTING ? found : NULL;
+}
+
 /* Takes an entry off a listing. */
 static const char *next_entry(const char *at, struct pf_node *node, const char **name)
 {
@@ -67,11 +73,21 @@ static const char *next_entry(const char *at, struct pf_node *node, const char *
     return *name + strlen(*name) + 1;
 }
 
+bool pf_known_wants(struct pf_known *known, struct pf_node folder)
+{
+    struct record record;
+    pf_lock_take(&known->lock);
+    bool room = known->count < RECORDS_MAX && known->records.size + sizeof record <= BYTES_MAX;
+    bool wants = room && !find(known, folder, &record);
+    pf_lock_drop(&known->lock);
+    return wants;
+}
+
 bool pf_known_lists(struct pf_known *known, struct pf_node folder)
 {
     struct record listing;
     pf_lock_take(&known->lock);
-    bool lists = find(known, folder, &listing) != NULL;
+    bool lists = find_listing(known, folder, &listing) != NULL;
     pf_lock_drop(&known->lock);
     return lists;
 }
@@ -82,7 +98,7 @@ int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t numbe
     struct record listing;
     const char *called = NULL;
     pf_lock_take(&known->lock);
-    const char *at = find(known, folder, &listing);
+    const char *at = find_listing(known, folder, &listing);
     int result = !at ? -1 : number < listing.size;
     for (uint64_t i = 0; result > 0 && i <= number; i++)
         at = next_entry(at, entry, &called);
@@ -98,7 +114,7 @@ int pf_known_find(struct pf_known *known, struct pf_node folder, const char *nam
     struct pf_node node;
     const char *called;
     pf_lock_take(&known->lock);
-    const char *at = find(known, folder, &listing);
+    const char *at = find_listing(known, folder, &listing);
     int result = at ? 0 : -1;
     for (uint64_t i = 0; !result && i < listing.size; i++) {
         at = next_entry(at, &node, &called);
@@ -187,6 +203,12 @@ void pf_known_add_folder(struct pf_known *known, struct pf_node folder, uint32_t
         add(known, &record, entries->data);
 }
 
+void pf_known_add_long_folder(struct pf_known *known, struct pf_node folder)
+{
+    struct record record = {pf_node_key(folder), 0, 0, LONG_LISTING};
+    add(known, &record, NULL);
+}
+
 void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text)
 {
     bool whole = text && size <= PF_KNOWN_TEXT_MAX;
@@ -237,7 +259,7 @@ static bool is_sound(struct pf_unpack *in, unsigned *records)
         const char *bytes = head ? pf_unpack_bytes(in, record.bytes) : NULL;
         bool sound = bytes && (record.type == LISTING ? is_listing(bytes, record.bytes, record.size)
                                : record.type == TEXT  ? record.bytes == record.size
-                                                      : record.type == SIZE && !record.bytes);
+                                                      : record.type <= LONG_LISTING && !record.bytes);
         if (!sound)
             return false;
     }

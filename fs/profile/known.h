@@ -30,6 +30,10 @@ enum {
 void pf_known_init(struct pf_known *known);
 void pf_known_free(struct pf_known *known);
 
+/* True if the listing of a folder can be learnt: it is not known, nor known to be too long, and there is room. */
+bool pf_known_wants(struct pf_known *known, struct pf_node folder);
+/* Learns that the listing of a folder is too long to be kept. */
+void pf_known_add_long_folder(struct pf_known *known, struct pf_node folder);
 /* True if the listing of this folder is known. */
 bool pf_known_lists(struct pf_known *known, struct pf_node folder);
 /* The entry of a folder by number or by name: 1; 0: there is none; -1: the listing is not known. */

@@ -322,12 +322,15 @@ void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
     uint32_t n = 0;
-    if (!keeps_what_it_learns(profile) || folder.kind == PF_CONTEXT_DIR)
+    if (!keeps_what_it_learns(profile) || folder.kind == PF_CONTEXT_DIR ||
+        !pf_known_wants(&profile->known, folder))
         return;
     for (; n <= PF_KNOWN_ENTRIES_MAX && pf_folder_entry(profile, folder, n, name, &entry); n++)
         pf_known_list(&entries, entry, name);
     if (n <= PF_KNOWN_ENTRIES_MAX)
         pf_known_add_folder(&profile->known, folder, n, &entries);
+    if (!pf_known_lists(&profile->known, folder))
+        pf_known_add_long_folder(&profile->known, folder);
     pf_buf_free(&entries);
 }
 

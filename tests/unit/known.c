@@ -40,6 +40,31 @@ static bool ask_file(struct pf_known *known, struct pf_node file, uint64_t *size
     return true;
 }
 
+/* Otherwise each look-up in the folder would list it again. */
+static void test_long_folder(void)
+{
+    struct pf_known known, again;
+    struct pf_buf packed = {0};
+    struct pf_node entry;
+    pf_known_init(&known);
+    pf_known_init(&again);
+    ok(pf_known_wants(&known, metrics), "a folder that is not known is to be learnt");
+    pf_known_add_long_folder(&known, metrics);
+    ok(!pf_known_wants(&known, metrics) && pf_known_wants(&known, top),
+       "but not one that is known to be too long");
+    ok(!pf_known_lists(&known, metrics) && pf_known_find(&known, metrics, "time", &entry) == -1,
+       "whose listing is not known all the same");
+    pf_known_pack(&known, &packed);
+    struct pf_unpack in = {packed.data, packed.data + packed.size, false};
+    ok(pf_known_unpack(&again, &in) && !pf_known_wants(&again, metrics), "nor in a later process");
+    for (uint32_t i = 0; i < 1000; i++)
+        pf_known_add_file(&known, (struct pf_node){PF_METRIC_INFO, i}, 5, NULL);
+    ok(!pf_known_wants(&known, top), "where there is no more room nothing is to be learnt");
+    pf_buf_free(&packed);
+    pf_known_free(&known);
+    pf_known_free(&again);
+}
+
 static void test_learning(void)
 {
     struct pf_known known;
@@ -145,6 +170,7 @@ static void test_packing(void)
 int main(void)
 {
     test_learning();
+    test_long_folder();
     test_limits();
     test_packing();
     return done();
