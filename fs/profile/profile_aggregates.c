@@ -85,7 +85,8 @@ static struct pf_aggregate *recall_aggregate(struct pf_profile *profile, int *me
     if (!packed)
         return NULL;
     struct pf_aggregate *aggregate = pf_aggregate_unpack(&profile->model, packed->bytes, packed->size);
-    *metric = packed->metric < 0 ? -1 : *metric;
+    if (aggregate && packed->metric < 0)
+        *metric = -1;
     free_packed(packed);
     return aggregate;
 }
@@ -119,10 +120,11 @@ static int make_sums(struct pf_profile *profile, int metric, struct pf_error *er
     if (!result && !pf_source_intact(profile->source))
         result = pf_fail(error, ESTALE, "the file has changed");
     pf_lock_take(&profile->lock);
-    if (!result)
+    bool present = aggregate_now(profile, metric); /* those of all metrics, which another job has made */
+    if (!result && !present)
         result = keep_aggregate(profile, metric, aggregate, error);
     pf_lock_drop(&profile->lock);
-    if (result)
+    if (result || present)
         pf_aggregate_free(aggregate);
     return result;
 }
