@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fs/clock.h"
+#include "fs/control/agents.h"
 #include "fs/control/tables.h"
 #include "fs/snapshot.h"
 #include "fs/tree/listing.h"
@@ -23,6 +24,7 @@
 enum node {
     CONTROL_DIR,
     CONTROL_README,
+    CONTROL_AGENTS,
     CONTROL_PROFILES,
     CONTROL_ARCHIVES,
     CONTROL_STATUS,
@@ -32,7 +34,7 @@ enum node {
 };
 
 static const char *const control_names[] = {
-    [CONTROL_README] = "README.txt", [CONTROL_PROFILES] = "profiles.csv", [CONTROL_ARCHIVES] = "archives.csv",
+    [CONTROL_README] = "README.txt", [CONTROL_AGENTS] = "AGENTS.md", [CONTROL_PROFILES] = "profiles.csv", [CONTROL_ARCHIVES] = "archives.csv",
     [CONTROL_STATUS] = "status.txt", [CONTROL_VERSION] = "version",       [CONTROL_TABLES] = "tables",
 };
 
@@ -88,6 +90,7 @@ static const char readme[] =
     "\n"
     "Files that are no profile are shown as they are. A profile that can't be opened holds error.txt.\n"
     "\n"
+    "  .profilefs/AGENTS.md           which file answers which question, for readers with only a shell\n"
     "  .profilefs/profiles.csv        all profiles and their formats\n"
     "  .profilefs/archives.csv        what is wrong with which archive\n"
     "  .profilefs/tables/*.csv        all profiles: a row each (summary), their primary metrics' functions, "
@@ -310,6 +313,7 @@ static uint64_t node_ino(enum node node)
 static uint64_t size_of_fixed(struct control *control, enum node node)
 {
     return node == CONTROL_README    ? sizeof readme - 1
+           : node == CONTROL_AGENTS  ? pf_agents_size
            : node == CONTROL_STATUS  ? status_size(control)
            : node == CONTROL_VERSION ? sizeof version - 1
                                      : 0;
@@ -441,6 +445,10 @@ static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, str
     case CONTROL_README:
         size = sizeof readme - 1;
         text->bytes = copy_of(readme, size);
+        break;
+    case CONTROL_AGENTS:
+        size = pf_agents_size;
+        text->bytes = copy_of(pf_agents_text, size);
         break;
     case CONTROL_VERSION:
         size = sizeof version - 1;

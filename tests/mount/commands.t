@@ -182,7 +182,7 @@ if [ -w /dev/fuse ]; then
     is "$(cd "$src" && profilefs ls "$heat/metrics" | sort)" "$(ls -p "$mnt/$heat/metrics" | sort)" "ls lists what the mount lists"
 
     # ---- .profilefs
-    is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt archives.csv profiles.csv status.txt tables version " ".profilefs/ tells about the mount"
+    is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "AGENTS.md README.txt archives.csv profiles.csv status.txt tables version " ".profilefs/ tells about the mount"
     is "$(head -n 1 "$mnt/.profilefs/profiles.csv")" "format,version,bytes,mtime,confidence,path,message" "columns of profiles.csv"
     is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f6 | sort | tr '\n' ' ')" "sub/bad.xray sub/lookup.perf $heat " \
         "profiles.csv lists the profiles"
@@ -191,6 +191,8 @@ if [ -w /dev/fuse ]; then
     ok "status.txt changes with time" bash -c "a=\$(cat '$mnt/.profilefs/status.txt'); sleep 1.2; [ \"\$a\" != \"\$(cat '$mnt/.profilefs/status.txt')\" ]"
     like "$(cat "$mnt/.profilefs/version")" '[0-9]+\.[0-9]+' "version names the version"
     like "$(cat "$mnt/.profilefs/README.txt")" 'tables/' "README.txt explains the tree"
+    like "$(cat "$mnt/.profilefs/AGENTS.md")" 'primary/metric/summary.md' "AGENTS.md says what to read first"
+    ok "    and is at most 4 KB" test "$(stat -c %s "$mnt/.profilefs/AGENTS.md")" -le 4096
     is "$(profilefs cat "$src/.profilefs/README.txt")" "$(cat "$mnt/.profilefs/README.txt")" "the commands show it too"
     unmount
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# README's examples are true: each command, run in a mount of the bundled samples, prints the lines below it.
+# The examples of README and docs/agents.md are true: each command, run in a mount of the bundled samples, prints the lines below it.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 source=$archive
@@ -22,6 +22,6 @@ while IFS= read -r line; do
         '') ;;
         *) check ;;
     esac
-done < <(sed '/^## Install/q' "$top/README.md")
-ok "README has at least ten examples" test "$count" -ge 10
+done < <(sed '/^## Install/q' "$top/README.md"; echo end; cat "$top/docs/agents.md"; echo end)
+ok "there are at least twenty examples" test "$count" -ge 20
 finish

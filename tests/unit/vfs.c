@@ -313,9 +313,9 @@ static void test_control(struct pf_fs *fs)
 {
     struct pf_attr attr;
     struct pf_handle *handle;
-    lists(fs, ".profilefs", ". .. README.txt archives.csv profiles.csv status.txt tables version ",
+    lists(fs, ".profilefs", ". .. AGENTS.md README.txt archives.csv profiles.csv status.txt tables version ",
           ".profilefs is listed");
-    static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv",
+    static const char *const files[] = {"README.txt", "AGENTS.md", "status.txt", "version", "profiles.csv",
                                         "archives.csv"};
     int right = 0;
     for (int i = 0; i < 4; i++) {
