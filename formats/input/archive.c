@@ -13,7 +13,7 @@
 #include "formats/input/archive_kept.h"
 #include "formats/input/stamp.h"
 #include "formats/input/unpacked.h"
-#include "formats/kit/hash.h"
+#include "formats/kit/digest.h"
 #include "formats/kit/lock.h"
 
 enum {
@@ -390,7 +390,7 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
     uint64_t inode = archive->st.st_ino;
     *st = archive->st;
     st->st_ino =
-        member ? (pf_hash(1, &inode, sizeof inode) << 24) + member : inode; /* members of one are near */
+        member ? (pf_digest(1, &inode, sizeof inode) << 24) + member : inode; /* members of one are near */
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;

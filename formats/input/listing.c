@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/input/record.h"
-#include "formats/kit/hash.h"
+#include "formats/kit/digest.h"
 
 enum listed { FILES, FOLDERS };
 static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
@@ -68,7 +68,7 @@ static int visit_name(void *arg, const char *name, unsigned char type)
     if (walk->visit)
         return walk->visit(walk->arg, name, type);
     walk->digest.size++;
-    walk->digest.inode += pf_hash(0, name, strlen(name));
+    walk->digest.inode += pf_digest(0, name, strlen(name));
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/digest.h"
 #include "formats/kit/table.h"
 #include "fs/cache/db.h"
 
@@ -52,7 +52,7 @@ static uint64_t sum_of(uint64_t source, enum pf_datum type, uint64_t number, int
                        size_t size)
 {
     const uint64_t place[] = {source, type, number, (uint64_t)part};
-    return pf_hash(pf_hash(0, place, sizeof place), bytes, size);
+    return pf_digest(pf_digest(0, place, sizeof place), bytes, size);
 }
 
 static void bind_datum(sqlite3_stmt *statement, uint64_t source, enum pf_datum type, uint64_t number)
@@ -83,7 +83,7 @@ static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, ui
         if (part == HEAD && size == sizeof reading->head)
             memcpy(&reading->head, bytes, size);
         else
-            reading->head = (struct head){size, pf_hash(0, bytes, size)};
+            reading->head = (struct head){size, pf_digest(0, bytes, size)};
         if ((part != HEAD && part != WHOLE) || reading->head.size > VALUE_MAX ||
             !(reading->bytes = malloc(reading->head.size + 1)))
             return false;
@@ -129,7 +129,7 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
     if (result != SQLITE_DONE && result != SQLITE_ROW)
         pf_db_failed(cache, result);
     sound = sound && rows && result == SQLITE_DONE && reading.have == reading.head.size &&
-            pf_hash(0, reading.bytes, reading.have) == reading.head.sum;
+            pf_digest(0, reading.bytes, reading.have) == reading.head.sum;
     if (rows && !sound && result != SQLITE_BUSY && cache->connection)
         forget(cache, source, type, number);
     if (sound && old)
@@ -232,7 +232,7 @@ static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *
 
 static void put_large(struct pf_cache *cache, const struct pf_cache_value *value)
 {
-    const struct head head = {value->size, pf_hash(0, value->bytes, value->size)};
+    const struct head head = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
     pf_lock_take(&cache->lock);
     bool kept = open_for_writing(cache) && pf_db_begin(cache);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/digest.h"
 
 /* ---- the order of names ------------------------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ static uint64_t note(uint64_t state, const char *name, const struct stat *st)
                                 (uint64_t)st->st_mtim.tv_nsec,
                                 (uint64_t)st->st_ctim.tv_sec,
                                 (uint64_t)st->st_ctim.tv_nsec};
-    return pf_hash(pf_hash(state, name, strlen(name)), numbers, sizeof numbers);
+    return pf_digest(pf_digest(state, name, strlen(name)), numbers, sizeof numbers);
 }
 
 /* 0, also of what is no member; else an errno value. */
@@ -202,7 +202,7 @@ static int note_inside(void *arg, const char *name, unsigned char type)
     if (below) {
         pf_folder_list(below, note_inside, &deeper);
         inside->left = deeper.left;
-        inside->state += pf_hash(deeper.state, name, strlen(name));
+        inside->state += pf_digest(deeper.state, name, strlen(name));
     }
     pf_folder_free(below);
     return 0;
@@ -219,7 +219,7 @@ uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, con
     if (folder)
         pf_folder_list(folder, note_inside, &inside);
     pf_folder_free(folder);
-    return pf_hash(state, &inside.state, sizeof inside.state);
+    return pf_digest(state, &inside.state, sizeof inside.state);
 }
 
 uint64_t pf_members_state(struct pf_fs *fs, const struct pf_members *members, bool look_inside)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/digest.h"
 #include "fs/cache/cache.h"
 #include "fs/tree/vfs_private.h"
 
@@ -186,9 +186,9 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
     what->fs = fs;
     what->path = path;
     what->name = wanted->name ? strdup(wanted->name) : NULL;
-    what->key = pf_hash(wanted->all + 2 * (wanted->instance != NULL), path, strlen(path));
+    what->key = pf_digest(wanted->all + 2 * (wanted->instance != NULL), path, strlen(path));
     if (wanted->name)
-        what->key = pf_hash(what->key, wanted->name, strlen(wanted->name));
+        what->key = pf_digest(what->key, wanted->name, strlen(wanted->name));
     if (wanted->name && !what->name) {
         free_preparation(what);
         return 0;
@@ -287,7 +287,7 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
     uint64_t where[] = {(uint64_t)(uintptr_t)file->unpacked, file->start + end};
     what->fs = fs;
     what->end = file->start + end;
-    what->key = pf_hash(4, where, sizeof where);
+    what->key = pf_digest(4, where, sizeof where);
     return wait_for(what, "unpacking", "a file", op);
 }
 

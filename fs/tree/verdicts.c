@@ -4,7 +4,7 @@
 #include <sys/sysmacros.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/hash.h"
+#include "formats/kit/digest.h"
 #include "formats/kit/lock.h"
 #include "fs/text/pack.h"
 #include "fs/tree/vfs_private.h"
@@ -50,10 +50,10 @@ struct pf_verdicts {
 static uint64_t edition(void)
 {
     const uint64_t machine = PF_MACHINE;
-    uint64_t hash = pf_hash(PF_RENDERER_VERSION, &machine, sizeof machine);
+    uint64_t hash = pf_digest(PF_RENDERER_VERSION, &machine, sizeof machine);
     for (size_t i = 0; pf_drivers[i]; i++) {
-        hash = pf_hash(hash, pf_drivers[i]->name, strlen(pf_drivers[i]->name));
-        hash = pf_hash(hash, &pf_drivers[i]->version, sizeof pf_drivers[i]->version);
+        hash = pf_digest(hash, pf_drivers[i]->name, strlen(pf_drivers[i]->name));
+        hash = pf_digest(hash, &pf_drivers[i]->version, sizeof pf_drivers[i]->version);
     }
     return hash;
 }
@@ -228,7 +228,7 @@ static struct pf_stamp lasting(const struct pf_stamp *stamp)
 
 static uint64_t hash_of(const struct pf_stamp *stamp, uint64_t name)
 {
-    uint64_t hash = pf_hash(name, stamp, sizeof *stamp);
+    uint64_t hash = pf_digest(name, stamp, sizeof *stamp);
     return hash ? hash : 1;
 }
 
@@ -244,7 +244,7 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now
                         struct pf_found *found)
 {
     struct pf_stamp stamp = lasting(now);
-    uint64_t name_hash = pf_hash(0, name, strlen(name));
+    uint64_t name_hash = pf_digest(0, name, strlen(name));
     pf_lock_take(&verdicts->lock);
     const struct group *group = group_of(verdicts, &stamp);
     const struct seen *seen = find_seen(group, &stamp, name_hash);
@@ -262,7 +262,7 @@ void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *now, 
                       const struct pf_found *found, bool costly)
 {
     struct seen seen = {.stamp = lasting(now),
-                        .name = pf_hash(0, name, strlen(name)),
+                        .name = pf_digest(0, name, strlen(name)),
                         .packed = found->packed,
                         .driver = number_of(found->driver),
                         .verdict = found->verdict};

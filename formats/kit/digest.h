@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_HASH_H
-#define PF_HASH_H
+#ifndef PF_DIGEST_H
+#define PF_DIGEST_H
 
 #include <endian.h>
 #include <stddef.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 /*
- * A hash of bytes, eight at a time, for tables and against damage, not against malice: all of its bits depend on all bytes and on
- * their number. The first byte is the lowest of its word on every machine: few bytes in the highest ones would leave the hash's low
- * bits as they are. `seed` is any number, or the hash of what comes before.
+ * An unkeyed digest of bytes: for names of kept files, digests of listings, and check sums against damage. Not for tables whose keys
+ * come from files: these use pf_siphash (formats/kit/table.h). All bits depend on all bytes and on their number. Bytes are read as
+ * little-endian words, so that the digest is the same on every machine. `seed` is any number, or the digest of what comes before.
  */
-static inline uint64_t pf_hash(uint64_t seed, const void *bytes, size_t size)
+static inline uint64_t pf_digest(uint64_t seed, const void *bytes, size_t size)
 {
     const char *at = bytes;
     uint64_t hash = (seed ^ size) * UINT64_C(0x9e3779b97f4a7c15), word;
