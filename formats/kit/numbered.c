@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/numbered.h"
 
+#include <errno.h>
 #include <stdlib.h>
-
-#include "formats/kit/position.h"
+#include <string.h>
 
 struct walk {
     struct pf_numbers numbers; /* first: pf_numbers_of */
@@ -54,7 +54,7 @@ size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
 int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
-    uint64_t next;
+    uint64_t next = 0;
     if (pf_position_restore(&next, sizeof next, blob, size, error))
         return -1;
     if (next < walk->first || next > walk->numbers.end)
@@ -80,4 +80,27 @@ double pf_numbered_progress(const struct pf_cursor *cursor)
     return walk->numbers.next < end && end > first
                ? (double)(walk->numbers.next - first) / (double)(end - first)
                : 1;
+}
+
+/* ---- positions ---------------------------------------------------------------------------------- */
+
+size_t pf_position_save(const void *position, size_t size, void *blob, size_t room)
+{
+    if (room >= size)
+        memcpy(blob, position, size);
+    return size;
+}
+
+int pf_position_refuse(struct pf_error *error)
+{
+    return pf_fail(error, EINVAL, "not a position");
+}
+
+int pf_position_restore(void *position, size_t size, const void *blob, size_t blob_size,
+                        struct pf_error *error)
+{
+    if (blob_size != size)
+        return pf_position_refuse(error);
+    memcpy(position, blob, size);
+    return 0;
 }

@@ -5,32 +5,31 @@
 #include "formats/driver.h"
 
 /*
- * Cursors over records that have numbers: a position is the number of the next one. A table's ops are those of such a
+ * Cursors over numbered records: a position is the number of the next record. A table's ops are those of such a
  * cursor:
  *
  *     static const struct pf_numbered regions = {PF_NUMBERED, .begin = begin_regions, .row = region_row};
  *     ... {.name = "regions", .ops = &regions.ops, ...}
  */
 
-/* Which records are looked at, and what the cursor holds while it is open. */
+/* The records of an open cursor. */
 struct pf_numbers {
-    uint64_t next, end; /* from `next` on those less than `end` */
+    uint64_t next, end; /* numbers from `next` to `end` - 1 */
     void *own;          /* the driver's: memory for what rows borrow, readers */
 };
 
-/* Behind the last record: for `next`, and for what `after` gives. */
+/* After the last record: for `next`, and as a result of `after`. */
 #define PF_NO_NUMBER UINT64_MAX
 
 struct pf_numbered {
     struct pf_cursor_ops ops; /* PF_NUMBERED */
-    /* Says which records there are for the cursor's restriction. 0, or -1 with *error filled; `free` is called in either case. */
+    /* Sets the records of the cursor's restriction. 0, or -1 with *error filled; `free` is called in either case. */
     int (*begin)(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error);
     /* Fills the cells of a record's row. 1; 0: it has none, or does not match the restriction; -1 with *error filled. */
     int (*row)(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error);
     /*
-     * Optional: the record after this one, for which `row` has been called, where that is not the next number (a list of those of
-     * one context).
+     * Optional: the record after this one, for which `row` has been called, if that is not the next number (a linked list, say).
      */
     uint64_t (*after)(const struct pf_cursor *cursor, const void *own, uint64_t number);
     void (*free)(void *own); /* NULL: `own` is freed as it is */
@@ -43,7 +42,7 @@ int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size,
 void pf_numbered_close(struct pf_cursor *cursor);
 double pf_numbered_progress(const struct pf_cursor *cursor);
 
-/* Those of an open cursor, for who goes on by other means than next. */
+/* The numbers of an open cursor, for callers that advance it without next(). */
 static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
 {
     return cursor->state; /* they are the first member */
@@ -55,10 +54,30 @@ static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
             pf_numbered_progress                                                                             \
     }
 
-/* Whether an item belongs to what one axis is restricted to. */
+/* True if an item matches the restriction of its axis. */
 static inline bool pf_wanted(int64_t only, uint64_t item)
 {
     return only < 0 || (uint64_t)only == item;
 }
+
+/* ---- positions ---------------------------------------------------------------------------------- */
+
+/*
+ * For the save and restore of cursors whose position is a struct of fixed size without pointers and without padding. Saved positions
+ * stay on the machine, so byte order does not matter; but they may come back damaged. Safe from any thread.
+ */
+
+/* Copies the `size` bytes of a position into a blob with `room` bytes if they fit. Returns `size` in any case. */
+size_t pf_position_save(const void *position, size_t size, void *blob, size_t room);
+
+/*
+ * Copies a position of `size` bytes from a blob of `blob_size`. 0, or -1 with EINVAL in *error and *position unchanged if the sizes
+ * differ. The caller checks the numbers in it.
+ */
+int pf_position_restore(void *position, size_t size, const void *blob, size_t blob_size,
+                        struct pf_error *error);
+
+/* Refuses a position of the right size that is out of range: fills *error with EINVAL. Returns -1. */
+int pf_position_refuse(struct pf_error *error);
 
 #endif

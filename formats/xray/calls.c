@@ -46,7 +46,7 @@ int xray_model_begin(struct xray_model *model, const struct pf_model *profile, u
     const struct xray_state *state = xray_state(profile);
     *model = (struct xray_model){
         .tree = pf_tree_new(xray_context_kinds),
-        .fold = pf_fold_new(measures, state->derivations, profile->n_metrics, profile->options->cache),
+        .fold = xray_fold_new(measures, state->derivations, profile->n_metrics, profile->options->cache),
         .fields = pf_rows_new(profile->partitions.n_fields),
     };
     return model->tree && model->fold && model->fields ? 0 : pf_fail_memory(error);
@@ -67,7 +67,7 @@ int xray_model_end(struct xray_model *model, struct pf_model *profile, int faile
         profile->partitions.fields = model->fields;
     } else {
         pf_tree_free(model->tree);
-        pf_fold_free(model->fold);
+        xray_fold_free(model->fold);
         pf_rows_free(model->fields);
     }
     pf_notes_free(&model->notes);
@@ -148,7 +148,7 @@ static inline int enter(struct reader *reader, uint32_t function, const struct x
         reader->full |= context > reader->contexts_most;
         *recent = (struct recent){parent, function, context + 1};
     }
-    pf_fold_expect(reader->model.fold, recent->context - 1);
+    xray_fold_expect(reader->model.fold, recent->context - 1);
     xray_stack_push(stack, function, recent->context - 1, event->tsc);
     if (stack->depth > reader->max_depth)
         reader->max_depth = stack->depth;
@@ -159,7 +159,7 @@ static inline int enter(struct reader *reader, uint32_t function, const struct x
 static inline int close_call(struct reader *reader, uint64_t tsc, struct pf_error *error)
 {
     struct xray_call *call = xray_stack_pop(&reader->stack);
-    union pf_measure *measures = pf_fold_at(reader->model.fold, call->context, error);
+    union pf_measure *measures = xray_fold_at(reader->model.fold, call->context, error);
     if (!measures)
         return -1;
     uint64_t duration = xray_duration(call, tsc), before = (uint64_t)measures[XRAY_TICKS].i;
@@ -210,7 +210,7 @@ static int end_open_calls(struct reader *reader, struct pf_error *error)
     uint64_t inside = 0;
     while (reader->stack.depth) {
         const struct xray_call *call = xray_stack_pop(&reader->stack);
-        union pf_measure *measures = pf_fold_at(reader->model.fold, call->context, error);
+        union pf_measure *measures = xray_fold_at(reader->model.fold, call->context, error);
         if (!measures)
             return -1;
         inside += call->inside;
@@ -362,7 +362,7 @@ static int read_thread(struct reader *reader, size_t number, struct pf_error *er
             return -1;
     }
     return add_fields(reader, thread, error) || end_open_calls(reader, error) ||
-           pf_fold_end_partition(reader->model.fold, error);
+           xray_fold_end_partition(reader->model.fold, error);
 }
 
 static int read_threads(struct reader *reader, struct pf_error *error)

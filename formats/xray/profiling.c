@@ -132,7 +132,7 @@ static int add_values(struct model *model, size_t size, const unsigned char *byt
     uint32_t context = context_of(model, size, error);
     if (context == PF_NO_CONTEXT)
         return -1;
-    union pf_measure *measures = pf_fold_at(model->made.fold, context, error);
+    union pf_measure *measures = xray_fold_at(model->made.fold, context, error);
     if (!measures)
         return -1;
     measures[CALLS].i = (int64_t)((uint64_t)measures[CALLS].i + calls);
@@ -185,7 +185,7 @@ static int read_thread(struct model *model, const struct xray_thread *thread, st
         [TID] = pf_uint((uint64_t)thread->tid),
         [BLOCKS] = pf_uint(thread->count),
     };
-    return pf_fold_end_partition(model->made.fold, error) || pf_rows_add(model->made.fields, cells, error)
+    return xray_fold_end_partition(model->made.fold, error) || pf_rows_add(model->made.fields, cells, error)
                ? -1
                : 0;
 }

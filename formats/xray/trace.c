@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/position.h"
+#include "formats/kit/numbered.h"
 #include "formats/kit/powers.h"
 #include "formats/kit/print.h"
 #include "formats/xray/stack.h"

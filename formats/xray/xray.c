@@ -113,11 +113,11 @@ enum { DURATION_COLUMNS = sizeof duration_columns / sizeof *duration_columns };
 
 static const struct pf_table tables[] = {
     {.name = "values",
-     .columns = pf_fold_thread_columns,
-     .n_columns = PF_FOLD_COLUMNS,
+     .columns = xray_fold_thread_columns,
+     .n_columns = XRAY_FOLD_COLUMNS,
      .stage = PF_MODELLED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT | PF_SEEKS_METRIC | PF_SEEKS_PARTNER,
-     .ops = &pf_fold_cursor.ops},
+     .ops = &xray_fold_cursor.ops},
     {.name = "trace",
      .columns = xray_trace_columns,
      .n_columns = XRAY_TRACE_COLUMNS,
@@ -267,7 +267,7 @@ static void set_tables(struct pf_model *model)
     model->tables = tables;
     model->n_tables = 1; /* the values */
     model->cells = &tables[0];
-    model->cells_value = PF_FOLD_VALUE;
+    model->cells_value = XRAY_FOLD_VALUE;
 }
 
 /* What logs have: events. */
@@ -328,7 +328,7 @@ static void close_file(struct pf_model *model)
     struct xray_state *state = model->state;
     if (!state)
         return;
-    pf_fold_free(state->fold.fold);
+    xray_fold_free(state->fold.fold);
     xray_index_free(&state->index);
     xray_names_free(&state->names);
     xray_maps_free(&state->maps);

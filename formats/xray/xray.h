@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
-#include "formats/kit/fold.h"
 #include "formats/kit/notes.h"
 #include "formats/kit/store.h"
+#include "formats/xray/fold.h"
 #include "formats/xray/names.h"
 
 /*
@@ -17,6 +17,7 @@
  *   index.c       which parts of a file are whose, in which order; buffers.c finds those of FDR logs (PF_PARTITIONED)
  *   profiling.c   profiling files -> threads, contexts, values: all there is to know of them
  *   names.c       what functions are called; names_find.c looks for the map, elf_map.c and yaml_map.c read it
+ *   fold.c        a record per thread and touched context, added up from events in the order of threads
  *   stack.c       the open calls of a thread
  *   calls.c       events of a thread -> its calls, added up by context -> the profile's contexts, values, fields of threads
  *                 (PF_MODELLED)
@@ -122,7 +123,7 @@ struct xray_durations {
 };
 
 struct xray_state {
-    struct pf_fold_state fold; /* first: see fold.h */
+    struct xray_fold_state fold; /* first: see fold.h */
     struct pf_input *input;
     struct xray_header header;
     struct pf_metric metrics[XRAY_METRICS]; /* of logs */
@@ -148,7 +149,7 @@ static inline struct xray_state *xray_state(const struct pf_model *model)
 /* What a pass over the data makes of it. */
 struct xray_model {
     struct pf_tree *tree;
-    struct pf_fold *fold;
+    struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
     struct pf_notes notes;
     uint64_t negative; /* how often a context of a thread has negative ticks */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/kit/position.h"
+#include "formats/kit/numbered.h"
 #include "fs/profile/names.h"
 #include "fs/sums/export.h"
 #include "fs/text/csv.h"

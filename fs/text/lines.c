@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/kit/position.h"
+#include "formats/kit/numbered.h"
 
 size_t pf_lines_save(const struct pf_lines *lines, void *blob, size_t room)
 {

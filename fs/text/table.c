@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/kit/position.h"
+#include "formats/kit/numbered.h"
 #include "fs/text/csv.h"
 #include "fs/text/row.h"
 

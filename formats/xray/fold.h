@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_FOLD_H
-#define PF_FOLD_H
+#ifndef PF_XRAY_FOLD_H
+#define PF_XRAY_FOLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ union pf_measure {
 };
 
 /* For the functions below alone. */
-struct pf_fold {
+struct xray_fold {
     unsigned measures;
     const struct pf_derivation *derivations;
     size_t metrics;
@@ -50,18 +50,18 @@ struct pf_derivation {
 
 /* limit: bytes to hold in memory before spilling. derivations: one a metric, borrowed. NULL: out of memory.
  */
-struct pf_fold *pf_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
-                            uint64_t limit);
-void pf_fold_free(struct pf_fold *fold);
+struct xray_fold *xray_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
+                                uint64_t limit);
+void xray_fold_free(struct xray_fold *fold);
 
 /* Makes room for the record of a context. 0, or -1 with *error filled. */
-int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error);
+int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *error);
 
 /* The record of a context in the partition being folded, zero at first; NULL with *error filled. Valid until
  * the next call. */
-static inline union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t context, struct pf_error *error)
+static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t context, struct pf_error *error)
 {
-    if (context >= fold->room && pf_fold_grow(fold, context, error))
+    if (context >= fold->room && xray_fold_grow(fold, context, error))
         return NULL;
     union pf_measure *measures = fold->open + (size_t)context * fold->measures;
     if (!fold->touched[context]) {
@@ -73,29 +73,36 @@ static inline union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t contex
     return measures;
 }
 
-/* Only for speed: have the processor get the record of a context that pf_fold_at will be called for soon. */
-static inline void pf_fold_expect(const struct pf_fold *fold, uint32_t context)
+/* Only for speed: have the processor get the record of a context that xray_fold_at will be called for soon. */
+static inline void xray_fold_expect(const struct xray_fold *fold, uint32_t context)
 {
     if (context < fold->room)
         __builtin_prefetch(fold->open + (size_t)context * fold->measures, 1);
 }
 
 /* Ends a partition (call it once for each, in order, also for empty ones). */
-int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error);
+int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error);
 
 /*
  * The cursor of the table "values" over a fold, whose columns are: the partition, the context, the metric, the value and
- * the context's name, in this order. The driver's profile->state begins with a struct pf_fold_state.
+ * the context's name, in this order. The driver's profile->state begins with a struct xray_fold_state.
  */
-struct pf_fold_state {
-    struct pf_fold *fold;
+struct xray_fold_state {
+    struct xray_fold *fold;
 };
-extern const struct pf_numbered pf_fold_cursor;
+extern const struct pf_numbered xray_fold_cursor;
 
 /* Column indexes of that table. */
-enum { PF_FOLD_PARTITION, PF_FOLD_CONTEXT, PF_FOLD_METRIC, PF_FOLD_VALUE, PF_FOLD_NAME, PF_FOLD_COLUMNS };
+enum {
+    XRAY_FOLD_PARTITION,
+    XRAY_FOLD_CONTEXT,
+    XRAY_FOLD_METRIC,
+    XRAY_FOLD_VALUE,
+    XRAY_FOLD_NAME,
+    XRAY_FOLD_COLUMNS
+};
 
 /* Its columns where the partitions are threads. */
-extern const struct pf_column pf_fold_thread_columns[PF_FOLD_COLUMNS];
+extern const struct pf_column xray_fold_thread_columns[XRAY_FOLD_COLUMNS];
 
 #endif

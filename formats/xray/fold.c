@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/fold.h"
+#include "formats/xray/fold.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
  */
 enum { MEASURES_AT = sizeof(uint32_t) };
 
-static size_t record_size(const struct pf_fold *fold)
+static size_t record_size(const struct xray_fold *fold)
 {
     return MEASURES_AT + fold->measures * sizeof(union pf_measure);
 }
 
-struct pf_fold *pf_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
-                            uint64_t limit)
+struct xray_fold *xray_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
+                                uint64_t limit)
 {
-    struct pf_fold *fold = calloc(1, sizeof *fold);
+    struct xray_fold *fold = calloc(1, sizeof *fold);
     if (!fold)
         return NULL;
     fold->measures = measures;
@@ -32,13 +32,13 @@ struct pf_fold *pf_fold_new(unsigned measures, const struct pf_derivation *deriv
     fold->starts = calloc(1, sizeof *fold->starts);
     fold->starts_room = 1;
     if (!fold->store || !fold->starts) {
-        pf_fold_free(fold);
+        xray_fold_free(fold);
         return NULL;
     }
     return fold;
 }
 
-void pf_fold_free(struct pf_fold *fold)
+void xray_fold_free(struct xray_fold *fold)
 {
     if (!fold)
         return;
@@ -50,7 +50,7 @@ void pf_fold_free(struct pf_fold *fold)
 }
 
 /* Takes the record of a context off the partition. */
-static void take_record(struct pf_fold *fold, uint32_t context, unsigned char *record)
+static void take_record(struct xray_fold *fold, uint32_t context, unsigned char *record)
 {
     memcpy(record, &context, sizeof context);
     memcpy(record + MEASURES_AT, fold->open + (size_t)context * fold->measures,
@@ -59,7 +59,7 @@ static void take_record(struct pf_fold *fold, uint32_t context, unsigned char *r
 }
 
 /* Some at a time, since a record is short. */
-static int write_records(struct pf_fold *fold, struct pf_error *error)
+static int write_records(struct xray_fold *fold, struct pf_error *error)
 {
     enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
     unsigned char records[AT_ONCE * RECORD_MAX];
@@ -77,7 +77,7 @@ static int write_records(struct pf_fold *fold, struct pf_error *error)
 /* Where contexts are many, room for a few more is enough, and what one partition took is given back before the next. */
 enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
 
-static void free_open(struct pf_fold *fold)
+static void free_open(struct xray_fold *fold)
 {
     free(fold->open);
     free(fold->touched);
@@ -87,7 +87,7 @@ static void free_open(struct pf_fold *fold)
 }
 
 /* A large partition that holds nearly all contexts, as that of the only thread, stays as it is until another one is begun. */
-static void keep_partition(struct pf_fold *fold)
+static void keep_partition(struct xray_fold *fold)
 {
     size_t size = fold->measures * sizeof *fold->open;
     for (uint32_t c = 0; c < fold->used; c++)
@@ -98,7 +98,7 @@ static void keep_partition(struct pf_fold *fold)
 }
 
 /* Others have been empty since. */
-static int write_kept(struct pf_fold *fold, struct pf_error *error)
+static int write_kept(struct xray_fold *fold, struct pf_error *error)
 {
     fold->used = (uint32_t)(fold->starts[fold->partitions] - fold->kept);
     if (write_records(fold, error))
@@ -111,7 +111,7 @@ static int write_kept(struct pf_fold *fold, struct pf_error *error)
     return 0;
 }
 
-int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
+int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *error)
 {
     if (fold->kept != UINT64_MAX && write_kept(fold, error))
         return -1;
@@ -129,7 +129,7 @@ int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
     return 0;
 }
 
-int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
+int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 {
     uint64_t records = 0, held = fold->starts[fold->partitions];
     for (uint32_t c = 0; c < fold->used; c++)
@@ -161,9 +161,9 @@ struct look {
     uint64_t next;      /* the number behind the one that was looked at last */
 };
 
-static struct pf_fold *fold_of(const struct pf_cursor *cursor)
+static struct xray_fold *fold_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_fold_state *)cursor->model->state)->fold;
+    return ((const struct xray_fold_state *)cursor->model->state)->fold;
 }
 
 static void want_metrics(const struct pf_cursor *cursor, struct look *look)
@@ -194,7 +194,7 @@ static uint64_t number_of(const struct pf_cursor *cursor, const struct look *loo
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_fold *fold = fold_of(cursor);
+    const struct xray_fold *fold = fold_of(cursor);
     uint64_t from = 0, to = fold->partitions;
     struct look *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
@@ -219,7 +219,7 @@ static void free_look(void *own)
 }
 
 /* The partition that a record is in: mostly that of the one before, or the next one. */
-static uint32_t partition_of(const struct pf_fold *fold, uint32_t guess, uint64_t record)
+static uint32_t partition_of(const struct xray_fold *fold, uint32_t guess, uint64_t record)
 {
     if (record < fold->starts[guess])
         guess = 0;
@@ -229,7 +229,7 @@ static uint32_t partition_of(const struct pf_fold *fold, uint32_t guess, uint64_
 }
 
 /* The first of records [low, end), which are of one partition, that is of this context or a later one. */
-static int seek_context(const struct pf_fold *fold, uint64_t low, uint64_t end, uint32_t wanted,
+static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end, uint32_t wanted,
                         uint64_t *found, struct pf_error *error)
 {
     uint64_t kept = fold->kept + wanted;
@@ -250,7 +250,7 @@ static int seek_context(const struct pf_fold *fold, uint64_t low, uint64_t end, 
 }
 
 /* The measures of a record, and its context; NULL with *error filled. */
-static const void *measures_of(const struct pf_fold *fold, struct look *look, uint64_t record,
+static const void *measures_of(const struct xray_fold *fold, struct look *look, uint64_t record,
                                uint32_t *context, struct pf_error *error)
 {
     if (record >= fold->kept) {
@@ -280,7 +280,7 @@ static struct pf_cell value_of(const struct pf_derivation *how, const unsigned c
 static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error)
 {
-    const struct pf_fold *fold = fold_of(cursor);
+    const struct xray_fold *fold = fold_of(cursor);
     const struct pf_restriction *only = &cursor->only;
     struct look *look = own;
     uint64_t record = number / fold->metrics, metric = number % fold->metrics;
@@ -303,11 +303,11 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
         look->next = look->all ? number + 1 : record * fold->metrics + look->high;
     else
         look->next = number_of(cursor, look, only->context >= 0 ? end_of_partition : record + 1);
-    cells[PF_FOLD_PARTITION] = pf_int(look->partition);
-    cells[PF_FOLD_CONTEXT] = pf_int(context);
-    cells[PF_FOLD_METRIC] = pf_int((int64_t)metric);
-    cells[PF_FOLD_VALUE] = value_of(&fold->derivations[metric], measures);
-    return cells[PF_FOLD_VALUE].type != PF_ABSENT && is_wanted(look, metric) &&
+    cells[XRAY_FOLD_PARTITION] = pf_int(look->partition);
+    cells[XRAY_FOLD_CONTEXT] = pf_int(context);
+    cells[XRAY_FOLD_METRIC] = pf_int((int64_t)metric);
+    cells[XRAY_FOLD_VALUE] = value_of(&fold->derivations[metric], measures);
+    return cells[XRAY_FOLD_VALUE].type != PF_ABSENT && is_wanted(look, metric) &&
            pf_wanted(only->partition, look->partition);
 }
 
@@ -318,11 +318,11 @@ static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t 
     return ((const struct look *)own)->next;
 }
 
-const struct pf_column pf_fold_thread_columns[PF_FOLD_COLUMNS] = {
-    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
-    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
-    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
+const struct pf_column xray_fold_thread_columns[XRAY_FOLD_COLUMNS] = {
+    [XRAY_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [XRAY_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [XRAY_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [XRAY_FOLD_VALUE] = {"value", PF_PLAIN, 0},
+    [XRAY_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-const struct pf_numbered pf_fold_cursor = {PF_NUMBERED, .begin = begin, .row = row, .after = after,
-                                           .free = free_look};
+const struct pf_numbered xray_fold_cursor = {PF_NUMBERED, .begin = begin, .row = row, .after = after,
+                                             .free = free_look};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/fold.h"
+#include "formats/xray/fold.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,23 +23,23 @@ static const struct pf_derivation derivations[METRICS] = {
     {.measure = SECONDS, .real = true, .present = TIMED, .scale = 1000, .divisor = 1},
 };
 
-static const struct pf_column columns[PF_FOLD_COLUMNS] = {{.name = "thread", .role = PF_PARTITION},
+static const struct pf_column columns[XRAY_FOLD_COLUMNS] = {{.name = "thread", .role = PF_PARTITION},
                                                           {.name = "context", .role = PF_CONTEXT},
                                                           {.name = "metric", .role = PF_METRIC},
                                                           {.name = "value", .role = PF_PLAIN},
                                                           {.name = "name", .role = PF_CONTEXT_NAME}};
 static const struct pf_table table = {
-    .name = "values", .columns = columns, .n_columns = PF_FOLD_COLUMNS, .ops = &pf_fold_cursor.ops};
+    .name = "values", .columns = columns, .n_columns = XRAY_FOLD_COLUMNS, .ops = &xray_fold_cursor.ops};
 
 static bool is_touched(unsigned partition, uint32_t context)
 {
     return partition == 1 ? false : partition == 3 ? context == 650 : context % 3 != partition / 2;
 }
 
-static void fold_event(struct pf_fold *fold, unsigned partition, uint32_t context)
+static void fold_event(struct xray_fold *fold, unsigned partition, uint32_t context)
 {
     struct pf_error error;
-    union pf_measure *record = pf_fold_at(fold, context, &error);
+    union pf_measure *record = xray_fold_at(fold, context, &error);
     record[CALLS].i += context % 5 == 4 ? 0 : partition + 1;
     if (context % 2) {
         record[SECONDS].d += 0.25 * context;
@@ -48,17 +48,17 @@ static void fold_event(struct pf_fold *fold, unsigned partition, uint32_t contex
 }
 
 /* Events come in no order of contexts, and more than one a context. */
-static struct pf_fold *make_fold(uint64_t limit)
+static struct xray_fold *make_fold(uint64_t limit)
 {
     struct pf_error error;
-    struct pf_fold *fold = pf_fold_new(MEASURES, derivations, METRICS, limit);
+    struct xray_fold *fold = xray_fold_new(MEASURES, derivations, METRICS, limit);
     for (unsigned p = 0; p < PARTITIONS; p++) {
         for (uint32_t i = 0; i < 2 * CONTEXTS; i++) {
             uint32_t context = i * 11 % CONTEXTS;
             if (is_touched(p, context))
                 fold_event(fold, p, context);
         }
-        if (pf_fold_end_partition(fold, &error))
+        if (xray_fold_end_partition(fold, &error))
             abort();
     }
     return fold;
@@ -68,9 +68,9 @@ static struct pf_fold *make_fold(uint64_t limit)
 
 static void add_row(struct pf_buf *out, const struct pf_cell *cells)
 {
-    for (int c = 0; c < PF_FOLD_NAME; c++) {
+    for (int c = 0; c < XRAY_FOLD_NAME; c++) {
         pf_csv_cell(out, &cells[c]);
-        pf_buf_char(out, c + 1 < PF_FOLD_NAME ? ',' : '\n');
+        pf_buf_char(out, c + 1 < XRAY_FOLD_NAME ? ',' : '\n');
     }
 }
 
@@ -118,38 +118,38 @@ static struct pf_buf expected(struct pf_restriction only)
 }
 
 /* Walks the rows of a restriction; `resumed`: each row from a cursor of its own that takes up a saved position. */
-static struct pf_buf rows_of(struct pf_fold *fold, struct pf_restriction only, bool resumed)
+static struct pf_buf rows_of(struct xray_fold *fold, struct pf_restriction only, bool resumed)
 {
-    struct pf_fold_state state = {fold};
+    struct xray_fold_state state = {fold};
     struct pf_model model = {.state = &state, .metrics = metrics, .n_metrics = METRICS};
     struct pf_error error;
     struct pf_buf out = {0};
-    struct pf_cell cells[PF_FOLD_COLUMNS];
+    struct pf_cell cells[XRAY_FOLD_COLUMNS];
     unsigned char position[64];
     size_t size = 0;
     int more = 1;
     struct pf_cursor cursor = {.model = &model, .table = &table, .only = only, .partner = with_partner};
     while (more > 0) {
-        if (!cursor.state && pf_fold_cursor.ops.open(&cursor, &error))
+        if (!cursor.state && xray_fold_cursor.ops.open(&cursor, &error))
             abort();
-        if (resumed && size && pf_fold_cursor.ops.restore(&cursor, position, size, &error))
+        if (resumed && size && xray_fold_cursor.ops.restore(&cursor, position, size, &error))
             abort();
-        more = pf_fold_cursor.ops.next(&cursor, cells, &error);
+        more = xray_fold_cursor.ops.next(&cursor, cells, &error);
         if (more > 0)
             add_row(&out, cells);
         if (resumed) {
-            size = pf_fold_cursor.ops.save(&cursor, position, sizeof position);
-            pf_fold_cursor.ops.close(&cursor);
+            size = xray_fold_cursor.ops.save(&cursor, position, sizeof position);
+            xray_fold_cursor.ops.close(&cursor);
         }
     }
     if (!resumed)
-        pf_fold_cursor.ops.close(&cursor);
+        xray_fold_cursor.ops.close(&cursor);
     if (more < 0)
         pf_buf_str(&out, "error\n");
     return out;
 }
 
-static bool holds(struct pf_fold *fold, struct pf_restriction only, bool resumed)
+static bool holds(struct xray_fold *fold, struct pf_restriction only, bool resumed)
 {
     struct pf_buf have = rows_of(fold, only, resumed), want = expected(only);
     bool same = have.size == want.size && (want.size == 0 || !memcmp(have.data, want.data, want.size));
@@ -160,7 +160,7 @@ static bool holds(struct pf_fold *fold, struct pf_restriction only, bool resumed
 
 /* ---- tests -------------------------------------------------------------------------------------- */
 
-static void check_fold(struct pf_fold *fold, const char *where)
+static void check_fold(struct xray_fold *fold, const char *where)
 {
     bool partitions = true, contexts = true, metric = true, partners = true, mixed = true;
     ok(holds(fold, PF_UNRESTRICTED, false), "%s: all rows, by partition, context, metric", where);
@@ -194,81 +194,81 @@ static void check_fold(struct pf_fold *fold, const char *where)
 }
 
 /* A position of a partition's own walk is one of the whole, and the reverse. */
-static void test_positions_meet(struct pf_fold *fold)
+static void test_positions_meet(struct xray_fold *fold)
 {
-    struct pf_fold_state state = {fold};
+    struct xray_fold_state state = {fold};
     struct pf_model model = {.state = &state};
     struct pf_error error;
-    struct pf_cell cells[PF_FOLD_COLUMNS];
+    struct pf_cell cells[XRAY_FOLD_COLUMNS];
     unsigned char position[64];
     struct pf_cursor part = {.model = &model, .table = &table, .only = {2, -1, -1, -1}},
                      whole = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
-    pf_fold_cursor.ops.open(&part, &error);
+    xray_fold_cursor.ops.open(&part, &error);
     for (int i = 0; i < 100; i++)
-        pf_fold_cursor.ops.next(&part, cells, &error);
-    size_t size = pf_fold_cursor.ops.save(&part, position, sizeof position);
-    pf_fold_cursor.ops.open(&whole, &error);
-    pf_fold_cursor.ops.restore(&whole, position, size, &error);
+        xray_fold_cursor.ops.next(&part, cells, &error);
+    size_t size = xray_fold_cursor.ops.save(&part, position, sizeof position);
+    xray_fold_cursor.ops.open(&whole, &error);
+    xray_fold_cursor.ops.restore(&whole, position, size, &error);
     struct pf_buf a = {0}, b = {0};
-    while (pf_fold_cursor.ops.next(&part, cells, &error) > 0)
+    while (xray_fold_cursor.ops.next(&part, cells, &error) > 0)
         add_row(&a, cells);
     for (int more = 1; more > 0 && b.size < a.size;) {
-        more = pf_fold_cursor.ops.next(&whole, cells, &error);
+        more = xray_fold_cursor.ops.next(&whole, cells, &error);
         if (more > 0)
             add_row(&b, cells);
     }
     ok(a.size && a.size == b.size && !memcmp(a.data, b.data, a.size),
        "positions of a partition's walk hold for the whole");
-    pf_fold_cursor.ops.close(&part);
-    pf_fold_cursor.ops.close(&whole);
+    xray_fold_cursor.ops.close(&part);
+    xray_fold_cursor.ops.close(&whole);
     pf_buf_free(&a);
     pf_buf_free(&b);
 }
 
 /* Positions come from cache files: rubbish must be refused, or walk harmlessly. */
-static void test_damaged_positions(struct pf_fold *fold)
+static void test_damaged_positions(struct xray_fold *fold)
 {
-    struct pf_fold_state state = {fold};
+    struct xray_fold_state state = {fold};
     struct pf_model model = {.state = &state};
     struct pf_error error;
-    struct pf_cell cells[PF_FOLD_COLUMNS];
+    struct pf_cell cells[XRAY_FOLD_COLUMNS];
     unsigned char position[64];
     unsigned seed = 3;
     int refused = 0;
     struct pf_cursor cursor = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
-    pf_fold_cursor.ops.open(&cursor, &error);
-    size_t size = pf_fold_cursor.ops.save(&cursor, position, sizeof position);
-    ok(pf_fold_cursor.ops.save(&cursor, NULL, 0) == size, "a position's size can be asked for");
-    ok(pf_fold_cursor.ops.restore(&cursor, position, size - 1, &error) && error.code == EINVAL,
+    xray_fold_cursor.ops.open(&cursor, &error);
+    size_t size = xray_fold_cursor.ops.save(&cursor, position, sizeof position);
+    ok(xray_fold_cursor.ops.save(&cursor, NULL, 0) == size, "a position's size can be asked for");
+    ok(xray_fold_cursor.ops.restore(&cursor, position, size - 1, &error) && error.code == EINVAL,
        "a position that is too short is refused");
     for (int i = 0; i < 3000; i++) {
         for (size_t b = 0; b < size; b++)
             position[b] = (unsigned char)(rand_r(&seed) % (i % 3 ? 256 : 2));
-        if (pf_fold_cursor.ops.restore(&cursor, position, size, &error))
+        if (xray_fold_cursor.ops.restore(&cursor, position, size, &error))
             refused++;
         else
-            pf_fold_cursor.ops.next(&cursor, cells, &error);
+            xray_fold_cursor.ops.next(&cursor, cells, &error);
     }
     ok(refused > 1500, "rubbish is refused, and what is not does no harm");
-    pf_fold_cursor.ops.close(&cursor);
+    xray_fold_cursor.ops.close(&cursor);
 }
 
 static void test_many_contexts(void)
 {
     struct pf_error error;
-    struct pf_fold *fold = pf_fold_new(1, derivations, 1, 1 << 16);
+    struct xray_fold *fold = xray_fold_new(1, derivations, 1, 1 << 16);
     for (uint32_t c = 0; c < 300000; c += 2)
-        pf_fold_at(fold, c, &error)[0].i = c + 1;
-    pf_fold_end_partition(fold, &error);
-    union pf_measure *again = pf_fold_at(fold, 4, &error);
+        xray_fold_at(fold, c, &error)[0].i = c + 1;
+    xray_fold_end_partition(fold, &error);
+    union pf_measure *again = xray_fold_at(fold, 4, &error);
     ok(again[0].i == 0, "records are zero again in the next partition");
     again[0].i = 7;
-    pf_fold_end_partition(fold, &error);
+    xray_fold_end_partition(fold, &error);
     struct pf_buf rows = rows_of(fold, (struct pf_restriction){-1, 4, -1, -1}, false);
     pf_buf_char(&rows, 0);
     is(rows.data, "0,4,0,5\n1,4,0,7\n", "one context of many, spilled, is found in every partition");
     pf_buf_free(&rows);
-    pf_fold_free(fold);
+    xray_fold_free(fold);
 }
 
 /* All but every tenth context of a large partition: it stays where it was added up until another one is begun. */
@@ -276,14 +276,14 @@ static void test_large_partition(void)
 {
     enum { MANY = 300000 };
     struct pf_error error;
-    struct pf_fold *fold = pf_fold_new(MEASURES, derivations, METRICS, 1 << 16);
-    pf_fold_at(fold, 1, &error)[CALLS].i = 9;
-    pf_fold_end_partition(fold, &error);
+    struct xray_fold *fold = xray_fold_new(MEASURES, derivations, METRICS, 1 << 16);
+    xray_fold_at(fold, 1, &error)[CALLS].i = 9;
+    xray_fold_end_partition(fold, &error);
     for (uint32_t c = MANY; c-- > 0;)
         if (c % 10)
-            pf_fold_at(fold, c, &error)[CALLS].i = c;
-    pf_fold_end_partition(fold, &error);
-    pf_fold_end_partition(fold, &error);
+            xray_fold_at(fold, c, &error)[CALLS].i = c;
+    xray_fold_end_partition(fold, &error);
+    xray_fold_end_partition(fold, &error);
     const struct pf_restriction looks[] = {PF_UNRESTRICTED,  {1, -1, 0, -1},        {-1, 1, -1, -1},
                                            {-1, 20, -1, -1}, {-1, MANY - 1, 0, -1}, {2, 5, -1, -1}};
     enum { LOOKS = sizeof looks / sizeof *looks };
@@ -293,8 +293,8 @@ static void test_large_partition(void)
     ok(before[1].size > MANY && !before[3].size && !before[5].size, "what was not touched has no rows");
     ok(!memcmp(before[2].data, "0,1,0,9\n", 8) && !memcmp(before[4].data, "1,299999,0,299999\n", 18),
        "one of its contexts is found at once");
-    pf_fold_at(fold, MANY + 5, &error)[CALLS].i = 4;
-    pf_fold_end_partition(fold, &error);
+    xray_fold_at(fold, MANY + 5, &error)[CALLS].i = 4;
+    xray_fold_end_partition(fold, &error);
     bool same = true;
     for (int i = 0; i < LOOKS; i++) {
         after[i] = rows_of(fold, looks[i], false);
@@ -311,21 +311,21 @@ static void test_large_partition(void)
         pf_buf_free(&before[i]);
         pf_buf_free(&after[i]);
     }
-    pf_fold_free(fold);
+    xray_fold_free(fold);
 }
 
 int main(void)
 {
     alarm(HANG_SECONDS);
-    struct pf_fold *held = make_fold(1 << 24), *spilled = make_fold(4096);
+    struct xray_fold *held = make_fold(1 << 24), *spilled = make_fold(4096);
     check_fold(held, "in memory");
     check_fold(spilled, "spilled");
     test_positions_meet(held);
     test_positions_meet(spilled);
     test_damaged_positions(held);
     test_damaged_positions(spilled);
-    pf_fold_free(held);
-    pf_fold_free(spilled);
+    xray_fold_free(held);
+    xray_fold_free(spilled);
     test_many_contexts();
     test_large_partition();
     return done();
