@@ -21,7 +21,6 @@
     LOCK(DIRECTORY, 1, "directory")                                                                          \
     LOCK(VERSION_OPENING, 2, "version.opening")                                                              \
     LOCK(PROFILE_OPENING, 3, "profile.opening")                                                              \
-    LOCK(FS, 4, "fs")                                                                                        \
     LOCK(DRIVER, 11, "driver")                                                                               \
     LOCK(ARCHIVES, 14, "archives")                                                                           \
     LOCK(ARCHIVE, 15, "archive")                                                                             \
@@ -29,9 +28,10 @@
     LOCK(UNPACKINGS, 17, "unpackings")                                                                       \
     LOCK(INFLATE, 18, "inflate")                                                                             \
     LOCK(REQUESTS, 30, "requests")                                                                           \
-    LOCK(SNAPSHOTS, 31, "snapshots")                                                                         \
-    LOCK(CONTROL, 32, "control")                                                                             \
-    LOCK(SOURCE, 33, "source")                                                                               \
+    LOCK(FS, 31, "fs")                                                                                       \
+    LOCK(SNAPSHOTS, 32, "snapshots")                                                                         \
+    LOCK(CONTROL, 33, "control")                                                                             \
+    LOCK(SOURCE, 34, "source")                                                                               \
     LOCK(PROFILE, 40, "profile")                                                                             \
     LOCK(TEXT, 41, "text")                                                                                   \
     LOCK(SUMS, 42, "sums")                                                                                   \

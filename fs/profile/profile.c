@@ -197,11 +197,6 @@ bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
     return spoilt;
 }
 
-size_t pf_profile_descriptors(struct pf_profile *profile)
-{
-    return pf_source_descriptors(profile->source);
-}
-
 struct pf_access pf_profile_access(struct pf_profile *profile)
 {
     struct pf_access access = pf_source_access(profile->source);
@@ -209,10 +204,19 @@ struct pf_access pf_profile_access(struct pf_profile *profile)
     return access;
 }
 
-void pf_profile_let_go(struct pf_profile *profile)
+int pf_profile_acquire(struct pf_profile *profile, struct pf_error *error)
 {
-    if (atomic_load(&profile->owner.references) == 1)
-        pf_source_let_go(profile->source);
+    return pf_source_acquire(profile->source, error);
+}
+
+void pf_profile_unacquire(struct pf_profile *profile)
+{
+    pf_source_release(profile->source);
+}
+
+void pf_profile_close_files(struct pf_profile *profile)
+{
+    pf_source_close_files(profile->source);
 }
 
 int pf_profile_check(struct pf_profile *profile, struct pf_error *error)

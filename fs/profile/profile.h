@@ -72,16 +72,19 @@ bool pf_profile_busy(struct pf_profile *profile);
 /* All that it was made from so far is the one file at its path. */
 bool pf_profile_is_one_file(struct pf_profile *profile);
 
-/* How many descriptors it holds. */
-size_t pf_profile_descriptors(struct pf_profile *profile);
-
 /* Who may read everything that it was made from so far. */
 struct pf_access pf_profile_access(struct pf_profile *profile);
 
-/* Closes its files for good if nobody else holds the profile: they are of an old version. */
-void pf_profile_let_go(struct pf_profile *profile);
+/*
+ * Between these two the profile's files stay open; pf_profile_acquire opens them again if they were closed: 0, or -1 with *error filled,
+ * ESTALE if an input has changed. All that reads needs it, except passes of a profile that somebody has acquired.
+ */
+int pf_profile_acquire(struct pf_profile *profile, struct pf_error *error);
+void pf_profile_unacquire(struct pf_profile *profile);
+/* Closes the files unless the profile is acquired. The model stays. May wait for a file server. */
+void pf_profile_close_files(struct pf_profile *profile);
 
-/* The inputs that it was made from so far, for pf_profile_at. */
+/* Appends the inputs that it was made from so far, for pf_profile_at. */
 void pf_profile_inputs(const struct pf_profile *profile, struct pf_buf *out);
 
 /* The profile, which has been opened. */

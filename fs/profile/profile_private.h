@@ -83,7 +83,7 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
                                   struct pf_error *error);
 
 /*
- * profile_known.c: the source's inputs are to be these, which pf_profile_inputs gave, whether they have been opened or not. 0, or -1 with
+ * profile_known.c: the source's inputs are to be these, as pf_profile_inputs gives them, whether they have been opened or not. 0, or -1 with
  * *error filled, ESTALE if they are others.
  */
 int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);

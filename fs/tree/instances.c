@@ -45,7 +45,7 @@ static void drop_instance(struct pf_fs *fs, struct pf_entry *entry)
     struct pf_instance *old = entry->instance;
     entry->instance = NULL;
     if (old)
-        pf_instance_settle(fs, old);
+        pf_instance_free_if_unused(fs, old);
 }
 
 struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
@@ -80,7 +80,7 @@ struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, con
     return entry->instance;
 }
 
-int pf_instance_renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance **renewed)
+int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed)
 {
     struct pf_found found = {0};
     struct pf_entry *entry = old->entry;
@@ -121,8 +121,10 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
     instance->uses--;
     if (instance->profile && !instance->uses)
         pf_open_rest(fs, instance);
-    pf_instance_settle(fs, instance);
-    pf_open_shrink(fs);
+    pf_instance_free_if_unused(fs, instance);
+    if (pf_reaper_wants(fs))
+        pf_reaper_wake(fs);
+    pf_lock_drop(&fs->lock);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -158,14 +160,14 @@ struct pf_profile *pf_instance_live_now(struct pf_fs *fs, struct pf_instance *in
     pf_lock_take(&fs->lock);
     if (instance->profile && pf_profile_is_spoilt(instance->profile, &loaded) &&
         !pf_shortage_lasts(&instance->shortage))
-        spoilt = pf_open_shut(fs, instance);
+        spoilt = pf_open_close(fs, instance);
     if (loaded)
         instance->shortage = (struct pf_shortage){0};
     struct pf_profile *profile = instance->profile ? pf_profile_hold(instance->profile) : NULL;
     pf_lock_drop(&fs->lock);
     pf_profile_release(spoilt);
     if (spoilt)
-        pf_open_relieve(fs, 0);
+        pf_reaper_relieve(fs, &(uint64_t){0});
     return profile;
 }
 
@@ -178,6 +180,8 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
     profile = pf_instance_live_now(fs, instance);
     if (!profile && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
+        pf_reaper_start(fs); /* without one, operations make room */
+        pf_reaper_make_room(fs, instance->st.st_dev);
         profile = open_live(fs, instance, &op->error);
         pf_lock_take(&fs->lock);
         if (profile) {

@@ -201,16 +201,15 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
 {
     bool within = pf_folder_fd(fs->top) < 0;
     *unknown = 0;
-    pf_lock_take(&fs->lock);
-    for (const struct pf_entry *at = folder; at; at = at->parent) {
+    for (const struct pf_entry *at = folder; at; at = at->parent) { /* held by the folder, which the caller holds */
+        pf_lock_take(&fs->lock);
         struct pf_stamp stamp = pf_stamp_of(&at->st);
-        if (!at->packed)
-            continue;
-        within = true;
-        if (!pf_archives_know(fs->archives, &stamp))
+        bool packed = at->packed;
+        pf_lock_drop(&fs->lock);
+        within |= packed;
+        if (packed && !pf_archives_know(fs->archives, &stamp))
             snprintf(unknown, 256, "%s", at->parent ? at->name : "the archive");
     }
-    pf_lock_drop(&fs->lock);
     return within;
 }
 

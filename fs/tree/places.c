@@ -15,6 +15,8 @@ enum {
 
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
 {
+    if (place->acquired)
+        pf_profile_unacquire(place->profile);
     pf_profile_release(place->profile);
     pf_instance_unuse(fs, place->instance);
 }
@@ -51,21 +53,40 @@ static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node
     return result;
 }
 
+/* Opens the profile's files, if they are closed. 0; ESTALE if they belong to an old version; or another errno value. */
+static int acquire(struct pf_place *place, struct pf_op *op)
+{
+    int result = place->profile ? pf_op_errno(op, pf_profile_acquire(place->profile, &op->error)) : 0;
+    place->acquired = place->profile && !result;
+    return result;
+}
+
+/* The version that is there now, opened. 0 or an errno value, with nothing to leave. */
+static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct pf_place *to,
+                         struct pf_op *op)
+{
+    int result = pf_instance_renew(fs, old, &to->instance);
+    if (result)
+        return result;
+    result = to->instance->failed ? 0 : pf_prepare_profile(fs, to->instance, op);
+    if (!result)
+        to->profile = pf_instance_live(fs, to->instance, op);
+    if (!result && !to->profile && !to->instance->failed)
+        result = pf_op_errno(op, -1);
+    if (!result)
+        result = acquire(to, op);
+    if (result)
+        pf_place_leave(fs, to);
+    return result;
+}
+
 /* From a place in an old version to the same in what is there now. */
 static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
 {
     struct pf_place to = {.node = place->node, .moved = true};
-    int result = pf_instance_renew(fs, place->instance, &to.instance);
-    if (!result) {
-        to.profile = pf_instance_live(fs, to.instance, op);
-        if (!to.profile && !to.instance->failed)
-            result = pf_op_errno(op, -1);
-        else if (place->node.kind == PF_TOP)
-            ;
-        else if (to.profile && place->profile)
-            result = follow(place->profile, to.profile, &to.node, op);
-        else
-            result = ESTALE;
+    int result = enter_present(fs, place->instance, &to, op);
+    if (!result && place->node.kind != PF_TOP) {
+        result = to.profile && place->profile ? follow(place->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
             pf_place_leave(fs, &to);
     }
@@ -132,6 +153,8 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
         stale = true;
     int changed = check && open ? check_inputs(fs, place, op) : 0;
+    if (!changed)
+        changed = acquire(place, op);
     if (changed && changed != ESTALE) {
         pf_place_leave(fs, place);
         return changed;

@@ -104,8 +104,8 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.others = options->others;
     fs->core.reader = getuid();
     fs->core.next_text = 1;
-    pf_open_limit(fs);
     pf_lock_init(&fs->lock, PF_RANK_FS);
+    pf_reaper_init(fs);
     fs->verdicts = pf_verdicts_new(fs->core.cache);
     fs->source = strdup(source);
     fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
@@ -120,7 +120,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
 
 int pf_fs_start(struct pf_fs *fs)
 {
-    return pf_pool_start(fs->core.pool) || pf_open_keep(fs) ? -1 : 0;
+    return pf_pool_start(fs->core.pool) || pf_reaper_start(fs) ? -1 : 0;
 }
 
 void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
@@ -174,7 +174,7 @@ void pf_fs_stop(struct pf_fs *fs)
 
 void pf_fs_join(struct pf_fs *fs)
 {
-    pf_open_unkeep(fs);
+    pf_reaper_end(fs);
     if (fs->core.pool)
         pf_pool_join(fs->core.pool);
 }
@@ -184,6 +184,7 @@ void pf_fs_free(struct pf_fs *fs)
     if (!fs)
         return;
     pf_fs_join(fs);
+    pf_reaper_free(fs);
     pf_virtuals_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->core.blocks);
@@ -453,7 +454,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
         struct pf_instance *instance = pf_map_get(&fs->instances, ino >> 40);
         if (instance) {
             instance->lookups -= uses < instance->lookups ? uses : instance->lookups;
-            pf_instance_settle(fs, instance);
+            pf_instance_free_if_unused(fs, instance);
         }
     } else {
         struct pf_entry *entry = pf_entry_get(fs, ino);

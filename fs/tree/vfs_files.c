@@ -16,13 +16,13 @@ struct pf_handle {
     struct pf_file *
         file; /* a generated file; another one takes its place if its profile is opened again: under fs->lock */
     int fd;   /* a file that passes through, or -1 */
-    struct pf_store *text;   /* a text that is held; NULL: none */
-    uint64_t start, end;     /* where it begins in what is open; how long it may be */
-    struct pf_opened packed; /* a file that passes through and is read from what something unpacks to */
-    struct pf_lines *lines;  /* a generated file that is read once; `profile` is held then */
-    struct pf_profile *profile;
-    struct pf_buf passage; /* what the last read of `lines` gave */
-    char *bytes;           /* a small text: error.txt, .profilefs */
+    struct pf_store *text;      /* a text that is held; NULL: none */
+    uint64_t start, end;        /* where it begins in what is open; how long it may be */
+    struct pf_opened packed;    /* a file that passes through and is read from what something unpacks to */
+    struct pf_lines *lines;     /* a generated file that is read once */
+    struct pf_profile *profile; /* acquired; that of `file` or `lines`, and replaced as the former is */
+    struct pf_buf passage;      /* what the last read of `lines` gave */
+    char *bytes;                /* a small text: error.txt, .profilefs */
     size_t size;
     bool direct;
     bool changed; /* differs from the attributes that were last returned for its number */
@@ -70,18 +70,23 @@ static int open_generated(const struct pf_place *place, bool once, struct pf_han
     int result = once ? pf_file_walk(profile, place->node, &handle->lines, op) : 0;
     if (!result && !handle->lines)
         result = pf_file_open(profile, place->node, &handle->file, op);
-    if (!result && handle->lines)
-        handle->profile = pf_profile_hold(profile);
     return pf_op_errno(op, result);
+}
+
+static void release_acquired(struct pf_profile *profile)
+{
+    if (profile)
+        pf_profile_unacquire(profile);
+    pf_profile_release(profile);
 }
 
 static void close_text(struct pf_handle *handle)
 {
     if (handle->lines)
         handle->lines->ops->close(handle->lines);
-    pf_profile_release(handle->profile);
     if (handle->file)
         pf_file_close(handle->file);
+    release_acquired(handle->profile);
     pf_store_free(handle->text);
     free(handle->bytes);
 }
@@ -112,7 +117,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     }
     handle->access = pf_instance_access(fs, place.instance, place.profile);
     handle->instance = place.instance;
-    pf_profile_release(place.profile);
+    handle->profile = place.profile;
     return 0;
 }
 
@@ -248,19 +253,26 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     const char *bytes;
     size_t before, after;
     struct pf_profile *profile = pf_instance_live(fs, handle->instance, op);
+    if (profile && pf_profile_acquire(profile, &op->error)) {
+        pf_profile_release(profile);
+        return -1;
+    }
     bool another = profile && profile != pf_file_live(old);
-    int result = another ? pf_file_open(profile, pf_file_node(old), &new, op) : -1;
-    pf_profile_release(profile);
-    if (result)
-        return result;
+    if (!another || pf_file_open(profile, pf_file_node(old), &new, op)) {
+        release_acquired(profile);
+        return -1;
+    }
     pf_file_bytes(old, &bytes, &before);
     pf_file_bytes(new, &bytes, &after);
     pf_lock_take(&fs->lock);
     bool same = before == after && handle->file == old;
     struct pf_file *useless = same ? handle->file : new;
+    struct pf_profile *left = same ? handle->profile : profile;
     handle->file = same ? new : handle->file;
+    handle->profile = same ? profile : handle->profile;
     pf_lock_drop(&fs->lock);
     pf_file_close(useless);
+    release_acquired(left);
     return same ? 0 : -1;
 }
 

@@ -42,19 +42,46 @@ struct pf_instance {
     struct pf_lock opening;
     struct pf_profile *profile; /* NULL: not open at present; guarded by fs->lock */
     struct pf_buf inputs; /* what it was made from when it was open before */
-    size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
-    uint64_t checked; /* when its inputs were seen to be as they were, in monotonic ms; guarded by fs->lock */
-    bool listed;      /* while it is open and not in use */
+    uint64_t checked;     /* when its inputs were last seen to be unchanged, in monotonic ms; guarded by fs->lock */
+    bool listed;          /* it has a profile and no users: it is idle */
+    bool has_files;       /* then: its files may be open */
+    uint64_t idle_since;  /* then: in monotonic ms */
     struct pf_shortage shortage; /* of descriptors, for which it was opened again */
     struct pf_error *failure; /* why it can't be opened: it shows error.txt only; set once, under `opening` */
     atomic_bool failed;       /* `failure` is set */
     struct pf_instance *newer, *older; /* in its list */
 };
 
-/* Open instances by when they were used last. */
+/* Idle versions by when they were used last. */
 struct pf_open_list {
     struct pf_instance *newest, *oldest;
-    size_t count;
+    size_t count, with_files;
+};
+
+/* A thread that closes what the reaper picks. */
+struct pf_service {
+    struct pf_fs *fs;
+    pthread_t thread;
+    /* Guarded by fs->lock: */
+    bool busy;
+    uint64_t since; /* then: in monotonic ms; and on which device */
+    dev_t device;
+};
+
+/* reaper.c. Guarded by fs->lock, except the threads. */
+enum { PF_SERVICES_MAX = 16 };
+struct pf_reaper {
+    pthread_t thread;
+    bool started, ending;
+    bool woken;
+    pthread_cond_t wake;           /* of the reaper */
+    pthread_cond_t work, progress; /* of service threads: there may be work; a task is done */
+    struct pf_service_task *tasks; /* first in, first out, except those of devices that hang */
+    struct pf_service services[PF_SERVICES_MAX];
+    size_t n_services;
+    size_t cares;     /* tasks for the cache that are queued or under way */
+    uint64_t cared;   /* when the last one was queued, in monotonic ms */
+    uint64_t served;  /* tasks done */
 };
 
 struct pf_verdicts;
@@ -88,14 +115,11 @@ struct pf_fs {
     uint32_t next_instance;
     struct pf_open_list idle;
     size_t open_instances;
-    size_t open_descriptors, descriptors_max;
-    uint64_t heap_seen; /* how many had been opened and passed over when the heap was looked at */
+    size_t files_max;                /* idle versions whose files may be open */
+    uint64_t heap_seen;              /* profiles opened and passes over when the heap was looked at */
     _Atomic ptrdiff_t heap_excluded; /* bytes on the heap that do not count for this */
-    size_t heap_excess;              /* how many are to be shut, since memory is short */
-    uint64_t pruned, pruned_puts; /* the keeper's: when the cache was pruned last; puts into it until then */
-    bool kept, closing;
-    pthread_cond_t close; /* for the keeper: the filesystem is to be closed */
-    pthread_t keeper;
+    uint64_t pruned, pruned_puts;    /* of service threads, one at a time: when the cache was pruned; puts into it until then */
+    struct pf_reaper reaper;
 
     struct pf_verdicts *verdicts;
     struct pf_preparation *preparing; /* packed.c: those under way */
@@ -166,7 +190,7 @@ struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, con
 void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance);   /* with fs->lock held */
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
 /* Looks at the source again: the version that is there now, used. 0 or an errno value. */
-int pf_instance_renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance **renewed);
+int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed);
 
 /* As pf_entry_note, and drops the last version of an entry that is no profile any more. With fs->lock held, as pf_instance_gone. */
 struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found);
@@ -196,6 +220,7 @@ void pf_node_stat(const struct pf_instance *instance, const struct pf_access *ac
 struct pf_place {
     struct pf_instance *instance;
     struct pf_profile *profile; /* NULL: instance->failed */
+    bool acquired;              /* its files stay open; false: they belong to an old version, and are closed */
     struct pf_node node;
     struct pf_access
         told; /* who might read it when it was entered: what the kernel was told, if it asks each time */
@@ -211,39 +236,53 @@ bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
 
-/* An instance that is in use has been opened; takes a reference of its own. With fs->lock held, as the next four. */
+/* All of these with fs->lock held. A version that is in use has been opened; takes a reference of its own. */
 void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
-/* It is used, open or not; or not any more. */
+/* It has a first user, open or not; an open one has lost its last. */
 void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);
 void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance);
-/* Frees an instance that has neither look-ups nor users. */
-void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance);
-/* Closes the files of one that is not in use, for good: they are of an old version. */
-void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance);
-/* Shuts it: the caller releases what was open, without the lock where that may take time. */
-struct pf_profile *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance);
+/* Takes its profile, for the caller to release after unlocking. */
+struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_instance *instance);
+/* Frees a version that has neither look-ups nor users nor a profile. One that is not the present version loses its profile soon. */
+void pf_instance_free_if_unused(struct pf_fs *fs, struct pf_instance *instance);
 
-/* Shuts some of what is too much. Called with fs->lock held, which it gives back. */
-void pf_open_shrink(struct pf_fs *fs);
+/* ---- reaper.c ----------------------------------------------------------------------------------- */
 
-/* Learns how many descriptors the process may have. */
-void pf_open_limit(struct pf_fs *fs);
+void pf_reaper_init(struct pf_fs *fs);
+/* Starts the reaper unless it runs. 0, or -1: no thread. */
+int pf_reaper_start(struct pf_fs *fs);
+/* Joins all threads. pf_reaper_free then does what is left to be done. */
+void pf_reaper_end(struct pf_fs *fs);
+void pf_reaper_free(struct pf_fs *fs);
+
+/* Has the reaper look now rather than within a second. With fs->lock held. */
+static inline void pf_reaper_wake(struct pf_fs *fs)
+{
+    fs->reaper.woken = true;
+    pthread_cond_signal(&fs->reaper.wake);
+}
+/* True if there is more to be closed than can wait. With fs->lock held. */
+bool pf_reaper_wants(const struct pf_fs *fs);
+
+/* Before a profile on a device is opened: if far too many are open, closes an idle one on the same device. */
+void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 
 /*
- * After something has failed for want of descriptors: shuts idle profiles, or waits a moment for others to be done. True if it
- * is worth another try, the `tries`-th. Not with fs->lock held.
+ * After an operation has failed for want of descriptors: has idle profiles closed, or waits a moment for others. True if the operation
+ * is worth another try. *since: 0 before the first; then when that was.
  */
-bool pf_open_relieve(struct pf_fs *fs, unsigned tries);
+bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since);
 
 /* Makes a call that gives an errno value again until it does not fail for want of descriptors. */
 #define PF_WITH_DESCRIPTORS(fs, result, call)                                                                \
-    for (unsigned tries = 0;                                                                                 \
-         (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_open_relieve(fs, tries); tries++) {     \
+    for (uint64_t since = 0; (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_reaper_relieve(fs, &since);) {                  \
     }
 
-/* A thread that lets go of profiles that are gone from their places, and of memory. 0, or -1: no thread. */
-int pf_open_keep(struct pf_fs *fs);
-void pf_open_unkeep(struct pf_fs *fs);
+/* A number that grows with each profile that is opened and each pass that is over. */
+static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
+{
+    return atomic_load(&fs->core.passes) + atomic_load(&fs->core.opened);
+}
 
 /* ---- vfs.c -------------------------------------------------------------------------------------- */
 

@@ -252,7 +252,7 @@ static void test_many_siblings(const char *folder)
     int entries = list_ino(fs, ino, &code);
     for (int tries = 0; tries < 50 && fs->open_instances; tries++) { /* who waited for a pass is expected back */
         usleep(100000);
-        pf_open_relieve(fs, 0);
+        pf_reaper_relieve(fs, &(uint64_t){0});
     }
     ok(!fs->open_instances && control.opens == 1, "the profile of 300 threads is closed");
     ok(entries > 2 && list_ino(fs, ino, &code) == entries && control.opens == 1,

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "fs/cache/cache.h"
+#include "fs/clock.h"
+#include "fs/tree/vfs_private.h"
+
+/*
+ * Closes profiles that nobody uses, and does other work that nobody waits for.
+ *
+ * The reaper is one thread that picks what is to be done. It never touches SOURCE, and calls nothing that waits. Service threads do it.
+ * One of them may hang, since closing a file may wait for a file server. While it hangs, nothing else is taken from the same device, and
+ * another service thread goes on with the rest.
+ */
+enum {
+    OPEN_MAX = 1024, /* open profiles; closed down to: */
+    OPEN_LOW = OPEN_MAX - 32,
+    OPEN_LIMIT = OPEN_MAX + 64, /* from which on an operation that opens one closes another itself */
+    HEAP_MAX = 128 << 20,       /* bytes of all allocations, as far as closing profiles helps */
+    HEAP_EVERY = 32,            /* opened profiles and passes between two looks at the heap */
+    KEPT = 4,                   /* that many of the last used stay open however large they are */
+    FILES_MS = 10000,           /* after which an idle profile closes its files */
+    TICK_MS = 1000,        /* how often the reaper looks; after which a service thread counts as hanging */
+    CARE_MS = 5000,        /* how often the cache is written and memory given back */
+    PRUNE_SECONDS = 3600,  /* how often the cache is pruned, */
+    PRUNE_PUTS = 4096,     /* or after so many profiles were put into it */
+    TRIM_BYTES = 16 << 20, /* free memory that is given back to the system */
+    RELIEVED = 16,         /* profiles that one lack of descriptors closes */
+    RELIEF_MS = 20,        /* how long one try waits for descriptors, */
+    DESCRIPTORS_MS = 20000 /* and all tries of an operation */
+};
+
+enum task { CLOSE_FILES, CLOSE_PROFILE, TAKE_CARE };
+
+struct pf_service_task {
+    struct pf_service_task *next;
+    enum task task;
+    struct pf_profile *profile; /* a reference */
+    dev_t device;               /* that its source is on */
+};
+
+/* ---- the queue; with fs->lock held -------------------------------------------------------------- */
+
+static void *serve(void *arg);
+
+static void start_service(struct pf_fs *fs)
+{
+    struct pf_service *service = &fs->reaper.services[fs->reaper.n_services];
+    service->fs = fs;
+    if (!pthread_create(&service->thread, NULL, serve, service))
+        fs->reaper.n_services++;
+}
+
+/* Takes the reference over. False: out of memory. */
+static bool queue_task(struct pf_fs *fs, enum task task, struct pf_profile *profile, dev_t device)
+{
+    struct pf_service_task *new = malloc(sizeof *new);
+    if (!new)
+        return false;
+    *new = (struct pf_service_task){NULL, task, profile, device};
+    struct pf_service_task **last = &fs->reaper.tasks;
+    while (*last)
+        last = &(*last)->next;
+    *last = new;
+    fs->reaper.cares += task == TAKE_CARE;
+    if (!fs->reaper.n_services && !fs->reaper.ending)
+        start_service(fs);
+    pthread_cond_signal(&fs->reaper.work);
+    return true;
+}
+
+static bool hangs(const struct pf_service *service)
+{
+    return service->busy && pf_monotonic_ms() - service->since >= TICK_MS;
+}
+
+/* True if a service thread hangs at a file of the device. */
+static bool is_hung(const struct pf_fs *fs, dev_t device)
+{
+    for (size_t i = 0; i < fs->reaper.n_services; i++)
+        if (fs->reaper.services[i].device == device && hangs(&fs->reaper.services[i]))
+            return true;
+    return false;
+}
+
+/* The first task that may be done now; NULL: there is none. */
+static struct pf_service_task *take_task(struct pf_fs *fs)
+{
+    struct pf_service_task **at = &fs->reaper.tasks;
+    while (*at && (*at)->task != TAKE_CARE && is_hung(fs, (*at)->device))
+        at = &(*at)->next;
+    struct pf_service_task *task = *at;
+    if (task)
+        *at = task->next;
+    return task;
+}
+
+/* One more thread if there is work and all threads hang. */
+static void add_service(struct pf_fs *fs)
+{
+    size_t hanging = 0;
+    for (size_t i = 0; i < fs->reaper.n_services; i++)
+        hanging += hangs(&fs->reaper.services[i]);
+    if (fs->reaper.tasks && hanging == fs->reaper.n_services && hanging < PF_SERVICES_MAX)
+        start_service(fs);
+}
+
+/* ---- service threads ---------------------------------------------------------------------------- */
+
+/* Soon after the start, and now and then. */
+static void prune(struct pf_fs *fs)
+{
+    struct pf_cache *cache = fs->core.cache;
+    uint64_t puts = cache ? pf_cache_puts(cache) : 0, now = pf_monotonic_seconds();
+    if (!cache || !fs->options.cache_limit ||
+        (fs->pruned && now - fs->pruned < PRUNE_SECONDS && puts - fs->pruned_puts < PRUNE_PUTS))
+        return;
+    pf_cache_prune(cache, fs->options.cache_limit, PF_CACHE_DAYS);
+    fs->pruned = now;
+    fs->pruned_puts = puts;
+}
+
+static void do_task(struct pf_fs *fs, struct pf_service_task *task)
+{
+    if (task->task == CLOSE_FILES)
+        pf_profile_close_files(task->profile);
+    if (task->task == TAKE_CARE) {
+        pf_verdicts_save(fs->verdicts);
+        prune(fs);
+    }
+    pf_profile_release(task->profile);
+    free(task);
+}
+
+static void *serve(void *arg)
+{
+    struct pf_service *service = arg;
+    struct pf_fs *fs = service->fs;
+    pf_lock_take(&fs->lock);
+    while (!fs->reaper.ending) {
+        struct pf_service_task *task = take_task(fs);
+        if (!task) {
+            pf_lock_wait(&fs->lock, &fs->reaper.work);
+            continue;
+        }
+        service->device = task->device;
+        service->since = pf_monotonic_ms();
+        service->busy = true;
+        bool care = task->task == TAKE_CARE;
+        pf_lock_drop(&fs->lock);
+        do_task(fs, task);
+        pf_lock_take(&fs->lock);
+        service->busy = false;
+        fs->reaper.cares -= care;
+        fs->reaper.served++;
+        pthread_cond_broadcast(&fs->reaper.progress);
+    }
+    pf_lock_drop(&fs->lock);
+    return NULL;
+}
+
+/* ---- picking; with fs->lock held ---------------------------------------------------------------- */
+
+/* The oldest idle version on a device that does not hang; with_files: among those that have not been picked for closing files. */
+static struct pf_instance *oldest_idle(const struct pf_fs *fs, bool with_files)
+{
+    struct pf_instance *at = fs->idle.oldest;
+    while (at && ((with_files && !at->has_files) || is_hung(fs, at->st.st_dev)))
+        at = at->newer;
+    return at;
+}
+
+static bool close_files_of(struct pf_fs *fs, struct pf_instance *instance)
+{
+    bool queued = queue_task(fs, CLOSE_FILES, pf_profile_hold(instance->profile), instance->st.st_dev);
+    if (!queued)
+        pf_profile_release(instance->profile); /* not the last reference */
+    fs->idle.with_files -= queued;
+    instance->has_files &= !queued;
+    return queued;
+}
+
+static bool close_idle(struct pf_fs *fs, struct pf_instance *instance)
+{
+    if (!queue_task(fs, CLOSE_PROFILE, instance->profile, instance->st.st_dev))
+        return false;
+    pf_open_close(fs, instance);
+    pf_instance_free_if_unused(fs, instance);
+    return true;
+}
+
+/* Files of old versions, of versions that have been idle for long, and of the oldest if too many idle ones have files. */
+static void pick_files(struct pf_fs *fs)
+{
+    uint64_t now = pf_monotonic_ms();
+    size_t few = fs->idle.with_files > fs->files_max ? fs->files_max / 4 * 3 : SIZE_MAX;
+    struct pf_instance *next;
+    for (struct pf_instance *at = fs->idle.oldest; at; at = next) {
+        next = at->newer;
+        bool stale = at->entry->instance != at;
+        if (stale && !at->lookups)
+            close_idle(fs, at);
+        else if (at->has_files && (stale || now - at->idle_since >= FILES_MS || fs->idle.with_files > few) &&
+                 !pf_profile_busy(at->profile))
+            close_files_of(fs, at);
+    }
+}
+
+/* How many of the open profiles make up what is allocated beyond the limit, taking them all for equal. */
+static size_t heap_excess(const struct pf_fs *fs)
+{
+    struct mallinfo2 heap = mallinfo2();
+    size_t taken = heap.uordblks + heap.hblkhd, excluded = (size_t)atomic_load(&fs->heap_excluded);
+    taken -= excluded < taken ? excluded : taken;
+    return taken > HEAP_MAX
+               ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_instances) + 1
+               : 0;
+}
+
+/* Profiles that are too many, or take too much memory. */
+static void pick_profiles(struct pf_fs *fs)
+{
+    /* What is queued already is still allocated: it is waited for. */
+    size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs);
+    if (pf_sums_are_pressed() && excess < RELIEVED)
+        excess = RELIEVED;
+    if (fs->open_instances > OPEN_MAX && excess < fs->open_instances - OPEN_LOW)
+        excess = fs->open_instances - OPEN_LOW;
+    fs->heap_seen = pf_opened_and_passed(fs);
+    struct pf_instance *at;
+    while (excess && (fs->idle.count > KEPT || fs->open_instances > OPEN_MAX) &&
+           (at = oldest_idle(fs, false))) {
+        if (!close_idle(fs, at))
+            break;
+        excess--;
+    }
+}
+
+/* ---- the reaper --------------------------------------------------------------------------------- */
+
+static void give_memory_back(void)
+{
+    struct mallinfo2 heap = mallinfo2();
+    if (heap.fordblks > TRIM_BYTES)
+        malloc_trim(0);
+}
+
+static void look_around(struct pf_fs *fs)
+{
+    uint64_t now = pf_monotonic_ms();
+    pick_files(fs);
+    pick_profiles(fs);
+    if (now - fs->reaper.cared >= CARE_MS && !fs->reaper.cares) {
+        fs->reaper.cared = now;
+        queue_task(fs, TAKE_CARE, NULL, 0);
+        pf_lock_drop(&fs->lock);
+        give_memory_back();
+        pf_lock_take(&fs->lock);
+    }
+    add_service(fs);
+    pthread_cond_broadcast(&fs->reaper.work); /* a thread may hang by now, or no longer */
+}
+
+static struct timespec in_ms(unsigned ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    return until;
+}
+
+static void *reap(void *arg)
+{
+    struct pf_fs *fs = arg;
+    pf_lock_take(&fs->lock);
+    while (!fs->reaper.ending) {
+        struct timespec until = in_ms(TICK_MS);
+        fs->reaper.woken = false;
+        look_around(fs);
+        while (!fs->reaper.woken && !fs->reaper.ending &&
+               pf_lock_wait_until(&fs->lock, &fs->reaper.wake, &until) != ETIMEDOUT) {
+        }
+    }
+    pf_lock_drop(&fs->lock);
+    return NULL;
+}
+
+void pf_reaper_init(struct pf_fs *fs)
+{
+    struct rlimit limit = {.rlim_cur = 1024};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    fs->files_max = limit.rlim_cur < INT32_MAX ? (size_t)limit.rlim_cur / 8 : INT32_MAX;
+    fs->reaper.cared = pf_monotonic_ms();
+    pthread_cond_init(&fs->reaper.wake, NULL);
+    pthread_cond_init(&fs->reaper.work, NULL);
+    pthread_cond_init(&fs->reaper.progress, NULL);
+}
+
+int pf_reaper_start(struct pf_fs *fs)
+{
+    pf_lock_take(&fs->lock);
+    if (!fs->reaper.started)
+        fs->reaper.started = !pthread_create(&fs->reaper.thread, NULL, reap, fs);
+    bool started = fs->reaper.started;
+    pf_lock_drop(&fs->lock);
+    return started ? 0 : -1;
+}
+
+void pf_reaper_end(struct pf_fs *fs)
+{
+    pf_lock_take(&fs->lock);
+    fs->reaper.ending = true;
+    pthread_cond_signal(&fs->reaper.wake);
+    pthread_cond_broadcast(&fs->reaper.work);
+    pf_lock_drop(&fs->lock);
+    if (fs->reaper.started)
+        pthread_join(fs->reaper.thread, NULL);
+    fs->reaper.started = false;
+    for (size_t i = 0; i < fs->reaper.n_services; i++)
+        pthread_join(fs->reaper.services[i].thread, NULL);
+    fs->reaper.n_services = 0;
+}
+
+void pf_reaper_free(struct pf_fs *fs)
+{
+    struct pf_service_task *task;
+    while ((task = fs->reaper.tasks)) {
+        fs->reaper.tasks = task->next;
+        pf_profile_release(task->profile);
+        free(task);
+    }
+    pthread_cond_destroy(&fs->reaper.wake);
+    pthread_cond_destroy(&fs->reaper.work);
+    pthread_cond_destroy(&fs->reaper.progress);
+}
+
+/* ---- operations --------------------------------------------------------------------------------- */
+
+void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
+{
+    struct pf_profile *profile = NULL;
+    pf_lock_take(&fs->lock);
+    struct pf_instance *at = fs->open_instances >= OPEN_LIMIT ? fs->idle.oldest : NULL;
+    while (at && at->st.st_dev != device)
+        at = at->newer;
+    if (at) {
+        profile = pf_open_close(fs, at);
+        pf_instance_free_if_unused(fs, at);
+    }
+    pf_lock_drop(&fs->lock);
+    pf_profile_release(profile);
+}
+
+bool pf_reaper_wants(const struct pf_fs *fs)
+{
+    return fs->open_instances > OPEN_MAX || fs->idle.with_files > fs->files_max ||
+           pf_opened_and_passed(fs) - fs->heap_seen >= HEAP_EVERY || pf_sums_are_pressed();
+}
+
+/* Has idle profiles close their files, or, if none has any, closes them. How many. With fs->lock held. */
+static size_t pick_for_descriptors(struct pf_fs *fs)
+{
+    size_t n = 0;
+    struct pf_instance *at;
+    while (n < RELIEVED && (at = oldest_idle(fs, true)) && close_files_of(fs, at))
+        n++;
+    if (n)
+        return n;
+    while (n < RELIEVED && (at = oldest_idle(fs, false)) && close_idle(fs, at))
+        n++;
+    return n;
+}
+
+/*
+ * Others hold the descriptors, and will be done soon. Operations that tried again at the same time would take them from each other: each
+ * waits for a time of its own, here by the clock.
+ */
+static void wait_for_others(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct timespec wait = {.tv_nsec = now.tv_nsec % (RELIEF_MS * 1000000L)};
+    nanosleep(&wait, NULL);
+}
+
+bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
+{
+    uint64_t now = pf_monotonic_ms();
+    *since = *since ? *since : now;
+    struct timespec until = in_ms(RELIEF_MS);
+    pf_lock_take(&fs->lock);
+    size_t picked = pick_for_descriptors(fs);
+    uint64_t wanted = fs->reaper.served + picked;
+    while (fs->reaper.n_services && fs->reaper.served < wanted &&
+           pf_lock_wait_until(&fs->lock, &fs->reaper.progress, &until) != ETIMEDOUT) {
+    }
+    struct pf_service_task *task =
+        fs->reaper.n_services ? NULL : take_task(fs); /* threads are short as well */
+    pf_lock_drop(&fs->lock);
+    if (task)
+        do_task(fs, task);
+    bool shrunk = pf_virtuals_shrink(fs);
+    pf_archives_relieve(fs->archives);
+    if (!picked && !shrunk)
+        wait_for_others();
+    return now - *since < DESCRIPTORS_MS;
+}
+
+/* ---- saving ------------------------------------------------------------------------------------- */
+
+/* Adds the open profiles that are idle and without a pass, or all others. */
+static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profiles, size_t *n)
+{
+    for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
+        const struct pf_instance *at = fs->instances.slots[i].value;
+        if (at && at->profile && (at->listed && !pf_profile_busy(at->profile)) == idle)
+            profiles[(*n)++] = pf_profile_hold(at->profile);
+    }
+}
+
+void pf_fs_save(struct pf_fs *fs)
+{
+    size_t n = 0, tasks = 0;
+    pf_verdicts_save(fs->verdicts);
+    pf_lock_take(&fs->lock);
+    for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
+        tasks++;
+    struct pf_profile **profiles = calloc(fs->open_instances + tasks + 1, sizeof *profiles);
+    for (struct pf_service_task *task = fs->reaper.tasks; task && profiles; task = task->next)
+        if (task->task == CLOSE_PROFILE)
+            profiles[n++] = pf_profile_hold(task->profile);
+    if (profiles) {
+        add_profiles(fs, true, profiles, &n);
+        add_profiles(fs, false, profiles, &n); /* last: a thread that hangs may hold a lock of one of these */
+    }
+    pf_lock_drop(&fs->lock);
+    for (size_t i = 0; i < n; i++) {
+        pf_profile_save(profiles[i]);
+        pf_profile_release(profiles[i]);
+    }
+    free(profiles);
+}
