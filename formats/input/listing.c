@@ -178,8 +178,6 @@ static int list(struct pf_source *source, enum listed listed, pf_folder_visit *v
                 struct pf_error *error)
 {
     struct pf_stamp digest;
-    if (atomic_load(&source->gone))
-        return pf_fail(error, ESTALE, "the file has changed");
     int failed = digest_now(source, listed, &digest);
     if (failed)
         return pf_fail(error, failed, "%s", strerror(failed));

@@ -26,7 +26,6 @@ struct pf_source {
     bool within;                 /* expected to be a directory: names of inputs begin in it */
     bool lists;                  /* access control lists count */
     pf_matters *matters;         /* which names of its folder can be of interest; NULL: all */
-    atomic_bool gone;            /* never to be opened again */
 
     struct pf_lock lock; /* guards the following, and `file` and `view` of each input; held only in memory */
     struct pf_source_folders *folders; /* NULL: the source is closed */

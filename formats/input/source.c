@@ -136,12 +136,6 @@ void pf_source_rest(struct pf_source *source)
     }
 }
 
-void pf_source_let_go(struct pf_source *source)
-{
-    atomic_store(&source->gone, true);
-    close_all(source);
-}
-
 void pf_source_free(struct pf_source *source)
 {
     if (!source)
@@ -159,35 +153,6 @@ void pf_source_free(struct pf_source *source)
 const char *pf_source_name(const struct pf_source *source)
 {
     return source->name;
-}
-
-/* The descriptors of an input and its view. */
-static size_t descriptors_of(struct pf_input *input)
-{
-    pf_lock_take(&input->source->lock);
-    size_t n = input->file && input->file->opened.fd >= 0;
-    struct pf_unpacked *unpacked = input->view ? input->view->unpacked : NULL;
-    if (unpacked)
-        pf_unpacked_hold(unpacked);
-    pf_lock_drop(&input->source->lock);
-    if (unpacked)
-        n += pf_unpacked_descriptors(unpacked);
-    pf_unpacked_release(unpacked);
-    return n;
-}
-
-size_t pf_source_descriptors(struct pf_source *source)
-{
-    struct pf_input *input;
-    struct pf_source_folders *folders = pf_source_folders_hold(source);
-    size_t n = 0;
-    if (folders)
-        n = (size_t)(pf_folder_fd(folders->parent) >= 0) +
-            (size_t)(folders->directory && pf_folder_fd(folders->directory) >= 0);
-    pf_source_folders_release(folders);
-    for (size_t i = 0; (input = input_at(source, i)); i++)
-        n += descriptors_of(input);
-    return n;
 }
 
 /* ---- access ------------------------------------------------------------------------------------- */
@@ -243,8 +208,6 @@ static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp
     struct stat st;
     int result = 0;
     *stamp = (struct pf_stamp){0};
-    if (atomic_load(&source->gone))
-        return 0;
     pf_input_place_find(source, name, &place);
     if (*place.relative == '/' || pf_folder_is_current(place.folder)) {
         if (pf_listing_now(source, name, stamp, &result)) {
@@ -279,10 +242,6 @@ static struct pf_input_file *open_file(struct pf_source *source, const char *nam
     struct pf_input_place place;
     struct pf_opened opened;
     struct pf_input_file *file = NULL;
-    if (atomic_load(&source->gone)) {
-        pf_fail(error, ESTALE, "the file has changed");
-        return NULL;
-    }
     pf_input_place_find(source, name, &place);
     int result = open_place(&place, &opened);
     if (!result) {
@@ -319,7 +278,7 @@ static int record_file(struct pf_source *source, const char *name, struct pf_inp
     pf_lock_take(&source->lock);
     struct pf_input *found = pf_record_find(source, name);
     bool known = found != NULL;
-    if (atomic_load(&source->gone) || (known && found->present && !pf_stamp_same(&stamp, &found->stamp)))
+    if (known && found->present && !pf_stamp_same(&stamp, &found->stamp))
         result = pf_fail(error, ESTALE, "the file has changed");
     else if (known && !found->present)
         result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
@@ -344,7 +303,7 @@ static void record_absent(struct pf_source *source, const char *name, struct pf_
                                                : 0;
     if (unknown)
         pf_fail(error, unknown, "%s", strerror(unknown));
-    else if (!atomic_load(&source->gone))
+    else
         pf_record_stamp(source, name, &stamp, false, error);
 }
 
@@ -413,11 +372,7 @@ int pf_source_acquire(struct pf_source *source, struct pf_error *error)
     size_t at = 0;
     int failed = 0;
     while (!failed && !use_source(source, &at, &next)) {
-        if (atomic_load(&source->gone))
-            failed = pf_fail(error, ESTALE, "the file has changed");
-        else
-            failed =
-                pf_source_wake(source, error) || (next && open_recorded(source, next->name, &input, error));
+        failed = pf_source_wake(source, error) || (next && open_recorded(source, next->name, &input, error));
     }
     if (!failed)
         return 0;
@@ -553,7 +508,7 @@ static int check_input(const struct pf_input *input, struct pf_error *error)
 int pf_source_check(struct pf_source *source, struct pf_error *error)
 {
     const struct pf_input *input;
-    int result = atomic_load(&source->gone) ? pf_fail(error, ESTALE, "the file has changed") : 0;
+    int result = 0;
     for (size_t i = 0; !result && (input = input_at(source, i)); i++)
         result = check_input(input, error);
     return result;

@@ -40,16 +40,11 @@ int pf_source_acquire(struct pf_source *source, struct pf_error *error);
 void pf_source_release(struct pf_source *source); /* never waits */
 /* Closes the files of a source without uses. Inputs stay valid, and so does what compressed files unpack to. */
 void pf_source_close_files(struct pf_source *source);
-/* Closes it for good: a new version has taken its place. Everything that is opened afterwards fails with ESTALE. */
-void pf_source_let_go(struct pf_source *source);
 /* Frees the source and its inputs. */
 void pf_source_free(struct pf_source *source);
 
 /* The last name of the source's path. Valid as long as the source. */
 const char *pf_source_name(const struct pf_source *source);
-/* The number of descriptors that the source and its inputs hold. */
-size_t pf_source_descriptors(struct pf_source *source);
-
 /*
  * Sets which names in the source's folder can be of interest; others come and go without being a change. NULL: all can. Called
  * before other threads use the source.

@@ -416,13 +416,3 @@ uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset
     pf_lock_drop(&unpacked->lock);
     return packed;
 }
-
-size_t pf_unpacked_descriptors(struct pf_unpacked *unpacked)
-{
-    pf_lock_take(&unpacked->lock);
-    size_t n = (size_t)(unpacked->older.store && !pf_store_memory(unpacked->older.store)) +
-               (size_t)(unpacked->newer.store && bytes_of(&unpacked->newer) &&
-                        !pf_store_memory(unpacked->newer.store));
-    pf_lock_drop(&unpacked->lock);
-    return n;
-}

@@ -52,7 +52,4 @@ bool pf_unpacked_damage(struct pf_unpacked *unpacked, struct pf_error *damage);
 /* About how many compressed bytes lie before an offset: for progress. */
 uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset);
 
-/* How many descriptors it holds. */
-size_t pf_unpacked_descriptors(struct pf_unpacked *unpacked);
-
 #endif
