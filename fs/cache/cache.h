@@ -32,6 +32,7 @@ enum pf_datum {
     PF_DATUM_PART,   /* what a profile adds to tables of many */
     PF_DATUM_PROBES, /* what 64 files are, by their inodes */
     PF_DATUM_INDEX,  /* of an archive */
+    PF_DATUM_SUMS,   /* aggregates of a profile, by metric + 1; 0: of all metrics */
 };
 
 /* One datum to be stored. The bytes are borrowed. */

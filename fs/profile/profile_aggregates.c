@@ -7,24 +7,8 @@
 
 /* A profile's aggregates: made by passes, or by those of an earlier process, and kept while the profile is open. */
 
-/* The first of the list, which it is taken off. */
-static struct pf_packed_aggregate *take_packed(struct pf_packed_aggregate **list)
-{
-    struct pf_packed_aggregate *packed = *list;
-    *list = packed->next;
-    return packed;
-}
-
-static void free_packed(struct pf_packed_aggregate *packed)
-{
-    free(packed->bytes);
-    free(packed);
-}
-
 void pf_profile_free_aggregates(struct pf_profile *profile)
 {
-    while (profile->packed)
-        free_packed(take_packed(&profile->packed));
     pf_aggregate_free(profile->aggregate);
     for (size_t m = 0; profile->of_metric && m < profile->model.n_metrics; m++) {
         struct pf_aggregate *aggregate = profile->of_metric[m];
@@ -34,6 +18,8 @@ void pf_profile_free_aggregates(struct pf_profile *profile)
         pf_aggregate_free(aggregate);
     }
     free(profile->of_metric);
+    free(profile->of_metric_stored);
+    profile->of_metric_stored = NULL;
     profile->aggregate = NULL;
     profile->of_metric = NULL;
 }
@@ -72,48 +58,49 @@ static bool are_twins(const struct pf_profile *profile, int a, int b)
            pf_aggregate_partner(&profile->model, (unsigned)b) == a;
 }
 
-/* The aggregate of an earlier process that has the metric, which is used up by this; *metric is what it is of. NULL if there is none. */
-static struct pf_aggregate *recall_aggregate(struct pf_profile *profile, int *metric)
+/* Sums that an earlier process has stored and that have the metric; *metric becomes -1 if they are those of all. NULL: none. */
+static struct pf_aggregate *recall_sums(struct pf_profile *profile, int *metric)
 {
-    pf_lock_take(&profile->lock);
-    struct pf_packed_aggregate **at = &profile->packed;
-    while (*at && (*at)->metric >= 0 && (*at)->metric != *metric &&
-           !are_twins(profile, (*at)->metric, *metric))
-        at = &(*at)->next;
-    struct pf_packed_aggregate *packed = *at ? take_packed(at) : NULL;
-    pf_lock_drop(&profile->lock);
-    if (!packed)
-        return NULL;
-    struct pf_aggregate *aggregate = pf_aggregate_unpack(&profile->model, packed->bytes, packed->size);
-    if (aggregate && packed->metric < 0)
+    struct pf_aggregate *sums = pf_profile_stored_sums(profile, -1);
+    if (sums || *metric < 0) {
         *metric = -1;
-    free_packed(packed);
-    return aggregate;
+        return sums;
+    }
+    int partner = pf_aggregate_partner(&profile->model, (unsigned)*metric);
+    sums = pf_profile_stored_sums(profile, *metric);
+    return sums || !are_twins(profile, *metric, partner) ? sums : pf_profile_stored_sums(profile, partner);
 }
 
 /* Keeps what a pass has made for all metrics, or for one and its partner. 0, or -1 with *error filled. */
-static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate,
+static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
                           struct pf_error *error)
 {
     pf_assert_held(&profile->lock);
+    size_t n = profile->model.n_metrics;
     if (metric < 0) {
         profile->aggregate = aggregate;
+        profile->sums_stored = stored;
         return 0;
     }
-    if (!profile->of_metric &&
-        !(profile->of_metric = calloc(profile->model.n_metrics, sizeof(struct pf_aggregate *))))
+    if (!profile->of_metric && !(profile->of_metric = calloc(n, sizeof *profile->of_metric)))
+        return pf_fail_memory(error);
+    if (!profile->of_metric_stored && !(profile->of_metric_stored = calloc(n, sizeof(bool))))
         return pf_fail_memory(error);
     int partner = pf_aggregate_partner(&profile->model, (unsigned)metric);
     profile->of_metric[metric] = aggregate;
-    if (are_twins(profile, metric, partner) && !profile->of_metric[partner])
+    profile->of_metric_stored[metric] = stored;
+    if (are_twins(profile, metric, partner) && !profile->of_metric[partner]) {
         profile->of_metric[partner] = aggregate;
+        profile->of_metric_stored[partner] = stored;
+    }
     return 0;
 }
 
 static int make_sums(struct pf_profile *profile, int metric, struct pf_error *error)
 {
-    struct pf_aggregate *aggregate = recall_aggregate(profile, &metric);
-    if (!aggregate)
+    struct pf_aggregate *aggregate = recall_sums(profile, &metric);
+    bool stored = aggregate;
+    if (!stored)
         aggregate = metric < 0 ? pf_aggregate_new(&profile->model, error)
                                : pf_aggregate_of(&profile->model, (unsigned)metric, error);
     int result = aggregate ? 0 : -1;
@@ -122,7 +109,7 @@ static int make_sums(struct pf_profile *profile, int metric, struct pf_error *er
     pf_lock_take(&profile->lock);
     bool present = aggregate_now(profile, metric); /* those of all metrics, which another job has made */
     if (!result && !present)
-        result = keep_aggregate(profile, metric, aggregate, error);
+        result = keep_aggregate(profile, metric, aggregate, stored, error);
     pf_lock_drop(&profile->lock);
     if (result || present)
         pf_aggregate_free(aggregate);

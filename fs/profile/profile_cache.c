@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,13 +6,14 @@
 #include "fs/text/pack.h"
 
 /*
- * What passes have found, kept between mounts: sizes and checkpoints of tables and texts, aggregates, and the facts a driver has learnt. The payload
- * begins with all that text depends on; then sections, each a tag and its content; tag 0 ends.
+ * What passes have found, kept between mounts. Each datum begins with all that text depends on (pf_profile_pack_head). Sums are data of
+ * their own, read when they are needed. One datum holds the rest in sections, each a tag and its content, of which tag 0 is the last:
+ * sizes and checkpoints of tables and texts, and the facts that a driver has learnt.
  */
-enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS, SECTION_AGGREGATE };
+enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS };
 
-/* Larger aggregates are made anew rather than kept. */
-enum { AGGREGATE_MAX = 16 << 20 };
+/* Larger sums are made again rather than stored. */
+enum { SUMS_MAX = 16 << 20 };
 
 /* ---- tracks ------------------------------------------------------------------------------------- */
 
@@ -139,24 +139,6 @@ static bool unpack_facts(struct pf_profile *profile, struct pf_unpack *in)
     return profile->facts != NULL;
 }
 
-/* Kept as bytes until somebody asks for them: what they must fit is not known before the model is loaded. */
-static bool unpack_aggregate(struct pf_profile *profile, struct pf_unpack *in)
-{
-    struct pf_packed_aggregate *packed = calloc(1, sizeof *packed);
-    if (!packed)
-        return false;
-    packed->metric = (int)pf_unpack_u64(in) - 1;
-    packed->size = pf_unpack_u64(in);
-    packed->bytes = pf_unpack_array(in, packed->size, 1);
-    if (!packed->bytes) {
-        free(packed);
-        return false;
-    }
-    packed->next = profile->packed;
-    profile->packed = packed;
-    return true;
-}
-
 static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
 {
     for (;;) {
@@ -171,9 +153,6 @@ static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
         case SECTION_FACTS:
             sound = unpack_facts(profile, in);
             break;
-        case SECTION_AGGREGATE:
-            sound = unpack_aggregate(profile, in);
-            break;
         default:
             return;
         }
@@ -182,19 +161,40 @@ static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
     }
 }
 
-void pf_profile_recall(struct pf_profile *profile)
+/* The bytes of a datum of a profile that is open; *in: what comes after its head. NULL: there is none of this version. */
+static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_t number,
+                         struct pf_unpack *in)
 {
     size_t size;
+    struct pf_access access; /* which the source gives */
     struct pf_cache *cache = profile->core->cache;
-    char *payload =
-        cache ? pf_cache_get(cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &size) : NULL;
-    if (!payload)
-        return;
-    struct pf_unpack in = {payload, payload + size, false};
-    struct pf_access access; /* told by the source, which is open */
-    if (pf_profile_unpack_head(profile, &in, &access))
+    char *bytes = cache ? pf_cache_get(cache, pf_profile_open_key(profile), type, number, &size) : NULL;
+    if (!bytes)
+        return NULL;
+    *in = (struct pf_unpack){bytes, bytes + size, false};
+    if (pf_profile_unpack_head(profile, in, &access))
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+void pf_profile_recall(struct pf_profile *profile)
+{
+    struct pf_unpack in;
+    char *bytes = get_current(profile, PF_DATUM_PASSES, 0, &in);
+    if (bytes)
         unpack_sections(profile, &in);
-    free(payload);
+    free(bytes);
+}
+
+struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric)
+{
+    struct pf_unpack in;
+    char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)(metric + 1), &in);
+    struct pf_aggregate *sums =
+        bytes ? pf_aggregate_unpack(&profile->model, in.at, (size_t)(in.end - in.at)) : NULL;
+    free(bytes);
+    return sums;
 }
 
 static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
@@ -211,37 +211,42 @@ static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
     pf_buf_add(out, (const char *)facts, size);
 }
 
-static void pack_bytes(struct pf_buf *out, int metric, const char *bytes, size_t size)
+/* Packs sums that are not stored, unless they are too large, after the head in *out. False: all are stored. */
+static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_buf *out)
 {
-    pf_pack_u64(out, SECTION_AGGREGATE);
-    pf_pack_u64(out, (uint64_t)metric + 1);
-    pf_pack_u64(out, size);
-    pf_buf_add(out, bytes, size);
-}
-
-static void pack_aggregate(int metric, const struct pf_aggregate *aggregate, struct pf_buf *out)
-{
-    struct pf_buf packed = {0};
-    if (pf_aggregate_pack(aggregate, AGGREGATE_MAX, &packed) && !packed.failed)
-        pack_bytes(out, metric, packed.data, packed.size);
-    pf_buf_free(&packed);
-}
-
-/* Those of all metrics, else those of single ones, of which partners share theirs; and those known from before and not yet used. */
-static void pack_aggregates(const struct pf_profile *profile, struct pf_buf *out)
-{
-    if (profile->aggregate) {
-        pack_aggregate(-1, profile->aggregate, out);
-        return;
-    }
-    for (int m = 0; profile->of_metric && m < (int)profile->model.n_metrics; m++) {
+    pf_assert_held(&profile->lock);
+    const struct pf_aggregate *sums = profile->sums_stored ? NULL : profile->aggregate;
+    *metric = -1;
+    profile->sums_stored = profile->aggregate;
+    for (int m = 0; !profile->aggregate && profile->of_metric && !sums && m < (int)profile->model.n_metrics;
+         m++) {
         int partner = pf_aggregate_partner(&profile->model, (unsigned)m);
-        bool told = partner >= 0 && partner < m && profile->of_metric[partner] == profile->of_metric[m];
-        if (profile->of_metric[m] && !told)
-            pack_aggregate(m, profile->of_metric[m], out);
+        bool same = partner >= 0 && partner < m && profile->of_metric[partner] == profile->of_metric[m];
+        if (!profile->of_metric_stored[m] && !same)
+            sums = profile->of_metric[ *metric = m];
+        profile->of_metric_stored[m] = profile->of_metric[m];
     }
-    for (const struct pf_packed_aggregate *packed = profile->packed; packed; packed = packed->next)
-        pack_bytes(out, packed->metric, packed->bytes, packed->size);
+    if (sums && !pf_aggregate_pack(sums, SUMS_MAX, out))
+        out->failed = true;
+    return sums;
+}
+
+/* Each is a datum of its own, since it may be large and is written once. */
+static void store_sums(struct pf_profile *profile)
+{
+    for (bool more = true; more;) {
+        struct pf_buf out = {0};
+        int metric;
+        pf_profile_pack_head(profile, &out);
+        pf_lock_take(&profile->lock);
+        more = pack_next_sums(profile, &metric, &out);
+        pf_lock_drop(&profile->lock);
+        out.failed |= !pf_profile_intact(profile); /* reading the sums may have shown that they are lost */
+        if (more)
+            pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_SUMS,
+                         (uint64_t)(metric + 1), &out);
+        pf_buf_free(&out);
+    }
 }
 
 void pf_profile_remember(struct pf_profile *profile)
@@ -262,11 +267,9 @@ void pf_profile_remember(struct pf_profile *profile)
         if (profile->families[t])
             pack_family(&payload, t, profile->families[t]);
     pf_file_texts_each(profile, pack_one_text, &payload);
-    pack_aggregates(profile, &payload);
     pf_lock_drop(&profile->lock);
     pf_pack_u64(&payload, SECTION_END);
-    payload.failed |=
-        !pf_profile_intact(profile); /* reading the aggregates may have shown that they are lost */
     pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
     pf_buf_free(&payload);
+    store_sums(profile);
 }

@@ -9,20 +9,11 @@
 #include "fs/profile/profile.h"
 #include "fs/profile/views.h"
 
-
-/* Aggregates as bytes: of all metrics (-1), or of one and its partner. */
-struct pf_packed_aggregate {
-    struct pf_packed_aggregate *next;
-    int metric;
-    char *bytes;
-    size_t size;
-};
-
 struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
     struct pf_core *core;
     const struct pf_driver *driver;
-    struct pf_model model; /* once it is opened */
+    struct pf_model model;    /* once it is opened */
     struct pf_source *source; /* closed until then */
 
     /* What is known from an earlier time may answer for the profile: then it is opened by the first who asks for more. */
@@ -43,12 +34,13 @@ struct pf_profile {
     struct pf_aggregate *aggregate;  /* of all metrics */
     struct pf_aggregate **of_metric; /* by metric: of it and its partner, which share them; NULL: none */
     bool contexts_named;
-    struct pf_packed_aggregate *packed; /* from the cache file, until somebody asks for them */
-    struct pf_map texts;                /* of struct pf_file_text, by node */
-    struct pf_map sizes;                /* of files that are too short for checkpoints, by node; texts.c */
-    char *facts; /* what the driver learnt in an earlier process, until its stage is loaded */
+    bool sums_stored;       /* `aggregate` is in the cache, or too large for it */
+    bool *of_metric_stored; /* the same of each in of_metric */
+    struct pf_map texts;    /* of struct pf_file_text, by node */
+    struct pf_map sizes;    /* of files that are too short for checkpoints, by node; texts.c */
+    char *facts;            /* what the driver learnt in an earlier process, until its stage is loaded */
     size_t facts_size;
-    uint64_t unsaved_ns; /* how long the passes took whose findings are in no cache file yet */
+    uint64_t unsaved_ns; /* how long the passes took whose findings are not in the cache yet */
     bool saving;
 
     /* Made with their stages, or those of many contexts when they are asked for; immutable afterwards. */
@@ -77,6 +69,8 @@ uint64_t pf_profile_open_key(struct pf_profile *profile);
 /* profile_cache.c: read what earlier processes have found; write what is known now (not with profile->lock held). */
 void pf_profile_recall(struct pf_profile *profile);
 void pf_profile_remember(struct pf_profile *profile);
+/* profile_cache.c: sums of all metrics (-1), or of one and its partner, that an earlier process has stored. NULL: there are none. */
+struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric);
 
 /* profile.c: one that is not open yet; NULL with *error filled. */
 struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver,
@@ -108,7 +102,8 @@ bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, st
  * file the size is kept.
  */
 struct pf_file_text {
-    struct pf_owner owner; /* first; counts handles, operations and jobs; the last reference is dropped under profile->lock */
+    struct pf_owner
+        owner; /* first; counts handles, operations and jobs; the last reference is dropped under profile->lock */
     struct pf_text text;
     struct pf_profile *profile; /* held while there are references */
     struct pf_node node;

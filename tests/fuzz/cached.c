@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pf_buf_add(&payload, fuzzed.head, fuzzed.head_size);
     pf_buf_add(&payload, (const char *)data, size);
     pf_cache_put(fuzzed.core.cache, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
+    pf_cache_put(fuzzed.core.cache, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
     pf_buf_free(&payload);
     struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},
