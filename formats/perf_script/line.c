@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/perf_script/line.h"
 
+#include "formats/kit/fixed.h"
+
 enum {
     COMM_MAX = 256,     /* longest command that is looked for in a header */
     WEAK_COMM_MAX = 15, /* length of a command in Linux */
@@ -489,22 +491,44 @@ bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* `  file.c:12`, `  libc.so[27b25]`, `  file.c:12 (discriminator 2)`, `  file.c:12 (inlined)` */
-static bool is_source_line(struct pf_slice text)
+/* The text of a source line without what follows the place; empty if the line is none. */
+static struct pf_slice source_text(struct pf_slice text)
 {
     static const char *const ends[] = {" (discriminator ", " (inlined)", "  "};
     if (!pf_begins(text, "  "))
-        return false;
+        return pf_slice(text.at, 0);
     text = pf_trimmed(text);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const char *found = memmem(text.at, pf_size(text), ends[i], strlen(ends[i]));
         text.end = found ? found : text.end;
     }
+    return text;
+}
+
+/* The digits after a colon that the text ends in; empty if it does not. */
+static struct pf_slice line_digits(struct pf_slice text)
+{
     const char *at = text.end;
     while (at > text.at && isdigit((unsigned char)at[-1]))
         at--;
-    return pf_size(text) &&
-           (text.end[-1] == ']' || text.end[-1] == '?' || (at < text.end && at > text.at && at[-1] == ':'));
+    return at > text.at && at[-1] == ':' ? (struct pf_slice){at, text.end} : pf_slice(text.end, 0);
+}
+
+/* `  file.c:12`, `  libc.so[27b25]`, `  file.c:12 (discriminator 2)`, `  file.c:12 (inlined)` */
+static bool is_source_line(struct pf_slice line)
+{
+    struct pf_slice text = source_text(line);
+    return pf_size(text) && (text.end[-1] == ']' || text.end[-1] == '?' || pf_size(line_digits(text)));
+}
+
+bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *number)
+{
+    struct pf_slice text = source_text(line), digits = line_digits(text);
+    pf_int128 value = 0;
+    *file = (struct pf_slice){text.at, pf_size(digits) ? digits.at - 1 : text.at};
+    bool known = pf_size(*file) && pf_parse_fixed(digits.at, pf_size(digits), 0, &value) && value > 0 && value <= UINT32_MAX;
+    *number = known ? (uint32_t)value : 0;
+    return known;
 }
 
 /* `AX:0x1` */

@@ -43,6 +43,9 @@ enum perf_kind {
  */
 enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame);
 
+/* The file and line of a PERF_SOURCE_LINE. False if they are unknown: `  :0`, `  libc.so[27b25]`. */
+bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *number);
+
 /*
  * Parses a header that has a command, a tid, a time or an event, but not enough of them for PERF_HEADER: `heat`, `heat 4711`,
  * `cycles:`. Any short line looks like one: the caller has to check that a frame is in header->rest or follows.

@@ -2,6 +2,7 @@
 /* Text of `perf script`: a header per sample, and a line per frame below it. See docs/formats/perf-script.md. */
 #include "formats/kit/build.h"
 #include "formats/kit/fixed.h"
+#include "formats/kit/line_sums.h"
 #include "formats/kit/sorter.h"
 #include "formats/perf_script/line.h"
 
@@ -92,6 +93,10 @@ struct perf_script {
     size_t pending_size;
     uint64_t pending_number, pending_offset;
     uint64_t bad_end;        /* where a line ends that has been left out */
+    struct pf_source_line leaf; /* of the innermost frame */
+    bool has_lines;             /* some sample has a line of its innermost frame */
+    struct pf_line_sums *lines;
+    PF_LIST(pf_int128) elsewhere; /* by metric: values of samples without such a line */
     struct pf_sorter *times; /* of all samples with a time: thread, number, time, context */
     uint64_t n_times;
 };
@@ -161,7 +166,39 @@ static void add_frame(struct perf_script *script, const struct perf_frame *frame
             script->dso = pf_build_slice(build, frame->dso);
         made.module = script->dso;
     }
+    if (!script->frames.n)
+        script->leaf = (struct pf_source_line){.name = made.name, .file = PF_NO_STRING};
     *PF_PUSH(build, script->frames) = pf_build_frame(build, &made);
+}
+
+/* A source line belongs to the frame before it. */
+static void add_source_line(struct perf_script *script, struct pf_slice line)
+{
+    struct pf_slice file;
+    if (script->frames.n != 1 || script->leaf.line || !perf_source_place(line, &file, &script->leaf.line))
+        return;
+    script->leaf.file = pf_build_slice(&script->build, file);
+    script->has_lines = true;
+}
+
+/* Adds a value to the line of the sample at hand. */
+static void add_to_line(struct perf_script *script, uint32_t metric, pf_int128 value)
+{
+    if (script->leaf.line)
+        pf_line_sums_add(script->lines, &script->leaf, metric, value);
+    else
+        *PF_ITEM(&script->build, script->elsewhere, metric) += value;
+}
+
+/* Makes the table of lines, if the file has any. */
+static void end_lines(struct perf_script *script)
+{
+    const struct pf_source_line none = {.name = PF_NO_STRING, .file = PF_NO_STRING};
+    if (!script->has_lines)
+        return;
+    for (uint32_t metric = 0; metric < script->build.n_metrics; metric++)
+        pf_line_sums_add(script->lines, &none, metric, *PF_ITEM(&script->build, script->elsewhere, metric));
+    pf_line_sums_end(script->lines, 0);
 }
 
 /* Ends the sample at hand, if there is one. */
@@ -172,6 +209,7 @@ static void end_sample(struct perf_script *script)
     if (!script->open)
         return;
     script->open = false;
+    script->leaf.line = script->frames.n ? script->leaf.line : 0;
     if (!script->frames.n)
         *PF_PUSH(build, script->frames) = pf_build_named_frame(build, "[no stack]", strlen("[no stack]"));
     while (script->frames.n)
@@ -180,8 +218,12 @@ static void end_sample(struct perf_script *script)
     if (script->timed)
         pf_build_check(build, pf_sorter_add(script->times, row, build->error));
     pf_build_add(build, script->thread, context, 0, pf_int(1));
-    if (script->metric)
+    add_to_line(script, 0, 1);
+    if (script->metric) {
         pf_build_add(build, script->thread, context, script->metric, script->period);
+        add_to_line(script, script->metric,
+                    script->period.type == PF_UINT ? (pf_int128)script->period.u : script->period.i);
+    }
 }
 
 static void begin_sample(struct perf_script *script, const struct perf_header *header)
@@ -283,6 +325,8 @@ static void read_line(void *state, const struct pf_line *line)
         add_frame(script, &frame);
     } else if (in_sample && (kind == PERF_SOURCE_LINE || kind == PERF_FIELDS)) {
         script->fields |= kind == PERF_FIELDS;
+        if (kind == PERF_SOURCE_LINE && !script->fields)
+            add_source_line(script, text);
     } else if (kind == PERF_UNKNOWN && keep_line(script, line)) {
         script->skipping = false;
     } else if (!script->skipping || kind == PERF_FRAME || !pf_is_blank(*line->text)) {
@@ -310,11 +354,13 @@ static void read_file(void *state)
     struct pf_build *build = &script->build;
     script->dso = PF_NO_STRING;
     script->times = PF_OWN(build, pf_sorter_new(4, 2, build->model->options->cache / 4), pf_sorter_free);
+    script->lines = pf_line_sums_new(build);
     pf_build_metric(build, "samples", strlen("samples"), "");
     pf_build_lines(build, read_line);
     decide_kept_line(script, PERF_NOTHING);
     end_sample(script);
     list_times(script);
+    end_lines(script);
     if (script->bad_end && script->bad_end == pf_input_size(build->input))
         pf_build_warn(build, 0, script->bad_end, "fatal", "cut-line", "the file ends inside a line");
 }
@@ -338,17 +384,21 @@ static void open_file(void *state)
 static const struct pf_column thread_fields[] = {
     {"pid", PF_GROUP, 0}, {"tid", PF_PLAIN, 0}, {"comm", PF_GROUP, 0}};
 
+static const struct pf_table own_tables[] = {PF_LINE_TABLE};
+
 static const struct pf_build_format format = {.state = sizeof(struct perf_script),
                                               .fields = thread_fields,
                                               .n_fields = sizeof thread_fields / sizeof *thread_fields,
                                               .partitioned = true,
+                                              .tables = own_tables,
+                                              .n_tables = 1,
                                               .time_unit = "ns",
                                               .open = open_file,
                                               .read = read_file};
 
 const struct pf_driver pf_perf_script_driver = {.name = "perf-script",
                                                 .title = "text of `perf script`",
-                                                .version = 4,
+                                                .version = 5,
                                                 .kit = &format,
                                                 .text = true,
                                                 .probe = probe,

@@ -75,9 +75,30 @@ static void frames(void)
              "w 9,[no stack],samples,2|w 9,[no stack],cycles,5|", "", "a sample without frames");
     reads_as("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B
              "  b.so[27b25]\n\t 1 c (inlined)\n  c.c:1 (discriminator 2)\n",
-             "w 9,c>b>a,samples,1|w 9,c>b>a,cycles,2|", "", "lines of sources are left out");
+             "w 9,c>b>a,samples,1|w 9,c>b>a,cycles,2|", "", "lines of sources are no frames");
     reads_as("# hostname : x\n#\nw 9 1.5: 2 cycles:\r\n   1 a (/a.so)\r\n\r\n",
              "w 9,a,samples,1|w 9,a,cycles,2|", "", "copied text may have lost its tabs");
+}
+
+static void has_lines(const char *text, const char *want, const char *name)
+{
+    struct file file = text_of(text);
+    table_is(&file, "lines", want, name);
+    file_close(&file);
+}
+
+/* `perf script -F +srcline` */
+static void lines_of_sources(void)
+{
+    has_lines("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B "  b.c:7\n\nw 9 1.6: 3 cycles:\n" A "  a.c:12 (discriminator 2)\n\n"
+              "w 8 1.7: 5 cycles:\n\t 1 in (inlined)\n  /x:y/in.h:3 (inlined)\n" A "  a.c:13\n\n"
+              "w 9 1.8: 4 cycles:\n" A "  :0\n" B "  b.c:7\n\nw 9 1.9: 6 cycles:\n\n",
+              "samples,2,12,a,a.c|samples,1,3,in,/x:y/in.h|samples,2,,,|"
+              "cycles,5,12,a,a.c|cycles,5,3,in,/x:y/in.h|cycles,10,,,|",
+              "the innermost frame's line is the sample's; samples without one are a row");
+    has_lines("w 9 1.5: 2 cycles: 1 a+0x1 (/a.so)\n  a.c:1\n", "samples,1,1,a,a.c|cycles,2,1,a,a.c|",
+              "the line of a frame on the sample's line");
+    has_lines("w 9 1.5: 2 cycles:\n" A "\n", "", "no rows without lines");
 }
 
 /* Any list of fields: thread and event of a header with a call chain; values are those of one sample. */
@@ -325,6 +346,7 @@ int main(void)
     headers();
     field_lists();
     frames();
+    lines_of_sources();
     further_fields();
     records();
     files_of_frames();
