@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/perf_script/line.h"
-
 #include "formats/kit/fixed.h"
 
 enum {

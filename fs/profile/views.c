@@ -13,49 +13,6 @@
 #include "fs/text/lines.h"
 #include "fs/text/table.h"
 
-/* ---- walks that are made elsewhere -------------------------------------------------------------- */
-
-static struct pf_lines *metric_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    return pf_metric_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
-                           (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
-}
-
-static struct pf_lines *flame_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    return pf_flame_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
-                          error);
-}
-
-static struct pf_lines *callgraph_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    return pf_callgraph_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
-                              error);
-}
-
-static struct pf_lines *scaling_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    return pf_scaling_lines(pf_profile_model(profile), node.item, error);
-}
-
-static struct pf_lines *pprof_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    (void)node;
-    return pf_pprof_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, -1), error);
-}
-
-static struct pf_lines *trace_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    (void)node;
-    return pf_trace_json_lines(pf_profile_model(profile), pf_timeline_table(pf_profile_model(profile)), error);
-}
-
-static struct pf_lines *timeline_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    (void)node;
-    return pf_timeline_lines(pf_profile_model(profile), error);
-}
-
 /* ---- the table of views ------------------------------------------------------------------------- */
 
 /* What the profile must have. */
@@ -93,7 +50,7 @@ static const struct view {
     {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, CHECKED, pf_summary_lines},
 #define METRIC_VIEW(view, name, extension)                                                                   \
     {                                                                                                        \
-        PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP, metric_walk         \
+        PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP, pf_walk_metric         \
     }
     METRIC_VIEW(PF_METRIC_CONTEXTS, "contexts", ".csv"),
     METRIC_VIEW(PF_METRIC_PARTITIONS, NULL, ".csv"),
@@ -105,7 +62,7 @@ static const struct view {
     METRIC_VIEW(PF_METRIC_CALLERS, "callers", ".csv"),
     METRIC_VIEW(PF_METRIC_HOT, "hot", ".txt"),
     METRIC_VIEW(PF_METRIC_TREE, "tree", ".txt"),
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_BOTTOM_UP, "bottom_up", ".txt", TREE, ADDED_UP, metric_walk},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_BOTTOM_UP, "bottom_up", ".txt", TREE, ADDED_UP, pf_walk_metric},
     METRIC_VIEW(PF_METRIC_FOLDED, "stacks", ".folded"),
     {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS, ROWS_OF_KEYS, pf_key_info_lines},
     {PF_TOP, PF_TABLES, "tables", "", ALWAYS, PF_OPENED, NULL},
@@ -117,12 +74,12 @@ static const struct view {
     {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS, NAMED, pf_link_lines},
     {PF_TOP, PF_EXPORT_LINK, "export", "", MEASUREMENTS, PF_OPENED, pf_link_lines},
     {PF_TOP, PF_EXPORT, ".export", "", MEASUREMENTS, NAMED, NULL},
-    {PF_EXPORT, PF_PPROF, "profile", ".pb", SAMPLES, ADDED_UP, pprof_walk},
-    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, trace_walk},
-    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, timeline_walk},
-    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP, flame_walk},
-    {PF_EXPORT_DIR, PF_CALLGRAPH_DOT, "callgraph", ".dot", MEASUREMENTS, ADDED_UP, callgraph_walk},
-    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING, ROWS_OF_SCALING, scaling_walk},
+    {PF_EXPORT, PF_PPROF, "profile", ".pb", SAMPLES, ADDED_UP, pf_walk_pprof},
+    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, pf_walk_trace},
+    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, pf_walk_timeline},
+    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP, pf_walk_flame},
+    {PF_EXPORT_DIR, PF_CALLGRAPH_DOT, "callgraph", ".dot", MEASUREMENTS, ADDED_UP, pf_walk_callgraph},
+    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING, ROWS_OF_SCALING, pf_walk_scaling},
     {PF_TOP, PF_KEYS, NULL, "", KEYS, KEYED, NULL},
     {PF_TOP, PF_BLOBS, "src", "", BLOBS, PF_OPENED, NULL},
     {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC, PF_OPENED, NULL},
@@ -599,29 +556,6 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
 
 /* ---- files -------------------------------------------------------------------------------------- */
 
-static struct pf_lines *table_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    struct pf_model *model = pf_profile_model(profile);
-    struct pf_slice slice = {.table = &model->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
-    switch (pf_table_base(node.kind)) {
-    case PF_TABLE_OF_PARTITION:
-        slice.only.partition = node.item;
-        break;
-    case PF_TABLE_OF_CONTEXT:
-        slice.only.context = node.item;
-        break;
-    case PF_TABLE_OF_METRIC:
-        slice.only.metric = node.item;
-        break;
-    case PF_TABLE_OF_KEY:
-        slice.only.key = node.item;
-        break;
-    default:
-        break;
-    }
-    return pf_table_lines(model, &slice, error);
-}
-
 struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const struct view *view = view_of(node.kind);
@@ -632,7 +566,7 @@ struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, s
     if (node.kind == PF_BLOB)
         return pf_blob_lines(pf_profile_model(profile), node.item, error);
     if (pf_table_of(node.kind) >= 0)
-        return table_walk(profile, node, error);
+        return pf_walk_table(profile, node, error);
     pf_fail(error, ENOENT, "no such file");
     return NULL;
 }
