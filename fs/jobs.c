@@ -112,10 +112,7 @@ static int run_work(struct pf_pool *pool, struct pf_job *job)
     struct pf_pass *pass = pf_pass_enter(&job->pass);
     struct pf_job *outer = job_now;
     job_now = job;
-    int result = job->work ? job->work->run(job->owner, job->number, &job->error)
-                           : job->run(job->arg, &job->error);
-    if (job->end)
-        job->end(job->arg, job, &job->error);
+    int result = job->work->run(job->owner, job->number, &job->error);
     job_now = outer;
     pf_pass_leave(pass);
     pf_lock_take(&pool->lock);
@@ -127,15 +124,14 @@ void pf_run_job(struct pf_pool *pool, struct pf_job *job)
     job->state = PF_JOB_RUNNING;
     job->references++;
     atomic_store(&job->pass.stepped, true);
-    job->result = atomic_load(&job->pass.stop) && job->work
+    job->result = atomic_load(&job->pass.stop)
                       ? pf_fail(&job->error, ECANCELED, "stopped: nobody waits for it")
                       : run_work(pool, job);
     pool->stalled -= job->stalled;
     pf_job_unlist(job);
     /* Before waiters are woken: when a waiter gives its reference back, it may be the last. */
     pf_lock_drop(&pool->lock);
-    if (job->owner)
-        job->owner->type->release(job->owner);
+    job->owner->type->release(job->owner);
     pf_lock_take(&pool->lock);
     struct pf_job **at = &pool->jobs;
     while (*at != job)

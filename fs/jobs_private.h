@@ -37,11 +37,6 @@ struct pf_job {
     int result;
     struct pf_error error;
     uint64_t until; /* monotonic seconds: until then a failure is not tried again */
-    /* Of jobs without a key: */
-    struct pf_pool *pool;
-    pf_job_run *run;
-    void (*end)(void *arg, struct pf_job *job, const struct pf_error *error);
-    void *arg;
 };
 
 struct split;

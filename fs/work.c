@@ -93,9 +93,7 @@ void pf_job_unlist(struct pf_job *job)
 {
     uint64_t seconds = job->result ? back_off(job->error.code) : 0;
     job->until = pf_monotonic_seconds() + seconds;
-    if (!job->work)
-        drop_job(job);
-    else if (seconds)
+    if (seconds)
         limit_failures(job->owner);
     else
         unlist_job(job);
@@ -274,7 +272,7 @@ int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner
     bool again;
     pf_may_block();
     op->inside = pf_job_now();
-    assert(!op->inside || !op->inside->work || op->inside->work->rank > work->rank);
+    assert(!op->inside || op->inside->work->rank > work->rank);
     bool is_short = work->is_short && work->is_short(owner, number), run_here = op->inside || is_short;
     pf_lock_take(&pool->lock);
     do {
@@ -296,60 +294,6 @@ int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner
         again = take_result(pool, job, op, &result);
         drop_job(job);
     } while (again);
-    pf_lock_drop(&pool->lock);
-    return result;
-}
-
-/* ---- jobs without a key ------------------------------------------------------------------------- */
-
-struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
-                            void (*end)(void *arg, struct pf_job *job, const struct pf_error *error),
-                            void *arg)
-{
-    struct pf_job *job = calloc(1, sizeof *job);
-    if (!job)
-        return NULL;
-    *job = (struct pf_job){.references = 2, .pool = pool, .run = run, .end = end, .arg = arg};
-    snprintf(job->what, sizeof job->what, "%s", what);
-    pf_lock_take(&pool->lock);
-    int failed = pool->closing || pf_job_list(pool, job, false);
-    pf_lock_drop(&pool->lock);
-    if (!failed)
-        return job;
-    free(job);
-    return NULL;
-}
-
-struct pf_job *pf_job_hold(struct pf_job *job)
-{
-    pf_lock_take(&job->pool->lock);
-    job->references++;
-    pf_lock_drop(&job->pool->lock);
-    return job;
-}
-
-void pf_job_release(struct pf_job *job)
-{
-    struct pf_pool *pool = job->pool;
-    pf_lock_take(&pool->lock);
-    drop_job(job);
-    pf_lock_drop(&pool->lock);
-}
-
-int pf_job_wait(struct pf_job *job, struct pf_op *op)
-{
-    struct pf_pool *pool = job->pool;
-    int result = 0;
-    pf_may_block();
-    op->inside = pf_job_now();
-    pf_lock_take(&pool->lock);
-    if (job->state != PF_JOB_OVER) {
-        join_job(pool, job, op);
-        wait_for_job(pool, job, op);
-        drop_job(job);
-    }
-    if (take_result(pool, job, op, &result))
-        result = pf_fail(&op->error, ECANCELED, "stopped");
     pf_lock_drop(&pool->lock);
     return result;
 }

@@ -41,10 +41,7 @@ void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op);
 
 /* A job may need only works of a lower rank than its own, so that jobs cannot wait for each other in a circle. */
 enum pf_work_rank {
-    PF_WORK_UNPACK = 1,
-    PF_WORK_INDEX,
-    PF_WORK_LOOK,
-    PF_WORK_OPEN,
+    PF_WORK_OPEN = 1,
     PF_WORK_STAGE, /* and further ones, one for each stage */
     PF_WORK_NAMES = PF_WORK_STAGE + 8,
     PF_WORK_SIZES,
@@ -52,7 +49,7 @@ enum pf_work_rank {
     PF_WORK_ORDER,
     PF_WORK_MEASURE,
     PF_WORK_BLOCKS,
-    PF_WORK_VERSION,
+    PF_WORK_PREPARE,
     PF_WORK_SNAPSHOT,
 };
 
@@ -105,22 +102,5 @@ bool pf_owner_is_busy(struct pf_owner *owner);
  * transient; no time if the file has changed or descriptors were missing; as long as the owner exists if the data are at fault.
  */
 int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner, uint64_t number);
-
-/* ---- jobs without a key ------------------------------------------------------------------------- */
-
-/* What a pass does. */
-typedef int pf_job_run(void *arg, struct pf_error *error);
-
-/*
- * Makes a job and queues it. `end` runs on the pass's thread after `run`, before waiters are woken: it unlists the job wherever the owner
- * of `arg` has listed it. The caller has a reference. NULL: out of memory or threads, or the pool is closed.
- */
-struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
-                            void (*end)(void *arg, struct pf_job *job, const struct pf_error *error),
-                            void *arg);
-struct pf_job *pf_job_hold(struct pf_job *job);
-void pf_job_release(struct pf_job *job);
-/* Waits until the job is over. 0, or -1 with op->error filled, as pf_need. */
-int pf_job_wait(struct pf_job *job, struct pf_op *op);
 
 #endif

@@ -20,11 +20,13 @@ enum {
     LARGE_FILE = 1 << 20, /* a compressed file of this size is opened in a pass */
 };
 
+/* Owns its one job. Operations that need the same share it. */
 struct pf_preparation {
+    struct pf_owner owner; /* first; the last reference is given back under fs->lock */
     struct pf_preparation *next;
     struct pf_fs *fs;
-    struct pf_job *job; /* not held: unlisted before it is over */
-    uint64_t key;       /* a hash of what is prepared */
+    uint64_t key; /* a hash of what is prepared */
+    char title[64];
     char *path;         /* of a folder; NULL: none */
     char *name;         /* of what is to be looked at in it; NULL: everything, if `all` */
     bool all;
@@ -97,9 +99,10 @@ static int look_into(const struct pf_preparation *what, struct pf_error *error)
     return failed;
 }
 
-static int run(void *arg, struct pf_error *error)
+static int run_preparation(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
-    struct pf_preparation *what = arg;
+    struct pf_preparation *what = (struct pf_preparation *)owner;
+    (void)number;
     if (what->path && look_into(what, error))
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, error))
@@ -118,58 +121,68 @@ static void free_preparation(struct pf_preparation *what)
     free(what);
 }
 
-static void over(void *arg, struct pf_job *job, const struct pf_error *error)
+static void release_preparation(struct pf_owner *owner)
 {
-    struct pf_preparation *what = arg;
+    struct pf_preparation *what = (struct pf_preparation *)owner;
     struct pf_fs *fs = what->fs;
-    (void)job, (void)error;
     pf_lock_take(&fs->lock);
+    bool last = atomic_fetch_sub(&owner->references, 1) == 1;
     struct pf_preparation **link = &fs->preparing;
-    while (*link != what)
+    while (last && *link != what)
         link = &(*link)->next;
-    *link = what->next;
+    if (last)
+        *link = what->next;
     pf_lock_drop(&fs->lock);
+    if (!last)
+        return;
+    pf_owner_end(owner);
     if (what->instance)
         pf_instance_unuse(fs, what->instance);
     free_preparation(what);
 }
 
+static const char *preparation_title(const struct pf_owner *owner)
+{
+    return ((const struct pf_preparation *)owner)->title;
+}
+
+static const struct pf_owner_type preparation_type = {release_preparation, preparation_title};
+/* What is unpacked may lie in an archive whose index is looked up; opening a profile needs no other preparation. */
+static const struct pf_work preparation_work = {NULL, PF_WORK_PREPARE, NULL, run_preparation};
+
 /* ---- asking for one ----------------------------------------------------------------------------- */
 
-/* Waits for the preparation, which is taken over, or for the same one that is under way. 0: go on, also if memory is short; or EINTR. */
-static int wait_for(struct pf_preparation *what, const char *verb, const char *of, struct pf_op *op)
+/* The listed preparation of the same key, which then replaces `what`, or that itself. As a reference. */
+static struct pf_preparation *share_preparation(struct pf_preparation *what)
 {
     struct pf_fs *fs = what->fs;
-    char title[64];
-    snprintf(title, sizeof title, "%s %.48s", verb, of);
     pf_lock_take(&fs->lock);
     struct pf_preparation *same = fs->preparing;
     while (same && same->key != what->key)
         same = same->next;
-    struct pf_job *found = NULL;
-    bool started = false;
     if (same) {
-        found = pf_job_hold(same->job);
+        atomic_fetch_add(&same->owner.references, 1);
     } else {
+        pf_owner_init(&what->owner, &preparation_type, fs->core.pool);
         what->next = fs->preparing;
         fs->preparing = what;
         if (what->instance)
             pf_instance_use(fs, what->instance);
-        found = what->job = pf_job_start(fs->core.pool, title, run, over, what);
-        started = found != NULL;
-        if (!started)
-            fs->preparing = what->next;
     }
     pf_lock_drop(&fs->lock);
-    if (!started && what->instance && !same)
-        pf_instance_unuse(fs, what->instance);
-    if (!started)
+    if (same)
         free_preparation(what);
-    if (!found)
-        return 0;
-    int result = pf_job_wait(found, op);
-    pf_job_release(found);
-    return result && op->error.code == EINTR ? EINTR : 0;
+    return same ? same : what;
+}
+
+/* Waits for a preparation, which is taken over. 0: go on, also if it has failed; or EINTR, ECANCELED. */
+static int need_preparation(struct pf_preparation *what, const char *verb, const char *of, struct pf_op *op)
+{
+    snprintf(what->title, sizeof what->title, "%s %.48s", verb, of);
+    struct pf_preparation *shared = share_preparation(what);
+    int result = pf_need(op, &preparation_work, &shared->owner, 0);
+    release_preparation(&shared->owner);
+    return result && (op->error.code == EINTR || op->error.code == ECANCELED) ? op->error.code : 0;
 }
 
 static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, struct pf_entry *folder,
@@ -193,7 +206,7 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
         free_preparation(what);
         return 0;
     }
-    return wait_for(what, verb, of, op);
+    return need_preparation(what, verb, of, op);
 }
 
 /* Whether a folder lies in an archive, or is one; and the name of one whose index would have to be made, copied; "": none. */
@@ -287,7 +300,7 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
     what->fs = fs;
     what->end = file->start + end;
     what->key = pf_digest(4, where, sizeof where);
-    return wait_for(what, "unpacking", "a file", op);
+    return need_preparation(what, "unpacking", "a file", op);
 }
 
 /* ---- kept indexes ------------------------------------------------------------------------------- */

@@ -303,7 +303,7 @@ char *pf_error_text(const struct pf_instance *instance, size_t *size);
 /* ---- packed.c: what takes long about archives --------------------------------------------------- */
 
 /*
- * Each is called before an operation does what may take long, and waits for a pass that does it. 0, or EINTR: the operation was
+ * Each is called before an operation does what may take long, and waits for a pass that does it. 0, EINTR or ECANCELED: the operation was
  * interrupted. What a pass has failed to do the operation tries itself, and gets the error. Before a folder is opened, whose entry the
  * caller holds;
  */
