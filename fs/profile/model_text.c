@@ -314,7 +314,14 @@ static void rows_close(struct pf_lines *lines)
     free(lines);
 }
 
-static const struct pf_lines_ops rows_ops = {rows_next, NULL, rows_save, rows_restore, rows_close};
+static double rows_progress(const struct pf_lines *lines)
+{
+    const struct rows_lines *view = (const struct rows_lines *)lines;
+    return (double)view->row / ((double)view->rows + 1);
+}
+
+static const struct pf_lines_ops rows_ops = {rows_next,    NULL,       rows_save,
+                                             rows_restore, rows_close, rows_progress};
 
 static struct pf_lines *rows_lines(struct pf_profile *profile, uint64_t rows,
                                    void (*header)(struct pf_profile *, struct pf_buf *),

@@ -301,6 +301,12 @@ static int add_row(struct pf_aggregate *aggregate, const struct row *row, struct
     return add_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
 }
 
+static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
+{
+    const struct pf_cursor_ops *ops = pf_table_ops(cursor->table);
+    return pf_pass_step(ops->progress ? (uint64_t)(1000 * ops->progress(cursor)) : 0, 1000, error);
+}
+
 /*
  * Contexts come in any order, and their sums are more than the processor's cache holds: those of a batch come from memory side by
  * side.
@@ -312,7 +318,7 @@ static int add_rows(struct pf_aggregate *aggregate, const struct columns *column
     size_t n;
     int more = 1;
     for (uint64_t i = 0; more > 0; i++) {
-        if (i % BATCHES_A_STEP == 0 && pf_pass_step(i * BATCH, 0, error))
+        if (i % BATCHES_A_STEP == 0 && step_cursor(cursor, error))
             return -1;
         more = read_batch(aggregate, columns, cursor, cells, rows, &n, error);
         for (size_t r = 0; r < n; r++)
@@ -371,7 +377,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
     int more;
     uint64_t i = 0;
     while ((more = cursor->table->next_values(cursor, &row, error)) > 0)
-        if ((i++ % VALUE_ROWS_A_STEP == 0 && pf_pass_step(i, 0, error)) ||
+        if ((i++ % VALUE_ROWS_A_STEP == 0 && step_cursor(cursor, error)) ||
             add_value_row(aggregate, &row, error))
             return -1;
     return more;

@@ -266,7 +266,15 @@ static void close_lines(struct pf_lines *lines)
     free(walk);
 }
 
-static const struct pf_lines_ops pprof_ops = {.next = next, .close = close_lines};
+/* Samples are most of the file. */
+static double pprof_progress(const struct pf_lines *lines)
+{
+    const struct walk *walk = (const struct walk *)lines;
+    uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
+    return stage < SAMPLES ? 0 : stage > SAMPLES ? 1 : (double)i / ((double)length_of(walk, stage) + 1);
+}
+
+static const struct pf_lines_ops pprof_ops = {.next = next, .close = close_lines, .progress = pprof_progress};
 
 /* Inclusive metrics are left out: pprof derives them from their exclusive partners. */
 static bool is_exported(const struct pf_metric *metric)

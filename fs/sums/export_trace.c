@@ -296,8 +296,14 @@ static void close_lines(struct pf_lines *lines)
     free(walk);
 }
 
+static double trace_progress(const struct pf_lines *lines)
+{
+    const struct walk *walk = (const struct walk *)lines;
+    return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
+}
+
 static const struct pf_lines_ops trace_ops = {
-    .next = next, .save = save, .restore = restore, .close = close_lines};
+    .next = next, .save = save, .restore = restore, .close = close_lines, .progress = trace_progress};
 
 static void find_columns(struct walk *walk)
 {

@@ -180,9 +180,16 @@ static void walk_close(struct pf_lines *lines)
     free(walk);
 }
 
+static double walk_progress(const struct pf_lines *lines)
+{
+    const struct pf_metric_walk *walk = (const struct pf_metric_walk *)lines;
+    return walk->end ? (double)lines->position / (double)walk->end : 0;
+}
+
 static const struct pf_lines_ops walk_ops = {
     .next = walk_next,
     .close = walk_close,
+    .progress = walk_progress,
 };
 
 /* Stacks have much in common, so that to measure them is little work. */
@@ -190,6 +197,7 @@ static const struct pf_lines_ops stack_walk_ops = {
     .next = walk_next,
     .measure = pf_folded_measure,
     .close = walk_close,
+    .progress = walk_progress,
 };
 
 static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)

@@ -12,6 +12,11 @@ size_t pf_lines_save(const struct pf_lines *lines, void *blob, size_t room)
     return pf_position_save(&lines->position, sizeof lines->position, blob, room);
 }
 
+double pf_lines_progress(const struct pf_lines *lines)
+{
+    return lines->ops->progress ? lines->ops->progress(lines) : 0;
+}
+
 int pf_lines_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
 {
     if (lines->ops->restore)

@@ -24,6 +24,8 @@ struct pf_lines_ops {
     size_t (*save)(const struct pf_lines *lines, void *blob, size_t room);
     int (*restore)(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_lines *lines); /* frees `lines` itself too */
+    /* How much of the text lies before the next record, roughly, from 0 to 1. NULL: the walk is one or few records. */
+    double (*progress)(const struct pf_lines *lines);
 };
 
 /* Embedded as the first member of a view's own state. */
@@ -34,6 +36,7 @@ struct pf_lines {
 
 size_t pf_lines_save(const struct pf_lines *lines, void *blob, size_t room);
 int pf_lines_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error);
+double pf_lines_progress(const struct pf_lines *lines);
 
 /* A walk that yields one ready-made text; takes the buffer over. NULL with *error filled (buffer freed). */
 struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error);

@@ -378,8 +378,14 @@ static void close_lines(struct pf_lines *lines)
     free(view);
 }
 
-static const struct pf_lines_ops table_lines_ops = {next_lines, measure_line, save_lines, restore_lines,
-                                                    close_lines};
+static double lines_progress(const struct pf_lines *lines)
+{
+    const struct walk *walk = &((const struct table_lines *)lines)->walk;
+    return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
+}
+
+static const struct pf_lines_ops table_lines_ops = {next_lines,    measure_line, save_lines,
+                                                    restore_lines, close_lines,  lines_progress};
 
 struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice,
                                 struct pf_error *error)

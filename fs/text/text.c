@@ -158,6 +158,13 @@ static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *e
     return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
 }
 
+/* Reports how far a walk that measures is: the size of the text may be known. */
+static int step_by(const struct pf_lines *lines, uint64_t offset, uint64_t size, struct pf_error *error)
+{
+    return size ? pf_pass_step(offset, size, error)
+                : pf_pass_step((uint64_t)(1000 * pf_lines_progress(lines)), 1000, error);
+}
+
 static int measure_with(struct pf_text *text, struct pf_lines *lines, uint64_t offset, uint64_t until,
                         struct pf_error *error)
 {
@@ -167,7 +174,7 @@ static int measure_with(struct pf_text *text, struct pf_lines *lines, uint64_t o
     pf_may_block();
     int more = 1;
     for (uint64_t steps = 0; more > 0; steps++) {
-        if (steps % 4096 == 0 && pf_pass_step(offset, known, error))
+        if (steps % 4096 == 0 && step_by(lines, offset, known, error))
             more = -1;
         if (more > 0 && offset > last && offset - last >= PF_INTERVAL) {
             size_t position = pf_lines_save(lines, NULL, 0);

@@ -35,7 +35,7 @@ static void add_row(struct pf_buf *out, const char *path, const struct pf_found 
 /* A stack of paths still to be looked at, each with its NUL; the top is at the end. */
 struct todo {
     struct pf_buf paths;
-    uint64_t looked_at;
+    uint64_t seen, looked_at; /* how many have been pushed; popped */
 };
 
 static void push(struct todo *todo, const char *folder, const char *name)
@@ -45,6 +45,7 @@ static void push(struct todo *todo, const char *folder, const char *name)
         pf_buf_char(&todo->paths, '/');
     }
     pf_buf_add(&todo->paths, name, strlen(name) + 1);
+    todo->seen++;
 }
 
 /* Takes the top path off; the caller frees it. NULL: none left or out of memory. */
@@ -244,7 +245,7 @@ static int walk_source(struct walk *walk, struct pf_error *error)
     for (char *path; !result && (path = pop(&todo)); free(path)) {
         struct pf_found found = {0};
         int code;
-        if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, 0, error))
+        if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error))
             result = -1;
         else if ((code = classify_path(walk, path, &found))) /* or gone since */
             result = note_unknown(walk, path, &found, code, error);

@@ -99,7 +99,7 @@ if os.waitpid(first, os.WNOHANG)[0]:
     sys.exit("the second ended with the first")
 os.kill(first, signal.SIGKILL)' "$picture"
 }
-todo Q1 "SIGINT ends the second of two reads of a picture" second_read_is_interrupted
+ok "SIGINT ends the second of two reads of a picture" second_read_is_interrupted
 
 # ---- nobody waits for somebody else's pass
 

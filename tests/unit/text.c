@@ -108,9 +108,13 @@ static void story_close(struct pf_lines *lines)
     free(lines);
 }
 
-static const struct pf_lines_ops measuring_ops = {story_next, story_measure, story_save, story_restore,
-                                                  story_close};
-static const struct pf_lines_ops plain_ops = {story_next, NULL, story_save, story_restore, story_close};
+static const struct pf_lines_ops measuring_ops = {.next = story_next,
+                                                  .measure = story_measure,
+                                                  .save = story_save,
+                                                  .restore = story_restore,
+                                                  .close = story_close};
+static const struct pf_lines_ops plain_ops = {
+    .next = story_next, .save = story_save, .restore = story_restore, .close = story_close};
 
 static struct pf_lines *walk_story(void *owner, struct pf_error *error)
 {
