@@ -46,19 +46,6 @@ static bool is_measured_alone(struct pf_profile *profile, struct pf_node node)
     return !made;
 }
 
-/* The size of a table's file out of its family. */
-static uint64_t family_size(const struct pf_family *family, struct pf_node node)
-{
-    unsigned base = pf_table_base(node.kind);
-    if (base == PF_TABLE_OF_CONTEXT)
-        return node.item < family->contexts
-                   ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
-                   : 0;
-    if (base == PF_TABLE_OF_PARTITION)
-        return node.item < family->partitions ? family->partition[node.item] : 0;
-    return family->whole;
-}
-
 /* Everything that a walk over the file needs. 0: it is there. */
 static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
@@ -109,22 +96,13 @@ static int size_in_family(struct pf_profile *profile, struct pf_node node, uint6
     struct pf_family *family;
     int result = pf_profile_family(profile, (size_t)pf_table_of(node.kind), &family, op);
     if (result == 0)
-        *size = family_size(family, node);
+        *size = pf_family_size(family, node);
     return result;
-}
-
-/* A size that needs no open profile. */
-static bool size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size)
-{
-    const char *target = pf_hidden_target(node.kind);
-    if (target)
-        *size = strlen(target);
-    return target || pf_known_file(&profile->known, node, size, NULL);
 }
 
 int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op)
 {
-    if (size_if_kept(profile, node, size))
+    if (pf_size_if_kept(profile, node, size))
         return 0;
     int result = pf_profile_wake(profile, &op->error);
     if (!result)
@@ -133,21 +111,6 @@ int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *s
     if (!result)
         pf_profile_learn_file(profile, node, *size, NULL);
     return result;
-}
-
-bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)
-{
-    int table = pf_table_of(node.kind);
-    bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
-    if (size_if_kept(profile, node, size))
-        return true;
-    pf_lock_take(&profile->lock);
-    const struct pf_family *family = in_family ? profile->families[table] : NULL;
-    bool known = family || pf_file_text_size_now(profile, node, size);
-    if (family)
-        *size = family_size(family, node);
-    pf_lock_drop(&profile->lock);
-    return known;
 }
 
 int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_lines **lines, struct pf_op *op)
@@ -175,7 +138,7 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
     struct pf_node node = text->node;
     pf_lock_take(&t->lock);
     if (!t->sized) {
-        t->size = family_size(family, node);
+        t->size = pf_family_size(family, node);
         if (pf_table_base(node.kind) == PF_TABLE_WHOLE) {
             t->shared = &family->checkpoints;
             t->end = family->checkpoints.count;

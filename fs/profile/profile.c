@@ -12,8 +12,8 @@
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
-/* Findings of passes that took this long, in all, are worth a file; of one that took that long, at once. */
-enum { WORTH_SAVING_NS = 10 * 1000 * 1000, SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
+/* Findings of passes that took less, in all, are not worth a place in the cache. */
+enum { WORTH_SAVING_NS = 10 * 1000 * 1000 };
 
 /* ---- a folder of the source that is shown ---------------------------------------------------------- */
 
@@ -55,6 +55,8 @@ static void release_profile(struct pf_owner *owner)
     pf_profile_release((struct pf_profile *)owner);
 }
 
+static void end_profile(struct pf_profile *profile);
+
 static const struct pf_owner_type profile_type = {release_profile, profile_name};
 
 struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error)
@@ -67,6 +69,8 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
     profile->core = core;
     profile->driver = driver;
     pf_owner_init(&profile->owner, &profile_type, core->pool);
+    profile->end = end_profile;
+    profile->remember = pf_profile_remember;
     profile->access = (struct pf_access){.mode = 0444};
     pf_known_init(&profile->known);
     pf_lock_init(&profile->lock, PF_RANK_PROFILE);
@@ -126,12 +130,6 @@ int pf_profile_wake(struct pf_profile *profile, struct pf_error *error)
     return result;
 }
 
-struct pf_profile *pf_profile_hold(struct pf_profile *profile)
-{
-    atomic_fetch_add(&profile->owner.references, 1);
-    return profile;
-}
-
 void pf_profile_save(struct pf_profile *profile)
 {
     pf_profile_keep_known(profile);
@@ -144,10 +142,8 @@ void pf_profile_save(struct pf_profile *profile)
         pf_profile_remember(profile);
 }
 
-void pf_profile_release(struct pf_profile *profile)
+static void end_profile(struct pf_profile *profile)
 {
-    if (!profile || atomic_fetch_sub(&profile->owner.references, 1) > 1)
-        return;
     pf_profile_save(profile);
     if (atomic_load(&profile->opened))
         close_profile(profile);
@@ -159,90 +155,6 @@ void pf_profile_release(struct pf_profile *profile)
     pf_lock_destroy(&profile->opening);
     pf_lock_destroy(&profile->lock);
     free(profile);
-}
-
-struct pf_model *pf_profile_model(struct pf_profile *profile)
-{
-    return &profile->model;
-}
-
-static uint32_t contexts_now(const struct pf_profile *profile)
-{
-    pf_assert_held(&profile->lock);
-    const struct pf_tree *tree = profile->stage >= PF_MODELLED ? profile->model.contexts : NULL;
-    return tree ? tree->count : 0;
-}
-
-uint32_t pf_profile_context_count(struct pf_profile *profile)
-{
-    pf_lock_take(&profile->lock);
-    uint32_t contexts = contexts_now(profile);
-    pf_lock_drop(&profile->lock);
-    return contexts;
-}
-
-bool pf_profile_busy(struct pf_profile *profile)
-{
-    return pf_owner_is_busy(&profile->owner);
-}
-
-bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
-{
-    struct pf_error error;
-    pf_lock_take(&profile->lock);
-    bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
-    bool spoilt = failed || pf_profile_lost_sums(profile);
-    *loaded = !profile->failure.error && profile->stage > PF_OPENED;
-    pf_lock_drop(&profile->lock);
-    return spoilt;
-}
-
-struct pf_access pf_profile_access(struct pf_profile *profile)
-{
-    struct pf_access access = pf_source_access(profile->source);
-    pf_access_narrow(&access, &profile->access, profile->core->reader);
-    return access;
-}
-
-int pf_profile_acquire(struct pf_profile *profile, struct pf_error *error)
-{
-    return pf_source_acquire(profile->source, error);
-}
-
-void pf_profile_unacquire(struct pf_profile *profile)
-{
-    pf_source_release(profile->source);
-}
-
-void pf_profile_close_files(struct pf_profile *profile)
-{
-    pf_source_close_files(profile->source);
-}
-
-int pf_profile_check(struct pf_profile *profile, struct pf_error *error)
-{
-    return pf_source_check(profile->source, error);
-}
-
-bool pf_profile_intact(struct pf_profile *profile)
-{
-    bool intact = pf_source_intact(profile->source);
-    if (intact && pf_guard_any_lost()) {
-        pf_lock_take(&profile->lock);
-        intact = !pf_profile_lost_sums(profile);
-        pf_lock_drop(&profile->lock);
-    }
-    return intact;
-}
-
-bool pf_profile_may_cache(struct pf_profile *profile)
-{
-    return atomic_load(&profile->core->ending) || pf_source_intact(profile->source);
-}
-
-const struct pf_dirnames *pf_profile_names(const struct pf_profile *profile, enum pf_named named)
-{
-    return profile->names[named];
 }
 
 /* ---- passes ------------------------------------------------------------------------------------- */
@@ -320,33 +232,6 @@ static const struct pf_work stage_works[PF_STAGES] = {
     [PF_CHECKED] = {"model of", PF_WORK_STAGE + 2, NULL, run_stage},
     [PF_DERIVED] = {"model of", PF_WORK_STAGE + 3, NULL, run_stage},
 };
-
-uint64_t pf_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Long passes' findings go to the cache file at once, short ones' with the next or when the profile is closed. */
-void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
-{
-    atomic_fetch_add(&profile->core->passes, 1);
-    pf_lock_take(&profile->lock);
-    profile->unsaved_ns += pf_now_ns() - start;
-    bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;
-    if (save) {
-        profile->saving = true;
-        profile->unsaved_ns = 0;
-    }
-    pf_lock_drop(&profile->lock);
-    if (!save)
-        return;
-    pf_profile_remember(profile);
-    pf_lock_take(&profile->lock);
-    profile->saving = false;
-    pf_lock_drop(&profile->lock);
-}
 
 static struct pf_family *sizes_now(struct pf_profile *profile, size_t table)
 {

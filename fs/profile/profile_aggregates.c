@@ -7,50 +7,6 @@
 
 /* A profile's aggregates: made by passes, or by those of an earlier process, and kept while the profile is open. */
 
-void pf_profile_free_aggregates(struct pf_profile *profile)
-{
-    pf_aggregate_free(profile->aggregate);
-    for (size_t m = 0; profile->of_metric && m < profile->model.n_metrics; m++) {
-        struct pf_aggregate *aggregate = profile->of_metric[m];
-        for (size_t same = m; aggregate && same < profile->model.n_metrics; same++)
-            if (profile->of_metric[same] == aggregate)
-                profile->of_metric[same] = NULL;
-        pf_aggregate_free(aggregate);
-    }
-    free(profile->of_metric);
-    free(profile->of_metric_stored);
-    profile->of_metric_stored = NULL;
-    profile->aggregate = NULL;
-    profile->of_metric = NULL;
-}
-
-static struct pf_aggregate *aggregate_now(const struct pf_profile *profile, int metric)
-{
-    pf_assert_held(&profile->lock);
-    return profile->aggregate || metric < 0 || !profile->of_metric ? profile->aggregate
-                                                                   : profile->of_metric[metric];
-}
-
-bool pf_profile_lost_sums(const struct pf_profile *profile)
-{
-    pf_assert_held(&profile->lock);
-    struct pf_error error;
-    if (!pf_guard_any_lost())
-        return false;
-    bool lost = profile->aggregate && pf_aggregate_check(profile->aggregate, &error);
-    for (size_t m = 0; profile->of_metric && m < profile->model.n_metrics && !lost; m++)
-        lost = profile->of_metric[m] && pf_aggregate_check(profile->of_metric[m], &error);
-    return lost;
-}
-
-struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int metric)
-{
-    pf_lock_take(&profile->lock);
-    struct pf_aggregate *aggregate = aggregate_now(profile, metric);
-    pf_lock_drop(&profile->lock);
-    return aggregate;
-}
-
 /* True if the metrics are made of each other: what is added up for the one does for both. (One may lean on another that leans on a third.) */
 static bool are_twins(const struct pf_profile *profile, int a, int b)
 {
@@ -107,7 +63,7 @@ static int make_sums(struct pf_profile *profile, int metric, struct pf_error *er
     if (!result && !pf_source_intact(profile->source))
         result = pf_fail(error, ESTALE, "the file has changed");
     pf_lock_take(&profile->lock);
-    bool present = aggregate_now(profile, metric); /* those of all metrics, which another job has made */
+    bool present = pf_aggregate_now(profile, metric); /* those of all metrics, which another job has made */
     if (!result && !present)
         result = keep_aggregate(profile, metric, aggregate, stored, error);
     pf_lock_drop(&profile->lock);
@@ -148,7 +104,7 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
     if (pf_profile_ready(profile, (struct pf_node){PF_PPROF, 0}, op))
         return -1;
     pf_lock_take(&profile->lock);
-    *aggregate = aggregate_now(profile, metric);
+    *aggregate = pf_aggregate_now(profile, metric);
     int make = metric_to_make(profile, metric);
     pf_lock_drop(&profile->lock);
     if (*aggregate)

@@ -149,20 +149,3 @@ int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
-size_t pf_profile_context_dir(const struct pf_profile *profile, uint32_t context, char *out)
-{
-    const struct pf_tree *tree = profile->model.contexts;
-    size_t size = profile->context_dir_size[context];
-    if (size == UINT16_MAX)
-        return 0;
-    char name[PF_NAME_MAX + 1];
-    for (size_t end = size; context != PF_NO_CONTEXT; context = tree->parent[context]) {
-        size_t n = pf_dirname(profile->names[PF_NAMED_CONTEXTS], context, name);
-        memcpy(out + end - n, name, n);
-        end -= n;
-        if (end)
-            out[--end] = '/';
-    }
-    out[size] = 0;
-    return size;
-}

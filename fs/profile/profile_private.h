@@ -12,6 +12,8 @@
 struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
     struct pf_core *core;
+    void (*end)(struct pf_profile *profile);      /* profile.c: closes and frees the profile after its last release */
+    void (*remember)(struct pf_profile *profile); /* profile_cache.c: caches what passes have found; not with `lock` held */
     const struct pf_driver *driver;
     struct pf_model model;    /* once it is opened */
     struct pf_source *source; /* closed until then */
@@ -47,6 +49,20 @@ struct pf_profile {
     struct pf_dirnames *names[PF_NAMED];
     uint16_t *context_dir_size; /* length of each context's path; UINT16_MAX: too long */
 };
+
+/* ---- state.c ------------------------------------------------------------------------------------- */
+
+/* With profile->lock held: the number of contexts; 0 as long as the model is not loaded. */
+uint32_t pf_contexts_now(const struct pf_profile *profile);
+/* With profile->lock held: as pf_profile_aggregate_now. */
+struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metric);
+
+/* True if the size of a short file has been measured. With profile->lock held. */
+bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size);
+/* The size of a table's file out of the table's sizes. */
+uint64_t pf_family_size(const struct pf_family *family, struct pf_node node);
+/* True with a size that needs no open profile. */
+bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /* Counts a pass whose findings are worth a place in the cache, and caches them if they took long. `start` is when the pass began. */
 void pf_profile_note_pass(struct pf_profile *profile, uint64_t start);
@@ -85,6 +101,10 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
 /* False: the source has changed since it was opened, and nothing may be cached for it. Passes have been checked when they ended. */
 bool pf_profile_may_cache(struct pf_profile *profile);
 void pf_profile_keep_known(struct pf_profile *profile);
+/* True if something is known of what is at the profile's place now. */
+bool pf_profile_recall_known(struct pf_profile *profile);
+/* The key of what is known of the profile if its source has these numbers. */
+uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode);
 
 /* Learns the listing of a folder that can be searched now; the size and perhaps the text of a file. */
 void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder);
@@ -117,8 +137,6 @@ void pf_file_text_release(struct pf_file_text *text);
 /* Frees the texts that are kept without handles, and all sizes. */
 void pf_file_texts_free(struct pf_profile *profile);
 
-/* True if the size of the node's file has been measured. With profile->lock held. */
-bool pf_file_text_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 /* Measures a text up to an offset; UINT64_MAX: to its end. 0, or -1 with op->error filled. */
 int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op *op);
 /* Renders a range of a text into the cache of blocks, on a pass thread. 0, or -1 with op->error filled. */
@@ -130,5 +148,32 @@ void pf_file_texts_each(struct pf_profile *profile,
 /* For the cache: keeps a text that an earlier process has measured. Takes the checkpoints over. False: it is measured already. */
 bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t measured,
                           struct pf_checkpoints *checkpoints);
+
+/* ---- views.c, for nodes.c ------------------------------------------------------------------------ */
+
+/* An entry of a folder that is no item: a view, a folder of views, or a driver's table. */
+struct pf_own {
+    unsigned kind;
+    const char *stem, *extension; /* its name */
+};
+/* The entries of a folder one after the other: *at, 0 at first, counts. False when there are no more. */
+bool pf_next_own(const struct pf_model *model, unsigned folder, size_t *at, struct pf_own *own);
+/* Writes the entry's name into name[PF_NAME_MAX + 1]. */
+void pf_put_own_name(const struct pf_own *own, char *name);
+/* The kind of a folder's entry by its name. False: the folder has none of this name. */
+bool pf_find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind);
+
+/* A kind of folder that holds an entry for each item of something that has names. */
+struct pf_named_folder {
+    unsigned folder, item; /* kinds */
+    enum pf_named named;
+};
+/* By the kind of the folder, and by that of its items; NULL: there is none. */
+const struct pf_named_folder *pf_named_folder(unsigned folder);
+const struct pf_named_folder *pf_folder_of_items(unsigned item);
+/* How many items of a kind there are in the profile; 1 of a kind that is no item. */
+uint64_t pf_count_of(const struct pf_model *model, unsigned kind);
+/* The folder that holds a node. */
+struct pf_node pf_folder_of(const struct pf_model *model, struct pf_node node);
 
 #endif

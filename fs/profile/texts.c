@@ -42,15 +42,6 @@ static void *size_value(uint64_t size)
     return (void *)(uintptr_t)(size + 1);
 }
 
-static bool find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size)
-{
-    pf_assert_held(&profile->lock);
-    uintptr_t value = (uintptr_t)pf_map_get(&profile->sizes, pf_node_key(node));
-    if (value)
-        *size = value - 1;
-    return value != 0;
-}
-
 /* True if the text is kept without handles: its checkpoints took work. Of a text without checkpoints the size alone is kept. */
 static bool keep_size(struct pf_profile *profile, struct pf_file_text *text)
 {
@@ -73,7 +64,7 @@ static struct pf_file_text *new_text(struct pf_profile *profile, struct pf_node 
     text->owner.references = 0;
     text->profile = profile;
     text->node = node;
-    text->text.sized = find_size(profile, node, &text->text.size);
+    text->text.sized = pf_find_size(profile, node, &text->text.size);
     text->text.measured = text->text.size;
     if (pf_map_put(&profile->texts, pf_node_key(node), text))
         return text;
@@ -138,13 +129,6 @@ void pf_file_texts_each(struct pf_profile *profile,
             each(arg, (struct pf_node){(unsigned)(slot->key >> 32), (uint32_t)slot->key},
                  &(struct pf_text){.size = size, .measured = size});
     }
-}
-
-bool pf_file_text_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size)
-{
-    pf_assert_held(&profile->lock);
-    struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
-    return (text && pf_text_is_sized(&text->text, size)) || find_size(profile, node, size);
 }
 
 bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint64_t size, uint64_t measured,

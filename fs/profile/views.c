@@ -8,9 +8,7 @@
 
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
-#include "fs/profile/names.h"
 #include "fs/sums/export.h"
-#include "fs/text/lines.h"
 #include "fs/text/table.h"
 
 /* ---- the table of views ------------------------------------------------------------------------- */
@@ -37,20 +35,19 @@ static const struct view {
     const char *name, *extension; /* name NULL: the partition's plural, or that of the keys */
     enum needs needs;
     unsigned when; /* a stage or one of the above */
-    struct pf_lines *(*walk)(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 } views[] = {
-    {PF_TOP, PF_INFO, "info", ".txt", ALWAYS, PF_OPENED, pf_info_lines},
-    {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS, NAMED, pf_metrics_csv_lines},
-    {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv", MEASUREMENTS, FIELDS, pf_partitions_csv_lines},
-    {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv", MEASUREMENTS, PF_MODELLED, pf_contexts_csv_lines},
-    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS, CHECKED, pf_warnings_csv_lines},
-    {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS, FIELDS, pf_partition_info_lines},
-    {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS, PF_MODELLED, pf_context_info_lines},
-    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, TOLD, pf_metric_info_lines},
-    {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, CHECKED, pf_summary_lines},
+    {PF_TOP, PF_INFO, "info", ".txt", ALWAYS, PF_OPENED},
+    {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS, NAMED},
+    {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv", MEASUREMENTS, FIELDS},
+    {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv", MEASUREMENTS, PF_MODELLED},
+    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS, CHECKED},
+    {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS, FIELDS},
+    {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS, PF_MODELLED},
+    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, TOLD},
+    {PF_METRIC_DIR, PF_METRIC_SUMMARY, "summary", ".md", MEASUREMENTS, CHECKED},
 #define METRIC_VIEW(view, name, extension)                                                                   \
     {                                                                                                        \
-        PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP, pf_walk_metric         \
+        PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP                      \
     }
     METRIC_VIEW(PF_METRIC_CONTEXTS, "contexts", ".csv"),
     METRIC_VIEW(PF_METRIC_PARTITIONS, NULL, ".csv"),
@@ -62,27 +59,27 @@ static const struct view {
     METRIC_VIEW(PF_METRIC_CALLERS, "callers", ".csv"),
     METRIC_VIEW(PF_METRIC_HOT, "hot", ".txt"),
     METRIC_VIEW(PF_METRIC_TREE, "tree", ".txt"),
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_BOTTOM_UP, "bottom_up", ".txt", TREE, ADDED_UP, pf_walk_metric},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_BOTTOM_UP, "bottom_up", ".txt", TREE, ADDED_UP},
     METRIC_VIEW(PF_METRIC_FOLDED, "stacks", ".folded"),
-    {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS, ROWS_OF_KEYS, pf_key_info_lines},
-    {PF_TOP, PF_TABLES, "tables", "", ALWAYS, PF_OPENED, NULL},
-    {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS, PF_PARTITIONED, NULL},
-    {PF_TOP, PF_CONTEXTS_LINK, "contexts", "", MEASUREMENTS, PF_OPENED, pf_link_lines},
-    {PF_TOP, PF_CONTEXTS, ".contexts", "", MEASUREMENTS, PF_MODELLED, NULL},
-    {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS, NAMED, NULL},
-    {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS, NAMED, NULL},
-    {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS, NAMED, pf_link_lines},
-    {PF_TOP, PF_EXPORT_LINK, "export", "", MEASUREMENTS, PF_OPENED, pf_link_lines},
-    {PF_TOP, PF_EXPORT, ".export", "", MEASUREMENTS, NAMED, NULL},
-    {PF_EXPORT, PF_PPROF, "profile", ".pb", SAMPLES, ADDED_UP, pf_walk_pprof},
-    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, pf_walk_trace},
-    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, pf_walk_timeline},
-    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP, pf_walk_flame},
-    {PF_EXPORT_DIR, PF_CALLGRAPH_DOT, "callgraph", ".dot", MEASUREMENTS, ADDED_UP, pf_walk_callgraph},
-    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING, ROWS_OF_SCALING, pf_walk_scaling},
-    {PF_TOP, PF_KEYS, NULL, "", KEYS, KEYED, NULL},
-    {PF_TOP, PF_BLOBS, "src", "", BLOBS, PF_OPENED, NULL},
-    {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC, PF_OPENED, NULL},
+    {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS, ROWS_OF_KEYS},
+    {PF_TOP, PF_TABLES, "tables", "", ALWAYS, PF_OPENED},
+    {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS, PF_PARTITIONED},
+    {PF_TOP, PF_CONTEXTS_LINK, "contexts", "", MEASUREMENTS, PF_OPENED},
+    {PF_TOP, PF_CONTEXTS, ".contexts", "", MEASUREMENTS, PF_MODELLED},
+    {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS, NAMED},
+    {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS, NAMED},
+    {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS, NAMED},
+    {PF_TOP, PF_EXPORT_LINK, "export", "", MEASUREMENTS, PF_OPENED},
+    {PF_TOP, PF_EXPORT, ".export", "", MEASUREMENTS, NAMED},
+    {PF_EXPORT, PF_PPROF, "profile", ".pb", SAMPLES, ADDED_UP},
+    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE},
+    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE},
+    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP},
+    {PF_EXPORT_DIR, PF_CALLGRAPH_DOT, "callgraph", ".dot", MEASUREMENTS, ADDED_UP},
+    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING, ROWS_OF_SCALING},
+    {PF_TOP, PF_KEYS, NULL, "", KEYS, KEYED},
+    {PF_TOP, PF_BLOBS, "src", "", BLOBS, PF_OPENED},
+    {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC, PF_OPENED},
 };
 enum { VIEWS = sizeof views / sizeof *views };
 
@@ -171,20 +168,13 @@ static size_t table_count(const struct pf_model *model)
     return model->n_tables < PF_TABLES_MAX ? model->n_tables : PF_TABLES_MAX;
 }
 
-/* An entry of ours. */
-struct own {
-    unsigned kind;
-    const char *stem, *extension; /* its name */
-};
-
-/* Those of a folder, one by one: *at counts through views and tables. False when there are no more. */
-static bool next_own(const struct pf_model *model, unsigned folder, size_t *at, struct own *own)
+bool pf_next_own(const struct pf_model *model, unsigned folder, size_t *at, struct pf_own *own)
 {
     for (; *at < VIEWS; ++*at) {
         const struct view *view = &views[*at];
         if (view->folder != folder || !has(model, view->needs))
             continue;
-        *own = (struct own){view->kind, stem_of(model, view), view->extension};
+        *own = (struct pf_own){view->kind, stem_of(model, view), view->extension};
         ++*at;
         return true;
     }
@@ -192,23 +182,22 @@ static bool next_own(const struct pf_model *model, unsigned folder, size_t *at, 
         size_t t = *at - VIEWS;
         if (!table_stands_in(&model->tables[t], folder))
             continue;
-        *own = (struct own){table_base(folder) + (unsigned)t, model->tables[t].name, ".csv"};
+        *own = (struct pf_own){table_base(folder) + (unsigned)t, model->tables[t].name, ".csv"};
         ++*at;
         return true;
     }
     return false;
 }
 
-static void put_name(const struct own *own, char *name)
+void pf_put_own_name(const struct pf_own *own, char *name)
 {
     snprintf(name, PF_NAME_MAX + 1, "%s%s", own->stem, own->extension);
 }
 
-/* Our own entry of a folder by its name. */
-static bool find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind)
+bool pf_find_own(const struct pf_model *model, unsigned folder, const char *name, unsigned *kind)
 {
-    struct own own;
-    for (size_t at = 0; next_own(model, folder, &at, &own);) {
+    struct pf_own own;
+    for (size_t at = 0; pf_next_own(model, folder, &at, &own);) {
         size_t size = strlen(own.stem);
         *kind = own.kind;
         if (!strncmp(name, own.stem, size) && !strcmp(name + size, own.extension))
@@ -220,16 +209,13 @@ static bool find_own(const struct pf_model *model, unsigned folder, const char *
 bool pf_is_own_name(const void *profile, unsigned folder, const char *name)
 {
     unsigned kind;
-    return find_own(profile, folder, name, &kind);
+    return pf_find_own(profile, folder, name, &kind);
 }
 
-/* ---- folders ------------------------------------------------------------------------------------ */
+/* ---- folders of items --------------------------------------------------------------------------- */
 
 /* Folders that hold an entry for each item of something that has names. */
-static const struct named_folder {
-    unsigned folder, item; /* kinds */
-    enum pf_named named;
-} named_folders[] = {
+static const struct pf_named_folder named_folders[] = {
     {PF_PARTITIONS, PF_PARTITION_DIR, PF_NAMED_PARTITIONS},
     {PF_CONTEXTS, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
     {PF_CONTEXT_DIR, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
@@ -241,7 +227,7 @@ static const struct named_folder {
 };
 enum { NAMED_FOLDERS = sizeof named_folders / sizeof *named_folders };
 
-static const struct named_folder *named_folder(unsigned folder)
+const struct pf_named_folder *pf_named_folder(unsigned folder)
 {
     for (size_t i = 0; i < NAMED_FOLDERS; i++)
         if (named_folders[i].folder == folder)
@@ -249,8 +235,7 @@ static const struct named_folder *named_folder(unsigned folder)
     return NULL;
 }
 
-/* The same by what it holds. */
-static const struct named_folder *folder_of_items(unsigned item)
+const struct pf_named_folder *pf_folder_of_items(unsigned item)
 {
     for (size_t i = 0; i < NAMED_FOLDERS; i++)
         if (named_folders[i].item == item)
@@ -258,8 +243,7 @@ static const struct named_folder *folder_of_items(unsigned item)
     return NULL;
 }
 
-/* How many items of a kind there are in all; 1 of what is no item. */
-static uint64_t count_of(const struct pf_model *model, unsigned kind)
+uint64_t pf_count_of(const struct pf_model *model, unsigned kind)
 {
     switch (kind) {
     case PF_PARTITION_DIR:
@@ -280,80 +264,10 @@ static uint64_t count_of(const struct pf_model *model, unsigned kind)
     }
 }
 
-/*
- * The items of a folder: how many, and which node the i-th is. Only folders of contexts look at the tree: a pass may be
- * making it while others are listed.
- */
-static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
-{
-    if (folder.kind == PF_CONTEXTS)
-        return model->contexts->roots;
-    if (folder.kind != PF_CONTEXT_DIR)
-        return count_of(model, item);
-    const uint32_t *first = &model->contexts->first[folder.item];
-    return first[1] - first[0];
-}
-
-static uint32_t item_at(const struct pf_model *model, struct pf_node folder, uint64_t i)
-{
-    if (folder.kind == PF_CONTEXTS)
-        return model->contexts->root[i];
-    if (folder.kind != PF_CONTEXT_DIR)
-        return (uint32_t)i;
-    return model->contexts->child[model->contexts->first[folder.item] + i];
-}
-
-static bool folder_item(struct pf_profile *profile, struct pf_node folder, uint64_t i, char *name,
-                        struct pf_node *entry)
-{
-    const struct named_folder *named = named_folder(folder.kind);
-    if (!named || i >= item_count(pf_profile_model(profile), folder, named->item))
-        return false;
-    *entry = (struct pf_node){named->item, item_at(pf_profile_model(profile), folder, i)};
-    pf_dirname(pf_profile_names(profile, named->named), entry->item, name);
-    return true;
-}
-
-bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
-                     struct pf_node *entry)
-{
-    int known = pf_known_entry(&profile->known, folder, number, name, entry);
-    if (known >= 0)
-        return known;
-    struct own own;
-    uint64_t n = 0;
-    for (size_t at = 0; next_own(pf_profile_model(profile), folder.kind, &at, &own); n++)
-        if (n == number) {
-            put_name(&own, name);
-            *entry = (struct pf_node){own.kind, folder.item};
-            return true;
-        }
-    return folder_item(profile, folder, number - n, name, entry);
-}
-
-bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name, struct pf_node *entry)
-{
-    int known = pf_known_find(&profile->known, folder, name, entry);
-    if (known >= 0)
-        return known;
-    *entry = (struct pf_node){.item = folder.item};
-    if (find_own(pf_profile_model(profile), folder.kind, name, &entry->kind))
-        return true;
-    const struct named_folder *named = named_folder(folder.kind);
-    if (!named || !item_count(pf_profile_model(profile), folder, named->item))
-        return false;
-    uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
-                     : folder.kind == PF_CONTEXT_DIR ? folder.item
-                                                     : 0;
-    *entry = (struct pf_node){named->item, pf_dirname_find(pf_profile_names(profile, named->named), group, name)};
-    return entry->item != PF_NO_ITEM;
-}
-
-/* The folder that a kind of node stands in. */
-static struct pf_node folder_of(const struct pf_model *model, struct pf_node node)
+struct pf_node pf_folder_of(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
-    const struct named_folder *named = folder_of_items(node.kind);
+    const struct pf_named_folder *named = pf_folder_of_items(node.kind);
     if (node.kind == PF_CONTEXT_DIR && model->contexts->parent[node.item] != PF_NO_CONTEXT)
         return (struct pf_node){PF_CONTEXT_DIR, model->contexts->parent[node.item]};
     if (pf_table_of(node.kind) >= 0)
@@ -361,27 +275,6 @@ static struct pf_node folder_of(const struct pf_model *model, struct pf_node nod
     return view    ? (struct pf_node){view->folder, node.item}
            : named ? (struct pf_node){named->folder, 0}
                    : (struct pf_node){PF_TOP, 0};
-}
-
-bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_node *parent, char *name)
-{
-    if (node.kind == PF_TOP)
-        return false;
-    if (pf_known_parent(&profile->known, node, parent, name))
-        return true;
-    *parent = folder_of(pf_profile_model(profile), node);
-    const struct named_folder *named = folder_of_items(node.kind);
-    if (named) {
-        pf_dirname(pf_profile_names(profile, named->named), node.item, name);
-        return true;
-    }
-    struct own own;
-    for (size_t at = 0; next_own(pf_profile_model(profile), parent->kind, &at, &own);)
-        if (own.kind == node.kind) {
-            put_name(&own, name);
-            return true;
-        }
-    return false;
 }
 
 /* ---- stages and costs --------------------------------------------------------------------------- */
@@ -458,7 +351,7 @@ static enum pf_stage table_file_stage(const struct pf_model *model, unsigned kin
 enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
-    const struct named_folder *named = folder_of_items(node.kind);
+    const struct pf_named_folder *named = pf_folder_of_items(node.kind);
     if (pf_table_of(node.kind) >= 0)
         return table_file_stage(model, node.kind);
     if (!view && named) /* an item is there with its folder */
@@ -475,7 +368,7 @@ bool pf_node_exists(const struct pf_model *model, struct pf_node node)
 {
     const struct view *view = view_of(node.kind);
     unsigned item = pf_table_of(node.kind) >= 0 ? table_folder(node.kind) : view ? view->folder : node.kind;
-    return node.item < count_of(model, item);
+    return node.item < pf_count_of(model, item);
 }
 
 bool pf_needs_context_names(unsigned kind)
@@ -554,19 +447,3 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
     return t >= 0 && model->tables[t].ops && !pf_is_seekable(model, node);
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
-
-struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
-{
-    const struct view *view = view_of(node.kind);
-    if (view && view->walk)
-        return view->walk(profile, node, error);
-    if (node.kind == PF_LINK)
-        return pf_link_lines(profile, node, error);
-    if (node.kind == PF_BLOB)
-        return pf_blob_lines(pf_profile_model(profile), node.item, error);
-    if (pf_table_of(node.kind) >= 0)
-        return pf_walk_table(profile, node, error);
-    pf_fail(error, ENOENT, "no such file");
-    return NULL;
-}

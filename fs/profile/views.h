@@ -175,12 +175,6 @@ uint64_t pf_warning_count(struct pf_profile *profile);
 void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
                       struct pf_buf *scratch);
 
-/* ---- view_walks.c -------------------------------------------------------------------------------- */
-
-/* Walks over aggregates of a metric, pictures and exports, and a driver's table. As above; pf_node_walk chooses one. */
-pf_model_text pf_walk_metric, pf_walk_flame, pf_walk_callgraph, pf_walk_scaling, pf_walk_pprof, pf_walk_trace, pf_walk_timeline,
-    pf_walk_table;
-
 /* ---- summary.c ----------------------------------------------------------------------------------- */
 
 /* A walk over summary.md. Aggregates of all metrics, and the sizes of all that pf_summary_file gives, must be there. */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/profile/profile_private.h"
+
+/* Profiles at paths below SOURCE, and what they have that may need no open profile. */
+
+/* Where the source stands below SOURCE, allocated: a profile beside what a folder holds is made from that. */
+static char *source_path(const struct pf_core *core, const struct pf_driver *driver, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t size = !driver->beside ? strlen(path) : slash ? (size_t)(slash - path) : 0;
+    return size ? strndup(path, size) : strdup(core->root_name ? core->root_name : ".");
+}
+
+/* One whose source is closed. */
+static struct pf_profile *live_below(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                                     struct pf_error *error)
+{
+    struct pf_profile *profile = pf_profile_new(core, driver, error);
+    char *where = profile ? source_path(core, driver, path) : NULL;
+    if (where && (profile->path = strdup(path)))
+        profile->source = pf_source_at(core->top, where, driver->directories, error);
+    free(where);
+    if (profile && profile->source) {
+        pf_source_set_matters(profile->source, driver->matters);
+        return profile;
+    }
+    pf_fail_memory(error);
+    pf_profile_release(profile);
+    return NULL;
+}
+
+struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                                 const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
+{
+    struct pf_profile *profile = live_below(core, driver, path, error);
+    if (!profile)
+        return NULL;
+    profile->device = st ? st->st_dev : 0;
+    profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
+    bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
+    if (others || (!pf_profile_recall_known(profile) && pf_profile_wake(profile, error))) {
+        pf_profile_release(profile);
+        return NULL;
+    }
+    return profile;
+}
+
+char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                             const struct stat *st, size_t *size)
+{
+    struct pf_error error;
+    struct pf_profile *profile = core->cache ? live_below(core, driver, path, &error) : NULL;
+    if (!profile)
+        return NULL;
+    size_t all = 0;
+    profile->device = st->st_dev;
+    char *bytes = pf_cache_get(core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
+    struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
+    if (bytes && pf_profile_unpack_head(profile, &in, &profile->access)) {
+        *size = (size_t)(in.end - in.at);
+        memmove(bytes, in.at, *size);
+    } else {
+        free(bytes);
+        bytes = NULL;
+    }
+    pf_profile_release(profile);
+    return bytes;
+}
+
+/* ---- links -------------------------------------------------------------------------------------- */
+
+/* The text that the walk over a link's node gives. */
+static int read_target(struct pf_profile *profile, struct pf_node node, char **target, struct pf_error *error)
+{
+    struct pf_buf text = {0};
+    struct pf_lines *lines = pf_node_walk(profile, node, error);
+    int more = lines ? 1 : -1;
+    while (more > 0)
+        more = lines->ops->next(lines, &text, error);
+    if (lines)
+        lines->ops->close(lines);
+    pf_buf_char(&text, '\0');
+    if (more == 0 && !text.failed) {
+        *target = text.data;
+        return 0;
+    }
+    pf_buf_free(&text);
+    return more < 0 ? -1 : pf_fail_memory(error);
+}
+
+int pf_profile_link(struct pf_profile *profile, struct pf_node node, char **target, struct pf_op *op)
+{
+    uint64_t size;
+    const char *hidden = pf_hidden_target(node.kind);
+    if (hidden)
+        return (*target = strdup(hidden)) ? 0 : pf_fail_memory(&op->error);
+    if (pf_known_file(&profile->known, node, &size, target) && *target)
+        return 0;
+    int result = pf_profile_ready(profile, node, op);
+    if (!result)
+        result = read_target(profile, node, target, &op->error);
+    if (!result && *target)
+        pf_profile_learn_file(profile, node, strlen(*target), *target);
+    return result;
+}

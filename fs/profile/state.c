@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fs/profile/profile_private.h"
+#include "fs/sums/spill_guard.h"
+
+/* What a profile has at present, for all that is made from it. Nothing here opens it or has a job run. */
+
+/* Findings of passes that took so long, in all, are cached at once. */
+enum { SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
+
+struct pf_profile *pf_profile_hold(struct pf_profile *profile)
+{
+    atomic_fetch_add(&profile->owner.references, 1);
+    return profile;
+}
+
+void pf_profile_release(struct pf_profile *profile)
+{
+    if (profile && atomic_fetch_sub(&profile->owner.references, 1) == 1)
+        profile->end(profile);
+}
+
+struct pf_model *pf_profile_model(struct pf_profile *profile)
+{
+    return &profile->model;
+}
+
+uint32_t pf_contexts_now(const struct pf_profile *profile)
+{
+    pf_assert_held(&profile->lock);
+    const struct pf_tree *tree = profile->stage >= PF_MODELLED ? profile->model.contexts : NULL;
+    return tree ? tree->count : 0;
+}
+
+uint32_t pf_profile_context_count(struct pf_profile *profile)
+{
+    pf_lock_take(&profile->lock);
+    uint32_t contexts = pf_contexts_now(profile);
+    pf_lock_drop(&profile->lock);
+    return contexts;
+}
+
+bool pf_profile_busy(struct pf_profile *profile)
+{
+    return pf_owner_is_busy(&profile->owner);
+}
+
+struct pf_access pf_profile_access(struct pf_profile *profile)
+{
+    struct pf_access access = pf_source_access(profile->source);
+    pf_access_narrow(&access, &profile->access, profile->core->reader);
+    return access;
+}
+
+int pf_profile_acquire(struct pf_profile *profile, struct pf_error *error)
+{
+    return pf_source_acquire(profile->source, error);
+}
+
+void pf_profile_unacquire(struct pf_profile *profile)
+{
+    pf_source_release(profile->source);
+}
+
+void pf_profile_close_files(struct pf_profile *profile)
+{
+    pf_source_close_files(profile->source);
+}
+
+int pf_profile_check(struct pf_profile *profile, struct pf_error *error)
+{
+    return pf_source_check(profile->source, error);
+}
+
+const struct pf_dirnames *pf_profile_names(const struct pf_profile *profile, enum pf_named named)
+{
+    return profile->names[named];
+}
+
+size_t pf_profile_context_dir(const struct pf_profile *profile, uint32_t context, char *out)
+{
+    const struct pf_tree *tree = profile->model.contexts;
+    size_t size = profile->context_dir_size[context];
+    if (size == UINT16_MAX)
+        return 0;
+    char name[PF_NAME_MAX + 1];
+    for (size_t end = size; context != PF_NO_CONTEXT; context = tree->parent[context]) {
+        size_t n = pf_dirname(profile->names[PF_NAMED_CONTEXTS], context, name);
+        memcpy(out + end - n, name, n);
+        end -= n;
+        if (end)
+            out[--end] = '/';
+    }
+    out[size] = 0;
+    return size;
+}
+
+/* ---- sums --------------------------------------------------------------------------------------- */
+
+void pf_profile_free_aggregates(struct pf_profile *profile)
+{
+    pf_aggregate_free(profile->aggregate);
+    for (size_t m = 0; profile->of_metric && m < profile->model.n_metrics; m++) {
+        struct pf_aggregate *aggregate = profile->of_metric[m];
+        for (size_t same = m; aggregate && same < profile->model.n_metrics; same++)
+            if (profile->of_metric[same] == aggregate)
+                profile->of_metric[same] = NULL;
+        pf_aggregate_free(aggregate);
+    }
+    free(profile->of_metric);
+    free(profile->of_metric_stored);
+    profile->of_metric_stored = NULL;
+    profile->aggregate = NULL;
+    profile->of_metric = NULL;
+}
+
+struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metric)
+{
+    pf_assert_held(&profile->lock);
+    return profile->aggregate || metric < 0 || !profile->of_metric ? profile->aggregate
+                                                                   : profile->of_metric[metric];
+}
+
+bool pf_profile_lost_sums(const struct pf_profile *profile)
+{
+    pf_assert_held(&profile->lock);
+    struct pf_error error;
+    if (!pf_guard_any_lost())
+        return false;
+    bool lost = profile->aggregate && pf_aggregate_check(profile->aggregate, &error);
+    for (size_t m = 0; profile->of_metric && m < profile->model.n_metrics && !lost; m++)
+        lost = profile->of_metric[m] && pf_aggregate_check(profile->of_metric[m], &error);
+    return lost;
+}
+
+struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int metric)
+{
+    pf_lock_take(&profile->lock);
+    struct pf_aggregate *aggregate = pf_aggregate_now(profile, metric);
+    pf_lock_drop(&profile->lock);
+    return aggregate;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------- */
+
+bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size)
+{
+    pf_assert_held(&profile->lock);
+    uintptr_t value = (uintptr_t)pf_map_get(&profile->sizes, pf_node_key(node));
+    if (value)
+        *size = value - 1;
+    return value != 0;
+}
+
+static bool text_size_now(struct pf_profile *profile, struct pf_node node, uint64_t *size)
+{
+    pf_assert_held(&profile->lock);
+    struct pf_file_text *text = pf_map_get(&profile->texts, pf_node_key(node));
+    return (text && pf_text_is_sized(&text->text, size)) || pf_find_size(profile, node, size);
+}
+
+uint64_t pf_family_size(const struct pf_family *family, struct pf_node node)
+{
+    unsigned base = pf_table_base(node.kind);
+    if (base == PF_TABLE_OF_CONTEXT)
+        return node.item < family->contexts
+                   ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
+                   : 0;
+    if (base == PF_TABLE_OF_PARTITION)
+        return node.item < family->partitions ? family->partition[node.item] : 0;
+    return family->whole;
+}
+
+bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size)
+{
+    const char *target = pf_hidden_target(node.kind);
+    if (target)
+        *size = strlen(target);
+    return target || pf_known_file(&profile->known, node, size, NULL);
+}
+
+bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size)
+{
+    int table = pf_table_of(node.kind);
+    bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
+    if (pf_size_if_kept(profile, node, size))
+        return true;
+    pf_lock_take(&profile->lock);
+    const struct pf_family *family = in_family ? profile->families[table] : NULL;
+    bool known = family || text_size_now(profile, node, size);
+    if (family)
+        *size = pf_family_size(family, node);
+    pf_lock_drop(&profile->lock);
+    return known;
+}
+
+/* ---- soundness and the cache -------------------------------------------------------------------- */
+
+bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
+{
+    struct pf_error error;
+    pf_lock_take(&profile->lock);
+    bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
+    bool spoilt = failed || pf_profile_lost_sums(profile);
+    *loaded = !profile->failure.error && profile->stage > PF_OPENED;
+    pf_lock_drop(&profile->lock);
+    return spoilt;
+}
+
+bool pf_profile_intact(struct pf_profile *profile)
+{
+    bool intact = pf_source_intact(profile->source);
+    if (intact && pf_guard_any_lost()) {
+        pf_lock_take(&profile->lock);
+        intact = !pf_profile_lost_sums(profile);
+        pf_lock_drop(&profile->lock);
+    }
+    return intact;
+}
+
+bool pf_profile_may_cache(struct pf_profile *profile)
+{
+    return atomic_load(&profile->core->ending) || pf_source_intact(profile->source);
+}
+
+uint64_t pf_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
+{
+    atomic_fetch_add(&profile->core->passes, 1);
+    pf_lock_take(&profile->lock);
+    profile->unsaved_ns += pf_now_ns() - start;
+    bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;
+    if (save) {
+        profile->saving = true;
+        profile->unsaved_ns = 0;
+    }
+    pf_lock_drop(&profile->lock);
+    if (!save)
+        return;
+    profile->remember(profile);
+    pf_lock_take(&profile->lock);
+    profile->saving = false;
+    pf_lock_drop(&profile->lock);
+}
