@@ -238,7 +238,11 @@ static void streams_may_stand_in_any_order(void)
     const double values[] = {1, 2, 3, 4};
     for (int i = 0; i < 2; i++) {
         size[i] = sizeof packed[i];
-        compress(packed[i], &size[i], (const Bytef *)(values + (size_t)2 * i), 16);
+        struct bytes row = {0};
+        put_double(&row, values[2 * i], false);
+        put_double(&row, values[2 * i + 1], false);
+        compress(packed[i], &size[i], row.at, row.size);
+        forget(&row);
     }
     put(&data, "ZCUBEX.DATA", 11);
     put_number(&data, 2, 8, false);

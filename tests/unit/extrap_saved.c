@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Experiments that Extra-P has saved: archives of JSON, kept values and models. */
+#include <endian.h>
+
 #include "tests/unit/extrap_study.h"
 #include "tests/unit/extrap_zip.h"
 
@@ -42,7 +44,7 @@ static void figures_only(void)
 
 /* ---- kept values -------------------------------------------------------------------------------- */
 
-/* An array as NumPy writes it. Returns where it starts. */
+/* Appends a little-endian array of 8-byte numbers as NumPy writes it. Returns its offset. */
 static size_t put_array(unsigned char *to, size_t *size, const char *dictionary, const void *numbers,
                         size_t count)
 {
@@ -51,7 +53,12 @@ static size_t put_array(unsigned char *to, size_t *size, const char *dictionary,
     *size += 8;
     put(to, size, length, 2);
     memcpy(to + *size, dictionary, length);
-    memcpy(to + *size + length, numbers, count * 8);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, (const char *)numbers + i * 8, 8);
+        bits = htole64(bits);
+        memcpy(to + *size + length + i * 8, &bits, 8);
+    }
     *size += length + count * 8;
     return start;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
 /* Damaged databases: what can be read is kept, the rest is told of; nothing is believed that cannot be. */
@@ -128,7 +129,7 @@ static size_t place_of(const struct lie *lie, const unsigned char *bytes, size_t
 {
     uint64_t offset = 0;
     if (lie->section)
-        memcpy(&offset, bytes + lie->section, sizeof offset); /* these files are little-endian */
+        offset = pf_u64(bytes + lie->section, false);
     if (lie->mark)
         offset = (uint64_t)((const unsigned char *)memmem(bytes, size, lie->mark, 4) - bytes);
     return (size_t)offset + lie->at;
@@ -161,12 +162,10 @@ static void cycles(void)
     struct copy copy;
     struct database db;
     size_t size;
-    uint64_t section, entry, children;
     copy_database(&copy, SAMPLES "/solver-2023");
     unsigned char *bytes = get_file(SAMPLES "/solver-2023", "meta.db", &size);
-    memcpy(&section, bytes + 16 + 16 * 3 + 8, sizeof section);
-    memcpy(&entry, bytes + section, sizeof entry);
-    memcpy(&children, bytes + entry + 8, sizeof children);
+    uint64_t section = pf_u64(bytes + 16 + 16 * 3 + 8, false), entry = pf_u64(bytes + section, false);
+    uint64_t children = pf_u64(bytes + entry + 8, false);
     memcpy(bytes + children, bytes + entry, 16);
     put_file(&copy, "meta.db", bytes, size);
     free(bytes);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
 /* Databases that are too large to be looked through: what is told of them all the same. Their files are mostly holes. */
@@ -29,11 +30,9 @@ static void large_with_unknown_metric(void)
     struct copy copy;
     struct database db;
     size_t size;
-    uint64_t values;
     copy_database(&copy, SAMPLES "/solver-2023");
     unsigned char *bytes = get_file(SAMPLES "/solver-2023", "profile.db", &size);
-    memcpy(&values, bytes + THREAD + VALUES, sizeof values);
-    put_number(bytes + values, 0x63, 2);
+    put_number(bytes + pf_u64(bytes + THREAD + VALUES, false), 0x63, 2);
     put_file(&copy, "profile.db", bytes, size);
     free(bytes);
     stretch(&copy, "profile.db", 8 << 20);

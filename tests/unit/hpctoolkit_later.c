@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
 /* What later minor versions of meta.db's layout may do, and what writers may leave out: shown as far as it goes. */
@@ -8,9 +9,7 @@ enum { METRICS = 2, CONTEXTS = 3 };
 
 static uint64_t u64_at(const unsigned char *bytes, uint64_t at)
 {
-    uint64_t value;
-    memcpy(&value, bytes + at, sizeof value);
-    return value;
+    return pf_u64(bytes + at, false);
 }
 
 static uint64_t section(const unsigned char *bytes, unsigned number)
