@@ -5,8 +5,8 @@
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
 #include "formats/kit/fixed.h"
+#include "formats/kit/ids.h"
 #include "formats/kit/sorter.h"
-#include "formats/kit/table.h"
 
 extern const struct pf_driver pf_cpuprofile_driver;
 
@@ -46,7 +46,7 @@ struct v8 {
     PF_LIST(struct link) links;
     PF_LIST(uint32_t) open; /* nodes whose end has not come, the innermost last */
     struct pf_build_files files;
-    struct pf_map ids; /* index + 1, by id + 1 */
+    struct pf_ids ids; /* id -> index */
     struct pf_sorter *sorter;
     bool heap, old;
     unsigned wrapped; /* in so many objects */
@@ -220,20 +220,21 @@ static int read_node(const struct pf_json_walk *walk)
 /* The node of an id, or NONE. */
 static uint32_t node_of(const struct v8 *v8, int64_t id)
 {
-    return (uint32_t)((uintptr_t)pf_map_get(&v8->ids, (uint64_t)id + 1) - 1);
+    return pf_ids_find(&v8->ids, (uint64_t)id);
 }
 
 static void list_ids(struct v8 *v8)
 {
-    PF_OWN(&v8->build, &v8->ids, pf_map_free);
+    PF_OWN(&v8->build, &v8->ids, pf_ids_free);
     for (size_t i = 0; i < v8->nodes.n; i++) {
         int64_t id = v8->nodes.at[i].id;
         if (id < 0)
             continue;
         if (node_of(v8, id) != NONE)
             pf_json_warn(&v8->build, NULL, "repeated-id", "two nodes have one id: the first one counts");
-        else if (!pf_map_put(&v8->ids, (uint64_t)id + 1, (void *)(uintptr_t)(i + 1)))
-            pf_build_check(&v8->build, pf_fail_memory(v8->build.error));
+        else
+            pf_build_check(&v8->build,
+                           pf_ids_add(&v8->ids, (uint64_t)id, (uint32_t)i, v8->build.error) < 0 ? -1 : 0);
     }
 }
 

@@ -3,8 +3,8 @@
 #define CALLGRIND_H
 
 #include "formats/kit/build.h"
+#include "formats/kit/ids.h"
 #include "formats/kit/line_sums.h"
-#include "formats/kit/table.h"
 
 /*
  * Callgrind's and Cachegrind's text, as valgrind, xdebug, yappi, pprof, ruby-prof and others write it. One grammar: lines
@@ -131,7 +131,7 @@ struct callgrind {
     PF_LIST(bool)
     exists; /* by function: it has a cost line, calls or callers; a defined name without these is no function */
 
-    struct pf_map names[DICTIONARIES]; /* a number in the file -> that of the name, plus 1 */
+    struct pf_ids names[DICTIONARIES]; /* number in the file -> name */
     struct pf_line_sums *lines;        /* exclusive costs by line */
     unsigned positions, n_events, n_metrics, n_titles;
     unsigned line_column;                  /* which of the positions is the line; beyond these if none is */

@@ -143,23 +143,22 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
 static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
                           struct pf_slice text)
 {
-    struct pf_map *names = &callgrind->names[dictionary];
+    struct pf_ids *names = &callgrind->names[dictionary];
     uint64_t number;
     if (!callgrind_take_reference(&text, &number))
         return pf_build_slice(&callgrind->build, text);
-    uintptr_t known = (uintptr_t)pf_map_get(names, number);
+    uint32_t known = pf_ids_find(names, number);
     pf_skip_blanks(&text);
-    if (text.at == text.end && known)
-        return (uint32_t)(known - 1);
+    if (text.at == text.end && known != PF_NO_ID)
+        return known;
     if (text.at == text.end) {
         warn(callgrind, "error", "undefined", "the number of a name that is not defined: `???`");
         return unknown_name(callgrind);
     }
     uint32_t name = pf_build_slice(&callgrind->build, text);
-    if (known && known - 1 != name)
+    if (known != PF_NO_ID && known != name)
         warn(callgrind, "warning", "redefined", "the number of another name: the new one counts");
-    if (!pf_map_put(names, number, (void *)((uintptr_t)name + 1)))
-        pf_build_check(&callgrind->build, pf_fail_memory(callgrind->build.error));
+    pf_build_check(&callgrind->build, pf_ids_set(names, number, name, callgrind->build.error));
     return name;
 }
 
@@ -462,7 +461,7 @@ void callgrind_read(void *state)
     struct pf_build *build = &callgrind->build;
     callgrind->keys = PF_OWN(build, pf_strings_new(), pf_strings_free);
     for (int i = 0; i < DICTIONARIES; i++)
-        PF_OWN(build, &callgrind->names[i], pf_map_free);
+        PF_OWN(build, &callgrind->names[i], pf_ids_free);
     callgrind->cachegrind = build->model->driver == &pf_cachegrind_driver;
     callgrind->stride = callgrind->positions = 1;
     callgrind->name = PF_NO_STRING;

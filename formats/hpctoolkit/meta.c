@@ -269,25 +269,32 @@ static const char *suffix_of(const char *scope)
     return !strcmp(scope, "execution") ? "I" : !strcmp(scope, "function") ? "E" : scope;
 }
 
-/* Sorts the list, and sets suffixes where they are needed; equal names are one string, kept once. */
+/* Equal names are one string, which is kept once. */
+static bool hpc_is_metric_name(const void *of, uint32_t number, const void *key)
+{
+    return ((const struct instances *)of)->items[number].facts.name == key;
+}
+
+/* Sorts the list, and sets suffixes of names that several metrics have. */
 static int arrange(struct instances *list, struct pf_error *error)
 {
-    struct pf_map seen = {0};
-    bool failed = false;
+    struct pf_hash_table seen = {0};
+    int failed = 0;
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, compare);
     for (size_t i = 0; i < list->count && !failed; i++) {
         struct hpc_metric_facts *facts = &list->items[i].facts;
-        struct hpc_metric_facts *first = pf_map_get(&seen, (uintptr_t)facts->name);
-        if (first) {
-            first->suffix = suffix_of(first->scope);
-            facts->suffix = suffix_of(facts->scope);
-        } else {
-            failed = !pf_map_put(&seen, (uintptr_t)facts->name, facts);
+        uint64_t hash = pf_siphash_number((uintptr_t)facts->name);
+        int64_t first = pf_hash_find(&seen, hash, hpc_is_metric_name, list, facts->name);
+        if (first == PF_NOT_THERE) {
+            failed = pf_hash_add(&seen, hash, (uint32_t)i, error);
+            continue;
         }
+        list->items[first].facts.suffix = suffix_of(list->items[first].facts.scope);
+        facts->suffix = suffix_of(facts->scope);
     }
-    pf_map_free(&seen);
-    return failed ? pf_fail_memory(error) : 0;
+    pf_hash_free(&seen);
+    return failed;
 }
 
 /* The scopes of one metric, from `first` on, stand side by side: function and execution are twins, a point looks to execution. */

@@ -16,7 +16,7 @@ bool pf_archive_tree_begin(struct pf_archive_tree *tree, uint64_t size)
 void pf_archive_tree_end(struct pf_archive_tree *tree)
 {
     pf_strings_free(tree->strings);
-    pf_map_free(&tree->by_place);
+    pf_ids_free(&tree->by_place);
     pf_rows_free(tree->problems);
     free(tree->members);
 }
@@ -24,8 +24,7 @@ void pf_archive_tree_end(struct pf_archive_tree *tree)
 void pf_archive_tree_clear(struct pf_archive_tree *tree)
 {
     tree->count = 0;
-    pf_map_free(&tree->by_place);
-    tree->by_place = (struct pf_map){0};
+    pf_ids_free(&tree->by_place);
     pf_rows_cut(tree->problems, 0);
 }
 
@@ -54,19 +53,14 @@ uint32_t pf_archive_tree_add(struct pf_archive_tree *tree, uint32_t folder, uint
     *(above->last == PF_NO_MEMBER ? &above->first : &tree->members[above->last].next) = member;
     above->last = member;
     tree->members[member].mtime = above->mtime;
-    if (pf_map_put(&tree->by_place, place_of(folder, name), (void *)((uintptr_t)member + 1)))
-        return member;
-    pf_fail_memory(error);
-    return PF_NO_MEMBER;
+    return pf_ids_set(&tree->by_place, place_of(folder, name), member, error) ? PF_NO_MEMBER : member;
 }
 
 uint32_t pf_archive_tree_child(const struct pf_archive_tree *tree, uint32_t folder, const char *name,
                                size_t size)
 {
     uint32_t number = pf_string_of(tree->strings, name, size);
-    uintptr_t member =
-        number == PF_NO_STRING ? 0 : (uintptr_t)pf_map_get(&tree->by_place, place_of(folder, number));
-    return member ? (uint32_t)(member - 1) : PF_NO_MEMBER;
+    return number == PF_NO_STRING ? PF_NO_MEMBER : pf_ids_find(&tree->by_place, place_of(folder, number));
 }
 
 uint32_t pf_archive_tree_find(const struct pf_archive_tree *tree, uint32_t from, const char *path)

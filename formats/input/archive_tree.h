@@ -2,9 +2,9 @@
 #ifndef PF_ARCHIVE_TREE_H
 #define PF_ARCHIVE_TREE_H
 
+#include "formats/kit/ids.h"
 #include "formats/kit/rows.h"
 #include "formats/kit/strings.h"
-#include "formats/kit/table.h"
 
 /* The members of an archive: a tree of folders. Built by one thread; any thread may read it afterwards. */
 
@@ -23,7 +23,7 @@ struct pf_member {
 
 struct pf_archive_tree {
     struct pf_strings *strings;
-    struct pf_map by_place;    /* folder << 32 | name -> member + 1 */
+    struct pf_ids by_place;    /* folder << 32 | name -> member */
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;

@@ -41,7 +41,7 @@ struct follow {
     int64_t now, latest;   /* ns: of this event; of the last one that changed the stack */
     PF_LIST(struct call) stack;
     PF_LIST(struct region) regions; /* by number */
-    struct pf_map unknown;          /* regions that are not defined: id -> number + 1 */
+    struct pf_ids unknown;          /* regions that are not defined: id -> number */
     struct pf_strings *functions;   /* bytes of the numbers of a function's name and its file's */
     PF_LIST(uint32_t) innermost; /* by function: place of its innermost open call, plus 1; 0: none is open */
     struct reading {
@@ -63,7 +63,7 @@ static void warn(struct follow *follow, const char *code, const char *what, uint
 static uint32_t find_region(const struct follow *follow, uint32_t id)
 {
     uint32_t place = otf2_place(&follow->state->definitions, OTF2_REGIONS, id);
-    return place != OTF2_NONE ? place : (uint32_t)(uintptr_t)pf_map_get(&follow->unknown, id) - 1;
+    return place != OTF2_NONE ? place : pf_ids_find(&follow->unknown, id);
 }
 
 /* The number of a region, added if it is not defined. */
@@ -79,8 +79,7 @@ static uint32_t number_of(struct follow *follow, uint32_t id)
                                         sizeof *state->unknown, build->error));
     state->unknown[state->n_unknown++] = id;
     number = otf2_count(&state->definitions, OTF2_REGIONS) + (uint32_t)state->n_unknown - 1;
-    if (!pf_map_put(&follow->unknown, id, (void *)((uintptr_t)number + 1)))
-        pf_build_check(build, pf_fail_memory(build->error));
+    pf_build_check(build, pf_ids_set(&follow->unknown, id, number, build->error));
     return number;
 }
 
@@ -353,7 +352,7 @@ void otf2_follow(struct otf2_state *state)
     follow->state = state;
     follow->last = PF_OWN(build, calloc(state->definitions.class_members.n + 1, sizeof *follow->last), free);
     follow->functions = PF_OWN(build, pf_strings_new(), pf_strings_free);
-    PF_OWN(build, &follow->unknown, pf_map_free);
+    PF_OWN(build, &follow->unknown, pf_ids_free);
     pf_build_own(build, &follow->events, close_events);
     pf_stored_names(build->stored[OTF2_MESSAGES], state->definitions.strings);
     pf_stored_names(build->stored[OTF2_READINGS], state->definitions.strings);

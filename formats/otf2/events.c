@@ -37,8 +37,9 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
             continue;
         for (uint32_t i = 0; i < count && !fields->bad; i++) {
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
-            if (!fields->bad && !pf_map_put(&events->maps[kind], id, (void *)(uintptr_t)(value + 1)))
-                pf_build_check(build, pf_fail_memory(build->error));
+            uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* undefined, too */
+            if (!fields->bad && value != UINT64_MAX)
+                pf_build_check(build, pf_ids_set(&events->maps[kind], id, mapped, build->error));
         }
     }
 }
@@ -69,8 +70,8 @@ static void read_own(struct otf2_events *events, uint64_t location)
 
 uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, uint32_t id)
 {
-    uintptr_t value = (uintptr_t)pf_map_get(&events->maps[what], id);
-    return value ? (uint32_t)(value - 1) : id;
+    uint32_t mapped = pf_ids_find(&events->maps[what], id);
+    return mapped != PF_NO_ID ? mapped : id;
 }
 
 /* ---- times -------------------------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ void otf2_events_close(struct otf2_events *events)
         pf_input_done(events->input, &ignored);
     events->input = NULL;
     for (int i = 0; i < OTF2_MAPS; i++)
-        pf_map_free(&events->maps[i]);
+        pf_ids_free(&events->maps[i]);
 }
 
 int otf2_events_next(struct otf2_events *events, struct otf2_event *event)

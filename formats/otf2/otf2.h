@@ -165,7 +165,7 @@ struct otf2_events {
     struct otf2_reader reader, own; /* own: of what a second file says */
     PF_LIST(struct otf2_offset) offsets;
     size_t interval;               /* of offsets, that the last time lay in */
-    struct pf_map maps[OTF2_MAPS]; /* an id as the events have it -> that of the definitions, plus 1 */
+    struct pf_ids maps[OTF2_MAPS]; /* id in the events -> id in the definitions */
     uint64_t stamp;                /* of the last time record, as it stands in the file */
 };
 

@@ -190,7 +190,7 @@ void perun_data_free(struct perun_data *data)
     free(data->property_rows);
     pf_rows_free(data->models);
     pf_rows_free(data->model_names);
-    pf_map_free(&data->entry_of);
+    pf_ids_free(&data->entry_of);
     pf_ids_free(&data->snapshots);
     pf_notes_free(&data->notes);
     free(data->field_list);

@@ -11,7 +11,6 @@
 #include "formats/kit/numbered.h"
 #include "formats/kit/store.h"
 #include "formats/kit/sums.h"
-#include "formats/kit/table.h"
 
 /*
  * Perun profiles. One pass reads the JSON, whose regions stand in any order, and leaves behind what stands for resources
@@ -104,7 +103,7 @@ struct perun_data {
     struct pf_store *values;          /* struct perun_value */
     struct pf_store *columns;         /* cells */
     struct pf_store *texts;
-    struct pf_map entry_of; /* 1 + number of the entry, by the hash of a type's name */
+    struct pf_ids entry_of; /* hash of a type's name -> number of the entry */
     uint64_t n_items, n_rows;
 
     struct perun_region *regions;

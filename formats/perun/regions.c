@@ -226,8 +226,10 @@ static int read_entries(struct perun_reading *reading, struct pf_error *error)
         }
         if (perun_read_object(reading, error) || perun_keep(reading, data->entries, PERUN_NONE, error))
             return -1;
-        if (!pf_map_put(&data->entry_of, hash, (void *)(uintptr_t)(number + 1)))
-            return pf_fail_memory(error);
+        if (number >= PF_NO_ID)
+            return pf_fail(error, EFBIG, "too many entries");
+        if (pf_ids_set(&data->entry_of, hash, (uint32_t)number, error))
+            return -1;
     }
     return event < 0 ? -1 : 0;
 }
@@ -419,7 +421,7 @@ static int drop_types(struct perun_data *data, struct pf_error *error)
         if ((failed = !kept))
             break;
         memcpy(&item, kept, sizeof item);
-        bool known = !item.type || pf_map_get(&data->entry_of, item.key);
+        bool known = !item.type || pf_ids_find(&data->entry_of, item.key) != PF_NO_ID;
         if (!known) {
             pf_note(&data->notes, &perun_problems[PERUN_NO_ENTRY], 0, (int64_t)item.place, NULL);
             item.rows = 0;

@@ -87,9 +87,9 @@ static int load_item(struct perun_walk *walk, const struct perun_item *item, str
     walk->item = *item;
     walk->n_cells = walk->n_columns = 0;
     if (item->type) {
-        uintptr_t entry = (uintptr_t)pf_map_get(&walk->data->entry_of, item->key);
+        uint32_t entry = pf_ids_find(&walk->data->entry_of, item->key);
         if (add_cells(walk, item, error) ||
-            read_record(&walk->entries, entry - 1, &walk->item, sizeof walk->item, error))
+            read_record(&walk->entries, entry, &walk->item, sizeof walk->item, error))
             return -1;
         walk->n_columns = walk->n_cells;
     }

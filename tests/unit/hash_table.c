@@ -97,7 +97,7 @@ static void numbers_ids(void)
         wrong += pf_ids_add(&ids, DENSE - i, i, &error) != 1;
     for (uint32_t i = 0; i < DENSE; i++)
         wrong += pf_ids_find(&ids, DENSE - i) != i;
-    ok(!wrong && !ids.large.count && pf_ids_find(&ids, 0) == PF_NO_ID &&
+    ok(!wrong && !ids.n_large && pf_ids_find(&ids, 0) == PF_NO_ID &&
            pf_ids_find(&ids, DENSE + 1) == PF_NO_ID,
        "ids that come from large to small end up in the array, too");
     ok(!pf_ids_set(&ids, DENSE, 7, &error) && pf_ids_find(&ids, DENSE) == 7, "where they may be replaced");
