@@ -245,10 +245,19 @@ struct pf_table {
      * and context, those of all partitions. They stay until the next call. 1; 0: there are no more; -1: *error filled.
      */
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
-    const struct pf_cursor_ops *ops; /* NULL: `*rows` holds the table, cells by column */
-    struct pf_rows **rows;
-    int user; /* the driver's own: which of its tables this is */
+    const struct pf_cursor_ops *ops; /* NULL: the table is held in a struct pf_rows, cells by column */
+    /*
+     * What the ops read: the driver's own. Without ops it is the address of the pointer to the rows, with pf_sums_cursor and
+     * pf_stored_cursor that of the pointer to the struct pf_sums or struct pf_stored, which is set once the table's stage is loaded.
+     */
+    const void *data;
 };
+
+/* The rows of a table without ops, once its stage is loaded; NULL for other tables. */
+static inline const struct pf_rows *pf_table_rows(const struct pf_table *table)
+{
+    return table->ops || !table->data ? NULL : *(struct pf_rows *const *)table->data;
+}
 
 struct pf_cursor {
     struct pf_model *model;

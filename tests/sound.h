@@ -266,9 +266,9 @@ SOUND const char *sound_table(struct pf_model *model, const struct pf_table *tab
 SOUND const char *sound_held(const struct pf_model *model, const struct pf_table *table)
 {
     uint64_t hash = 0;
-    for (size_t i = 0; i < pf_rows_count(*table->rows); i++) {
+    for (size_t i = 0; i < pf_rows_count(pf_table_rows(table)); i++) {
         const char *wrong =
-            sound_row(model, table->columns, table->n_columns, pf_rows_at(*table->rows, i), &hash);
+            sound_row(model, table->columns, table->n_columns, pf_rows_at(pf_table_rows(table), i), &hash);
         if (wrong)
             return wrong;
     }
@@ -306,8 +306,7 @@ SOUND const char *sound_metrics(const struct pf_model *model)
         if (!metric->name || !metric->unit || !metric->scope || !metric->type || !metric->description)
             return "a metric without name, unit, scope, type or description";
         if (metric->partner != PF_NO_PARTNER &&
-            (metric->partner < 0 || (size_t)metric->partner >= model->n_metrics ||
-             metric->partner == (int)i))
+            (metric->partner < 0 || (size_t)metric->partner >= model->n_metrics || metric->partner == (int)i))
             return "a metric with a partner that is none";
         for (size_t j = i > 50 ? i - 50 : 0; j < i; j++)
             if (!strcmp(metric->name, model->metrics[j].name))

@@ -112,7 +112,7 @@ static void set_tables(struct pf_model *model, struct afperf_state *state)
         *table = i < WALKED ? walked[i] : afperf_short_tables[i - WALKED];
         table->stage = table->partition_stage = table->context_stage = PF_MODELLED;
         if (i >= WALKED)
-            table->rows = &state->rows[i - WALKED];
+            table->data = &state->rows[i - WALKED];
     }
     model->tables = state->tables;
     model->n_tables = TABLES;

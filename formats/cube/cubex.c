@@ -107,9 +107,9 @@ static void set_tables(struct pf_model *model)
 {
     struct pf_cubex *cubex = cubex_of(model);
     memcpy(cubex->tables, tables, sizeof tables);
-    cubex->tables[PF_CUBEX_REGIONS].rows = &cubex->cube.regions;
-    cubex->tables[PF_CUBEX_SYSTEM].rows = &cubex->cube.system;
-    cubex->tables[PF_CUBEX_ATTRIBUTES].rows = &cubex->cube.attributes;
+    cubex->tables[PF_CUBEX_REGIONS].data = &cubex->cube.regions;
+    cubex->tables[PF_CUBEX_SYSTEM].data = &cubex->cube.system;
+    cubex->tables[PF_CUBEX_ATTRIBUTES].data = &cubex->cube.attributes;
     model->tables = cubex->tables;
     model->n_tables = PF_CUBEX_TABLES;
     model->cells = &cubex->tables[PF_CUBEX_VALUES];

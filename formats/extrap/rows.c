@@ -45,7 +45,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
 {
     const struct pf_study_profile *stored = cursor->model->state;
     const struct pf_study *study = stored->study;
-    const int64_t table = cursor->table->user, context = cursor->only.context;
+    const int64_t table = pf_study_table_of(cursor), context = cursor->only.context;
     struct rows *rows = numbers->own = calloc(1, sizeof *rows);
     if (!rows)
         return pf_fail_memory(error);

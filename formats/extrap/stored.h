@@ -46,6 +46,13 @@ struct pf_study_profile {
     struct pf_table tables[PF_STUDY_TABLES];
 };
 
+/* The table that a cursor walks, as one of the constants above. */
+static inline int pf_study_table_of(const struct pf_cursor *cursor)
+{
+    const struct pf_study_profile *stored = cursor->model->state;
+    return (int)(cursor->table - stored->tables);
+}
+
 /* What a driver has as its .kit. */
 struct pf_stored_format {
     /* Reads study->input into a new study. Damage is noted; all else that is wrong is the study's failure. */

@@ -16,7 +16,7 @@ static const struct pf_study *study_of(const struct pf_cursor *cursor)
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;
-    return &stored->tables[cursor->table->user == PF_SCALING_TABLE ? PF_CELLS_TABLE : PF_TOTALS_TABLE];
+    return &stored->tables[pf_study_table_of(cursor) == PF_SCALING_TABLE ? PF_CELLS_TABLE : PF_TOTALS_TABLE];
 }
 
 static int begin_scaling(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
@@ -137,14 +137,12 @@ void pf_stored_declare(struct pf_model *model, bool with_models)
     for (int i = 0; i < PF_STUDY_TABLES; i++)
         tables[i] = (struct pf_table){.name = kinds[i].name,
                                       .ops = kinds[i].ops,
-                                      .user = i,
                                       .stage = PF_MODELLED,
                                       .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION};
     tables[PF_SCALING_TABLE].flags = PF_ONLY_IN_METRICS;
     if (stored->threads) {
         tables[PF_SCALING_TOTAL_TABLE] = tables[PF_SCALING_TABLE];
         tables[PF_SCALING_TOTAL_TABLE].name = "scaling_total";
-        tables[PF_SCALING_TOTAL_TABLE].user = PF_SCALING_TOTAL_TABLE;
     }
     model->partitions.singular = "point";
     model->partitions.plural = "points";

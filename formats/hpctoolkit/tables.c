@@ -396,8 +396,8 @@ static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t nu
 static uint64_t after_statistic(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     const struct reader *reader = own;
-    return row_after(
-        number, reader->group.count ? pf_rows_count(hpc_state(cursor->model)->summary_metrics.rows) : 0);
+    return row_after(number,
+                     reader->group.count ? pf_rows_count(hpc_state(cursor->model)->summary_metrics.rows) : 0);
 }
 
 static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summary, .row = statistics_row,
@@ -511,21 +511,22 @@ static const struct pf_column function_columns[] = {{"id", PF_PLAIN, 0},     {"l
 static int begin_list(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     (void)error;
-    numbers->end = hpc_state(cursor->model)->model.lists[cursor->table->user].count;
+    numbers->end = ((const struct hpc_items *)cursor->table->data)->count;
     return 0;
 }
 
 static int list_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                     struct pf_error *error)
 {
-    const struct hpc_item *item = &hpc_state(cursor->model)->model.lists[cursor->table->user].items[number];
+    const struct hpc_items *items = cursor->table->data, *lists = hpc_state(cursor->model)->model.lists;
+    const struct hpc_item *item = &items->items[number];
     const struct pf_strings *strings = cursor->model->contexts->strings;
     struct pf_cell name = pf_interned(strings, item->name);
     (void)own, (void)error;
     cells[0] = pf_uint(item->id);
-    if (cursor->table->user == HPC_MODULES) {
+    if (items == &lists[HPC_MODULES]) {
         cells[1] = name;
-    } else if (cursor->table->user == HPC_FILES) {
+    } else if (items == &lists[HPC_FILES]) {
         cells[1] = pf_uint(item->copied);
         cells[2] = name;
     } else {
@@ -561,12 +562,18 @@ static const struct pf_table all_tables[] = {
     {"trace", COLUMNS(trace_columns), .flags = BY_THREAD, .ops = &trace.ops},
     {"summary", COLUMNS(summary_columns), .flags = PF_SEEKS_CONTEXT, .ops = &summary.ops},
     {"summary_metrics", COLUMNS(summary_metric_columns)},
-    {"modules", COLUMNS(module_columns), .ops = &list.ops, .user = HPC_MODULES},
-    {"files", COLUMNS(file_columns), .ops = &list.ops, .user = HPC_FILES},
-    {"functions", COLUMNS(function_columns), .ops = &list.ops, .user = HPC_FUNCTIONS},
+    {"modules", COLUMNS(module_columns), .ops = &list.ops},
+    {"files", COLUMNS(file_columns), .ops = &list.ops},
+    {"functions", COLUMNS(function_columns), .ops = &list.ops},
     {"statistics", COLUMNS(summary_columns), .flags = PF_SEEKS_CONTEXT, .ops = &statistics.ops},
 };
-enum { VALUES_TABLE, SUMMARY_TABLE = 2, SUMMARY_METRICS, TABLES = sizeof all_tables / sizeof *all_tables };
+enum {
+    VALUES_TABLE,
+    SUMMARY_TABLE = 2,
+    SUMMARY_METRICS,
+    LIST_TABLES,
+    TABLES = sizeof all_tables / sizeof *all_tables
+};
 
 int hpc_set_tables(struct pf_model *model, struct pf_error *error)
 {
@@ -576,7 +583,9 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
         return pf_fail_memory(error);
     memcpy(tables, all_tables, sizeof all_tables);
     tables[SUMMARY_METRICS].stage = PF_OPENED;
-    tables[SUMMARY_METRICS].rows = &state->summary_metrics.rows;
+    tables[SUMMARY_METRICS].data = &state->summary_metrics.rows;
+    for (int i = 0; i < HPC_LISTS; i++)
+        tables[LIST_TABLES + i].data = &state->model.lists[i];
     /* The index from contexts to threads' blocks. */
     if (state->profile_db)
         tables[VALUES_TABLE].context_stage = PF_DERIVED;

@@ -153,7 +153,8 @@ static int list_tables(struct pf_model *model, struct pf_build *build, struct pf
                                            .n_columns = PF_SUMS_COLUMNS,
                                            .stage = PF_MODELLED,
                                            .flags = PF_SUMS_FLAGS,
-                                           .ops = &pf_sums_cursor.ops};
+                                           .ops = &pf_sums_cursor.ops,
+                                           .data = &build->sums};
     if (format->time_unit)
         build->tables[n++] = (struct pf_table){.name = "trace",
                                                .columns = format->phased ? phased_columns : trace_columns,
@@ -161,13 +162,13 @@ static int list_tables(struct pf_model *model, struct pf_build *build, struct pf
                                                .stage = PF_MODELLED,
                                                .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
                                                .ops = &pf_stored_cursor.ops,
-                                               .user = offsetof(struct pf_build, trace)};
+                                               .data = &build->trace};
     for (size_t i = 0; i < format->n_tables; i++, n++) {
         build->tables[n] = format->tables[i];
-        if (!format->tables[i].ops)
-            build->tables[n].rows = &build->rows[i];
+        if (format->tables[i].ops)
+            build->tables[n].data = &build->stored[i];
         else
-            build->tables[n].user = (int)(offsetof(struct pf_build, stored) + i * sizeof *build->stored);
+            build->tables[n].data = &build->rows[i];
     }
     model->tables = model->cells = build->tables;
     model->n_tables = n;
@@ -240,7 +241,7 @@ static void begin_contexts(struct pf_build *build)
     build->frames = PF_OWN(build, pf_strings_new(), pf_strings_free);
     build->met = PF_OWN(build, calloc(MET, sizeof *build->met), free);
     PF_OWN(build, &build->metric_of, pf_ids_free);
-    check_made(build, build->sums.sums = pf_sums_new(limit, format->zeros));
+    check_made(build, build->sums = pf_sums_new(limit, format->zeros));
     if (format->time_unit)
         check_made(build, build->trace = pf_stored_new((size_t)TRACE_COLUMNS + format->phased, limit / 4));
     for (size_t i = 0; i < format->n_tables; i++)
@@ -304,8 +305,8 @@ static void end_contexts(struct pf_build *build)
         add_partition(build, pf_string("all"), NULL);
     fill_columns(build);
     pf_build_check(build, pf_tree_finish(model->contexts, build->error));
-    pf_build_check(build, pf_sums_finish(build->sums.sums, pf_build_threads(build), model->contexts->count,
-                                         build->error));
+    pf_build_check(
+        build, pf_sums_finish(build->sums, pf_build_threads(build), model->contexts->count, build->error));
     if (!build->format->metrics) {
         model->metrics = build->metrics;
         model->n_metrics = build->n_metrics;
@@ -349,10 +350,10 @@ static void make_all(void *state)
 /* What make_all has made behind the names and partitions, but for the contexts. */
 static void drop_contexts(struct pf_build *build)
 {
-    pf_sums_free(build->sums.sums);
+    pf_sums_free(build->sums);
     pf_stored_free(build->trace);
     free(build->metrics);
-    build->sums.sums = NULL;
+    build->sums = NULL;
     build->trace = NULL;
     build->metrics = NULL;
     build->n_metrics = build->metrics_room = 0;
@@ -639,7 +640,7 @@ void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uin
         build->metrics[metric].empty &= is_zero(&value);
         build->metrics[metric].most += fabs(number_of(&value));
     }
-    pf_build_check(build, pf_sums_add(build->sums.sums, thread, context, metric, &value, build->error));
+    pf_build_check(build, pf_sums_add(build->sums, thread, context, metric, &value, build->error));
 }
 
 uint64_t pf_build_span(struct pf_build *build, const struct pf_span_row *span)

@@ -65,7 +65,7 @@ enum { PF_BUILD_TABLES = 8, PF_BUILD_FIELDS = 16 };
     }
 
 struct pf_build {
-    struct pf_sums_state sums; /* first: the cursor looks here */
+    struct pf_sums *sums;
     struct pf_model *model;
     const struct pf_build_format *format;
     struct pf_input *input;    /* the file, or what it inflates to if it is gzip data */

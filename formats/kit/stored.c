@@ -141,11 +141,10 @@ static int find_partition(struct look *look, uint64_t partition, uint64_t *found
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const char *state = cursor->model->state;
     struct look *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
         return pf_fail_memory(error);
-    look->stored = *(struct pf_stored *const *)(const void *)(state + cursor->table->user);
+    look->stored = *(struct pf_stored *const *)cursor->table->data;
     look->rows.store = look->stored->rows;
     look->texts.store = look->stored->texts;
     numbers->end = pf_stored_count(look->stored);

@@ -37,7 +37,7 @@ int pf_stored_set(struct pf_stored *stored, uint64_t row, size_t column, struct 
                   struct pf_error *error);
 
 /*
- * The cursor of a table whose rows are the profile's `state` plus `table->user` bytes: a struct pf_stored *. A table that has
+ * The cursor of a table whose `data` is the address of a struct pf_stored *. A table that has
  * the flag PF_SEEKS_PARTITION has the partition as its first column, and its rows were added in the order of that.
  */
 extern const struct pf_numbered pf_stored_cursor;

@@ -315,7 +315,7 @@ struct look {
 
 static const struct pf_sums *sums_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_sums_state *)cursor->model->state)->sums;
+    return *(struct pf_sums *const *)cursor->table->data;
 }
 
 static void restrict_to(struct pf_numbers *numbers, const uint64_t *starts, uint32_t n, uint64_t item)

@@ -64,12 +64,9 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
 
 /*
  * The cursor of the table, whose columns are: the partition, the context, the metric, the value and the context's name,
- * in this order. A row's value is an integer of up to 128 bits or a double. The driver's profile->state begins with a
- * struct pf_sums_state. PF_SUMS_FLAGS are the table's flags.
+ * in this order. A row's value is an integer of up to 128 bits or a double. The table's `data` is the address of a
+ * struct pf_sums *. PF_SUMS_FLAGS are the table's flags.
  */
-struct pf_sums_state {
-    struct pf_sums *sums;
-};
 extern const struct pf_numbered pf_sums_cursor;
 
 #define PF_SUMS_FLAGS (PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT)

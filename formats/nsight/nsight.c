@@ -132,7 +132,8 @@ static void set_tables(struct pf_model *model, struct nsight_state *state)
     memcpy(state->tables, mass_tables, sizeof mass_tables);
     memcpy(state->tables + MASS_TABLES, nsight_sum_tables, sizeof nsight_sum_tables);
     for (size_t i = 0; i < NSIGHT_SUMS; i++)
-        state->tables[MASS_TABLES + i].rows = &state->tallied[i];
+        state->tables[MASS_TABLES + i].data = &state->tallied[i];
+    state->tables[0].data = &state->sums;
     model->tables = state->tables;
     model->n_tables = MASS_TABLES + NSIGHT_SUMS;
     model->cells = &state->tables[0];
@@ -302,7 +303,7 @@ static int read_export(struct nsight_model *model, struct pf_error *error)
         pf_tree_finish(model->tree, error) || tell_problems(model, error) ||
         nsight_publish_sums(&model->tallies, model->tree->strings, state->tallied, error))
         return -1;
-    state->sums.sums = model->sums;
+    state->sums = model->sums;
     state->events = model->events;
     state->partitions = *model->partitions;
     profile->contexts = model->tree;
@@ -377,7 +378,7 @@ static void nsight_close(struct pf_model *model)
         return;
     for (size_t i = 0; i < NSIGHT_SUMS; i++)
         pf_rows_free(state->tallied[i]);
-    pf_sums_free(state->sums.sums);
+    pf_sums_free(state->sums);
     pf_store_free(state->events);
     nsight_partitions_free(&state->partitions);
     pf_sql_close(state->sql);

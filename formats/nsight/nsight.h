@@ -167,7 +167,7 @@ enum nsight_sum {
 };
 
 struct nsight_state {
-    struct pf_sums_state sums;           /* first: see sums.h */
+    struct pf_sums *sums;
     struct pf_sql *sql;                  /* the export until it is read; then NULL */
     struct nsight_partitions partitions; /* this and the following from PF_PARTITIONED on */
     struct pf_store *events;

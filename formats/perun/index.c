@@ -255,7 +255,7 @@ static int index_open(struct pf_model *model, struct pf_error *error)
         return -1;
     struct pf_cell entries[] = {pf_string("Entries"), pf_uint(pf_rows_count(index->rows))};
     index->table = (struct pf_table){
-        .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .rows = &index->rows};
+        .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .data = &index->rows};
     model->tables = &index->table;
     model->n_tables = 1;
     model->links = index->links;

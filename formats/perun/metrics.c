@@ -220,7 +220,7 @@ static int add_row(struct perun *perun, const struct perun_walk *walk, uint32_t 
         if (metrics[i] == unknown && metric_of(perun, &walk->item, value->field, &metrics[i], error))
             return -1;
         if (metrics[i] != PERUN_NONE &&
-            pf_sums_add(perun->sums.sums, partition, walk->item.context, metrics[i], &value->cell, error))
+            pf_sums_add(perun->sums, partition, walk->item.context, metrics[i], &value->cell, error))
             return -1;
     }
     return 0;
@@ -243,13 +243,13 @@ static int add_rows(struct perun *perun, struct pf_error *error)
 
 void perun_drop_model(struct perun *perun)
 {
-    pf_sums_free(perun->sums.sums);
+    pf_sums_free(perun->sums);
     pf_strings_free(perun->keys);
     free(perun->units);
     free(perun->metrics);
     perun_points_free(perun->points);
     perun->points = NULL;
-    perun->sums.sums = NULL;
+    perun->sums = NULL;
     perun->keys = NULL;
     perun->units = NULL;
     perun->units_room = 0;
@@ -259,12 +259,12 @@ void perun_drop_model(struct perun *perun)
 int perun_load_model(struct pf_model *model, struct pf_error *error)
 {
     struct perun *perun = model->state;
-    perun->sums.sums = pf_sums_new(model->options->cache, true);
+    perun->sums = pf_sums_new(model->options->cache, true);
     perun->keys = pf_strings_new();
-    int failed = perun->sums.sums && perun->keys ? perun_points_begin(perun, error) : pf_fail_memory(error);
+    int failed = perun->sums && perun->keys ? perun_points_begin(perun, error) : pf_fail_memory(error);
     if (failed || add_rows(perun, error) || perun_points_finish(perun->points, error) ||
-        pf_sums_finish(perun->sums.sums, (uint32_t)pf_rows_count(model->partitions.items),
-                       perun->data.tree->count, error) ||
+        pf_sums_finish(perun->sums, (uint32_t)pf_rows_count(model->partitions.items), perun->data.tree->count,
+                       error) ||
         describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, model, error)) {
         perun_drop_model(perun);
         return -1;

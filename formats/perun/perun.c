@@ -189,8 +189,9 @@ static int set_up(struct pf_model *model, struct pf_error *error)
     memcpy(perun->resource_columns, first_columns, sizeof first_columns);
     memcpy(perun->tables, tables, sizeof tables);
     perun->tables[PERUN_RESOURCES].columns = perun->resource_columns;
-    perun->tables[PERUN_MODELS].rows = &perun->data.models;
-    perun->tables[PERUN_PROPERTIES].rows = &perun->data.properties;
+    perun->tables[PERUN_VALUES].data = &perun->sums;
+    perun->tables[PERUN_MODELS].data = &perun->data.models;
+    perun->tables[PERUN_PROPERTIES].data = &perun->data.properties;
     return 0;
 }
 

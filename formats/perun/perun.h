@@ -321,7 +321,7 @@ struct perun_stored_header {
 bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_stored_header *header);
 
 struct perun {
-    struct pf_sums_state sums;         /* first: values' cursor looks here. From PF_MODELLED on */
+    struct pf_sums *sums;              /* from PF_MODELLED on */
     struct pf_input *input;            /* the text: of a stored object what it inflates to */
     struct perun_stored_header stored; /* behind which the JSON stands; size 0: it is no stored object */
 

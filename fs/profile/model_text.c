@@ -121,7 +121,8 @@ struct pf_lines *pf_info_lines(struct pf_profile *profile, struct pf_node node, 
     return pf_lines_of_text(&out, error);
 }
 
-struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_node node,
+                                         struct pf_error *error)
 {
     const uint32_t partition = node.item;
     const struct pf_partitions *partitions = &pf_profile_model(profile)->partitions;
@@ -137,8 +138,7 @@ struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_n
 enum { OWN_COLUMNS_MAX = 16 };
 
 /* The format's own columns of a context. */
-static size_t own_cells(const struct pf_model *model, uint32_t context,
-                        struct pf_cell cells[OWN_COLUMNS_MAX])
+static size_t own_cells(const struct pf_model *model, uint32_t context, struct pf_cell cells[OWN_COLUMNS_MAX])
 {
     size_t n = model->n_context_columns;
     if (n > OWN_COLUMNS_MAX)
@@ -148,7 +148,8 @@ static size_t own_cells(const struct pf_model *model, uint32_t context,
     return n;
 }
 
-struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_node node,
+                                       struct pf_error *error)
 {
     const uint32_t context = node.item;
     const struct pf_model *model = pf_profile_model(profile);
@@ -264,8 +265,8 @@ struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node no
     const struct pf_model *model = pf_profile_model(profile);
     const struct pf_table *about = &model->tables[model->keys.about];
     struct pf_buf out = {0};
-    const struct pf_cell *row =
-        about->rows && item < pf_rows_count(*about->rows) ? pf_rows_at(*about->rows, item) : NULL;
+    const struct pf_rows *rows = pf_table_rows(about);
+    const struct pf_cell *row = item < pf_rows_count(rows) ? pf_rows_at(rows, item) : NULL;
     add_line(&out, "Name", pf_rows_at(model->keys.items, item)[1]);
     for (size_t c = 0; row && c < about->n_columns; c++)
         if (about->columns[c].role == PF_PLAIN)
@@ -370,8 +371,7 @@ static void metrics_row(struct pf_profile *profile, uint32_t m, struct pf_buf *o
                               pf_string(metric->type),
                               pf_string(over_contexts[metric->over_contexts]),
                               over_partitions(model, metric, over),
-                              metric->partner >= 0 ? pf_int(model->metrics[metric->partner].id)
-                                                   : pf_absent(),
+                              metric->partner >= 0 ? pf_int(model->metrics[metric->partner].id) : pf_absent(),
                               pf_string(metric->description)};
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
     pf_csv_dir(out, name, strlen(name));
@@ -405,7 +405,8 @@ static void partitions_row(struct pf_profile *profile, uint32_t i, struct pf_buf
     pf_buf_char(out, '\n');
 }
 
-struct pf_lines *pf_partitions_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_partitions_csv_lines(struct pf_profile *profile, struct pf_node node,
+                                         struct pf_error *error)
 {
     (void)node;
     uint64_t n = pf_rows_count(pf_profile_model(profile)->partitions.items);
@@ -443,10 +444,12 @@ static void contexts_row(struct pf_profile *profile, uint32_t i, struct pf_buf *
     pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_contexts_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_contexts_csv_lines(struct pf_profile *profile, struct pf_node node,
+                                       struct pf_error *error)
 {
     (void)node;
-    return rows_lines(profile, pf_profile_model(profile)->contexts->count, contexts_header, contexts_row, error);
+    return rows_lines(profile, pf_profile_model(profile)->contexts->count, contexts_header, contexts_row,
+                      error);
 }
 
 static void warnings_header(struct pf_profile *profile, struct pf_buf *out)
@@ -506,7 +509,8 @@ static void warnings_row(struct pf_profile *profile, uint32_t i, struct pf_buf *
     pf_buf_free(&scratch);
 }
 
-struct pf_lines *pf_warnings_csv_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+struct pf_lines *pf_warnings_csv_lines(struct pf_profile *profile, struct pf_node node,
+                                       struct pf_error *error)
 {
     (void)node;
     return rows_lines(profile, pf_warning_count(profile), warnings_header, warnings_row, error);

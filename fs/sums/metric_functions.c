@@ -286,7 +286,7 @@ struct edges {
 
 static struct edges find_edges(const struct pf_table *table)
 {
-    struct edges edges = {.rows = *table->rows};
+    struct edges edges = {.rows = pf_table_rows(table)};
     for (size_t c = 0; c < table->n_columns; c++) {
         const struct pf_column *column = &table->columns[c];
         size_t *at = column->role == PF_METRIC            ? &edges.metric

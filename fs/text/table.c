@@ -11,7 +11,7 @@
 
 static const struct pf_rows *rows_of(const struct pf_cursor *cursor)
 {
-    return *cursor->table->rows;
+    return pf_table_rows(cursor->table);
 }
 
 static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
@@ -387,8 +387,7 @@ static double lines_progress(const struct pf_lines *lines)
 static const struct pf_lines_ops table_lines_ops = {next_lines,    measure_line, save_lines,
                                                     restore_lines, close_lines,  lines_progress};
 
-struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice,
-                                struct pf_error *error)
+struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice, struct pf_error *error)
 {
     const struct pf_table *table = slice->table;
     struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->kept);

@@ -170,8 +170,8 @@ static inline void print_walk(FILE *out, struct pf_model *model, const struct pf
 static inline void print_rows(FILE *out, const struct pf_model *model, const struct pf_table *table,
                               const char *columns)
 {
-    for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-        print_row(out, model, table->columns, table->n_columns, pf_rows_at(*table->rows, i), columns);
+    for (size_t i = 0; i < pf_rows_count(pf_table_rows(table)); i++)
+        print_row(out, model, table->columns, table->n_columns, pf_rows_at(pf_table_rows(table), i), columns);
 }
 
 /* A table as lines of text, of these columns (NULL: all); to be freed. */

@@ -72,7 +72,7 @@ static uint64_t hash_table(uint64_t before, struct pf_model *model, const struct
     uint64_t hash = before;
     int got = -1;
     if (!table->ops)
-        return hash_rows(hash, *table->rows, table->n_columns);
+        return hash_rows(hash, pf_table_rows(table), table->n_columns);
     for (int trial = 0; got < 0 && trial < 3; trial++) {
         struct pf_cursor cursor = {.model = model, .table = table, .only = PF_UNRESTRICTED};
         got = table->ops->open(&cursor, &error);

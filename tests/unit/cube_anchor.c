@@ -49,8 +49,7 @@ static void metrics_form_a_tree(void)
        "share derived parent 0|pre (inc) inclusive parent |",
        "each metric has two sides, derived ones have one; parts know what they are parts of");
     is(model->metrics[4].expression, "metric::time() < 3", "a derived metric has its expression");
-    ok(!model->metrics[0].expression && model->metrics[0].partner == 1 &&
-           model->metrics[1].partner == 0,
+    ok(!model->metrics[0].expression && model->metrics[0].partner == 1 && model->metrics[1].partner == 0,
        "the sides of a metric are twins");
     tear_down(&fixture);
 }
@@ -88,7 +87,7 @@ static void markup_is_taken_as_it_comes(void)
     is(model->version, "4.4", "values need no quotes");
     for (size_t i = 0; i < model->n_tables; i++)
         if (!strcmp(model->tables[i].name, "attributes"))
-            is(rows_text(*model->tables[i].rows), "a b & \"c\" \xe2\x98\xba|x y|",
+            is(rows_text(pf_table_rows(&model->tables[i])), "a b & \"c\" \xe2\x98\xba|x y|",
                "references stand for characters");
     ok(is_sound(&fixture), "none of this is an error");
     tear_down(&fixture);

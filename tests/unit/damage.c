@@ -81,7 +81,7 @@ static uint64_t count_rows(struct pf_model *model)
     uint64_t count = 0;
     int got = -1;
     if (!table || !table->ops)
-        return table ? pf_rows_count(*table->rows) : 0;
+        return table ? pf_rows_count(pf_table_rows(table)) : 0;
     for (int trial = 0; got < 0 && trial < 2; trial++) {
         struct pf_cursor cursor = {.model = model, .table = table, .only = PF_UNRESTRICTED};
         got = table->ops->open(&cursor, &error);

@@ -236,7 +236,7 @@ static void timelines(void)
     fake_finish(&fake);
     struct pf_rows *rows = pf_rows_new(5);
     must(rows);
-    const struct pf_table table = {.name = "trace", .columns = trace_columns, .n_columns = 5, .rows = &rows};
+    const struct pf_table table = {.name = "trace", .columns = trace_columns, .n_columns = 5, .data = &rows};
     ok(!pf_timeline_table(&fake.model), "a profile without a trace has no time line");
     fake.model.tables = &table;
     fake.model.n_tables = 1;

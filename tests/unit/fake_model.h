@@ -50,7 +50,7 @@ FAKE void fake_init(struct fake *fake, int threads)
         must(!pf_rows_add(items, cells, &error));
     }
     fake->table =
-        (struct pf_table){.name = "values", .columns = columns, .n_columns = 4, .rows = &fake->rows};
+        (struct pf_table){.name = "values", .columns = columns, .n_columns = 4, .data = &fake->rows};
     fake->model = (struct pf_model){.options = &fake->options,
                                     .partitions = {"thread", "threads", .items = items},
                                     .contexts = tree,

@@ -68,12 +68,15 @@ struct fake_position {
     uint64_t partition, row;
 };
 
+/* The data of the table of values, whose cursors skip partitions. */
+static const char fake_values;
+
 static int fake_open_cursor(struct pf_cursor *cursor, struct pf_error *error)
 {
     struct fake_position *at = calloc(1, sizeof *at);
     if (!at)
         return pf_fail_memory(error);
-    if (cursor->only.partition > 0 && cursor->table->user == FAKE_VALUES)
+    if (cursor->only.partition > 0 && cursor->table->data == &fake_values)
         at->partition = (uint64_t)cursor->only.partition;
     cursor->state = at;
     return 0;
@@ -178,23 +181,22 @@ __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, s
                                                   .stage = PF_MODELLED,
                                                   .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
                                                   .ops = &fake_values_ops,
-                                                  .user = FAKE_VALUES};
+                                                  .data = &fake_values};
     fake->tables[FAKE_EVENTS] = (struct pf_table){.name = "events",
                                                   .columns = fake_events_columns,
                                                   .n_columns = 6,
                                                   .stage = PF_MODELLED,
-                                                  .ops = &fake_events_ops,
-                                                  .user = FAKE_EVENTS};
+                                                  .ops = &fake_events_ops};
     fake->tables[FAKE_NOTES] = (struct pf_table){.name = "notes",
                                                  .columns = fake_notes_columns,
                                                  .n_columns = 2,
                                                  .stage = PF_DERIVED,
-                                                 .rows = &fake->notes};
+                                                 .data = &fake->notes};
     fake->tables[FAKE_EMPTY] = (struct pf_table){.name = "empty",
                                                  .columns = fake_notes_columns,
                                                  .n_columns = 2,
                                                  .stage = PF_DERIVED,
-                                                 .rows = &fake->empty};
+                                                 .data = &fake->empty};
     for (int m = 0; m < FAKE_METRICS; m++)
         fake->metrics[m] = (struct pf_metric){.name = names[m],
                                               .unit = m ? "B" : "s",
@@ -204,10 +206,10 @@ __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, s
                                               .partner = PF_NO_PARTNER};
     model->state = fake;
     model->partitions = (struct pf_partitions){.singular = "thread",
-                                                 .plural = "threads",
-                                                 .field_columns = fake_field_columns,
-                                                 .n_fields = 2,
-                                                 .fields_stage = PF_PARTITIONED};
+                                               .plural = "threads",
+                                               .field_columns = fake_field_columns,
+                                               .n_fields = 2,
+                                               .fields_stage = PF_PARTITIONED};
     model->metrics = fake->metrics;
     model->n_metrics = FAKE_METRICS;
     model->metrics_stage = PF_OPENED;

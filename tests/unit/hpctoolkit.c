@@ -97,7 +97,7 @@ static void the_released_layout(void)
 /* Whether all metrics of the summary that have this in their names have this unit. */
 static bool all_in(const struct pf_model *model, const char *part, const char *unit)
 {
-    const struct pf_rows *rows = *table_named(model, "summary_metrics")->rows;
+    const struct pf_rows *rows = pf_table_rows(table_named(model, "summary_metrics"));
     size_t found = 0, right = 0;
     for (size_t i = 0; i < pf_rows_count(rows); i++) {
         const struct pf_cell *cells = pf_rows_at(rows, i);

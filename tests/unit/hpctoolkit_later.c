@@ -83,7 +83,7 @@ static void combined_in_a_new_way(void)
     struct database db;
     load_changed(&copy, &db, "meta.db", unknown_combination);
     bool found = false;
-    const struct pf_rows *rows = *table_named(&db.model, "summary_metrics")->rows;
+    const struct pf_rows *rows = pf_table_rows(table_named(&db.model, "summary_metrics"));
     for (size_t i = 0; i < pf_rows_count(rows); i++)
         found = found || cell_is(pf_rows_at(rows, i)[5], "5");
     ok(found, "a summary combined in an unknown way has its number in the column `combine`");
@@ -140,7 +140,7 @@ static void coefficient_of_variation(void)
     make_folder(&copy);
     put_file(&copy, "experiment.xml", text, sizeof text - 1);
     load_database(&db, copy.folder, "db");
-    const struct pf_rows *rows = db.result ? NULL : *table_named(&db.model, "summary_metrics")->rows;
+    const struct pf_rows *rows = db.result ? NULL : pf_table_rows(table_named(&db.model, "summary_metrics"));
     ok(rows && cell_is(pf_rows_at(rows, 0)[2], "") && cell_is(pf_rows_at(rows, 1)[2], "sec"),
        "a standard deviation has a unit, a coefficient of variation has none");
     unload(&copy, &db);

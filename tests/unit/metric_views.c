@@ -544,7 +544,7 @@ static void call_edges(void)
                                                {.name = "caller"},
                                                {.name = "callee"}};
     struct pf_rows *rows = pf_rows_new(5);
-    const struct pf_table edges = {.name = "calls", .columns = columns, .n_columns = 5, .rows = &rows};
+    const struct pf_table edges = {.name = "calls", .columns = columns, .n_columns = 5, .data = &rows};
     fake_init(&fake, 1);
     unsigned m = fake_metric(&fake, "Ir", "int", PF_OVER_ALL, PF_SUM);
     unsigned inclusive = fake_metric(&fake, "Ir (inc)", "int", PF_OVER_NO_CONTEXTS, PF_SUM);
@@ -695,7 +695,8 @@ static void a_million_nested_calls(void)
           "functions.csv: a million nested calls are one function's");
 
     struct pf_buf text = fake_text(&fake, m, PF_METRIC_TREE);
-    static const char last[] = "         1   25.00%          0  ", end[] = "[depth 1996] f\n(cut at 2000 lines)\n";
+    static const char last[] = "         1   25.00%          0  ",
+                      end[] = "[depth 1996] f\n(cut at 2000 lines)\n";
     char *at = strstr(text.data, end);
     ok(at && !at[strlen(end)], "tree.txt: is cut");
     ok(at && at - text.data > 160 && !strncmp(at - 128 - strlen(last), last, strlen(last)),

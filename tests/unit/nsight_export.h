@@ -260,8 +260,8 @@ EXPORT const char *rows_only(struct open_export *export, const char *name, struc
     if (table->ops)
         append_table(export, table, only);
     else
-        for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-            append_row(&export->model, table, pf_rows_at(*table->rows, i));
+        for (size_t i = 0; i < pf_rows_count(pf_table_rows(table)); i++)
+            append_row(&export->model, table, pf_rows_at(pf_table_rows(table), i));
     return export_text;
 }
 

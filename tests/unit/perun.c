@@ -58,8 +58,7 @@ static void test_types(void)
              "columns become rows, types find their entries in any order, what is shared wins over a column");
     table_is(&file, "values", "2,b,time.amount,3.5|5,a,time.amount,3|all,c,time.amount,8|",
              "integers and decimals add up");
-    is(file.model.metrics[0].unit, "s",
-       "the unit is the header's, though that stands behind the resources");
+    is(file.model.metrics[0].unit, "s", "the unit is the header's, though that stands behind the resources");
     char *all = table_text(&file.model, "resources", PF_UNRESTRICTED, 1000);
     char *hops = table_text(&file.model, "resources", PF_UNRESTRICTED, 1);
     is(hops, all, "a cursor goes on from every saved position");
@@ -176,8 +175,7 @@ static void test_amounts(void)
              ",g|7,,,0,,1,,,g|8,,,0,,nan,,,g|9,,,0,,1.8446744073709552e+19,,,g|10,,,0,,-9.223372036854776e+"
              "18,,,g|",
              "amounts are numbers, also as text with a unit; beyond 64 bits they are doubles");
-    is(file.model.metrics[0].unit, "ms",
-       "the unit beside an amount is the metric's if the header has none");
+    is(file.model.metrics[0].unit, "ms", "the unit beside an amount is the metric's if the header has none");
     file_close(&file);
 }
 
@@ -284,8 +282,8 @@ static void adds_up(const struct file *file, const char *metric, enum pf_over_co
 {
     bool right = false;
     for (size_t i = 0; i < file->model.n_metrics; i++)
-        right |= !strcmp(file->model.metrics[i].name, metric) &&
-                 file->model.metrics[i].over_contexts == contexts;
+        right |=
+            !strcmp(file->model.metrics[i].name, metric) && file->model.metrics[i].over_contexts == contexts;
     ok(right, "%s", name);
 }
 
@@ -468,7 +466,7 @@ static void test_long_stats(void)
     const struct pf_table *models = file.model.tables;
     while (strcmp(models->name, "models") != 0)
         models++;
-    struct pf_cell stats = pf_rows_at(*models->rows, 0)[STATS];
+    struct pf_cell stats = pf_rows_at(pf_table_rows(models), 0)[STATS];
     ok(stats.size == 588889 && !memcmp(stats.text + stats.size - 6, " 99999", 6),
        "stats are whole, however long");
     warnings_are(&file, "", "    without a warning");

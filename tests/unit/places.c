@@ -167,7 +167,7 @@ static void a_table_of_lines(void)
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         must(rows && !pf_rows_add(rows, cells[i], &error));
-    struct pf_table tables[] = {{.name = "lines", .columns = columns, .n_columns = 5, .rows = &rows}};
+    struct pf_table tables[] = {{.name = "lines", .columns = columns, .n_columns = 5, .data = &rows}};
     fake.model.tables = tables;
     fake.model.n_tables = 1;
     add_placed(&fake, m, calls, CALLS);

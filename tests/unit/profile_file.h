@@ -102,8 +102,8 @@ PROFILE_FILE void print_row(FILE *out, const struct pf_model *model, const struc
 
 PROFILE_FILE void print_rows(FILE *out, const struct pf_model *model, const struct pf_table *table)
 {
-    for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-        print_row(out, model, table, pf_rows_at(*table->rows, i));
+    for (size_t i = 0; i < pf_rows_count(pf_table_rows(table)); i++)
+        print_row(out, model, table, pf_rows_at(pf_table_rows(table), i));
 }
 
 /* All rows of a table, restricted; a new cursor goes on from the saved position after each `hop` rows. */

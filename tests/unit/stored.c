@@ -12,13 +12,19 @@ static const struct pf_column columns[COLUMNS] = {
     [THREAD] = {"thread", PF_PARTITION, 0}, [TIME] = {"time", PF_PLAIN, 0},   [TEXT] = {"text", PF_PLAIN, 0},
     [METRIC] = {"metric", PF_METRIC, 0},    [OTHER] = {"other", PF_PLAIN, 0},
 };
+static struct pf_stored *stored;
 static const struct pf_table tables[] = {
-    {.name = "stored", .columns = columns, .n_columns = COLUMNS, .ops = &pf_stored_cursor.ops},
+    {.name = "stored",
+     .columns = columns,
+     .n_columns = COLUMNS,
+     .ops = &pf_stored_cursor.ops,
+     .data = &stored},
     {.name = "stored",
      .columns = columns,
      .n_columns = COLUMNS,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
-     .ops = &pf_stored_cursor.ops},
+     .ops = &pf_stored_cursor.ops,
+     .data = &stored},
 };
 
 /* What stands in row i: text of no, a few or many bytes, a name; no other, a wide integer or a double. */
@@ -88,8 +94,8 @@ static void check(const char *name, uint64_t limit)
 {
     static const char *const kinds[] = {"kind"};
     struct pf_error error;
-    struct pf_stored *stored = pf_stored_new(COLUMNS, limit);
-    struct pf_model model = {.state = &stored, .contexts = pf_tree_new(kinds)};
+    stored = pf_stored_new(COLUMNS, limit);
+    struct pf_model model = {.contexts = pf_tree_new(kinds)};
     bool added = pf_intern(model.contexts->strings, "a name", 6, &error) == 0;
     for (uint64_t i = 0; i < ROWS && added; i++) {
         char buffer[40];
@@ -108,8 +114,7 @@ static void check(const char *name, uint64_t limit)
     ok(added, "%s: rows are added and changed", name);
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
         const char *how = t ? "looked up" : "looked through";
-        ok(walks(&model, &tables[t], PF_UNRESTRICTED), "%s, %s: all rows are as they were added", name,
-           how);
+        ok(walks(&model, &tables[t], PF_UNRESTRICTED), "%s, %s: all rows are as they were added", name, how);
         ok(walks(&model, &tables[t], (struct pf_restriction){3, -1, -1, -1}) &&
                walks(&model, &tables[t], (struct pf_restriction){0, -1, -1, -1}) &&
                walks(&model, &tables[t], (struct pf_restriction){THREADS - 1, -1, 2, -1}) &&

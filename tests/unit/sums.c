@@ -40,9 +40,10 @@ static struct pf_sums *finished(struct pf_sums *sums)
 /* The rows of a restriction as `partition,context,metric,value|`; `resumed`: each from a cursor that takes up a saved position. */
 static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
 {
-    struct pf_sums_state state = {sums};
-    struct pf_model model = {.state = &state};
-    struct pf_cursor cursor = {.model = &model, .table = &table, .only = only};
+    struct pf_table served = table;
+    served.data = &sums;
+    struct pf_model model = {0};
+    struct pf_cursor cursor = {.model = &model, .table = &served, .only = only};
     struct pf_error error;
     struct pf_buf out = {0};
     struct pf_cell cells[PF_SUMS_COLUMNS];
@@ -189,9 +190,10 @@ static void damaged_positions_are_refused(void)
     struct pf_sums *sums = pf_sums_new(1 << 20, false);
     add(sums, 0, 0, 0, pf_int(1));
     finished(sums);
-    struct pf_sums_state state = {sums};
-    struct pf_model model = {.state = &state};
-    struct pf_cursor cursor = {.model = &model, .table = &table, .only = PF_UNRESTRICTED};
+    struct pf_table served = table;
+    served.data = &sums;
+    struct pf_model model = {0};
+    struct pf_cursor cursor = {.model = &model, .table = &served, .only = PF_UNRESTRICTED};
     struct pf_error error;
     uint64_t beyond = 2;
     if (pf_sums_cursor.ops.open(&cursor, &error))

@@ -65,13 +65,13 @@ static int open_catalogue(struct pf_model *model, struct pf_error *error)
                                              .columns = model_columns,
                                              .n_columns = 2,
                                              .stage = PF_MODELLED,
-                                             .rows = &catalogue->models};
+                                             .data = &catalogue->models};
     catalogue->tables[1] = (struct pf_table){.name = "points",
                                              .columns = point_columns,
                                              .n_columns = 3,
                                              .stage = PF_MODELLED,
                                              .flags = PF_ONLY_IN_KEYS,
-                                             .rows = &catalogue->points};
+                                             .data = &catalogue->points};
     model->tables = catalogue->tables;
     model->n_tables = 2;
     model->keys =
