@@ -138,7 +138,7 @@ static int end_point(struct statistics *statistics, uint32_t point, struct pf_er
 static int add_series(struct statistics *statistics, uint32_t series, struct pf_error *error)
 {
     const struct pf_list *values = &statistics->study->values;
-    struct pf_run run = pf_run_of(values, series);
+    struct pf_series_run run = pf_series_run_of(values, series);
     struct pf_value value;
     uint32_t point = 0;
     for (uint64_t i = run.start; i < run.end; i++) {
@@ -421,7 +421,7 @@ static int read_file(struct pf_model *model, struct pf_study *study, const char 
 
 static bool is_complete(const struct pf_study *study, uint32_t series)
 {
-    return pf_run_of(&study->values, series).points == pf_study_points(study);
+    return pf_series_run_of(&study->values, series).points == pf_study_points(study);
 }
 
 /* The series that this one is merged into, or PF_NO_SERIES. */

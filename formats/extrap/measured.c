@@ -60,7 +60,7 @@ static bool append(struct pf_study *study, struct pf_list *list, struct pf_place
     if (study->failed || !pf_study_check(study, pf_array_reach(&list->runs, &list->n_runs, item->series,
                                                                sizeof *list->runs, study->error)))
         return false;
-    struct pf_run *run = &list->runs[item->series];
+    struct pf_series_run *run = &list->runs[item->series];
     item->repetition = same ? list->last.repetition + 1 : 0;
     list->unsorted |= key < last;
     list->last = *item;
@@ -89,8 +89,8 @@ void pf_study_figures(struct pf_study *study, struct pf_figures figures)
     append(study, &study->figures, &figures.at);
 }
 
-void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model, const char *function,
-                    size_t size)
+void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
+                    const char *function, size_t size)
 {
     struct pf_fit_function copy = *model;
     if (study->failed)
@@ -187,7 +187,8 @@ static void note_series(struct pf_study *study, struct pf_note_kind problem, uin
 
 static void check_series(struct pf_study *study, uint32_t series)
 {
-    struct pf_run run = pf_run_of(study->figures.count ? &study->figures : &study->values, series);
+    struct pf_series_run run =
+        pf_series_run_of(study->figures.count ? &study->figures : &study->values, series);
     char what[128];
     if (run.doubled) {
         snprintf(what, sizeof what,

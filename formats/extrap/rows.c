@@ -36,9 +36,10 @@ static uint64_t first_number(const struct rows *rows, uint32_t series)
 {
     const struct pf_series *all = rows->study->series;
     while (series != PF_NO_SERIES &&
-           (!pf_wanted(rows->metric, all[series].metric) || !pf_run_of(rows->list, series).points))
+           (!pf_wanted(rows->metric, all[series].metric) || !pf_series_run_of(rows->list, series).points))
         series = all[series].next;
-    return series == PF_NO_SERIES ? PF_NO_NUMBER : pf_run_of(rows->list, series).start * rows->per_item;
+    return series == PF_NO_SERIES ? PF_NO_NUMBER
+                                  : pf_series_run_of(rows->list, series).start * rows->per_item;
 }
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
@@ -108,7 +109,7 @@ static int find_point(struct rows *rows, uint64_t *from, uint64_t end, int64_t p
 /* Rows go on with this item of a series, or with what comes behind the series. */
 static void go_on(const struct pf_cursor *cursor, struct rows *rows, uint32_t series, uint64_t item)
 {
-    bool over = item >= pf_run_of(rows->list, series).end;
+    bool over = item >= pf_series_run_of(rows->list, series).end;
     rows->after = over && cursor->only.context >= 0 ? first_number(rows, rows->study->series[series].next)
                                                     : item * rows->per_item;
 }
@@ -117,7 +118,7 @@ static void go_on(const struct pf_cursor *cursor, struct rows *rows, uint32_t se
 static int pass_over(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
                      uint64_t item, bool series_wanted, struct pf_error *error)
 {
-    uint64_t end = pf_run_of(rows->list, at->series).end;
+    uint64_t end = pf_series_run_of(rows->list, at->series).end;
     if (!series_wanted || cursor->only.partition < at->point)
         item = end;
     else if (find_point(rows, &item, end, cursor->only.partition, error) < 0)
@@ -170,7 +171,7 @@ void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *stat
 static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_statistics *statistics,
                   struct pf_error *error)
 {
-    const uint64_t end = pf_run_of(rows->list, at.at.series).end;
+    const uint64_t end = pf_series_run_of(rows->list, at.at.series).end;
     const uint32_t point = at.at.point;
     uint64_t repetitions = 0;
     pf_summary_reset(&rows->summary);

@@ -77,7 +77,7 @@ struct pf_list {
     struct pf_store *store;
     size_t item; /* bytes of one */
     uint64_t count;
-    struct pf_run {
+    struct pf_series_run {
         uint64_t start, end; /* items of a series: start <= i < end */
         uint64_t points;     /* different ones that they are of */
         uint64_t doubled;    /* measurements of a point that has one */
@@ -302,9 +302,9 @@ struct pf_list pf_list_new(size_t item);
 void pf_list_free(struct pf_list *list);
 
 /* What there is of a series in a list. */
-static inline struct pf_run pf_run_of(const struct pf_list *list, uint32_t series)
+static inline struct pf_series_run pf_series_run_of(const struct pf_list *list, uint32_t series)
 {
-    return series < list->n_runs ? list->runs[series] : (struct pf_run){0};
+    return series < list->n_runs ? list->runs[series] : (struct pf_series_run){0};
 }
 
 /* Copies item `number` of the list that the window looks at. 0, or -1 with *error filled. */

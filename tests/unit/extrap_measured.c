@@ -53,7 +53,7 @@ static void any_order(unsigned series, unsigned points, unsigned repetitions, co
             for (unsigned s = 0; s < series; s++)
                 add(study, s, p, r);
     ok(pf_study_finish(study) && is_sorted(study, series, points, repetitions), "%s", name);
-    ok(pf_run_of(&study->values, series - 1).end == study->values.count, "and each series is found");
+    ok(pf_series_run_of(&study->values, series - 1).end == study->values.count, "and each series is found");
     pf_study_free(study);
 }
 
@@ -66,8 +66,8 @@ static void dropped(void)
     uint32_t anew = pf_study_series(study, study->series[0].context, 0, true, 0, -1);
     add(study, anew, 0, 8);
     pf_study_finish(study);
-    ok(!pf_run_of(&study->values, 0).points && pf_run_of(&study->values, anew).end == 2 &&
-           pf_run_of(&study->values, 1).end == 1,
+    ok(!pf_series_run_of(&study->values, 0).points && pf_series_run_of(&study->values, anew).end == 2 &&
+           pf_series_run_of(&study->values, 1).end == 1,
        "what is told anew takes the place of what was there");
     pf_study_free(study);
 }
