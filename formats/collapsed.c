@@ -91,7 +91,7 @@ static struct look look_at(const char *at, size_t size, bool all)
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
-    const char *head = (const char *)pf_build_head(probe, PF_HEAD_MAX, &have);
+    const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
     struct look look = look_at(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
     bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
@@ -103,10 +103,9 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 }
 
 /* Two numbers may be a count and a frame that ends in one: only where all lines have two is it a difference. */
-static void open_file(void *state)
+static void open_file(struct pf_build *build)
 {
     char head[PF_HEAD_MAX];
-    struct pf_build *build = state;
     size_t got = pf_build_peek(build, head, sizeof head, 0);
     struct look look = look_at(head, got, got < sizeof head);
     build->model->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
@@ -119,7 +118,7 @@ static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
     uint32_t context = PF_NO_CONTEXT;
     while (pf_size(stack) && stack.end[-1] == ';')
         stack.end--; /* empty frames at the end are none */
-    for (const char *end; stack.at <= stack.end && !pf_build_is_full(build); stack.at = end + 1) {
+    for (const char *end; stack.at <= stack.end && !pf_run_is_full(build->run); stack.at = end + 1) {
         end = memchr(stack.at, ';', pf_size(stack));
         end = end ? end : stack.end;
         context = pf_build_call(build, context, stack.at, (size_t)(end - stack.at));
@@ -127,9 +126,8 @@ static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
     return context;
 }
 
-static void read_line(void *state, const struct pf_line *line)
+static void read_line(struct pf_build *build, const struct pf_line *line)
 {
-    struct pf_build *build = state;
     struct stack after = {.text = pf_slice(line->text, line->size)}, before;
     bool twice = build->model->n_metrics == COUNTS;
     if (line->continued || is_nothing(after.text))
@@ -145,7 +143,7 @@ static void read_line(void *state, const struct pf_line *line)
         pf_build_warn(build, line->number, line->offset, "warning", "no-stack",
                       "a count without a stack: kept in a context without a name");
     uint32_t context = context_of(build, before.text);
-    if (pf_build_is_full(build))
+    if (pf_run_is_full(build->run))
         return;
     pf_build_add(build, 0, context, AFTER, after.count);
     if (twice)
@@ -157,7 +155,7 @@ static const struct pf_build_format format = {
 
 const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
                                               .title = "collapsed stacks, as flamegraph.pl reads them",
-                                              .version = 1,
+                                              .version = 2,
                                               .kit = &format,
                                               .text = true,
                                               .probe = probe,

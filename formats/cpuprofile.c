@@ -40,7 +40,7 @@ struct moment {
 };
 
 struct v8 {
-    struct pf_build build;        /* first */
+    struct pf_build *build;
     struct pf_json *json, *times; /* the second one reads times beside samples */
     PF_LIST(struct node) nodes;
     PF_LIST(struct link) links;
@@ -143,7 +143,7 @@ static int take_frame(const struct pf_json_walk *walk)
 
 static int take_bytes(const struct pf_json_walk *walk)
 {
-    ((struct v8 *)walk->model->state)->heap = true;
+    ((struct v8 *)pf_build_state(walk->model))->heap = true;
     return pf_json_take_whole(walk);
 }
 
@@ -165,15 +165,15 @@ static void begin_node(struct v8 *v8)
 {
     uint32_t node = (uint32_t)v8->nodes.n, parent = v8->open.n ? v8->open.at[v8->open.n - 1] : NONE;
     if (v8->nodes.n >= NONE - 1)
-        pf_build_check(&v8->build, pf_fail(v8->build.error, EFBIG, "more nodes than can be counted"));
-    *PF_PUSH(&v8->build, v8->nodes) =
+        pf_run_check(v8->build->run, pf_fail(v8->build->run->error, EFBIG, "more nodes than can be counted"));
+    *PF_PUSH(v8->build->run, v8->nodes) =
         (struct node){.frame = {.name = PF_NO_STRING, .file = PF_NO_STRING, .module = PF_NO_STRING},
                       .parent = parent,
                       .top = parent == NONE ? node : parent,
                       .context = PF_NO_CONTEXT,
                       .id = -1,
                       .parent_id = -1};
-    *PF_PUSH(&v8->build, v8->open) = node;
+    *PF_PUSH(v8->build->run, v8->open) = node;
 }
 
 /*
@@ -182,14 +182,14 @@ static void begin_node(struct v8 *v8)
  */
 static int read_node(const struct pf_json_walk *walk)
 {
-    struct v8 *v8 = walk->model->state;
+    struct v8 *v8 = pf_build_state(walk->model);
     struct pf_json_token token;
     uint64_t offset = walk->token->offset;
     size_t before = v8->nodes.n;
     int failed = 0;
     int64_t id;
     begin_node(v8);
-    while (v8->open.n && !failed && !(failed = pf_json_check_full(&v8->build))) {
+    while (v8->open.n && !failed && !(failed = pf_json_check_full(v8->build))) {
         uint32_t node = v8->open.at[v8->open.n - 1];
         int got = pf_json_next(walk->json, &token, walk->error);
         bool children = got == PF_JSON_NAME && pf_json_is(&token, "children");
@@ -202,7 +202,7 @@ static int read_node(const struct pf_json_walk *walk)
         else if (got == PF_JSON_OBJECT || (got == PF_JSON_ARRAY && !children))
             failed = pf_json_leave(walk->json, walk->error);
         else if (got == PF_JSON_NUMBER && !children && pf_json_whole(&token, &id) && id >= 0)
-            *PF_PUSH(&v8->build, v8->links) = (struct link){id, node};
+            *PF_PUSH(v8->build->run, v8->links) = (struct link){id, node};
         else if (got == PF_JSON_OBJECT_END)
             v8->open.n--;
         else
@@ -211,8 +211,8 @@ static int read_node(const struct pf_json_walk *walk)
     if (failed && !v8->old)
         v8->nodes.n = before; /* what is not whole tells nothing */
     if (before % 1024 == 0)
-        pf_build_step(&v8->build, offset);
-    return failed || pf_json_check_full(&v8->build) ? -1 : 0;
+        pf_build_step(v8->build, offset);
+    return failed || pf_json_check_full(v8->build) ? -1 : 0;
 }
 
 /* ---- the tree ----------------------------------------------------------------------------------- */
@@ -225,16 +225,16 @@ static uint32_t node_of(const struct v8 *v8, int64_t id)
 
 static void list_ids(struct v8 *v8)
 {
-    PF_OWN(&v8->build, &v8->ids, pf_ids_free);
+    PF_OWN(v8->build->run, &v8->ids, pf_ids_free);
     for (size_t i = 0; i < v8->nodes.n; i++) {
         int64_t id = v8->nodes.at[i].id;
         if (id < 0)
             continue;
         if (node_of(v8, id) != NONE)
-            pf_json_warn(&v8->build, NULL, "repeated-id", "two nodes have one id: the first one counts");
+            pf_json_warn(v8->build, NULL, "repeated-id", "two nodes have one id: the first one counts");
         else
-            pf_build_check(&v8->build,
-                           pf_ids_add(&v8->ids, (uint64_t)id, (uint32_t)i, v8->build.error) < 0 ? -1 : 0);
+            pf_run_check(v8->build->run,
+                           pf_ids_add(&v8->ids, (uint64_t)id, (uint32_t)i, v8->build->run->error) < 0 ? -1 : 0);
     }
 }
 
@@ -252,13 +252,13 @@ static void set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct node *node = child == NONE ? NULL : &v8->nodes.at[child];
     if (!node || parent == NONE)
-        pf_json_warn(&v8->build, NULL, "no-node", "a child or parent does not exist: ignored");
+        pf_json_warn(v8->build, NULL, "no-node", "a child or parent does not exist: ignored");
     else if (node->parent == parent)
         return;
     else if (node->parent != NONE)
-        pf_json_warn(&v8->build, NULL, "two-parents", "a node has two parents: the first one counts");
+        pf_json_warn(v8->build, NULL, "two-parents", "a node has two parents: the first one counts");
     else if (top_of(v8, parent) == child)
-        pf_json_warn(&v8->build, NULL, "cycle", "a node is below itself: the cycle is cut where it closes");
+        pf_json_warn(v8->build, NULL, "cycle", "a node is below itself: the cycle is cut where it closes");
     else
         node->parent = node->top = parent;
 }
@@ -276,7 +276,7 @@ static void link_nodes(struct v8 *v8)
 /* The name that a file gives, if that is one. */
 static uint32_t named(const struct v8 *v8, uint32_t name)
 {
-    return pf_build_named(&v8->build, name).size ? name : PF_NO_STRING;
+    return pf_build_named(v8->build, name).size ? name : PF_NO_STRING;
 }
 
 static void name_nodes(struct v8 *v8)
@@ -286,8 +286,8 @@ static void name_nodes(struct v8 *v8)
         frame->file = named(v8, frame->file);
         frame->name = named(v8, frame->name);
         if (frame->name == PF_NO_STRING)
-            frame->name = pf_build_name(&v8->build, "(anonymous)", strlen("(anonymous)"));
-        pf_build_add_file(&v8->build, &v8->files, frame->name, frame->file);
+            frame->name = pf_build_name(v8->build, "(anonymous)", strlen("(anonymous)"));
+        pf_build_add_file(v8->build, &v8->files, frame->name, frame->file);
     }
 }
 
@@ -297,7 +297,7 @@ static void make_context(struct v8 *v8, struct node *node)
     uint32_t parent = node->parent == NONE ? PF_NO_CONTEXT : v8->nodes.at[node->parent].context;
     frame->apart = frame->file;
     frame->file = pf_build_file_of(&v8->files, frame->name);
-    node->context = pf_build_enter(&v8->build, parent, pf_build_frame(&v8->build, frame));
+    node->context = pf_build_enter(v8->build, parent, pf_build_frame(v8->build, frame));
 }
 
 /* A context for each node, those above it first. */
@@ -307,7 +307,7 @@ static void enter_nodes(struct v8 *v8)
         v8->open.n = 0;
         for (uint32_t node = (uint32_t)i; node != NONE && v8->nodes.at[node].context == PF_NO_CONTEXT;
              node = v8->nodes.at[node].parent)
-            *PF_PUSH(&v8->build, v8->open) = node;
+            *PF_PUSH(v8->build->run, v8->open) = node;
         while (v8->open.n)
             make_context(v8, &v8->nodes.at[v8->open.at[--v8->open.n]]);
     }
@@ -316,10 +316,10 @@ static void enter_nodes(struct v8 *v8)
 /* What the nodes tell of themselves. */
 static void add_counts(struct v8 *v8, const char *name, const char *unit)
 {
-    uint32_t metric = pf_build_metric(&v8->build, name, strlen(name), unit);
+    uint32_t metric = pf_build_metric(v8->build, name, strlen(name), unit);
     for (size_t i = 0; i < v8->nodes.n; i++) {
         const struct node *node = &v8->nodes.at[i];
-        pf_build_add(&v8->build, 0, node->context, metric, pf_int(v8->heap ? node->bytes : node->hits));
+        pf_build_add(v8->build, 0, node->context, metric, pf_int(v8->heap ? node->bytes : node->hits));
     }
 }
 
@@ -339,7 +339,7 @@ static bool time_of(const struct pf_json_token *token, int64_t *time)
 /* The next number of a list; false: there are no more. */
 static bool next_number(struct v8 *v8, struct pf_json *json, struct pf_json_token *token)
 {
-    int got = pf_json_got(&v8->build, pf_json_skip(json, token, v8->build.error));
+    int got = pf_json_got(v8->build, pf_json_skip(json, token, v8->build->run->error));
     return got > 0 && got != PF_JSON_ARRAY_END;
 }
 
@@ -351,7 +351,7 @@ static void add_at(struct v8 *v8, int64_t time, uint32_t node)
     v8->backwards |= v8->timed && time < v8->last;
     v8->last = time;
     uint64_t record[WORDS] = {[AT] = pf_ordered(time), [NUMBER] = v8->timed++, [NODE] = node};
-    pf_build_check(&v8->build, pf_sorter_add(v8->sorter, record, v8->build.error));
+    pf_run_check(v8->build->run, pf_sorter_add(v8->sorter, record, v8->build->run->error));
 }
 
 /* False: times add up to more than can be. */
@@ -374,7 +374,7 @@ static uint64_t count_untimed(struct v8 *v8)
     uint64_t n = 0;
     if (!v8->old || v8->stamps.line || v8->deltas.line || v8->end <= v8->start)
         return 0;
-    bool listed = pf_json_enter_array(&v8->build, v8->json, &v8->sample_list);
+    bool listed = pf_json_enter_array(v8->build, v8->json, &v8->sample_list);
     while (listed && next_number(v8, v8->json, &token))
         n++;
     return n;
@@ -383,7 +383,7 @@ static uint64_t count_untimed(struct v8 *v8)
 /* Reads samples and, beside them, their times. */
 static void read_samples(struct v8 *v8)
 {
-    struct pf_build *build = &v8->build;
+    struct pf_build *build = v8->build;
     struct pf_json_token token, time;
     uint64_t untimed = count_untimed(v8), read = 0;
     bool times = pf_json_enter_array(build, v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas);
@@ -400,7 +400,7 @@ static void read_samples(struct v8 *v8)
             continue;
         }
         if (times && !add_time(v8, at, node)) {
-            pf_fail(build->error, EBADMSG, "times add up to more than can be");
+            pf_fail(build->run->error, EBADMSG, "times add up to more than can be");
             pf_json_warn_of_damage(build);
             break;
         }
@@ -422,18 +422,18 @@ static void add_sample(struct v8 *v8, int64_t from, int64_t to, uint32_t node)
 {
     if (node == NONE)
         return;
-    pf_build_add(&v8->build, 0, v8->nodes.at[node].context, TIME, pf_int(to - from));
-    pf_build_stay(&v8->build, 0, v8->nodes.at[node].context, pf_int(from), pf_int(to - from));
+    pf_build_add(v8->build, 0, v8->nodes.at[node].context, TIME, pf_int(to - from));
+    pf_build_stay(v8->build, 0, v8->nodes.at[node].context, pf_int(from), pf_int(to - from));
 }
 
 static void add_samples(struct v8 *v8)
 {
-    struct pf_build *build = &v8->build;
+    struct pf_build *build = v8->build;
     const uint64_t *record;
     uint32_t node = NONE;
     int64_t from = 0;
-    pf_build_check(build, pf_sorter_finish(v8->sorter, build->error));
-    while (pf_build_check(build, pf_sorter_next(v8->sorter, &record, build->error))) {
+    pf_run_check(build->run, pf_sorter_finish(v8->sorter, build->run->error));
+    while (pf_run_check(build->run, pf_sorter_next(v8->sorter, &record, build->run->error))) {
         int64_t at = pf_signed(record[AT]);
         add_sample(v8, from, at, node);
         from = at;
@@ -445,7 +445,7 @@ static void add_samples(struct v8 *v8)
 /* The values of a profile of time. */
 static void read_times(struct v8 *v8)
 {
-    struct pf_build *build = &v8->build;
+    struct pf_build *build = v8->build;
     pf_build_metric(build, "samples", strlen("samples"), "");
     pf_build_metric(build, "time", strlen("time"), "ns");
     read_samples(v8);
@@ -518,17 +518,17 @@ static int take_wrapped(const struct pf_json_walk *walk)
     return got;
 }
 
-static void read_file(void *state)
+static void read_file(struct pf_build *build)
 {
-    struct v8 *v8 = state;
-    struct pf_build *build = &v8->build;
+    struct v8 *v8 = build->state;
     struct pf_json_token token;
-    v8->json = PF_OWN(build, pf_json_new(build->input, 0, PF_JSON_DEPTH_MAX), pf_json_free);
-    v8->times = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
-    v8->sorter =
-        PF_OWN(build, pf_sorter_new(WORDS, NUMBER + 1, build->model->options->cache / 4), pf_sorter_free);
-    struct pf_json_walk walk = {.json = v8->json, .model = build->model, .error = build->error};
-    int got = pf_json_next(v8->json, &token, build->error);
+    v8->build = build;
+    v8->json = PF_OWN(build->run, pf_json_new(build->input, 0, PF_JSON_DEPTH_MAX), pf_json_free);
+    v8->times = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
+    v8->sorter = PF_OWN(build->run, pf_sorter_new(WORDS, NUMBER + 1, build->model->options->cache / 4),
+                        pf_sorter_free);
+    struct pf_json_walk walk = {.json = v8->json, .model = build->model, .error = build->run->error};
+    int got = pf_json_next(v8->json, &token, build->run->error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, v8, file_members);
     if (pf_json_got(build, got) < 0)
@@ -552,7 +552,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 6,
+                                               .version = 7,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

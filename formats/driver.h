@@ -59,6 +59,9 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
 /* The first bytes of what a gzip file inflates to, else of the file, as the two functions before give them. */
 const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want, size_t *have);
 
+/* As pf_probe_unpacked_head, without the UTF-8 byte order mark that a text may begin with. */
+const unsigned char *pf_probe_text_head(struct pf_probe *probe, size_t want, size_t *have);
+
 /*
  * False if pf_probe_is_text is false already for the first bytes of the file: no driver of text need look at it. True for a directory.
  */

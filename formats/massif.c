@@ -92,7 +92,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
     bool snapshot = false, known = true;
-    const char *head = (const char *)pf_build_head(probe, LOOK, &have);
+    const char *head = (const char *)pf_probe_text_head(probe, LOOK, &have);
     struct pf_slice text = pf_slice(head, have < LOOK ? have : LOOK), line;
     while (known && pf_take_line(&text, false, &line)) {
         if (snapshot && pf_begins(line, keys[TIME])) {
@@ -130,9 +130,8 @@ static void context_cells(const struct pf_model *model, uint32_t context, struct
     cells[0] = address.at ? pf_plain(address.at, pf_size(address)) : pf_absent();
 }
 
-static void open_file(void *state)
+static void open_file(struct pf_build *build)
 {
-    struct pf_build *build = state;
     build->model->context_columns = context_columns;
     build->model->n_context_columns = 1;
     build->model->context_cells = context_cells;
@@ -152,8 +151,8 @@ struct node {
 };
 
 struct massif {
-    struct pf_build build; /* first */
-    struct pf_line line;   /* that was read last */
+    struct pf_build *build;
+    struct pf_line line; /* that was read last */
     uint32_t metric;
 
     bool within;        /* a snapshot, whose name and fields follow */
@@ -171,22 +170,22 @@ struct massif {
 
 static void warn(struct massif *massif, const char *severity, const char *code, const char *what)
 {
-    pf_build_warn(&massif->build, massif->line.number, massif->line.offset, severity, code, "%s", what);
+    pf_build_warn(massif->build, massif->line.number, massif->line.offset, severity, code, "%s", what);
 }
 
 /* The snapshot's row, once all is known that stands before its tree. */
 static void add_snapshot(struct massif *massif)
 {
-    struct pf_build *build = &massif->build;
+    struct pf_build *build = massif->build;
     struct pf_cell name = pf_build_named(build, massif->name);
-    uint32_t before = pf_build_threads(build);
+    uint32_t before = pf_build_partitions(build);
     if (!massif->within || massif->partition != PF_NO_PARTITION)
         return;
     for (int i = 0; i < FIELDS; i++)
         if (massif->fields[i].type == PF_ABSENT)
             pf_build_warn(build, massif->begun, -1, "warning", "missing", "a snapshot without %.16s",
                           field_columns[i].name);
-    massif->partition = pf_build_thread(build, name.text, name.size, massif->fields);
+    massif->partition = pf_build_partition(build, name.text, name.size, massif->fields);
     if (massif->partition < before)
         pf_build_warn(build, massif->begun, -1, "error", "again",
                       "a snapshot of a number that another has: its tree is added to that one's");
@@ -198,10 +197,10 @@ static void add_snapshot(struct massif *massif)
  */
 static void add_own(struct massif *massif, size_t depth, int64_t own)
 {
-    struct pf_build *build = &massif->build;
+    struct pf_build *build = massif->build;
     uint32_t context = PF_NO_CONTEXT;
     size_t last = depth ? 1 : 0;
-    if (!own || pf_build_is_full(build))
+    if (!own || pf_run_is_full(build->run))
         return;
     for (size_t i = depth + 1; i-- > last;) {
         const struct node *node = &massif->open.at[i];
@@ -225,7 +224,7 @@ static void close_nodes(struct massif *massif, size_t depth)
 
 static void open_node(struct massif *massif, struct node node, struct pf_slice text)
 {
-    struct pf_build *build = &massif->build;
+    struct pf_build *build = massif->build;
     struct place place = split(text);
     struct node *above = massif->open.n ? &massif->open.at[massif->open.n - 1] : NULL;
     node.key = pf_build_slice(build, text);
@@ -239,7 +238,7 @@ static void open_node(struct massif *massif, struct node node, struct pf_slice t
         massif->largest = massif->partition;
         massif->most = node.bytes;
     }
-    *PF_PUSH(build, massif->open) = node;
+    *PF_PUSH(build->run, massif->open) = node;
 }
 
 /* Takes `nCALLERS: BYTES ` and the blanks before it, of which there are as many as the node is deep; false: it is no node. */
@@ -286,7 +285,7 @@ static void read_field(struct massif *massif, int field, struct pf_slice text)
 {
     struct pf_cell *cell = &massif->fields[field];
     if (field == TREE) {
-        *cell = pf_build_named(&massif->build, pf_build_slice(&massif->build, text));
+        *cell = pf_build_named(massif->build, pf_build_slice(massif->build, text));
         massif->tree = !pf_begins(text, "empty");
         add_snapshot(massif);
         if (pf_begins(text, "peak"))
@@ -322,12 +321,12 @@ static bool is_whole(struct pf_slice text)
     return pf_size(text) && (text.end[-1] == ')' || text.end[-1] == '.');
 }
 
-static void read_line(void *state, const struct pf_line *line)
+static void read_line(struct pf_build *build, const struct pf_line *line)
 {
-    struct massif *massif = state;
+    struct massif *massif = build->state;
     struct pf_slice text = pf_slice(line->text, line->size);
     massif->line = *line;
-    if (pf_build_line_is_open(&massif->build, line)) {
+    if (pf_build_line_is_open(massif->build, line)) {
         if (line->continued || !is_whole(text)) {
             warn(massif, "fatal", "cut", "the last line has no line end: line skipped, the file is cut off");
             return;
@@ -340,7 +339,7 @@ static void read_line(void *state, const struct pf_line *line)
         end_snapshot(massif);
         massif->within = true;
         massif->begun = line->number;
-        massif->name = pf_build_slice(&massif->build, text);
+        massif->name = pf_build_slice(massif->build, text);
         return;
     }
     for (int i = 0; i < FIELDS && massif->within && massif->partition == PF_NO_PARTITION; i++)
@@ -371,9 +370,12 @@ static void add_metrics(struct pf_build *build)
 static void add_places(struct pf_build *build)
 {
     struct pf_tree *tree = build->model->contexts;
-    pf_build_check(build, pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->error));
-    pf_build_check(build, pf_array_resize(&tree->module, tree->count, sizeof *tree->module, build->error));
-    pf_build_check(build, pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->error));
+    pf_run_check(build->run,
+                 pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->run->error));
+    pf_run_check(build->run,
+                 pf_array_resize(&tree->module, tree->count, sizeof *tree->module, build->run->error));
+    pf_run_check(build->run,
+                 pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->run->error));
     for (uint32_t i = 0; i < tree->count; i++) {
         struct pf_cell text = pf_interned(tree->strings, tree->key[i]);
         struct place place = split(pf_slice(text.text, text.size));
@@ -383,16 +385,16 @@ static void add_places(struct pf_build *build)
     }
 }
 
-static void read_file(void *state)
+static void read_file(struct pf_build *build)
 {
-    struct massif *massif = state;
-    struct pf_build *build = &massif->build;
+    struct massif *massif = build->state;
+    massif->build = build;
     massif->partition = massif->peak = massif->largest = PF_NO_PARTITION;
     add_metrics(build);
     pf_build_lines(build, read_line);
-    bool warned = pf_build_is_full(build);
+    bool warned = pf_run_is_full(build->run);
     end_snapshot(massif);
-    if (pf_build_is_full(build) && !warned)
+    if (pf_run_is_full(build->run) && !warned)
         pf_build_warn_of_full(build, -1);
     add_places(build);
     uint32_t shown = massif->peak != PF_NO_PARTITION ? massif->peak : massif->largest;
@@ -417,7 +419,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_massif_driver = {
     .name = "massif",
     .title = "Massif's heap profiles (valgrind, heaptrack_print)",
-    .version = 3,
+    .version = 4,
     .kit = &format,
     .text = true,
     .probe = probe,

@@ -8,6 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/input/inflate.h"
+#include "formats/kit/slice.h"
 
 /* How drivers look at a file or directory that may be theirs. */
 
@@ -90,6 +91,17 @@ bool pf_probe_begins_text(struct pf_probe *probe)
     size_t have;
     const unsigned char *head = pf_probe_unpacked_head(probe, TEXT_BEGINNING, &have);
     return !have || !memchr(head, 0, have < TEXT_BEGINNING ? have : TEXT_BEGINNING);
+}
+
+const unsigned char *pf_probe_text_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    size_t size = strlen(PF_BYTE_ORDER_MARK);
+    const unsigned char *head = pf_probe_unpacked_head(probe, want, have);
+    if (!pf_begins(pf_slice((const char *)head, *have), PF_BYTE_ORDER_MARK))
+        return head;
+    head = pf_probe_unpacked_head(probe, want + size, have);
+    *have -= size;
+    return head + size;
 }
 
 bool pf_probe_is_text(struct pf_probe *probe)

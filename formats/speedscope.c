@@ -43,7 +43,7 @@ struct one {
 };
 
 struct scope {
-    struct pf_build build;          /* first */
+    struct pf_build *build;
     struct pf_json *json, *weights; /* of values; the second one reads weights beside samples */
     bool shared;                    /* its value was met */
     struct pf_json_place profiles;  /* which stand before it, to be read behind it */
@@ -110,14 +110,14 @@ static const struct pf_json_member frame_members[] = {
 
 static int read_frame(const struct pf_json_walk *walk)
 {
-    struct scope *scope = walk->model->state;
+    struct scope *scope = pf_build_state(walk->model);
     struct pf_frame frame = {
-        .name = pf_build_name(&scope->build, "", 0), .file = PF_NO_STRING, .module = PF_NO_STRING};
+        .name = pf_build_name(scope->build, "", 0), .file = PF_NO_STRING, .module = PF_NO_STRING};
     if (walk->token->event == PF_JSON_OBJECT && pf_json_object(walk, &frame, frame_members))
         return -1;
-    pf_build_add_file(&scope->build, &scope->files, frame.name, frame.file);
-    *PF_PUSH(&scope->build, scope->frames) = pf_build_frame(&scope->build, &frame);
-    return pf_json_check_full(&scope->build);
+    pf_build_add_file(scope->build, &scope->files, frame.name, frame.file);
+    *PF_PUSH(scope->build->run, scope->frames) = pf_build_frame(scope->build, &frame);
+    return pf_json_check_full(scope->build);
 }
 
 static int read_frames(const struct pf_json_walk *walk)
@@ -125,10 +125,10 @@ static int read_frames(const struct pf_json_walk *walk)
     struct scope *scope = walk->into;
     int got = pf_json_array(walk, scope, PF_JSON_END, read_frame);
     for (size_t i = 0; i < scope->frames.n; i++) {
-        struct pf_frame frame = pf_build_frame_at(&scope->build, scope->frames.at[i]);
+        struct pf_frame frame = pf_build_frame_at(scope->build, scope->frames.at[i]);
         frame.apart = frame.file;
         frame.file = pf_build_file_of(&scope->files, frame.name);
-        scope->frames.at[i] = pf_build_frame(&scope->build, &frame);
+        scope->frames.at[i] = pf_build_frame(scope->build, &frame);
     }
     return got;
 }
@@ -153,7 +153,7 @@ static struct frame_number frame_number_of(const struct pf_json_token *token)
 static uint32_t enter(struct scope *scope, uint32_t parent, const struct frame_number *number,
                       const struct pf_json_token *at)
 {
-    struct pf_build *build = &scope->build;
+    struct pf_build *build = scope->build;
     if (is_frame(scope, number->frame))
         return pf_build_enter(build, parent, scope->frames.at[number->frame]);
     char name[sizeof number->text + sizeof "[frame ]"];
@@ -196,8 +196,8 @@ static void add(struct scope *scope, uint32_t context, pf_int128 amount)
 {
     struct pf_cell value = cell_of(amount);
     if (value.type == PF_DOUBLE)
-        scope->build.metrics[scope->one.metric].type = "double";
-    pf_build_add(&scope->build, scope->one.number, context, scope->one.metric, value);
+        scope->build->metrics[scope->one.metric].type = "double";
+    pf_build_add(scope->build, scope->one.number, context, scope->one.metric, value);
 }
 
 /* ---- sampled ------------------------------------------------------------------------------------ */
@@ -210,18 +210,18 @@ static bool read_stack(struct scope *scope, uint32_t *context)
 {
     struct pf_json_token token;
     struct pf_json *json = scope->json;
-    struct pf_error *error = scope->build.error;
+    struct pf_error *error = scope->build->run->error;
     unsigned inside = pf_json_depth(json);
     int got;
     *context = PF_NO_CONTEXT;
-    while ((got = pf_json_got(&scope->build, pf_json_next(json, &token, error))) > 0 &&
+    while ((got = pf_json_got(scope->build, pf_json_next(json, &token, error))) > 0 &&
            pf_json_depth(json) >= inside) {
-        if (pf_build_is_full(&scope->build))
+        if (pf_run_is_full(scope->build->run))
             return false;
         if (got == PF_JSON_ARRAY || got == PF_JSON_ARRAY_END)
             continue;
         struct frame_number number = frame_number_of(&token);
-        if (got == PF_JSON_OBJECT && pf_json_got(&scope->build, pf_json_leave(json, error)) < 0)
+        if (got == PF_JSON_OBJECT && pf_json_got(scope->build, pf_json_leave(json, error)) < 0)
             return false;
         *context = enter(scope, *context, &number, &token);
     }
@@ -232,34 +232,34 @@ static bool read_stack(struct scope *scope, uint32_t *context)
 static bool next_weight(struct scope *scope, pf_int128 *weight)
 {
     struct pf_json_token token;
-    int got = pf_json_got(&scope->build, pf_json_skip(scope->weights, &token, scope->build.error));
+    int got = pf_json_got(scope->build, pf_json_skip(scope->weights, &token, scope->build->run->error));
     if (got <= 0 || got == PF_JSON_ARRAY_END)
         return false;
     *weight = 0;
     if (!amount_of(&token, scope->one.unit, weight))
-        pf_json_warn(&scope->build, &token, "no-weight",
+        pf_json_warn(scope->build, &token, "no-weight",
                      "the weight is no number that can be used: taken as 0");
     else if (*weight < 0)
-        pf_json_warn(&scope->build, &token, "negative-weight", "the weight is negative");
+        pf_json_warn(scope->build, &token, "negative-weight", "the weight is negative");
     return true;
 }
 
 /* Whether each sample has a weight and the reverse. */
 static bool read_pairs(struct scope *scope)
 {
-    struct pf_build *build = &scope->build;
+    struct pf_build *build = scope->build;
     struct pf_json_token token;
     pf_int128 at = scope->one.start, weight;
     uint32_t context = PF_NO_CONTEXT;
     bool fits = true;
     bool samples = pf_json_enter_array(build, scope->json, &scope->one.samples);
     bool weights = pf_json_enter_array(build, scope->weights, &scope->one.weights);
-    for (uint64_t i = 0; samples && weights && !pf_build_is_full(build); i++) {
-        int got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
+    for (uint64_t i = 0; samples && weights && !pf_run_is_full(build->run); i++) {
+        int got = pf_json_got(build, pf_json_next(scope->json, &token, build->run->error));
         if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
             break;
         if (got != PF_JSON_ARRAY) {
-            pf_fail(build->error, EBADMSG, "a sample is no array");
+            pf_fail(build->run->error, EBADMSG, "a sample is no array");
             pf_json_warn_of_damage(build);
             return true;
         }
@@ -282,7 +282,7 @@ static bool read_pairs(struct scope *scope)
 static void read_samples(struct scope *scope)
 {
     if (!read_pairs(scope))
-        pf_build_warn(&scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
+        pf_build_warn(scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
                       "profile %u: there are not as many weights as samples: those that have both count",
                       scope->one.number);
 }
@@ -332,14 +332,14 @@ static void pass_time(struct scope *scope, pf_int128 from, pf_int128 to)
 
 static void open_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
 {
-    struct pf_build *build = &scope->build;
+    struct pf_build *build = scope->build;
     uint32_t parent = scope->stack.n ? scope->stack.at[scope->stack.n - 1].context : PF_NO_CONTEXT;
     uint32_t context = enter(scope, parent, &event->number, at);
     int64_t frame = event->number.frame;
     if (is_frame(scope, frame))
-        ++*PF_ITEM(build, scope->open_counts, (size_t)frame);
+        ++*PF_ITEM(build->run, scope->open_counts, (size_t)frame);
     uint64_t row = pf_build_stay(build, scope->one.number, context, cell_of(event->at), pf_int(0));
-    *PF_PUSH(build, scope->stack) = (struct open_frame){context, frame, row, event->at};
+    *PF_PUSH(build->run, scope->stack) = (struct open_frame){context, frame, row, event->at};
 }
 
 static void close_top(struct scope *scope, pf_int128 at)
@@ -347,7 +347,7 @@ static void close_top(struct scope *scope, pf_int128 at)
     const struct open_frame *top = &scope->stack.at[--scope->stack.n];
     if (is_frame(scope, top->frame))
         scope->open_counts.at[top->frame]--;
-    pf_build_lasts(&scope->build, top->row, cell_of(at - top->begin));
+    pf_build_lasts(scope->build, top->row, cell_of(at - top->begin));
 }
 
 /* Where frames are not closed in the order that they were opened in. */
@@ -355,13 +355,14 @@ static void close_frame(struct scope *scope, const struct event *event, const st
 {
     int64_t frame = event->number.frame;
     bool top = scope->stack.n && scope->stack.at[scope->stack.n - 1].frame == frame;
-    bool open = top || (is_frame(scope, frame) && *PF_ITEM(&scope->build, scope->open_counts, (size_t)frame));
+    bool open =
+        top || (is_frame(scope, frame) && *PF_ITEM(scope->build->run, scope->open_counts, (size_t)frame));
     if (!open) {
-        pf_json_warn(&scope->build, at, "stray-close", "a frame is closed that is not open: ignored");
+        pf_json_warn(scope->build, at, "stray-close", "a frame is closed that is not open: ignored");
         return;
     }
     if (!top)
-        pf_json_warn(&scope->build, at, "close-below",
+        pf_json_warn(scope->build, at, "close-below",
                      "a frame is closed before those above it: they are closed too");
     while (scope->stack.at[scope->stack.n - 1].frame != frame)
         close_top(scope, event->at);
@@ -372,12 +373,12 @@ static void take_event(struct scope *scope, struct event *event, pf_int128 *last
                        const struct pf_json_token *at)
 {
     if (!event->timed || (event->type != 'O' && event->type != 'C')) {
-        pf_json_warn(&scope->build, at, "bad-event", "an event without type, frame and at: ignored");
+        pf_json_warn(scope->build, at, "bad-event", "an event without type, frame and at: ignored");
         return;
     }
     if (event->at < *last) {
         event->at = *last;
-        pf_json_warn(&scope->build, at, "backwards", "at is before that of the event before: taken as that");
+        pf_json_warn(scope->build, at, "backwards", "at is before that of the event before: taken as that");
     }
     pass_time(scope, *last, event->at);
     *last = event->at;
@@ -394,7 +395,7 @@ static void close_rest(struct scope *scope, pf_int128 last, bool whole)
     pf_int128 end = whole && one->ends && one->end > last ? one->end : last;
     if (!scope->stack.n)
         return;
-    pf_build_warn(&scope->build, one->events.line, one->events.offset, "warning", "not-closed",
+    pf_build_warn(scope->build, one->events.line, one->events.offset, "warning", "not-closed",
                   "profile %u: %zu frames are open at the end: they end there", one->number, scope->stack.n);
     pass_time(scope, last, end);
     while (scope->stack.n)
@@ -403,18 +404,18 @@ static void close_rest(struct scope *scope, pf_int128 last, bool whole)
 
 static void read_events(struct scope *scope)
 {
-    struct pf_build *build = &scope->build;
-    struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->error};
+    struct pf_build *build = scope->build;
+    struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->run->error};
     struct pf_json_token token;
     pf_int128 last = -ONE * ONE * 100000000000;
     int got = pf_json_enter_array(build, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
-    for (uint64_t i = 0; got > 0 && !pf_build_is_full(build); i++) {
+    for (uint64_t i = 0; got > 0 && !pf_run_is_full(build->run); i++) {
         struct event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
-        got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
+        got = pf_json_got(build, pf_json_next(scope->json, &token, build->run->error));
         if (got == PF_JSON_OBJECT)
             got = pf_json_got(build, pf_json_object(&walk, &event, event_members)) ? -1 : got;
         if (got == PF_JSON_ARRAY)
-            got = pf_json_got(build, pf_json_leave(scope->json, build->error)) ? -1 : got;
+            got = pf_json_got(build, pf_json_leave(scope->json, build->run->error)) ? -1 : got;
         if (got <= 0 || got == PF_JSON_ARRAY_END)
             break;
         take_event(scope, &event, &last, &token);
@@ -460,14 +461,14 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf
     struct pf_json_token token;
     pf_json_seek(scope->weights, place->offset, place->line);
     return place->line &&
-           pf_json_got(&scope->build, pf_json_next(scope->weights, &token, scope->build.error)) > 0 &&
+           pf_json_got(scope->build, pf_json_next(scope->weights, &token, scope->build->run->error)) > 0 &&
            amount_of(&token, scope->one.unit, amount);
 }
 
 /* Adds the partition, its values and rows. */
 static void add_profile(struct scope *scope, const struct pf_json_token *at)
 {
-    struct pf_build *build = &scope->build;
+    struct pf_build *build = scope->build;
     struct one *one = &scope->one;
     struct pf_cell unit = one->unit == &units[NO_UNIT] ? pf_absent() : pf_string(one->unit->name);
     struct pf_cell name = pf_build_named(build, one->name);
@@ -477,7 +478,7 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
     amount_at(scope, &one->start_value, &one->start);
     one->ends = amount_at(scope, &one->end_value, &one->end);
     one->metric = pf_build_metric(build, one->unit->metric, strlen(one->unit->metric), one->unit->unit);
-    pf_build_own_thread(build, name.text, name.size, &unit);
+    pf_build_own_partition(build, name.text, name.size, &unit);
     if (one->sampled)
         read_samples(scope);
     else if (one->evented)
@@ -489,13 +490,13 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
 /* Its values are read when all else of it is known, also where the file is damaged in it. */
 static int read_profile(const struct pf_json_walk *walk)
 {
-    struct scope *scope = walk->model->state;
+    struct scope *scope = pf_build_state(walk->model);
     const struct pf_json_token at = *walk->token;
     scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
-    int failed = pf_json_got(&scope->build, pf_json_object(walk, &scope->one, profile_members));
+    int failed = pf_json_got(scope->build, pf_json_object(walk, &scope->one, profile_members));
     struct pf_error damage = *walk->error;
     add_profile(scope, &at);
-    if (pf_json_check_full(&scope->build))
+    if (pf_json_check_full(scope->build))
         return -1;
     *walk->error = damage;
     return failed;
@@ -533,16 +534,16 @@ static const struct pf_json_member file_members[] = {
     PF_MEMBERS_END,
 };
 
-static void read_file(void *state)
+static void read_file(struct pf_build *build)
 {
-    struct scope *scope = state;
-    struct pf_build *build = &scope->build;
+    struct scope *scope = build->state;
     struct pf_json_token token;
-    struct pf_json *file = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
-    scope->json = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
-    scope->weights = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
-    struct pf_json_walk walk = {.json = file, .model = build->model, .error = build->error};
-    int got = pf_json_next(file, &token, build->error);
+    struct pf_json *file = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
+    scope->build = build;
+    scope->json = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
+    scope->weights = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
+    struct pf_json_walk walk = {.json = file, .model = build->model, .error = build->run->error};
+    int got = pf_json_next(file, &token, build->run->error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, scope, file_members);
     if (pf_json_got(build, got) < 0)
@@ -565,7 +566,7 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 6,
+                                               .version = 7,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

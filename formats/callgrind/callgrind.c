@@ -45,7 +45,7 @@ static void look_at_line(struct look *look, struct pf_slice line)
 static void look_at(struct pf_probe *probe, struct look *look)
 {
     size_t have;
-    const char *head = (const char *)pf_build_head(probe, LOOK, &have);
+    const char *head = (const char *)pf_probe_text_head(probe, LOOK, &have);
     struct pf_slice text = pf_slice(head, have < LOOK ? have : LOOK), line;
     *look = (struct look){.over = have < LOOK};
     while ((!look->other || look->magic) && pf_take_line(&text, look->over, &line))
@@ -102,29 +102,28 @@ static bool open_line(struct pf_build *build, const struct pf_line *line, bool *
     pf_int128 version = 0;
     *events |= word == EVENTS && value.at < value.end;
     if (word == VERSION && callgrind_take_digits(&digits, &version) && version > 1)
-        pf_build_refuse(build, (int64_t)line->number, "a later version of the format, which is not known");
+        pf_run_refuse(build->run, (int64_t)line->number, "a later version of the format, which is not known");
     if (word == CMD || word == CREATOR)
         pf_build_info(build, word == CMD ? "Title" : "Creator", value);
     if (!callgrind_in_body(word) && (!line->size || !callgrind_begins_cost(*line->text)))
         return true;
     if (!*events)
-        pf_build_refuse(build, (int64_t)line->number, "costs without a line `events:` before them");
+        pf_run_refuse(build->run, (int64_t)line->number, "costs without a line `events:` before them");
     return false;
 }
 
-static void open_file(void *state)
+static void open_file(struct pf_build *build)
 {
-    struct pf_build *build = state;
-    struct pf_linereader *lines = PF_OWN(build, pf_linereader_new(build->input), pf_linereader_free);
+    struct pf_linereader *lines = PF_OWN(build->run, pf_linereader_new(build->input), pf_linereader_free);
     struct pf_line line;
     bool events = false, more = true;
-    for (int i = 0;
-         more && i < HEADER_LINES && pf_build_check(build, pf_linereader_next(lines, &line, build->error));
+    for (int i = 0; more && i < HEADER_LINES &&
+                    pf_run_check(build->run, pf_linereader_next(lines, &line, build->run->error));
          i++)
         if (!line.continued)
             more = open_line(build, &line, &events);
     if (!events)
-        pf_build_refuse(build, 0, "no line `events:`");
+        pf_run_refuse(build->run, 0, "no line `events:`");
 }
 
 /* ---- the drivers -------------------------------------------------------------------------------- */
@@ -144,12 +143,11 @@ static const struct pf_table own_tables[] = {
                          .stage = PF_MODELLED},
 };
 
-static void open_callgrind(void *state)
+static void open_callgrind(struct pf_build *build)
 {
-    struct callgrind *callgrind = state;
-    struct pf_model *model = callgrind->build.model;
+    struct pf_model *model = build->model;
     model->edges = &model->tables[1 + CALLGRIND_CALLS]; /* the first one is "values" */
-    open_file(state);
+    open_file(build);
 }
 
 static const struct pf_build_format callgrind_format = {.state = sizeof(struct callgrind),
@@ -163,7 +161,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 4,
+    .version = 5,
     .kit = &callgrind_format,
     .text = true,
     .probe = probe_callgrind,
@@ -179,7 +177,7 @@ static const struct pf_build_format cachegrind_format = {.state = sizeof(struct 
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",
     .title = "Cachegrind's counts by function (valgrind, cg_merge, cg_diff)",
-    .version = 4,
+    .version = 5,
     .kit = &cachegrind_format,
     .text = true,
     .probe = probe_cachegrind,

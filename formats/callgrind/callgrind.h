@@ -119,7 +119,7 @@ enum { CALLGRIND_LINES, CALLGRIND_CALLS };
 enum callgrind_dictionary { OBJECTS, FILES, FUNCTIONS, DICTIONARIES };
 
 struct callgrind {
-    struct pf_build build; /* first */
+    struct pf_build *build;
     bool cachegrind;
     bool ends_open;      /* the file's writer ends no file with a line end */
     struct pf_line line; /* of the file, at hand */
@@ -165,6 +165,6 @@ static inline struct callgrind_key callgrind_key_at(const struct callgrind *call
 void callgrind_finish(struct callgrind *callgrind);
 
 /* The `read` of struct pf_build_format. */
-void callgrind_read(void *state);
+void callgrind_read(struct pf_build *build);
 
 #endif

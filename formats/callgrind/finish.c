@@ -188,12 +188,12 @@ static void warn_of_shares(struct finish *finish, unsigned metric)
 
 static void *zeroed(struct pf_build *build, size_t n, size_t size)
 {
-    return PF_OWN(build, calloc(n + 1, size), free);
+    return PF_OWN(build->run, calloc(n + 1, size), free);
 }
 
 void callgrind_finish(struct callgrind *callgrind)
 {
-    struct pf_build *build = &callgrind->build;
+    struct pf_build *build = callgrind->build;
     uint32_t names = pf_strings_count(build->model->contexts->strings),
              rows = pf_strings_count(callgrind->keys);
     struct finish finish = {
@@ -204,7 +204,7 @@ void callgrind_finish(struct callgrind *callgrind)
     finish.used = zeroed(build, rows, sizeof *finish.used);
     finish.own = zeroed(build, finish.functions, sizeof *finish.own);
     finish.held = zeroed(build, finish.functions, sizeof *finish.held);
-    finish.pairs = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    finish.pairs = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     find_only(&finish, names);
     for (uint32_t i = 0; i < finish.functions; i++)
         finish.context[i] = exists(&finish, i) ? pf_build_enter(build, PF_NO_CONTEXT, i) : PF_NO_CONTEXT;

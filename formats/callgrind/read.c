@@ -7,13 +7,13 @@
 
 static void warn(struct callgrind *callgrind, const char *severity, const char *code, const char *what)
 {
-    pf_build_warn(&callgrind->build, callgrind->line.number, callgrind->line.offset, severity, code, "%s",
+    pf_build_warn(callgrind->build, callgrind->line.number, callgrind->line.offset, severity, code, "%s",
                   what);
 }
 
 static uint32_t unknown_name(struct callgrind *callgrind)
 {
-    return pf_build_name(&callgrind->build, "???", 3);
+    return pf_build_name(callgrind->build, "???", 3);
 }
 
 /* ---- costs ------------------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ static uint32_t unknown_name(struct callgrind *callgrind)
 static void widen(struct callgrind *callgrind)
 {
     size_t rows = pf_strings_count(callgrind->keys), stride = callgrind->stride++;
-    (void)PF_ITEM(&callgrind->build, callgrind->costs, rows * callgrind->stride);
+    (void)PF_ITEM(callgrind->build->run, callgrind->costs, rows * callgrind->stride);
     for (size_t i = rows; i-- > 0;) {
         pf_int128 *row = callgrind->costs.at + i * callgrind->stride;
         memmove(row, callgrind->costs.at + i * stride, stride * sizeof *row);
@@ -32,15 +32,15 @@ static void widen(struct callgrind *callgrind)
 
 static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
 {
-    struct pf_build *build = &callgrind->build;
+    struct pf_build *build = callgrind->build;
     if (callgrind->thread == PF_NO_PARTITION)
-        callgrind->thread = pf_build_thread(build, "all", 3, NULL);
+        callgrind->thread = pf_build_partition(build, "all", 3, NULL);
     struct callgrind_key key = {callgrind->thread, callgrind->function, callee};
     uint32_t row = pf_build_intern(build, callgrind->keys, &key, sizeof key);
-    (void)PF_ITEM(build, callgrind->costs, ((size_t)row + 1) * callgrind->stride - 1);
-    *PF_ITEM(build, callgrind->exists, callgrind->function) = true;
+    (void)PF_ITEM(build->run, callgrind->costs, ((size_t)row + 1) * callgrind->stride - 1);
+    *PF_ITEM(build->run, callgrind->exists, callgrind->function) = true;
     if (callee != CALLGRIND_NOBODY)
-        *PF_ITEM(build, callgrind->exists, callee) = true;
+        *PF_ITEM(build->run, callgrind->exists, callee) = true;
     return row;
 }
 
@@ -90,9 +90,9 @@ static void enter_function(struct callgrind *callgrind, uint32_t name)
 {
     struct pf_frame frame = {.name = name, .file = callgrind->here, .module = callgrind->object};
     callgrind->name = name;
-    callgrind->function = pf_build_frame(&callgrind->build, &frame);
+    callgrind->function = pf_build_frame(callgrind->build, &frame);
     callgrind->own = PF_NO_STRING;
-    *PF_ITEM(&callgrind->build, callgrind->defined, callgrind->function) = true;
+    *PF_ITEM(callgrind->build->run, callgrind->defined, callgrind->function) = true;
 }
 
 static void read_call(struct callgrind *callgrind, struct pf_slice counts)
@@ -102,7 +102,7 @@ static void read_call(struct callgrind *callgrind, struct pf_slice counts)
     struct pf_frame frame = {.name = callgrind->callee_name,
                              .file = has_file ? callgrind->callee_file : callgrind->here,
                              .module = has_object ? callgrind->callee_object : callgrind->object};
-    uint32_t row = find_row(callgrind, pf_build_frame(&callgrind->build, &frame));
+    uint32_t row = find_row(callgrind, pf_build_frame(callgrind->build, &frame));
     pf_int128 *costs = &callgrind->costs.at[row * callgrind->stride];
     callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
     callgrind->calling = false;
@@ -146,7 +146,7 @@ static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary
     struct pf_ids *names = &callgrind->names[dictionary];
     uint64_t number;
     if (!callgrind_take_reference(&text, &number))
-        return pf_build_slice(&callgrind->build, text);
+        return pf_build_slice(callgrind->build, text);
     uint32_t known = pf_ids_find(names, number);
     pf_skip_blanks(&text);
     if (text.at == text.end && known != PF_NO_ID)
@@ -155,10 +155,10 @@ static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary
         warn(callgrind, "error", "undefined", "the number of a name that is not defined: `???`");
         return unknown_name(callgrind);
     }
-    uint32_t name = pf_build_slice(&callgrind->build, text);
+    uint32_t name = pf_build_slice(callgrind->build, text);
     if (known != PF_NO_ID && known != name)
         warn(callgrind, "warning", "redefined", "the number of another name: the new one counts");
-    pf_build_check(&callgrind->build, pf_ids_set(names, number, name, callgrind->build.error));
+    pf_run_check(callgrind->build->run, pf_ids_set(names, number, name, callgrind->build->run->error));
     return name;
 }
 
@@ -269,7 +269,7 @@ static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, st
     static const char *const times[] = {"ns", "us", "ms", "s"};
     struct pf_slice own = bracketed(name, false), other = bracketed(title, true);
     if (own.at > name.at && own.at < own.end) /* a NUL stands behind names */
-        return pf_build_named(&callgrind->build, pf_build_slice(&callgrind->build, own)).text;
+        return pf_build_named(callgrind->build, pf_build_slice(callgrind->build, own)).text;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (ends_with(title, units[i][0]))
             return units[i][1];
@@ -282,8 +282,8 @@ static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, st
 static struct pf_slice title_of(const struct callgrind *callgrind, struct pf_slice name)
 {
     for (unsigned i = 0; i < callgrind->n_titles; i++) {
-        struct pf_cell cell = pf_build_named(&callgrind->build, callgrind->titles[i][0]),
-                       title = pf_build_named(&callgrind->build, callgrind->titles[i][1]);
+        struct pf_cell cell = pf_build_named(callgrind->build, callgrind->titles[i][0]),
+                       title = pf_build_named(callgrind->build, callgrind->titles[i][1]);
         if (cell.size == pf_size(name) && !memcmp(cell.text, name.at, cell.size))
             return pf_slice(title.text, title.size);
     }
@@ -293,10 +293,10 @@ static struct pf_slice title_of(const struct callgrind *callgrind, struct pf_sli
 /* The inclusive metric beside an exclusive one. What functions hold of each other never adds up. */
 static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
 {
-    struct pf_build *build = &callgrind->build;
+    struct pf_build *build = callgrind->build;
     char *name = NULL;
     int size = asprintf(&name, "%s (inc)", build->metrics[exclusive].name);
-    PF_OWN(build, size < 0 ? NULL : name, free);
+    PF_OWN(build->run, size < 0 ? NULL : name, free);
     uint32_t inclusive = pf_build_metric(build, name, (size_t)size, build->metrics[exclusive].unit);
     struct pf_metric *metric = &build->metrics[inclusive];
     metric->scope = "inclusive";
@@ -308,7 +308,7 @@ static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
 /* The metric of an event's name. */
 static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
 {
-    struct pf_build *build = &callgrind->build;
+    struct pf_build *build = callgrind->build;
     struct pf_slice title = title_of(callgrind, name);
     uint32_t index = pf_build_metric(build, name.at, pf_size(name), unit_of(callgrind, name, title));
     for (unsigned i = 0; i < callgrind->n_metrics; i++)
@@ -344,8 +344,8 @@ static void read_title(struct callgrind *callgrind, struct pf_slice text)
     if (!colon || callgrind->n_titles == CALLGRIND_METRICS || name.at >= colon)
         return;
     uint32_t *title = callgrind->titles[callgrind->n_titles++];
-    title[0] = pf_build_slice(&callgrind->build, name);
-    title[1] = pf_build_slice(&callgrind->build, pf_trimmed((struct pf_slice){colon + 1, text.end}));
+    title[0] = pf_build_slice(callgrind->build, name);
+    title[1] = pf_build_slice(callgrind->build, pf_trimmed((struct pf_slice){colon + 1, text.end}));
 }
 
 static void read_positions(struct callgrind *callgrind, struct pf_slice text)
@@ -376,9 +376,9 @@ static void end_part(struct callgrind *callgrind)
     for (unsigned i = 0; i < callgrind->n_told && i < callgrind->n_events; i++) {
         unsigned metric = callgrind->metric[i];
         if (callgrind->told[i] != callgrind->part[metric])
-            pf_build_warn(&callgrind->build, callgrind->told_line, -1, "warning", "totals",
+            pf_build_warn(callgrind->build, callgrind->told_line, -1, "warning", "totals",
                           "%.80s of the functions adds up to another number than this line says",
-                          callgrind->build.metrics[callgrind->exclusive[metric]].name);
+                          callgrind->build->metrics[callgrind->exclusive[metric]].name);
     }
     memset(callgrind->part, 0, sizeof callgrind->part);
     callgrind->n_told = 0;
@@ -403,7 +403,7 @@ static void read_header(struct callgrind *callgrind, enum callgrind_word word, s
         break;
     case THREAD:
         callgrind->own = PF_NO_STRING;
-        callgrind->thread = pf_build_thread(&callgrind->build, value.at, pf_size(value), NULL);
+        callgrind->thread = pf_build_partition(callgrind->build, value.at, pf_size(value), NULL);
         break;
     case POSITIONS:
         read_positions(callgrind, text);
@@ -427,11 +427,11 @@ static void read_header(struct callgrind *callgrind, enum callgrind_word word, s
 
 /* ---- the pass ---------------------------------------------------------------------------------------- */
 
-static void read_line(void *state, const struct pf_line *line)
+static void read_line(struct pf_build *build, const struct pf_line *line)
 {
-    struct callgrind *callgrind = state;
+    struct callgrind *callgrind = build->state;
     struct pf_slice text = pf_slice(line->text, line->size);
-    bool open = pf_build_line_is_open(&callgrind->build, line) && !callgrind->ends_open;
+    bool open = pf_build_line_is_open(callgrind->build, line) && !callgrind->ends_open;
     callgrind->line = *line;
     if (line->continued || text.at == text.end || *text.at == '#')
         return;
@@ -455,13 +455,13 @@ static void read_line(void *state, const struct pf_line *line)
         warn(callgrind, "warning", "bad-line", "a line that is not understood is left out");
 }
 
-void callgrind_read(void *state)
+void callgrind_read(struct pf_build *build)
 {
-    struct callgrind *callgrind = state;
-    struct pf_build *build = &callgrind->build;
-    callgrind->keys = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    struct callgrind *callgrind = build->state;
+    callgrind->build = build;
+    callgrind->keys = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     for (int i = 0; i < DICTIONARIES; i++)
-        PF_OWN(build, &callgrind->names[i], pf_ids_free);
+        PF_OWN(build->run, &callgrind->names[i], pf_ids_free);
     callgrind->cachegrind = build->model->driver == &pf_cachegrind_driver;
     callgrind->stride = callgrind->positions = 1;
     callgrind->name = PF_NO_STRING;

@@ -173,7 +173,7 @@ static int take_text(const struct pf_json_walk *walk)
     const struct pf_json_token *token = walk->token;
     text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
     text->size = text->there ? token->size : 0;
-    pf_build_room(reading->build, &text->text, &text->room, text->size, 1);
+    pf_run_room(reading->build->run, &text->text, &text->room, text->size, 1);
     if (text->size) /* token->text is NULL in other tokens */
         memcpy(text->text, token->text, text->size);
     return 0;
@@ -266,7 +266,7 @@ static struct thread *find_thread(struct reading *reading)
     uint32_t pair[] = {pf_build_intern(reading->build, reading->strings, pid.text, pid.size),
                        pf_build_intern(reading->build, reading->strings, tid.text, tid.size)};
     reading->last = pf_build_intern(reading->build, reading->pairs, pair, sizeof pair);
-    struct thread *thread = PF_ITEM(reading->build, reading->threads, reading->last);
+    struct thread *thread = PF_ITEM(reading->build->run, reading->threads, reading->last);
     if (reading->last == reading->threads.n) {
         reading->threads.n++;
         *thread = (struct thread){pair[0], pair[1], PF_NO_STRING, UNLISTED};
@@ -280,7 +280,7 @@ static uint32_t list_thread(struct reading *reading)
     struct thread *thread = find_thread(reading);
     if (thread->number == UNLISTED) {
         thread->number = (uint32_t)reading->listed.n;
-        *PF_PUSH(reading->build, reading->listed) = (uint32_t)reading->last;
+        *PF_PUSH(reading->build->run, reading->listed) = (uint32_t)reading->last;
     }
     return thread->number;
 }
@@ -335,7 +335,7 @@ static void name_thread(struct reading *reading)
     uint32_t name = pf_build_intern(reading->build, reading->strings, value.text, value.size);
     struct thread *thread = find_thread(reading);
     if (process)
-        *PF_ITEM(reading->build, reading->processes, thread->pid) = name + 1;
+        *PF_ITEM(reading->build->run, reading->processes, thread->pid) = name + 1;
     else
         thread->name = name;
 }
@@ -349,7 +349,7 @@ static void add_threads(struct reading *reading)
     const struct pf_strings *strings = reading->strings;
     for (size_t i = 0; i < reading->listed.n; i++) {
         const struct thread *thread = &reading->threads.at[reading->listed.at[i]];
-        uint32_t process = *PF_ITEM(reading->build, reading->processes, thread->pid);
+        uint32_t process = *PF_ITEM(reading->build->run, reading->processes, thread->pid);
         struct pf_cell fields[] = {pf_interned(strings, thread->pid), pf_interned(strings, thread->tid),
                                    process ? pf_interned(strings, process - 1) : pf_absent()};
         struct pf_cell name = pf_interned(strings, thread->name);
@@ -357,8 +357,8 @@ static void add_threads(struct reading *reading)
         int size =
             asprintf(&text, "%.*s/%.*s%s%.*s", (int)fields[0].size, fields[0].text, (int)fields[1].size,
                      fields[1].text, name.size ? " " : "", (int)name.size, name.size ? name.text : "");
-        PF_OWN(reading->build, size < 0 ? NULL : text, free);
-        pf_build_own_thread(reading->build, text, (size_t)size, fields);
+        PF_OWN(reading->build->run, size < 0 ? NULL : text, free);
+        pf_build_own_partition(reading->build, text, (size_t)size, fields);
     }
 }
 
@@ -439,7 +439,7 @@ static void add_record(struct reading *reading, uint32_t thread)
         [TRACE_RECORD_DURATION] = (uint64_t)duration,
         [TRACE_RECORD_NAME] = name,
     };
-    pf_build_check(reading->build, pf_sorter_add(state->sorter, record, reading->build->error));
+    pf_run_check(reading->build->run, pf_sorter_add(state->sorter, record, reading->build->run->error));
 }
 
 static void add_event(struct reading *reading)
@@ -493,46 +493,45 @@ static const struct pf_json_member file_members[] = {
 static void read_events(struct reading *reading)
 {
     struct pf_build *build = reading->build;
-    struct pf_json_walk walk = {.json = reading->json, .error = build->error};
+    struct pf_json_walk walk = {.json = reading->json, .error = build->run->error};
     struct pf_json_token token;
-    int got = pf_json_next(reading->json, &token, build->error);
+    int got = pf_json_next(reading->json, &token, build->run->error);
     if (got == PF_JSON_OBJECT) {
         got = pf_json_object(&walk, reading, file_members);
     } else if (got == PF_JSON_ARRAY) {
         got = pf_json_array(&walk, reading, PF_JSON_END, take_event);
-        if (got && build->error->code == ENODATA && !reading->inside) /* an array may lack its end */
+        if (got && build->run->error->code == ENODATA && !reading->inside) /* an array may lack its end */
             return;
         if (!got)
-            got = pf_json_next(reading->json, &token, build->error); /* nothing may follow */
+            got = pf_json_next(reading->json, &token, build->run->error); /* nothing may follow */
     }
     if (pf_json_got(build, got) >= 0)
         return;
-    struct pf_error damage = *build->error;
+    struct pf_error damage = *build->run->error;
     pf_build_warn(build, damage.line, damage.offset, "fatal", damage.code == ENODATA ? "cut" : "damaged",
                   "%s: the events before it are kept", damage.what);
 }
 
-static void read_file(void *opened)
+static void read_file(struct pf_build *build)
 {
-    struct trace_state *state = opened;
-    struct pf_build *build = &state->build;
-    struct reading *reading = PF_OWN(build, calloc(1, sizeof *reading), free);
+    struct trace_state *state = build->state;
+    struct reading *reading = PF_OWN(build->run, calloc(1, sizeof *reading), free);
     uint64_t limit = build->model->options->cache / 4;
-    reading->build = build;
+    state->build = reading->build = build;
     reading->state = state;
     reading->json =
-        PF_OWN(build, pf_json_new(build->input, PF_JSON_LAST_COMMAS, PF_JSON_DEPTH_MAX), pf_json_free);
-    reading->args_reader = PF_OWN(build, pf_json_new(NULL, 0, 0), pf_json_free);
+        PF_OWN(build->run, pf_json_new(build->input, PF_JSON_LAST_COMMAS, PF_JSON_DEPTH_MAX), pf_json_free);
+    reading->args_reader = PF_OWN(build->run, pf_json_new(NULL, 0, 0), pf_json_free);
     reading->args.limit = ARGS_MAX;
-    pf_build_own_items(build, &reading->args.bytes);
-    reading->strings = PF_OWN(build, pf_strings_new(), pf_strings_free);
-    reading->pairs = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    pf_own_items(build->run, &reading->args.bytes);
+    reading->strings = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
+    reading->pairs = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     state->sorter =
-        PF_OWN(build, pf_sorter_new(TRACE_RECORD_WORDS, TRACE_RECORD_KEYS, limit), pf_sorter_free);
+        PF_OWN(build->run, pf_sorter_new(TRACE_RECORD_WORDS, TRACE_RECORD_KEYS, limit), pf_sorter_free);
     state->nameless = pf_build_name(build, "(unnamed)", strlen("(unnamed)"));
     read_events(reading);
     add_threads(reading);
-    pf_build_check(build, pf_sorter_finish(state->sorter, build->error));
+    pf_run_check(build->run, pf_sorter_finish(state->sorter, build->run->error));
     trace_nest_all(state);
 }
 
@@ -552,7 +551,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 6,
+    .version = 7,
     .kit = &format,
     .text = true,
     .probe = probe,

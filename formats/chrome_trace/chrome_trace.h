@@ -9,7 +9,7 @@
 #define TRACE_TIME_MAX (INT64_C(1) << 62)
 
 struct trace_state {
-    struct pf_build build;    /* first */
+    struct pf_build *build;
     struct pf_sorter *sorter; /* of all events, while the file is read: */
     uint64_t records;         /* how many are in it */
     uint32_t nameless;        /* the name of what has none in it (PF_NO_STRING), in the tree's strings */

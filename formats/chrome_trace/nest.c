@@ -142,7 +142,7 @@ static void add_end(struct nesting *n, uint32_t i)
     const struct slice *slice = &n->open.at[i];
     if (n->ends.n && n->open.at[n->ends.at[0]].end < slice->end)
         warn(n, "overlap", "overlaps the end of the slice that it began in", slice->name, slice->begin);
-    *PF_PUSH(n->build, n->ends) = i;
+    *PF_PUSH(n->build->run, n->ends) = i;
     sift_up(n, n->ends.n - 1);
 }
 
@@ -162,9 +162,9 @@ static void begin(struct nesting *n, const struct event *event)
     if (event->phase == 'X' && event->duration <= 0)
         return;
     if (n->open.n >= UINT32_MAX - 1)
-        pf_build_check(n->build,
-                       pf_fail(n->build->error, EFBIG, "more slices are open at once than can be counted"));
-    *PF_PUSH(n->build, n->open) =
+        pf_run_check(n->build->run, pf_fail(n->build->run->error, EFBIG,
+                                            "more slices are open at once than can be counted"));
+    *PF_PUSH(n->build->run, n->open) =
         (struct slice){.end = event->phase == 'B' ? NO_END : event->time + event->duration,
                        .row = number,
                        .begin = event->time,
@@ -276,15 +276,15 @@ static struct event event_of(const uint64_t *record)
 
 void trace_nest_all(struct trace_state *state)
 {
-    struct pf_build *build = &state->build;
-    struct nesting *n = PF_OWN(build, calloc(1, sizeof *n), free);
+    struct pf_build *build = state->build;
+    struct nesting *n = PF_OWN(build->run, calloc(1, sizeof *n), free);
     const uint64_t *record;
     uint64_t done = 0;
     n->state = state;
     n->build = build;
     begin_thread(n, 0);
-    while (pf_build_check(build, pf_sorter_next(state->sorter, &record, build->error))) {
-        if (pf_build_is_full(build)) {
+    while (pf_run_check(build->run, pf_sorter_next(state->sorter, &record, build->run->error))) {
+        if (pf_run_is_full(build->run)) {
             pf_build_warn_of_full(build, -1);
             break;
         }
@@ -303,9 +303,9 @@ void trace_nest_all(struct trace_state *state)
         if (is_edge)
             take(n, &event);
         else
-            *PF_PUSH(build, n->group) = event;
+            *PF_PUSH(build->run, n->group) = event;
         if (++done % 4096 == 0)
-            pf_build_check(build, pf_pass_step(done, state->records, build->error));
+            pf_run_check(build->run, pf_pass_step(done, state->records, build->run->error));
     }
     take_group(n);
     end_thread(n);

@@ -70,7 +70,7 @@ bool pf_json_enter_array(struct pf_build *build, struct pf_json *json, const str
     if (!place->line)
         return false;
     pf_json_seek(json, place->offset, place->line);
-    return pf_json_got(build, pf_json_next(json, &token, build->error)) == PF_JSON_ARRAY;
+    return pf_json_got(build, pf_json_next(json, &token, build->run->error)) == PF_JSON_ARRAY;
 }
 
 /* ---- takers ------------------------------------------------------------------------------------- */
@@ -146,14 +146,14 @@ bool pf_json_is_damage(const struct pf_error *error)
 
 int pf_json_got(struct pf_build *build, int got)
 {
-    if (got < 0 && !pf_json_is_damage(build->error))
-        pf_build_fail(build);
+    if (got < 0 && !pf_json_is_damage(build->run->error))
+        pf_run_fail(build->run);
     return got;
 }
 
 int pf_json_check_full(struct pf_build *build)
 {
-    return pf_build_is_full(build) ? pf_fail(build->error, EBADMSG, PF_BUILD_FULL) : 0;
+    return pf_run_is_full(build->run) ? pf_fail(build->run->error, EBADMSG, PF_RUN_FULL) : 0;
 }
 
 void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what)
@@ -163,7 +163,7 @@ void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const 
 
 void pf_json_warn_of_damage(struct pf_build *build)
 {
-    struct pf_error damage = *build->error;
+    struct pf_error damage = *build->run->error;
     pf_build_warn(build, damage.line, damage.offset, "fatal", "damaged", "%s: what is before it is kept",
                   damage.what);
 }

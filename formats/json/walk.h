@@ -96,7 +96,7 @@ pf_json_taker pf_json_count_down; /* into: an unsigned, how many are missing */
 /* True if reading failed because of the text: what came before counts. */
 bool pf_json_is_damage(const struct pf_error *error);
 
-/* What reading has returned: -1 for damage, which *build->error tells of; another failure ends the pass. */
+/* What reading has returned: -1 for damage, which *build->run->error tells of; another failure ends the pass. */
 int pf_json_got(struct pf_build *build, int got);
 
 /* 0, or -1 as for damage if pf_build_is_full. */
@@ -105,7 +105,7 @@ int pf_json_check_full(struct pf_build *build);
 /* A row of warnings about what is at a token (NULL: nowhere). */
 void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what);
 
-/* Makes a fatal warning of the damage that *build->error tells of. */
+/* Makes a fatal warning of the damage that *build->run->error tells of. */
 void pf_json_warn_of_damage(struct pf_build *build);
 
 #endif

@@ -20,11 +20,6 @@ struct pf_met_frame {
     bool met;
 };
 
-struct pf_owned {
-    void *thing;
-    void (*free_thing)(void *);
-};
-
 static const char *const function_kind[] = {"function"};
 
 static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
@@ -42,98 +37,33 @@ static const struct pf_column trace_columns[] = {TRACE_STACK, [TRACE_NAME] = {"n
 static const struct pf_column phased_columns[] = {TRACE_STACK, [TRACE_NAME] = {"phase", PF_PLAIN, 0},
                                                   [TRACE_NAME + 1] = {"name", PF_PLAIN, 0}};
 
-/* ---- failing ------------------------------------------------------------------------------------ */
-
-void pf_build_fail(struct pf_build *build)
+/* Memory is bounded by the size of the file. */
+static void begin_memory(struct pf_build *build, uint64_t used)
 {
-    longjmp(build->failed, 1);
+    build->run->memory = used;
+    build->run->memory_most = build->input ? pf_input_memory(build->input) : UINT64_MAX / 2;
 }
 
-void pf_build_refuse(struct pf_build *build, int64_t line, const char *what)
+/* A call of one of the format's functions, with what this file does before and after. */
+struct call {
+    struct pf_build *build;
+    void (*function)(struct pf_build *build);
+};
+
+static void begin_run(struct pf_run *run, void *arg)
 {
-    if (line)
-        pf_fail_line(build->error, EINVAL, line, "%s", what);
-    else
-        pf_fail(build->error, EINVAL, "%s", what);
-    pf_build_fail(build);
+    const struct call *call = arg;
+    call->build->run = run;
+    begin_memory(call->build, 0);
+    call->function(call->build);
 }
 
-void *pf_build_own(struct pf_build *build, void *thing, void (*free_thing)(void *))
+static int run_format(struct pf_build *build, void (*function)(struct pf_build *build),
+                      struct pf_error *error)
 {
-    if (!thing) {
-        pf_fail_memory(build->error);
-        pf_build_fail(build);
-    }
-    if (pf_array_room(&build->owned, &build->owned_room, build->n_owned, sizeof *build->owned,
-                      build->error)) {
-        free_thing(thing);
-        pf_build_fail(build);
-    }
-    build->owned[build->n_owned++] = (struct pf_owned){thing, free_thing};
-    return thing;
-}
-
-static void begin_memory(struct pf_build *build)
-{
-    build->memory = 0;
-    build->memory_most = build->input ? pf_input_memory(build->input) : UINT64_MAX / 2;
-}
-
-static void use_memory(struct pf_build *build, uint64_t bytes)
-{
-    build->memory += bytes;
-    if (build->memory / 2 > build->memory_most)
-        pf_build_check(build, pf_fail(build->error, EFBIG, PF_BUILD_FULL));
-}
-
-void pf_build_warn_of_full(struct pf_build *build, int64_t offset)
-{
-    pf_build_warn(build, 0, offset, "fatal", "too-large", PF_BUILD_FULL ": reading ends here");
-}
-
-/* The address of the pointer is owned, since the items move. */
-static void free_items(void *array)
-{
-    void *items, *none = NULL;
-    memcpy(&items, array, sizeof items);
-    memcpy(array, &none, sizeof none);
-    free(items);
-}
-
-void pf_build_own_items(struct pf_build *build, void *array)
-{
-    pf_build_own(build, array, free_items);
-}
-
-void pf_build_grow(struct pf_build *build, void *array, size_t *room, size_t index, size_t item, bool zeroed)
-{
-    size_t before = *room;
-    if (!before)
-        pf_build_own_items(build, array);
-    pf_build_check(build, zeroed ? pf_array_extend(array, room, index, item, build->error)
-                                 : pf_array_grow(array, room, index + 1, item, build->error));
-    use_memory(build, (uint64_t)(*room - before) * item);
-}
-
-static void free_owned(struct pf_build *build)
-{
-    while (build->n_owned) {
-        const struct pf_owned *owned = &build->owned[--build->n_owned];
-        owned->free_thing(owned->thing);
-    }
-    free(build->owned);
-    build->owned = NULL;
-    build->owned_room = 0;
-}
-
-/* Runs functions of this module and the driver until they return or fail: 0 or -1. */
-static int run(struct pf_build *build, void (*function)(void *state), struct pf_error *error)
-{
-    build->error = error;
-    if (setjmp(build->failed))
-        return -1;
-    function(build);
-    return 0;
+    int result = pf_run(build->model, begin_run, &(struct call){build, function}, error);
+    build->run = NULL;
+    return result;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -179,11 +109,15 @@ static int list_tables(struct pf_model *model, struct pf_build *build, struct pf
 int pf_build_open(struct pf_model *model, struct pf_error *error)
 {
     const struct pf_build_format *format = model->driver->kit;
-    struct pf_build *build = model->state = calloc(1, format->state ? format->state : sizeof *build);
+    struct pf_build *build = model->state = calloc(1, sizeof *build);
     if (!build)
         return pf_fail_memory(error);
     build->model = model;
     build->format = format;
+    build->state = calloc(1, format->state + 1);
+    build->opened = calloc(1, format->state + 1);
+    if (!build->state || !build->opened)
+        return pf_fail_memory(error);
     if (format->partitioned)
         model->partitions = (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
                                                    .plural = format->plural ? format->plural : "threads",
@@ -197,16 +131,9 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
     if (list_tables(model, build, error) ||
         (!format->folder && pf_source_open(model->source, NULL, PF_UNPACK, &build->input, error)))
         return -1;
-    begin_memory(build);
-    int failed = format->open ? run(build, format->open, error) : 0;
-    free_owned(build);
-    if (failed || !format->state)
-        return failed;
-    size_t own = format->state - sizeof *build;
-    build->opened = malloc(own + 1);
-    if (!build->opened)
-        return pf_fail_memory(error);
-    memcpy(build->opened, build + 1, own);
+    if (format->open && run_format(build, format->open, error))
+        return -1;
+    memcpy(build->opened, build->state, format->state);
     return 0;
 }
 
@@ -215,7 +142,7 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
 static void check_made(struct pf_build *build, const void *made)
 {
     if (!made)
-        pf_build_check(build, pf_fail_memory(build->error));
+        pf_run_check(build->run, pf_fail_memory(build->run->error));
 }
 
 /* What stands before the contexts: names and partitions. */
@@ -224,8 +151,7 @@ static void begin_partitions(struct pf_build *build)
     struct pf_model *model = build->model;
     const struct pf_build_format *format = build->format;
     size_t n_fields = format->n_fields;
-    begin_memory(build);
-    build->partitions = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    build->partitions = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     check_made(build, model->contexts = pf_tree_new(format->kinds ? format->kinds : function_kind));
     if (!format->partitioned)
         return;
@@ -238,9 +164,9 @@ static void begin_contexts(struct pf_build *build)
 {
     const struct pf_build_format *format = build->format;
     uint64_t limit = build->model->options->cache;
-    build->frames = PF_OWN(build, pf_strings_new(), pf_strings_free);
-    build->met = PF_OWN(build, calloc(MET, sizeof *build->met), free);
-    PF_OWN(build, &build->metric_of, pf_ids_free);
+    build->frames = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
+    build->met = PF_OWN(build->run, calloc(MET, sizeof *build->met), free);
+    PF_OWN(build->run, &build->metric_of, pf_ids_free);
     check_made(build, build->sums = pf_sums_new(limit, format->zeros));
     if (format->time_unit)
         check_made(build, build->trace = pf_stored_new((size_t)TRACE_COLUMNS + format->phased, limit / 4));
@@ -269,10 +195,10 @@ static void fill_columns(struct pf_build *build)
         module |= frame.module != PF_NO_STRING;
         line |= frame.line != 0;
     }
-    if ((file && pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->error)) ||
-        (module && pf_array_resize(&tree->module, tree->count, sizeof *tree->module, build->error)) ||
-        (line && pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->error)))
-        pf_build_fail(build);
+    if ((file && pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->run->error)) ||
+        (module && pf_array_resize(&tree->module, tree->count, sizeof *tree->module, build->run->error)) ||
+        (line && pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->run->error)))
+        pf_run_fail(build->run);
     for (uint32_t c = 0; c < tree->count && (file || module || line); c++) {
         struct pf_frame frame = pf_build_frame_at(build, tree->key[c]);
         if (file)
@@ -289,10 +215,10 @@ static void add_partition(struct pf_build *build, struct pf_cell name, const str
     static const struct pf_cell none[PF_BUILD_FIELDS];
     const struct pf_partitions *partitions = &build->model->partitions;
     struct pf_cell cells[] = {pf_int((int64_t)pf_rows_count(partitions->items)), name};
-    use_memory(build, PARTITION_BYTES + name.size);
-    pf_build_check(build, pf_rows_add(partitions->items, cells, build->error));
+    pf_run_use(build->run, PARTITION_BYTES + name.size);
+    pf_run_check(build->run, pf_rows_add(partitions->items, cells, build->run->error));
     if (partitions->fields)
-        pf_build_check(build, pf_rows_add(partitions->fields, fields ? fields : none, build->error));
+        pf_run_check(build->run, pf_rows_add(partitions->fields, fields ? fields : none, build->run->error));
 }
 
 static void end_contexts(struct pf_build *build)
@@ -301,23 +227,23 @@ static void end_contexts(struct pf_build *build)
     struct pf_error damage;
     if (build->input && pf_input_damage(build->input, &damage))
         pf_build_warn(build, 0, damage.offset, "fatal", "damaged-gzip", "%s", damage.what);
-    if (!build->format->list && !pf_build_threads(build))
+    if (!build->format->list && !pf_build_partitions(build))
         add_partition(build, pf_string("all"), NULL);
     fill_columns(build);
-    pf_build_check(build, pf_tree_finish(model->contexts, build->error));
-    pf_build_check(
-        build, pf_sums_finish(build->sums, pf_build_threads(build), model->contexts->count, build->error));
+    pf_run_check(build->run, pf_tree_finish(model->contexts, build->run->error));
+    pf_run_check(build->run, pf_sums_finish(build->sums, pf_build_partitions(build), model->contexts->count,
+                                            build->run->error));
     if (!build->format->metrics) {
         model->metrics = build->metrics;
         model->n_metrics = build->n_metrics;
     }
 }
 
-static void make_list(void *state)
+static void make_list(struct pf_build *build)
 {
-    struct pf_build *build = state;
     begin_partitions(build);
-    build->format->list(state);
+    build->format->list(build);
+    build->memory = build->run->memory;
 }
 
 /* What a pass that has failed has left of contexts goes; the names stay, since partitions and the driver know them. */
@@ -332,16 +258,17 @@ static void begin_tree(struct pf_build *build)
     build->model->contexts = tree;
 }
 
-static void make_all(void *state)
+static void make_all(struct pf_build *build)
 {
-    struct pf_build *build = state;
-    if (build->format->list)
+    if (build->format->list) {
+        begin_memory(build, build->memory);
         begin_tree(build);
-    else
+    } else {
         begin_partitions(build);
+    }
     begin_contexts(build);
     if (build->format->read)
-        build->format->read(state);
+        build->format->read(build);
     else
         pf_build_lines(build, build->format->line);
     end_contexts(build);
@@ -366,13 +293,14 @@ static void drop_contexts(struct pf_build *build)
     }
 }
 
-/* The driver's own struct is as `open` has left it. */
+/* Sets the driver's own struct back to what `open` has left. */
 static void drop_own(struct pf_build *build)
 {
+    if (!build->state || !build->opened)
+        return;
     if (build->format->clear)
         build->format->clear(build);
-    if (build->opened)
-        memcpy(build + 1, build->opened, build->format->state - sizeof *build);
+    memcpy(build->state, build->opened, build->format->state);
 }
 
 /* To know the partitions takes the same pass as all else, but where there is a list of them. */
@@ -383,14 +311,10 @@ int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *
     bool lists = format->list && stage == PF_PARTITIONED;
     if (!lists && stage != (format->partitioned && !format->list ? PF_PARTITIONED : PF_MODELLED))
         return 0;
-    size_t warnings = pf_rows_count(model->warnings);
-    int failed = run(build, lists ? make_list : make_all, error);
-    free_owned(build);
-    if (!failed)
+    if (!run_format(build, lists ? make_list : make_all, error))
         return 0;
     /* As it was before this load. */
     drop_contexts(build);
-    pf_rows_cut(model->warnings, warnings);
     if (format->list && !lists)
         return -1;
     drop_own(build);
@@ -411,36 +335,19 @@ void pf_build_close(struct pf_model *model)
         return;
     drop_contexts(build);
     drop_own(build);
+    free(build->state);
     free(build->opened);
     free(build->tables);
     free(build);
-}
-
-const unsigned char *pf_build_bytes(struct pf_probe *probe, size_t want, size_t *have)
-{
-    const unsigned char *head = pf_probe_head(probe, want, have);
-    bool packed = *have >= 2 && head[0] == 0x1f && head[1] == 0x8b;
-    return packed ? pf_probe_plain_head(probe, want, have) : head;
-}
-
-const unsigned char *pf_build_head(struct pf_probe *probe, size_t want, size_t *have)
-{
-    size_t size = strlen(PF_BYTE_ORDER_MARK);
-    const unsigned char *head = pf_build_bytes(probe, want, have);
-    if (!pf_begins(pf_slice((const char *)head, *have), PF_BYTE_ORDER_MARK))
-        return head;
-    head = pf_build_bytes(probe, want + size, have);
-    *have -= size;
-    return head + size;
 }
 
 /* ---- passing over the file ---------------------------------------------------------------------- */
 
 size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t offset)
 {
-    ssize_t got = pf_input_read(build->input, bytes, size, offset, build->error);
+    ssize_t got = pf_input_read(build->input, bytes, size, offset, build->run->error);
     if (got < 0)
-        pf_build_fail(build);
+        pf_run_fail(build->run);
     return (size_t)got;
 }
 
@@ -448,18 +355,19 @@ void pf_build_step(struct pf_build *build, uint64_t offset)
 {
     uint64_t done, total;
     pf_input_progress(build->input, offset, &done, &total);
-    pf_build_check(build, pf_pass_step(done, total, build->error));
+    pf_run_check(build->run, pf_pass_step(done, total, build->run->error));
 }
 
-void pf_build_lines(struct pf_build *build, void (*take)(void *state, const struct pf_line *line))
+void pf_build_lines(struct pf_build *build, void (*take)(struct pf_build *build, const struct pf_line *line))
 {
     struct pf_line line;
-    build->lines = PF_OWN(build, pf_linereader_new(build->input), pf_linereader_free);
-    while (pf_build_check(build, pf_linereader_whole(build->lines, WHOLE_LINE, &line, build->error))) {
+    build->lines = PF_OWN(build->run, pf_linereader_new(build->input), pf_linereader_free);
+    while (
+        pf_run_check(build->run, pf_linereader_whole(build->lines, WHOLE_LINE, &line, build->run->error))) {
         if (line.number % 1024 == 0)
             pf_build_step(build, line.offset);
         take(build, &line);
-        if (pf_build_is_full(build)) {
+        if (pf_run_is_full(build->run)) {
             pf_build_warn_of_full(build, line.offset + line.size);
             break;
         }
@@ -471,30 +379,36 @@ bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *l
     return !line->more && pf_linereader_tell(build->lines) == line->offset + line->size;
 }
 
+void pf_build_warn_of_full(struct pf_build *build, int64_t offset)
+{
+    pf_build_warn(build, 0, offset, "fatal", "too-large", PF_RUN_FULL ": reading ends here");
+}
+
 /* ---- what a format adds ------------------------------------------------------------------------- */
 
 void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text)
 {
     struct pf_cell cells[] = {pf_string(key), pf_text(text.at, pf_size(text))};
     if (pf_size(text))
-        pf_build_check(build, pf_rows_add(build->model->info, cells, build->error));
+        pf_run_check(build->run, pf_rows_add(build->model->info, cells, build->run->error));
 }
 
 void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells)
 {
     if (build->rows[table])
-        use_memory(build, build->format->tables[table].n_columns * sizeof *cells);
-    pf_build_check(build, build->rows[table] ? pf_rows_add(build->rows[table], cells, build->error)
-                                             : pf_stored_add(build->stored[table], cells, build->error));
+        pf_run_use(build->run, build->format->tables[table].n_columns * sizeof *cells);
+    pf_run_check(build->run, build->rows[table]
+                                 ? pf_rows_add(build->rows[table], cells, build->run->error)
+                                 : pf_stored_add(build->stored[table], cells, build->run->error));
 }
 
 uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size)
 {
-    uint32_t before = pf_strings_count(strings), number = pf_intern(strings, bytes, size, build->error);
+    uint32_t before = pf_strings_count(strings), number = pf_intern(strings, bytes, size, build->run->error);
     if (number == PF_NO_STRING)
-        pf_build_fail(build);
+        pf_run_fail(build->run);
     if (number >= before)
-        use_memory(build, size + NAME_BYTES);
+        pf_run_use(build->run, size + NAME_BYTES);
     return number;
 }
 
@@ -503,30 +417,31 @@ uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size)
     return pf_build_intern(build, build->model->contexts->strings, text, size);
 }
 
-uint32_t pf_build_threads(const struct pf_build *build)
+uint32_t pf_build_partitions(const struct pf_build *build)
 {
     return (uint32_t)pf_rows_count(build->model->partitions.items);
 }
 
-uint32_t pf_build_thread(struct pf_build *build, const char *name, size_t size, const struct pf_cell *fields)
+uint32_t pf_build_partition(struct pf_build *build, const char *name, size_t size,
+                            const struct pf_cell *fields)
 {
     uint32_t number = pf_build_intern(build, build->partitions, name, size);
-    if (number == pf_build_threads(build))
+    if (number == pf_build_partitions(build))
         add_partition(build, pf_text(name, size), fields);
     return number;
 }
 
-uint32_t pf_build_own_thread(struct pf_build *build, const char *name, size_t size,
-                             const struct pf_cell *fields)
+uint32_t pf_build_own_partition(struct pf_build *build, const char *name, size_t size,
+                                const struct pf_cell *fields)
 {
     uint32_t number = pf_strings_count(build->partitions);
     while (pf_string_of(build->partitions, name, size) != PF_NO_STRING) {
-        char *longer = PF_OWN(build, malloc(size + sizeof "~4294967295"), free);
+        char *longer = PF_OWN(build->run, malloc(size + sizeof "~4294967295"), free);
         memcpy(longer, name, size);
         size += (size_t)sprintf(longer + size, "~%" PRIu32, number);
         name = longer;
     }
-    return pf_build_thread(build, name, size, fields);
+    return pf_build_partition(build, name, size, fields);
 }
 
 uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size)
@@ -538,8 +453,8 @@ uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, si
 
 static void add_metric(struct pf_build *build, struct pf_metric metric)
 {
-    pf_build_check(build, pf_array_room(&build->metrics, &build->metrics_room, (size_t)metric.id,
-                                        sizeof metric, build->error));
+    pf_run_check(build->run, pf_array_room(&build->metrics, &build->metrics_room, (size_t)metric.id,
+                                           sizeof metric, build->run->error));
     build->metrics[metric.id] = metric;
     build->metrics[metric.id].empty = true; /* until a value is added to it */
 }
@@ -561,7 +476,8 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
     uint32_t number = pf_build_name(build, name, strnlen(name, size));
     const char *kept = pf_build_named(build, number).text; /* followed by a NUL */
     add_metric(build, (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int"));
-    pf_build_check(build, pf_ids_add(&build->metric_of, number, (uint32_t)build->n_metrics, build->error));
+    pf_run_check(build->run,
+                 pf_ids_add(&build->metric_of, number, (uint32_t)build->n_metrics, build->run->error));
     return (uint32_t)build->n_metrics++;
 }
 
@@ -570,11 +486,11 @@ uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, u
     uint8_t flags = parent == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
     struct pf_tree *tree = build->model->contexts;
     uint32_t before = tree->count;
-    uint32_t context = pf_tree_child(tree, parent, key, name, (uint8_t)kind, flags, build->error);
+    uint32_t context = pf_tree_child(tree, parent, key, name, (uint8_t)kind, flags, build->run->error);
     if (context == PF_NO_CONTEXT)
-        pf_build_fail(build);
+        pf_run_fail(build->run);
     if (context >= before)
-        use_memory(build, CONTEXT_BYTES);
+        pf_run_use(build->run, CONTEXT_BYTES);
     return context;
 }
 
@@ -602,7 +518,7 @@ uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t s
 
 void pf_build_add_file(struct pf_build *build, struct pf_build_files *files, uint32_t name, uint32_t file)
 {
-    uint32_t *of = PF_ITEM(build, files->of, name), mine = file == PF_NO_STRING ? UINT32_MAX : file + 1;
+    uint32_t *of = PF_ITEM(build->run, files->of, name), mine = file == PF_NO_STRING ? UINT32_MAX : file + 1;
     *of = !*of || *of == mine ? mine : UINT32_MAX;
 }
 
@@ -640,7 +556,7 @@ void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uin
         build->metrics[metric].empty &= is_zero(&value);
         build->metrics[metric].most += fabs(number_of(&value));
     }
-    pf_build_check(build, pf_sums_add(build->sums, thread, context, metric, &value, build->error));
+    pf_run_check(build->run, pf_sums_add(build->sums, thread, context, metric, &value, build->run->error));
 }
 
 uint64_t pf_build_span(struct pf_build *build, const struct pf_span_row *span)
@@ -655,7 +571,7 @@ uint64_t pf_build_span(struct pf_build *build, const struct pf_span_row *span)
         [TRACE_CONTEXT] = stacked ? pf_uint(span->context) : pf_absent(),
         [TRACE_NAME] = pf_text(&span->phase, 1)};
     cells[TRACE_NAME + phased] = pf_name(span->name);
-    pf_build_check(build, pf_stored_add(build->trace, cells, build->error));
+    pf_run_check(build->run, pf_stored_add(build->trace, cells, build->run->error));
     return number;
 }
 
@@ -672,5 +588,6 @@ uint64_t pf_build_stay(struct pf_build *build, uint32_t thread, uint32_t context
 
 void pf_build_lasts(struct pf_build *build, uint64_t number, struct pf_cell duration)
 {
-    pf_build_check(build, pf_stored_set(build->trace, number, TRACE_DURATION, duration, build->error));
+    pf_run_check(build->run,
+                 pf_stored_set(build->trace, number, TRACE_DURATION, duration, build->run->error));
 }

@@ -21,10 +21,10 @@ const struct pf_column pf_line_columns[PF_LINE_COLUMNS] = {{"metric", PF_METRIC,
 
 struct pf_line_sums *pf_line_sums_new(struct pf_build *build)
 {
-    struct pf_line_sums *sums = PF_OWN(build, calloc(1, sizeof *sums), free);
+    struct pf_line_sums *sums = PF_OWN(build->run, calloc(1, sizeof *sums), free);
     sums->build = build;
     sums->sorter =
-        PF_OWN(build, pf_sorter_new(WORDS, KEYS, build->model->options->cache / 8), pf_sorter_free);
+        PF_OWN(build->run, pf_sorter_new(WORDS, KEYS, build->model->options->cache / 8), pf_sorter_free);
     return sums;
 }
 
@@ -38,7 +38,7 @@ void pf_line_sums_add(struct pf_line_sums *sums, const struct pf_source_line *wh
                               [LOW] = (uint64_t)value,
                               [HIGH] = (uint64_t)(value >> 64)};
     if (value)
-        pf_build_check(sums->build, pf_sorter_add(sums->sorter, record, sums->build->error));
+        pf_run_check(sums->build->run, pf_sorter_add(sums->sorter, record, sums->build->run->error));
 }
 
 static pf_int128 value_of(const uint64_t *record)
@@ -68,8 +68,9 @@ void pf_line_sums_end(struct pf_line_sums *sums, size_t table)
     uint64_t last[WORDS] = {0};
     struct pf_total total = {0};
     const uint64_t *record;
-    pf_build_check(build, pf_sorter_finish(sums->sorter, build->error));
-    for (uint64_t i = 0; pf_build_check(build, pf_sorter_next(sums->sorter, &record, build->error)); i++) {
+    pf_run_check(build->run, pf_sorter_finish(sums->sorter, build->run->error));
+    for (uint64_t i = 0; pf_run_check(build->run, pf_sorter_next(sums->sorter, &record, build->run->error));
+         i++) {
         if (i && memcmp(last, record, KEYS * sizeof *record) != 0) {
             add_row(sums, table, last, &total);
             total = (struct pf_total){0};
@@ -77,7 +78,7 @@ void pf_line_sums_end(struct pf_line_sums *sums, size_t table)
         memcpy(last, record, sizeof last);
         pf_total_add_whole(&total, value_of(record));
         if (i % 65536 == 0)
-            pf_build_check(build, pf_pass_step(1, 1, build->error));
+            pf_run_check(build->run, pf_pass_step(1, 1, build->run->error));
     }
     add_row(sums, table, last, &total);
 }

@@ -5,11 +5,11 @@
 #include "formats/driver.h"
 
 /*
- * What is wrong with a file, as far as a pass over it has come: kept until the pass has succeeded, since one that is cancelled
- * leaves no trace, then told as the profile's warnings. Zeroed, there are none. For one thread.
+ * The warnings of a pass: held until the pass has succeeded, since one that is cancelled leaves no trace, then published as rows of
+ * warnings.csv. Zeroed: none. For one thread. A struct pf_run (run.h) has notes of its own.
  *
  * At most PF_NOTES_MAX notes are kept, of one code at most PF_NOTES_ALIKE, so that one problem all over a file hides no other;
- * a fatal one always is. That there were more is told.
+ * fatal ones always are. A last row `more` has the number of the others.
  */
 enum { PF_NOTES_MAX = 1000, PF_NOTES_ALIKE = 500 };
 

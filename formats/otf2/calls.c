@@ -75,11 +75,11 @@ static uint32_t number_of(struct follow *follow, uint32_t id)
     if (number != OTF2_NONE)
         return number;
     warn(follow, "undefined", "is not defined, entered", id);
-    pf_build_check(build, pf_array_room(&state->unknown, &state->unknown_room, state->n_unknown,
-                                        sizeof *state->unknown, build->error));
+    pf_run_check(build->run, pf_array_room(&state->unknown, &state->unknown_room, state->n_unknown,
+                                           sizeof *state->unknown, build->run->error));
     state->unknown[state->n_unknown++] = id;
     number = otf2_count(&state->definitions, OTF2_REGIONS) + (uint32_t)state->n_unknown - 1;
-    pf_build_check(build, pf_ids_set(&follow->unknown, id, number, build->error));
+    pf_run_check(build->run, pf_ids_set(&follow->unknown, id, number, build->run->error));
     return number;
 }
 
@@ -88,7 +88,7 @@ static struct region *region_of(struct follow *follow, uint32_t number, uint32_t
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
-    struct region *region = PF_ITEM(build, follow->regions, number);
+    struct region *region = PF_ITEM(build->run, follow->regions, number);
     if (region->met)
         return region;
     const uint64_t *defined = otf2_at(definitions, OTF2_REGIONS, number);
@@ -109,8 +109,10 @@ static void add_places(struct follow *follow)
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
     struct pf_tree *tree = build->model->contexts;
-    pf_build_check(build, pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->error));
-    pf_build_check(build, pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->error));
+    pf_run_check(build->run,
+                 pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->run->error));
+    pf_run_check(build->run,
+                 pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->run->error));
     for (uint32_t i = 0; i < tree->count; i++) {
         const uint64_t *region = otf2_at(definitions, OTF2_REGIONS, tree->key[i]);
         struct pf_cell file = otf2_text_of(definitions, region, OTF2_REGION_FILE);
@@ -153,9 +155,9 @@ static void enter(struct follow *follow, uint32_t id)
     call.context =
         pf_build_child(build, top(follow) ? top(follow)->context : PF_NO_CONTEXT, number, region->name, 0);
     call.row = pf_build_stay(build, follow->location, call.context, pf_int(call.start), pf_int(0));
-    uint32_t *innermost = PF_ITEM(build, follow->innermost, call.function);
+    uint32_t *innermost = PF_ITEM(build->run, follow->innermost, call.function);
     call.outer = *innermost;
-    *PF_PUSH(build, follow->stack) = call;
+    *PF_PUSH(build->run, follow->stack) = call;
     *innermost = region->innermost = (uint32_t)follow->stack.n;
 }
 
@@ -317,13 +319,13 @@ static void read_events(struct follow *follow)
     int more = otf2_events_open(&follow->events, state, follow->about[OTF2_ID]);
     while (more >= 0 && (more = otf2_events_next(&follow->events, &event)) > 0) {
         if (follow->count % 8192 == 0)
-            pf_build_check(build,
-                           pf_pass_step(follow->location, otf2_count(&state->definitions, OTF2_LOCATIONS),
-                                        build->error));
+            pf_run_check(build->run,
+                         pf_pass_step(follow->location, otf2_count(&state->definitions, OTF2_LOCATIONS),
+                                      build->run->error));
         take_event(follow, &event);
     }
     if (more < 0)
-        end = *build->error;
+        end = *build->run->error;
     tell_end(follow, &end);
     otf2_events_close(&follow->events);
 }
@@ -346,14 +348,14 @@ static void close_events(void *events)
 
 void otf2_follow(struct otf2_state *state)
 {
-    struct pf_build *build = &state->build;
-    struct follow *follow = PF_OWN(build, calloc(1, sizeof *follow), free);
+    struct pf_build *build = state->build;
+    struct follow *follow = PF_OWN(build->run, calloc(1, sizeof *follow), free);
     follow->build = build;
     follow->state = state;
-    follow->last = PF_OWN(build, calloc(state->definitions.class_members.n + 1, sizeof *follow->last), free);
-    follow->functions = PF_OWN(build, pf_strings_new(), pf_strings_free);
-    PF_OWN(build, &follow->unknown, pf_ids_free);
-    pf_build_own(build, &follow->events, close_events);
+    follow->last = PF_OWN(build->run, calloc(state->definitions.class_members.n + 1, sizeof *follow->last), free);
+    follow->functions = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
+    PF_OWN(build->run, &follow->unknown, pf_ids_free);
+    pf_own(build->run, &follow->events, close_events);
     pf_stored_names(build->stored[OTF2_MESSAGES], state->definitions.strings);
     pf_stored_names(build->stored[OTF2_READINGS], state->definitions.strings);
     for (; (follow->about = otf2_at(&state->definitions, OTF2_LOCATIONS, follow->location));

@@ -104,7 +104,8 @@ static uint64_t take_list(struct pf_build *build, struct otf2_list *list, uint64
 {
     size_t first = list->n;
     for (uint64_t i = 0; i < count && !fields->bad; i++) {
-        pf_build_check(build, pf_array_room(&list->at, &list->room, list->n, sizeof *list->at, build->error));
+        pf_run_check(build->run,
+                     pf_array_room(&list->at, &list->room, list->n, sizeof *list->at, build->run->error));
         list->at[list->n++] = otf2_number(fields, width);
     }
     return first;
@@ -114,18 +115,19 @@ static uint64_t take_text(struct otf2_state *state, struct otf2_fields *fields)
 {
     size_t size;
     const char *text = otf2_text(fields, &size);
-    return pf_build_intern(&state->build, state->definitions.strings, text, size);
+    return pf_build_intern(state->build, state->definitions.strings, text, size);
 }
 
 /* Of two definitions of one id the first counts. */
 static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint64_t *fields, size_t width)
 {
-    struct pf_build *build = &state->build;
+    struct pf_build *build = state->build;
     struct otf2_things *things = &state->definitions.things[kind];
     things->width = width;
-    pf_build_check(build, pf_array_room(&things->fields, &things->room, things->count, width * sizeof *fields,
-                                        build->error));
-    if (pf_build_check(build, pf_ids_add(&things->places, fields[OTF2_ID], things->count, build->error)))
+    pf_run_check(build->run, pf_array_room(&things->fields, &things->room, things->count,
+                                           width * sizeof *fields, build->run->error));
+    if (pf_run_check(build->run,
+                     pf_ids_add(&things->places, fields[OTF2_ID], things->count, build->run->error)))
         memcpy(things->fields + things->count++ * width, fields, width * sizeof *fields);
 }
 
@@ -137,14 +139,14 @@ static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, 
            : form == 'n' ? otf2_number(from, 8)
            : form == 'b' ? otf2_byte(from)
            : form == 's' ? take_text(state, from)
-           : form == 'c' ? take_list(&state->build, &definitions->class_members, count, 4, from)
-                         : take_list(&state->build, &definitions->group_members, count, 8, from);
+           : form == 'c' ? take_list(state->build, &definitions->class_members, count, 4, from)
+                         : take_list(state->build, &definitions->group_members, count, 8, from);
 }
 
 static void take_definition(struct otf2_state *state, struct otf2_record *record)
 {
     enum { FIELDS = 16 };
-    struct pf_build *build = &state->build;
+    struct pf_build *build = state->build;
     struct otf2_fields *from = &record->fields;
     uint64_t fields[FIELDS] = {0};
     bool optional = false;
@@ -186,24 +188,24 @@ static void close_reader(void *reader)
 
 void otf2_read_definitions(struct otf2_state *state)
 {
-    struct pf_build *build = &state->build;
-    struct otf2_reader *reader = PF_OWN(build, calloc(1, sizeof *reader), free);
+    struct pf_build *build = state->build;
+    struct otf2_reader *reader = PF_OWN(build->run, calloc(1, sizeof *reader), free);
     struct otf2_record record;
-    pf_build_own(build, reader, close_reader);
+    pf_own(build->run, reader, close_reader);
     state->definitions.strings = pf_strings_new();
     if (!state->definitions.strings)
-        pf_build_check(build, pf_fail_memory(build->error));
-    pf_build_check(
-        build, otf2_reader_open(reader, state->global, state->anchor.definition_chunk, false, build->error));
+        pf_run_check(build->run, pf_fail_memory(build->run->error));
+    pf_run_check(build->run, otf2_reader_open(reader, state->global, state->anchor.definition_chunk, false,
+                                              build->run->error));
     int more;
-    for (uint64_t i = 0; (more = otf2_got(build, otf2_next(reader, &record, build->error))) > 0; i++) {
+    for (uint64_t i = 0; (more = otf2_got(build, otf2_next(reader, &record, build->run->error))) > 0; i++) {
         if (i % 4096 == 0)
-            pf_build_check(build, pf_pass_step(reader->at, reader->size, build->error));
+            pf_run_check(build->run, pf_pass_step(reader->at, reader->size, build->run->error));
         take_definition(state, &record);
     }
     if (more < 0)
-        pf_build_warn(build, 0, build->error->offset, "fatal", "definitions",
-                      "the global definitions end here: %.150s", build->error->what);
+        pf_build_warn(build, 0, build->run->error->offset, "fatal", "definitions",
+                      "the global definitions end here: %.150s", build->run->error->what);
     index_groups(&state->definitions);
     uint32_t found = otf2_count(&state->definitions, OTF2_LOCATIONS);
     if (found != state->anchor.locations)

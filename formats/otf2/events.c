@@ -11,7 +11,7 @@ static int open_file(const struct otf2_events *events, uint64_t location, const 
 {
     char name[512];
     snprintf(name, sizeof name, "%s/%" PRIu64 ".%s", events->state->archive, location, extension);
-    return pf_source_open(events->state->build.model->source, name, PF_RAW, input, events->state->build.error);
+    return pf_source_open(events->state->build->model->source, name, PF_RAW, input, events->state->build->run->error);
 }
 
 /* ---- a location's own definitions --------------------------------------------------------------- */
@@ -20,7 +20,7 @@ static void add_offset(struct otf2_events *events, struct otf2_fields *fields)
 {
     struct otf2_offset offset = {.time = otf2_u64(fields), .offset = (int64_t)otf2_number(fields, 8)};
     if (!fields->bad)
-        *PF_PUSH(&events->state->build, events->offsets) = offset;
+        *PF_PUSH(events->state->build->run, events->offsets) = offset;
 }
 
 /* Dense: value i is that of id i; sparse: pairs of an id and its value. */
@@ -28,7 +28,7 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 {
     static const uint8_t kinds[OTF2_MAPS] = {
         [OTF2_MAP_REGION] = 3, [OTF2_MAP_METRIC] = 5, [OTF2_MAP_COMM] = 6};
-    struct pf_build *build = &events->state->build;
+    struct pf_build *build = events->state->build;
     uint8_t what = otf2_byte(fields);
     uint32_t count = otf2_id(fields);
     bool sparse = otf2_byte(fields) == 1;
@@ -39,7 +39,7 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
             uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* undefined, too */
             if (!fields->bad && value != UINT64_MAX)
-                pf_build_check(build, pf_ids_set(&events->maps[kind], id, mapped, build->error));
+                pf_run_check(build->run, pf_ids_set(&events->maps[kind], id, mapped, build->run->error));
         }
     }
 }
@@ -48,24 +48,24 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 static void read_own(struct otf2_events *events, uint64_t location)
 {
     enum { MAPPING = 5, CLOCK_OFFSET = 6 };
-    struct pf_build *build = &events->state->build;
+    struct pf_build *build = events->state->build;
     struct otf2_reader *reader = &events->own;
     struct otf2_record record;
     struct pf_input *input;
     if (open_file(events, location, "def", &input)) {
-        if (pf_is_transient(build->error->code))
-            pf_build_fail(build);
+        if (pf_is_transient(build->run->error->code))
+            pf_run_fail(build->run);
         return;
     }
     uint64_t chunk = events->state->anchor.definition_chunk;
-    int more = otf2_got(build, otf2_reader_open(reader, input, chunk, false, build->error));
-    while (more >= 0 && (more = otf2_got(build, otf2_next(reader, &record, build->error))) > 0)
+    int more = otf2_got(build, otf2_reader_open(reader, input, chunk, false, build->run->error));
+    while (more >= 0 && (more = otf2_got(build, otf2_next(reader, &record, build->run->error))) > 0)
         if (record.type == CLOCK_OFFSET)
             add_offset(events, &record.fields);
         else if (record.type == MAPPING)
             add_mapping(events, &record.fields);
     otf2_reader_close(reader);
-    pf_build_check(build, pf_input_done(input, build->error));
+    pf_run_check(build->run, pf_input_done(input, build->run->error));
 }
 
 uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, uint32_t id)
@@ -113,17 +113,17 @@ static pf_int128 ns_of(const struct otf2_definitions *definitions, uint64_t tick
 
 int otf2_events_open(struct otf2_events *events, struct otf2_state *state, uint64_t location)
 {
-    struct pf_error *error = state->build.error;
+    struct pf_error *error = state->build->run->error;
     events->state = state;
     events->offsets.n = events->interval = 0;
     events->stamp = 0;
     if (open_file(events, location, "evt", &events->input)) {
         events->input = NULL;
         if (error->code != ENOENT && error->code != EINVAL)
-            pf_build_fail(&state->build);
+            pf_run_fail(state->build->run);
         return -1;
     }
-    if (otf2_got(&state->build,
+    if (otf2_got(state->build,
                  otf2_reader_open(&events->reader, events->input, state->anchor.event_chunk, true, error)))
         return -1;
     read_own(events, location);
@@ -144,10 +144,10 @@ void otf2_events_close(struct otf2_events *events)
 
 int otf2_events_next(struct otf2_events *events, struct otf2_event *event)
 {
-    struct pf_build *build = &events->state->build;
+    struct pf_build *build = events->state->build;
     struct otf2_record record;
     int more;
-    while ((more = otf2_got(build, otf2_next(&events->reader, &record, build->error))) > 0) {
+    while ((more = otf2_got(build, otf2_next(&events->reader, &record, build->run->error))) > 0) {
         if (record.type == OTF2_TIME) {
             events->stamp = otf2_u64(&record.fields);
         } else if (record.type != OTF2_ATTRIBUTES) {

@@ -50,14 +50,14 @@ static void add_info(struct pf_build *build, const char *key, const char *value)
 
 static void read_anchor(struct otf2_state *state, const char *name)
 {
-    struct pf_build *build = &state->build;
+    struct pf_build *build = state->build;
     struct pf_model *model = build->model;
     struct otf2_anchor *anchor = &state->anchor;
     struct pf_input *input;
     char locations[32];
-    if (pf_source_open(model->source, name, PF_RAW, &input, build->error) ||
-        otf2_anchor_read(anchor, input, build->error) || pf_input_done(input, build->error))
-        pf_build_fail(build);
+    if (pf_source_open(model->source, name, PF_RAW, &input, build->run->error) ||
+        otf2_anchor_read(anchor, input, build->run->error) || pf_input_done(input, build->run->error))
+        pf_run_fail(build->run);
     snprintf(model->version, sizeof model->version, "%u.%u.%u", anchor->version[0], anchor->version[1],
              anchor->version[2]);
     snprintf(locations, sizeof locations, "%" PRIu64, anchor->locations);
@@ -70,18 +70,18 @@ static void read_anchor(struct otf2_state *state, const char *name)
 /* The definitions are read later: but without any there is no profile. */
 static void open_definitions(struct otf2_state *state)
 {
-    struct pf_build *build = &state->build;
+    struct pf_build *build = state->build;
     struct otf2_reader reader = {0};
     char name[512];
     snprintf(name, sizeof name, "%s.def", state->archive);
-    if (pf_source_open(build->model->source, name, PF_RAW, &state->global, build->error)) {
-        if (build->error->code == ENOENT)
-            pf_fail(build->error, EINVAL, "no file %.100s: the definitions are missing", name);
-        pf_build_fail(build);
+    if (pf_source_open(build->model->source, name, PF_RAW, &state->global, build->run->error)) {
+        if (build->run->error->code == ENOENT)
+            pf_fail(build->run->error, EINVAL, "no file %.100s: the definitions are missing", name);
+        pf_run_fail(build->run);
     }
-    int failed = otf2_reader_open(&reader, state->global, 0, false, build->error);
+    int failed = otf2_reader_open(&reader, state->global, 0, false, build->run->error);
     otf2_reader_close(&reader);
-    pf_build_check(build, failed);
+    pf_run_check(build->run, failed);
 }
 
 static const struct pf_column message_columns[OTF2_MESSAGE_COLUMNS] = {
@@ -127,7 +127,7 @@ static void context_cells(const struct pf_model *model, uint32_t context, struct
 {
     static const char *const paradigms[] = {"unknown", "user", "compiler",           "OpenMP",
                                             "MPI",     "CUDA", "measurement system", "Pthread"};
-    const struct otf2_state *state = model->state;
+    const struct otf2_state *state = pf_build_state(model);
     uint32_t number = model->contexts->key[context];
     const uint64_t *region = otf2_at(&state->definitions, OTF2_REGIONS, number);
     cells[0] = pf_uint(region ? region[OTF2_ID]
@@ -136,15 +136,15 @@ static void context_cells(const struct pf_model *model, uint32_t context, struct
                       : pf_absent();
 }
 
-static void open_archive(void *opened)
+static void open_archive(struct pf_build *build)
 {
     struct look look = {.most = 0};
-    struct otf2_state *state = opened;
-    struct pf_build *build = &state->build;
+    struct otf2_state *state = build->state;
     struct pf_model *model = build->model;
-    pf_build_check(build, pf_source_list(model->source, look_at, &look, build->error) ? -1 : 0);
+    state->build = build;
+    pf_run_check(build->run, pf_source_list(model->source, look_at, &look, build->run->error) ? -1 : 0);
     if (!*look.name)
-        pf_build_refuse(build, 0, "no file *.otf2");
+        pf_run_refuse(build->run, 0, "no file *.otf2");
     memcpy(state->archive, look.name, strlen(look.name) - 5);
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
@@ -158,7 +158,7 @@ static void open_archive(void *opened)
 static void add_location(struct otf2_state *state, const uint64_t *location)
 {
     static const char *const types[] = {"UNKNOWN", "CPU_THREAD", "ACCELERATOR_STREAM", "METRIC"};
-    struct pf_build *build = &state->build;
+    struct pf_build *build = state->build;
     const struct otf2_definitions *definitions = &state->definitions;
     const uint64_t *group = otf2_find(definitions, OTF2_LOCATION_GROUPS, location[OTF2_LOCATION_GROUP]);
     char name[32];
@@ -169,15 +169,15 @@ static void add_location(struct otf2_state *state, const uint64_t *location)
                                      pf_uint(location[OTF2_LOCATION_GROUP]),
                                      pf_uint(location[OTF2_LOCATION_EVENTS]),
                                      otf2_text_of(definitions, group, OTF2_NAME)};
-    pf_build_check(build, pf_rows_add(build->model->partitions.items, item, build->error));
-    pf_build_check(build, pf_rows_add(build->model->partitions.fields, fields, build->error));
+    pf_run_check(build->run, pf_rows_add(build->model->partitions.items, item, build->run->error));
+    pf_run_check(build->run, pf_rows_add(build->model->partitions.fields, fields, build->run->error));
 }
 
 static struct pf_metric *add_metric(struct otf2_state *state, const char *name, const char *unit,
                                     const char *description)
 {
-    uint32_t index = pf_build_metric(&state->build, name, strlen(name), unit);
-    struct pf_metric *metric = &state->build.metrics[index];
+    uint32_t index = pf_build_metric(state->build, name, strlen(name), unit);
+    struct pf_metric *metric = &state->build->metrics[index];
     metric->description = description;
     return metric;
 }
@@ -191,12 +191,12 @@ static void add_counter(struct otf2_state *state, uint32_t member)
                    unit = otf2_text_of(&state->definitions, about, OTF2_MEMBER_UNIT);
     if (name.type == PF_ABSENT || memchr(name.text, 0, name.size))
         return;
-    uint32_t known = pf_build_find_metric(&state->build, name.text, name.size);
+    uint32_t known = pf_build_find_metric(state->build, name.text, name.size);
     if (known != PF_NO_METRIC)
         state->counter[member] = known < OTF2_COUNTERS ? -2 : (int)known;
     if (state->counter[member] != -1)
         return;
-    state->counter[member] = (int)state->build.n_metrics; /* PF_NO_METRIC beyond the most there may be */
+    state->counter[member] = (int)state->build->n_metrics; /* PF_NO_METRIC beyond the most there may be */
     add_metric(state, name.text, unit.type == PF_TEXT ? unit.text : "",
                "what the counter counts meanwhile, callees left out")
         ->type = about[OTF2_MEMBER_TYPE] == REAL ? "double" : "int";
@@ -209,7 +209,7 @@ static void add_metrics(struct otf2_state *state)
     const struct otf2_definitions *definitions = &state->definitions;
     uint32_t members = otf2_count(definitions, OTF2_MEMBERS);
     const uint64_t *class;
-    state->counter = PF_OWN(&state->build, malloc(((size_t)members + 1) * sizeof *state->counter), free);
+    state->counter = PF_OWN(state->build->run, malloc(((size_t)members + 1) * sizeof *state->counter), free);
     for (uint32_t i = 0; i < members; i++)
         state->counter[i] = -1;
     add_metric(state, "calls", "#", "how often a region was entered")->partner = OTF2_HELD_CALLS;
@@ -229,9 +229,9 @@ static void add_metrics(struct otf2_state *state)
         }
 }
 
-static void list_locations(void *opened)
+static void list_locations(struct pf_build *build)
 {
-    struct otf2_state *state = opened;
+    struct otf2_state *state = build->state;
     const uint64_t *location;
     otf2_read_definitions(state);
     for (uint32_t i = 0; (location = otf2_at(&state->definitions, OTF2_LOCATIONS, i)); i++)
@@ -240,17 +240,17 @@ static void list_locations(void *opened)
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-static void read_archive(void *opened)
+static void read_archive(struct pf_build *build)
 {
-    struct otf2_state *state = opened;
+    struct otf2_state *state = build->state;
     state->n_unknown = 0; /* a pass that has failed may have found some */
     add_metrics(state);
     otf2_follow(state);
 }
 
-static void clear(void *opened)
+static void clear(struct pf_build *build)
 {
-    struct otf2_state *state = opened;
+    struct otf2_state *state = build->state;
     otf2_free_definitions(&state->definitions);
     free(state->unknown);
 }
@@ -274,7 +274,7 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
     .title = "OTF2 archives (Score-P)",
-    .version = 7,
+    .version = 8,
     .matters = is_anchor,
     .directories = true,
     .kit = &format,

@@ -76,8 +76,8 @@ enum { OTF2_MESSAGES, OTF2_READINGS };
 enum { OTF2_MESSAGE_COLUMNS = 9, OTF2_READING_COLUMNS = 5 };
 
 struct otf2_state {
-    struct pf_build build; /* first */
-    char archive[256];     /* NAME */
+    struct pf_build *build;
+    char archive[256]; /* NAME */
     struct otf2_anchor anchor;
     struct pf_input *global;
     struct otf2_definitions definitions; /* from PF_PARTITIONED on */
@@ -176,13 +176,13 @@ struct otf2_event {
 };
 
 /*
- * Stands before the first event of the location with this id. 0; -1: there are none, *build->error says why: ENOENT if it has no
+ * Stands before the first event of the location with this id. 0; -1: there are none, *build->run->error says why: ENOENT if it has no
  * file, EINVAL if that is none. otf2_events_close is due in either case.
  */
 int otf2_events_open(struct otf2_events *events, struct otf2_state *state, uint64_t location);
 void otf2_events_close(struct otf2_events *events);
 
-/* The next event. 1; 0: no more; -1: the file is damaged from here on, *build->error tells. */
+/* The next event. 1; 0: no more; -1: the file is damaged from here on, *build->run->error tells. */
 int otf2_events_next(struct otf2_events *events, struct otf2_event *event);
 
 /* An id that is taken from an event, as the definitions have it. */

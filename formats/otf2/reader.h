@@ -50,10 +50,10 @@ void otf2_reader_close(struct otf2_reader *reader);
  */
 int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_error *error);
 
-/* What the functions above have returned: -1 for damage, which *build->error tells of; another failure ends the pass. */
+/* What the functions above have returned: -1 for damage, which *build->run->error tells of; another failure ends the pass. */
 static inline int otf2_got(struct pf_build *build, int got)
 {
-    return got < 0 && build->error->code == EINVAL ? -1 : pf_build_check(build, got);
+    return got < 0 && build->run->error->code == EINVAL ? -1 : pf_run_check(build->run, got);
 }
 
 /* Numbers of fixed size. */

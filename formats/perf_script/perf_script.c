@@ -33,7 +33,7 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have, counts[PERF_UNKNOWN + 1] = {0}, known = 0, frames = 0;
-    const char *head = (const char *)pf_build_head(probe, PF_HEAD_MAX, &have);
+    const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
     struct pf_slice text = pf_slice(head, have), line;
     struct perf_header header;
     struct perf_frame frame;
@@ -71,7 +71,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 struct perf_script {
-    struct pf_build build; /* first */
+    struct pf_build *build;
     /* The sample at hand. */
     bool open;
     uint32_t thread, metric; /* metric: of its event */
@@ -134,7 +134,7 @@ static void enter_thread(struct perf_script *script, const struct perf_header *h
     struct pf_cell fields[] = {cell_of(header->pid), cell_of(header->tid),
                                comm ? pf_text(header->comm.at, comm) : pf_absent()};
     script->thread =
-        pf_build_thread(&script->build, size ? name : "all", size ? size : strlen("all"), fields);
+        pf_build_partition(script->build, size ? name : "all", size ? size : strlen("all"), fields);
 }
 
 /* Its period, in nanoseconds of a clock or in events; without one samples are counted. */
@@ -150,12 +150,12 @@ static void enter_event(struct perf_script *script, const struct perf_header *he
     pf_parse_fixed(header->period.at, pf_size(header->period), 0, &period);
     script->period = has_period ? pf_uint(period < UINT64_MAX ? (uint64_t)period : UINT64_MAX) : pf_int(1);
     script->metric =
-        pf_build_metric(&script->build, event.at, pf_size(event), clock && has_period ? "ns" : "");
+        pf_build_metric(script->build, event.at, pf_size(event), clock && has_period ? "ns" : "");
 }
 
 static void add_frame(struct perf_script *script, const struct perf_frame *frame)
 {
-    struct pf_build *build = &script->build;
+    struct pf_build *build = script->build;
     struct pf_frame made = {
         .name = pf_build_slice(build, frame->symbol), .file = PF_NO_STRING, .module = PF_NO_STRING};
     if (frame->has_dso && !frame->inlined) {
@@ -168,7 +168,7 @@ static void add_frame(struct perf_script *script, const struct perf_frame *frame
     }
     if (!script->frames.n)
         script->leaf = (struct pf_source_line){.name = made.name, .file = PF_NO_STRING};
-    *PF_PUSH(build, script->frames) = pf_build_frame(build, &made);
+    *PF_PUSH(build->run, script->frames) = pf_build_frame(build, &made);
 }
 
 /* A source line belongs to the frame before it. */
@@ -177,7 +177,7 @@ static void add_source_line(struct perf_script *script, struct pf_slice line)
     struct pf_slice file;
     if (script->frames.n != 1 || script->leaf.line || !perf_source_place(line, &file, &script->leaf.line))
         return;
-    script->leaf.file = pf_build_slice(&script->build, file);
+    script->leaf.file = pf_build_slice(script->build, file);
     script->has_lines = true;
 }
 
@@ -187,7 +187,7 @@ static void add_to_line(struct perf_script *script, uint32_t metric, pf_int128 v
     if (script->leaf.line)
         pf_line_sums_add(script->lines, &script->leaf, metric, value);
     else
-        *PF_ITEM(&script->build, script->elsewhere, metric) += value;
+        *PF_ITEM(script->build->run, script->elsewhere, metric) += value;
 }
 
 /* Makes the table of lines, if the file has any. */
@@ -196,27 +196,28 @@ static void end_lines(struct perf_script *script)
     const struct pf_source_line none = {.name = PF_NO_STRING, .file = PF_NO_STRING};
     if (!script->has_lines)
         return;
-    for (uint32_t metric = 0; metric < script->build.n_metrics; metric++)
-        pf_line_sums_add(script->lines, &none, metric, *PF_ITEM(&script->build, script->elsewhere, metric));
+    for (uint32_t metric = 0; metric < script->build->n_metrics; metric++)
+        pf_line_sums_add(script->lines, &none, metric, *PF_ITEM(script->build->run, script->elsewhere, metric));
     pf_line_sums_end(script->lines, 0);
 }
 
 /* Ends the sample at hand, if there is one. */
 static void end_sample(struct perf_script *script)
 {
-    struct pf_build *build = &script->build;
+    struct pf_build *build = script->build;
     uint32_t context = PF_NO_CONTEXT;
     if (!script->open)
         return;
     script->open = false;
     script->leaf.line = script->frames.n ? script->leaf.line : 0;
     if (!script->frames.n)
-        *PF_PUSH(build, script->frames) = pf_build_named_frame(build, "[no stack]", strlen("[no stack]"));
+        *PF_PUSH(build->run, script->frames) =
+            pf_build_named_frame(build, "[no stack]", strlen("[no stack]"));
     while (script->frames.n)
         context = pf_build_enter(build, context, script->frames.at[--script->frames.n]);
     uint64_t row[] = {script->thread, script->n_times++, (uint64_t)script->time, context};
     if (script->timed)
-        pf_build_check(build, pf_sorter_add(script->times, row, build->error));
+        pf_run_check(build->run, pf_sorter_add(script->times, row, build->run->error));
     pf_build_add(build, script->thread, context, 0, pf_int(1));
     add_to_line(script, 0, 1);
     if (script->metric) {
@@ -271,7 +272,7 @@ static bool keep_line(struct perf_script *script, const struct pf_line *line)
 static void warn_line(struct perf_script *script, uint64_t number, uint64_t offset, bool is_frame,
                       const char *what)
 {
-    pf_build_warn(&script->build, number, offset, "error", is_frame ? "bad-frame" : "bad-line",
+    pf_build_warn(script->build, number, offset, "error", is_frame ? "bad-frame" : "bad-line",
                   "%s: the line is left out", what);
 }
 
@@ -292,9 +293,9 @@ static void decide_kept_line(struct perf_script *script, enum perf_kind next)
     }
 }
 
-static void read_line(void *state, const struct pf_line *line)
+static void read_line(struct pf_build *build, const struct pf_line *line)
 {
-    struct perf_script *script = state;
+    struct perf_script *script = build->state;
     struct perf_header header;
     struct perf_frame frame;
     struct pf_slice text = pf_slice(line->text, line->size);
@@ -304,7 +305,7 @@ static void read_line(void *state, const struct pf_line *line)
     bool lacks = kind == PERF_FRAME    ? frame.cut || (script->has_dsos && !frame.has_dso)
                  : kind == PERF_HEADER ? script->has_events && !pf_size(header.event)
                                        : false;
-    bool cut = lacks && pf_build_line_is_open(&script->build, line);
+    bool cut = lacks && pf_build_line_is_open(script->build, line);
     script->has_dsos |= kind == PERF_FRAME && frame.has_dso;
     if (kind == PERF_NOTHING) {
         if (!pf_size(pf_trimmed(text))) {
@@ -341,19 +342,19 @@ static void read_line(void *state, const struct pf_line *line)
 /* Samples of several threads stand among each other: trace.csv has them thread by thread, in the order of the file. */
 static void list_times(struct perf_script *script)
 {
-    struct pf_build *build = &script->build;
+    struct pf_build *build = script->build;
     const uint64_t *row;
-    pf_build_check(build, pf_sorter_finish(script->times, build->error));
-    while (pf_build_check(build, pf_sorter_next(script->times, &row, build->error)))
+    pf_run_check(build->run, pf_sorter_finish(script->times, build->run->error));
+    while (pf_run_check(build->run, pf_sorter_next(script->times, &row, build->run->error)))
         pf_build_stay(build, (uint32_t)row[0], (uint32_t)row[3], pf_int((int64_t)row[2]), pf_int(0));
 }
 
-static void read_file(void *state)
+static void read_file(struct pf_build *build)
 {
-    struct perf_script *script = state;
-    struct pf_build *build = &script->build;
+    struct perf_script *script = build->state;
+    script->build = build;
     script->dso = PF_NO_STRING;
-    script->times = PF_OWN(build, pf_sorter_new(4, 2, build->model->options->cache / 4), pf_sorter_free);
+    script->times = PF_OWN(build->run, pf_sorter_new(4, 2, build->model->options->cache / 4), pf_sorter_free);
     script->lines = pf_line_sums_new(build);
     pf_build_metric(build, "samples", strlen("samples"), "");
     pf_build_lines(build, read_line);
@@ -366,18 +367,18 @@ static void read_file(void *state)
 }
 
 /* Copies the machine's description from `perf script --header`, in lines `# hostname : vm`. */
-static void open_file(void *state)
+static void open_file(struct pf_build *build)
 {
     static const char *const keys[][2] = {{"# hostname :", "Host"},       {"# cmdline :", "Command"},
                                           {"# captured on    :", "Date"}, {"# perf version :", "Perf"},
                                           {"# arch :", "Architecture"},   {"# cpudesc :", "Processor"}};
     char head[16 * 1024];
-    struct pf_slice text = pf_slice(head, pf_build_peek(state, head, sizeof head, 0)), line;
+    struct pf_slice text = pf_slice(head, pf_build_peek(build, head, sizeof head, 0)), line;
     while (pf_take_line(&text, false, &line))
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             if (pf_take(&line, keys[i][0])) {
                 pf_skip_blanks(&line);
-                pf_build_info(state, keys[i][1], line);
+                pf_build_info(build, keys[i][1], line);
             }
 }
 

@@ -85,7 +85,7 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
-    const unsigned char *head = pf_build_bytes(probe, PF_PLAIN_HEAD_MAX, &have);
+    const unsigned char *head = pf_probe_unpacked_head(probe, PF_PLAIN_HEAD_MAX, &have);
     bool packed = have && head == probe->plain, empty = false;
     struct pprof_message message = {head, head + have}, rest = message;
     struct pprof_field field;
@@ -124,9 +124,9 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 /* The next field of the file, in the first or the second pass over it (`part`); false: there is none. */
 static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct pprof_field *field)
 {
-    struct pf_build *build = &pprof->build;
-    if (pf_build_is_full(build) ||
-        !pf_build_check(build, pprof_stream_next(&pprof->stream, field, build->error)))
+    struct pf_build *build = pprof->build;
+    if (pf_run_is_full(build->run) ||
+        !pf_run_check(build->run, pprof_stream_next(&pprof->stream, field, build->run->error)))
         return false;
     if (field->offset >= *told) {
         pprof_step(pprof, part, field->offset);
@@ -150,7 +150,7 @@ static void list_locations(struct pprof *pprof)
                                       function ? pf_name(function->named) : none,
                                       function ? pf_name(function->filed) : none,
                                       mapping ? pf_name(mapping->filed) : none};
-            pf_build_row(&pprof->build, PPROF_LOCATIONS, cells);
+            pf_build_row(pprof->build, PPROF_LOCATIONS, cells);
         }
     }
 }
@@ -158,7 +158,7 @@ static void list_locations(struct pprof *pprof)
 static void add_property(struct pprof *pprof, const char *key, struct pf_cell value)
 {
     struct pf_cell cells[] = {pf_string(key), value};
-    pf_build_row(&pprof->build, PPROF_PROPERTIES, cells);
+    pf_build_row(pprof->build, PPROF_PROPERTIES, cells);
 }
 
 static void add_text(struct pprof *pprof, const char *key, uint64_t string)
@@ -188,23 +188,23 @@ static void list_properties(struct pprof *pprof)
         else if (value)
             add_property(pprof, properties[i].key, pf_int((int64_t)value));
     }
-    for (size_t i = 0; i < pprof->comments.n && !pf_build_is_full(&pprof->build); i++)
+    for (size_t i = 0; i < pprof->comments.n && !pf_run_is_full(pprof->build->run); i++)
         add_text(pprof, "comment", pprof->comments.at[i]);
 }
 
 static void begin_stream(struct pprof *pprof)
 {
     free(pprof->stream.buffer);
-    pprof->stream = (struct pprof_stream){.input = pprof->build.input};
+    pprof->stream = (struct pprof_stream){.input = pprof->build->input};
 }
 
 /* The tables first, since samples may stand before what they speak of; then the samples. */
-static void read_file(void *state)
+static void read_file(struct pf_build *build)
 {
-    struct pprof *pprof = state;
-    struct pf_build *build = &pprof->build;
+    struct pprof *pprof = build->state;
     struct pprof_field field = {0};
     uint64_t told = 0;
+    pprof->build = build;
     begin_stream(pprof);
     while (!pprof->refused && next_field(pprof, 0, &told, &field))
         pprof_take(pprof, &field);
@@ -225,14 +225,14 @@ static void read_file(void *state)
                 break;
         pprof_stacks_end(stacks);
     }
-    if (pf_build_is_full(build))
+    if (pf_run_is_full(build->run))
         pf_build_warn_of_full(build, (int64_t)field.offset);
     begin_stream(pprof); /* to free its buffer */
 }
 
-static void clear(void *state)
+static void clear(struct pf_build *build)
 {
-    struct pprof *pprof = state;
+    struct pprof *pprof = build->state;
     free(pprof->stream.buffer);
 }
 
@@ -247,7 +247,7 @@ static const struct pf_build_format format = {.state = sizeof(struct pprof),
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
-                                          .version = 6,
+                                          .version = 7,
                                           .kit = &format,
                                           .probe = probe,
                                           PF_BUILD_OPERATIONS};

@@ -164,7 +164,7 @@ enum { PPROF_LABEL_COLUMNS = 6 };
 enum { PPROF_LOCATIONS, PPROF_LABELS, PPROF_PROPERTIES, PPROF_LINES };
 
 struct pprof {
-    struct pf_build build;      /* first */
+    struct pf_build *build;
     struct pprof_stream stream; /* of the pass that is under way */
     PF_LIST(uint32_t) strings;  /* their names */
     struct pf_ids functions, mappings,
@@ -230,7 +230,7 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what);
 /* Says that something in a field or record is wrong, PPROF_NOWHERE in particular: a warning. */
 #define PPROF_NOWHERE UINT64_MAX
 #define pprof_warn(pprof, offset, code, ...)                                                                 \
-    pf_build_warn(&(pprof)->build, 0, offset, "error", code, __VA_ARGS__)
+    pf_build_warn((pprof)->build, 0, offset, "error", code, __VA_ARGS__)
 
 /* ---- stacks.c ----------------------------------------------------------------------------------- */
 

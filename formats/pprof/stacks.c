@@ -51,16 +51,16 @@ struct pprof_stacks {
 
 struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
 {
-    struct pf_build *build = &pprof->build;
-    struct pprof_stacks *stacks = PF_OWN(build, calloc(1, sizeof *stacks), free);
+    struct pf_build *build = pprof->build;
+    struct pprof_stacks *stacks = PF_OWN(build->run, calloc(1, sizeof *stacks), free);
     stacks->pprof = pprof;
     stacks->build = build;
     stacks->lines = pf_line_sums_new(build);
     stacks->sorter =
-        PF_OWN(build, pf_sorter_new(WORDS, SORTED, build->model->options->cache / 8), pf_sorter_free);
+        PF_OWN(build->run, pf_sorter_new(WORDS, SORTED, build->model->options->cache / 8), pf_sorter_free);
     for (size_t i = 0; i < KEYS; i++)
         stacks->keys[i] = pf_build_name(build, keys[i], strlen(keys[i]));
-    stacks->keyed = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    stacks->keyed = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     stacks->no_stack = pf_build_named_frame(build, "(no stack)", strlen("(no stack)"));
     return stacks;
 }
@@ -115,7 +115,7 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
         label.unit = PF_NO_STRING;
     }
     note_thread(stacks, &label, best);
-    *PF_PUSH(stacks->build, stacks->labels) = label;
+    *PF_PUSH(stacks->build->run, stacks->labels) = label;
     return true;
 }
 
@@ -148,7 +148,7 @@ static struct pf_source_line source_line_of(const struct pprof *pprof, const str
 {
     const struct pprof_line *line = &pprof->lines.at[location->first + location->cut];
     const struct pprof_function *function = pprof_function(pprof, line->function);
-    return (struct pf_source_line){.name = pf_build_frame_at(&pprof->build, line->frame).name,
+    return (struct pf_source_line){.name = pf_build_frame_at(pprof->build, line->frame).name,
                                    .file = function ? function->filed : PF_NO_STRING,
                                    .line = line->line <= UINT32_MAX ? (uint32_t)line->line : 0};
 }
@@ -157,20 +157,20 @@ static uint32_t add_thread(struct pprof_stacks *stacks)
 {
     bool has_id = stacks->id.type == PF_TEXT, has_name = stacks->name.type == PF_TEXT;
     if (!has_id && !has_name)
-        return pf_build_thread(stacks->build, "all", 3, NULL);
+        return pf_build_partition(stacks->build, "all", 3, NULL);
     if (!has_id)
-        return pf_build_thread(stacks->build, stacks->name.text, stacks->name.size, NULL);
+        return pf_build_partition(stacks->build, stacks->name.text, stacks->name.size, NULL);
     const struct pf_cell parts[] = {has_name ? stacks->name : pf_string("thread-"),
                                     pf_string(has_name ? " (" : ""), stacks->id,
                                     pf_string(has_name ? ")" : "")};
     stacks->text.n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         size_t end = stacks->text.n + parts[i].size;
-        (void)PF_ITEM(stacks->build, stacks->text, end);
+        (void)PF_ITEM(stacks->build->run, stacks->text, end);
         memcpy(stacks->text.at + stacks->text.n, parts[i].text, parts[i].size);
         stacks->text.n = end;
     }
-    return pf_build_thread(stacks->build, stacks->text.at, stacks->text.n, &stacks->id);
+    return pf_build_partition(stacks->build, stacks->text.at, stacks->text.n, &stacks->id);
 }
 
 /* The partition of the sample at hand. */
@@ -178,7 +178,7 @@ static uint32_t thread_of(struct pprof_stacks *stacks)
 {
     uint32_t key = pf_build_intern(stacks->build, stacks->keyed, stacks->thread, sizeof stacks->thread);
     if (key == stacks->threads.n)
-        *PF_PUSH(stacks->build, stacks->threads) = add_thread(stacks);
+        *PF_PUSH(stacks->build->run, stacks->threads) = add_thread(stacks);
     return stacks->threads.at[key];
 }
 
@@ -191,7 +191,7 @@ static bool count_made(struct pprof_stacks *stacks, uint64_t count)
     if (before / STEP != stacks->made / STEP)
         pprof_step(stacks->pprof, 1, stacks->offset);
     stacks->too_many = stacks->made > MADE_MAX && stacks->made / MADE_A_BYTE > stacks->offset;
-    return !stacks->too_many && !pf_build_is_full(stacks->build);
+    return !stacks->too_many && !pf_run_is_full(stacks->build->run);
 }
 
 /* Goes from a context into the lines of a location that are not cut, outermost first. */
@@ -247,7 +247,7 @@ static void add_label(struct pprof_stacks *stacks, const struct label *label, ui
                               [METRIC] = metric,
                               [RUN] = stacks->labelled++,
                               [SUM] = (uint64_t)value};
-    pf_build_check(stacks->build, pf_sorter_add(stacks->sorter, record, stacks->build->error));
+    pf_run_check(stacks->build->run, pf_sorter_add(stacks->sorter, record, stacks->build->run->error));
 }
 
 static void add_values(struct pprof_stacks *stacks)
@@ -258,7 +258,7 @@ static void add_values(struct pprof_stacks *stacks)
         pprof_warn(pprof, stacks->offset, "values", "a sample has %zu values instead of %zu",
                    stacks->values.n, pprof->types.n);
     uint32_t context = context_of(stacks);
-    if (stacks->too_many || pf_build_is_full(build) ||
+    if (stacks->too_many || pf_run_is_full(build->run) ||
         !count_made(stacks, (uint64_t)stacks->labels.n * pprof->types.n))
         return;
     uint32_t thread = thread_of(stacks);
@@ -317,8 +317,9 @@ void pprof_stacks_end(struct pprof_stacks *stacks)
     uint64_t last[WORDS] = {0};
     pf_int128 sum = 0;
     const uint64_t *record;
-    pf_build_check(build, pf_sorter_finish(stacks->sorter, build->error));
-    for (uint64_t i = 0; pf_build_check(build, pf_sorter_next(stacks->sorter, &record, build->error)); i++) {
+    pf_run_check(build->run, pf_sorter_finish(stacks->sorter, build->run->error));
+    for (uint64_t i = 0; pf_run_check(build->run, pf_sorter_next(stacks->sorter, &record, build->run->error));
+         i++) {
         if (i && memcmp(last, record, RUN * sizeof *record) != 0) {
             add_row(stacks, last, sum);
             sum = 0;

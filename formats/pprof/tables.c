@@ -7,10 +7,10 @@
 
 void pprof_step(struct pprof *pprof, int part, uint64_t offset)
 {
-    struct pf_build *build = &pprof->build;
+    struct pf_build *build = pprof->build;
     uint64_t done, total;
     pf_input_progress(build->input, offset, &done, &total);
-    pf_build_check(build, pf_pass_step(done + (part ? total : 0), 2 * total, build->error));
+    pf_run_check(build->run, pf_pass_step(done + (part ? total : 0), 2 * total, build->run->error));
 }
 
 /* ---- messages ----------------------------------------------------------------------------------- */
@@ -61,8 +61,10 @@ static bool take_line(struct pprof *pprof, const struct pprof_form *form, const 
     if (!take_message(pprof, field, form, numbers, NULL))
         return false;
     if (pprof->lines.n > UINT32_MAX / 2)
-        pf_build_check(&pprof->build, pf_fail(pprof->build.error, EFBIG, "too many lines of locations"));
-    *PF_PUSH(&pprof->build, pprof->lines) = (struct pprof_line){.function = numbers[1], .line = numbers[2]};
+        pf_run_check(pprof->build->run,
+                     pf_fail(pprof->build->run->error, EFBIG, "too many lines of locations"));
+    *PF_PUSH(pprof->build->run, pprof->lines) =
+        (struct pprof_line){.function = numbers[1], .line = numbers[2]};
     return true;
 }
 
@@ -81,15 +83,15 @@ static uint32_t add_id(struct pprof *pprof, struct pf_ids *ids, uint64_t id, uin
         return found;
     }
     if (!ids->count)
-        PF_OWN(&pprof->build, ids, pf_ids_free);
-    pf_build_check(&pprof->build, pf_ids_add(ids, id, ids->count, pprof->build.error));
+        PF_OWN(pprof->build->run, ids, pf_ids_free);
+    pf_run_check(pprof->build->run, pf_ids_add(ids, id, ids->count, pprof->build->run->error));
     return ids->count - 1;
 }
 
 /* A message with an id, and what else is known of it. */
 static void take_record(struct pprof *pprof, const struct pprof_field *field)
 {
-    struct pf_build *build = &pprof->build;
+    struct pf_build *build = pprof->build;
     const struct pprof_form *form = pprof_file_form.of[field->number];
     bool location = field->number == PPROF_LOCATION, function = field->number == PPROF_FUNCTION;
     struct pf_ids *ids = location ? &pprof->locations : function ? &pprof->functions : &pprof->mappings;
@@ -99,7 +101,7 @@ static void take_record(struct pprof *pprof, const struct pprof_field *field)
     struct pprof_function called = {
         .name = numbers[2], .system = numbers[3], .file = numbers[4], .offset = field->offset};
     if (good && function && !numbers[1]) {
-        *PF_PUSH(build, pprof->unnumbered) = called;
+        *PF_PUSH(build->run, pprof->unnumbered) = called;
         return;
     }
     uint32_t place = good ? add_id(pprof, ids, numbers[1], field->offset, form->what) : PF_NO_ID;
@@ -108,16 +110,16 @@ static void take_record(struct pprof *pprof, const struct pprof_field *field)
     if (place == PF_NO_ID)
         return;
     if (location)
-        *PF_ITEM(build, pprof->location, place) =
+        *PF_ITEM(build->run, pprof->location, place) =
             (struct pprof_location){.id = numbers[1],
                                     .mapping = numbers[2],
                                     .address = numbers[3],
                                     .first = (uint32_t)first,
                                     .lines = (uint32_t)(pprof->lines.n - first)};
     else if (function)
-        *PF_ITEM(build, pprof->function, place) = called;
+        *PF_ITEM(build->run, pprof->function, place) = called;
     else
-        *PF_ITEM(build, pprof->mapping, place) = (struct pprof_mapping){.file = numbers[5]};
+        *PF_ITEM(build->run, pprof->mapping, place) = (struct pprof_mapping){.file = numbers[5]};
 }
 
 static void take_type(struct pprof *pprof, const struct pprof_field *field)
@@ -129,7 +131,7 @@ static void take_type(struct pprof *pprof, const struct pprof_field *field)
     if (field->number == PPROF_PERIOD_TYPE)
         pprof->period = type;
     else
-        *PF_PUSH(&pprof->build, pprof->types) = type;
+        *PF_PUSH(pprof->build->run, pprof->types) = type;
 }
 
 static void take_string(struct pprof *pprof, const struct pprof_field *field)
@@ -138,9 +140,9 @@ static void take_string(struct pprof *pprof, const struct pprof_field *field)
     if (first && field->size)
         pprof_warn(pprof, field->offset, "bad-string", "the first string is not empty: it counts as empty");
     uint32_t name = field->size && !first
-                        ? pf_build_name(&pprof->build, (const char *)field->bytes, field->size)
+                        ? pf_build_name(pprof->build, (const char *)field->bytes, field->size)
                         : PF_NO_STRING;
-    *PF_PUSH(&pprof->build, pprof->strings) = name;
+    *PF_PUSH(pprof->build->run, pprof->strings) = name;
 }
 
 void pprof_take(struct pprof *pprof, const struct pprof_field *field)
@@ -169,7 +171,7 @@ void pprof_take(struct pprof *pprof, const struct pprof_field *field)
         take_string(pprof, field);
         break;
     case PPROF_COMMENT:
-        if (!pprof_numbers(&pprof->build, &pprof->comments, field))
+        if (!pprof_numbers(pprof->build, &pprof->comments, field))
             pprof_warn(pprof, field->offset, "bad-message", "a number in comments does not end");
         break;
     default:
@@ -200,13 +202,13 @@ static void number_functions(struct pprof *pprof)
 {
     bool none = !pprof->functions.count;
     if (none && pprof->unnumbered.n)
-        pf_build_warn(&pprof->build, 0, PPROF_NOWHERE, "warning", "no-ids",
+        pf_build_warn(pprof->build, 0, PPROF_NOWHERE, "warning", "no-ids",
                       "no function has an id: they are numbered as they come");
     for (size_t i = 0; i < pprof->unnumbered.n; i++) {
         const struct pprof_function *function = &pprof->unnumbered.at[i];
         uint32_t place = add_id(pprof, &pprof->functions, none ? i + 1 : 0, function->offset, "function");
         if (place != PF_NO_ID)
-            *PF_ITEM(&pprof->build, pprof->function, place) = *function;
+            *PF_ITEM(pprof->build->run, pprof->function, place) = *function;
     }
 }
 
@@ -228,7 +230,7 @@ static void agree_on_files(struct pprof *pprof)
     for (size_t i = 0; i < pprof->functions.count; i++) {
         const struct pprof_function *function = &pprof->function.at[i];
         if (function->named != PF_NO_STRING)
-            pf_build_add_file(&pprof->build, &pprof->files, function->named, function->filed);
+            pf_build_add_file(pprof->build, &pprof->files, function->named, function->filed);
     }
     for (size_t i = 0; i < pprof->functions.count; i++) {
         struct pprof_function *function = &pprof->function.at[i];
@@ -240,18 +242,18 @@ static void agree_on_files(struct pprof *pprof)
 static uint32_t join_name(struct pprof *pprof, const char *before, struct pf_slice name, const char *after)
 {
     size_t sizes[] = {strlen(before), pf_size(name), strlen(after)};
-    (void)PF_ITEM(&pprof->build, pprof->text, sizes[0] + sizes[1] + sizes[2]);
+    (void)PF_ITEM(pprof->build->run, pprof->text, sizes[0] + sizes[1] + sizes[2]);
     char *text = pprof->text.at;
     memcpy(text, before, sizes[0]);
     memcpy(text + sizes[0], name.at, sizes[1]);
     memcpy(text + sizes[0] + sizes[1], after, sizes[2]);
-    return pf_build_name(&pprof->build, text, sizes[0] + sizes[1] + sizes[2]);
+    return pf_build_name(pprof->build, text, sizes[0] + sizes[1] + sizes[2]);
 }
 
 /* The name of frames without a function: the last part of their file's name, in brackets. */
 static uint32_t bracket(struct pprof *pprof, uint32_t file)
 {
-    struct pf_build *build = &pprof->build;
+    struct pf_build *build = pprof->build;
     uint32_t known = pf_ids_find(&pprof->bracketed, file);
     if (known != PF_NO_ID)
         return known;
@@ -262,9 +264,9 @@ static uint32_t bracket(struct pprof *pprof, uint32_t file)
     for (start = end; start && path.text[start - 1] != '/';)
         start--;
     if (!pprof->bracketed.count)
-        PF_OWN(build, &pprof->bracketed, pf_ids_free);
+        PF_OWN(build->run, &pprof->bracketed, pf_ids_free);
     uint32_t name = join_name(pprof, "[", pf_slice(path.text + start, end - start), "]");
-    pf_build_check(build, pf_ids_add(&pprof->bracketed, file, name, build->error));
+    pf_run_check(build->run, pf_ids_add(&pprof->bracketed, file, name, build->run->error));
     return name;
 }
 
@@ -292,20 +294,20 @@ static uint32_t make_frame(struct pprof *pprof, const struct pprof_location *loc
     if (mapping && made.name == PF_NO_STRING)
         made.name = mapping->bracketed;
     if (made.name == PF_NO_STRING)
-        made.name = pf_build_name(&pprof->build, "<unknown>", strlen("<unknown>"));
-    return pf_build_frame(&pprof->build, &made);
+        made.name = pf_build_name(pprof->build, "<unknown>", strlen("<unknown>"));
+    return pf_build_frame(pprof->build, &made);
 }
 
 /* Warns of a mapping that is not defined, once. */
 static void check_mapping(struct pprof *pprof, const struct pprof_location *location)
 {
-    struct pf_build *build = &pprof->build;
+    struct pf_build *build = pprof->build;
     if (!location->mapping || pprof_mapping(pprof, location->mapping))
         return;
     if (!pprof->missing.count)
-        PF_OWN(build, &pprof->missing, pf_ids_free);
-    if (pf_build_check(build,
-                       pf_ids_add(&pprof->missing, location->mapping, pprof->missing.count, build->error)))
+        PF_OWN(build->run, &pprof->missing, pf_ids_free);
+    if (pf_run_check(build->run,
+                     pf_ids_add(&pprof->missing, location->mapping, pprof->missing.count, build->run->error)))
         pf_build_warn(build, 0, PPROF_NOWHERE, "warning", "no-mapping",
                       "mapping %ju of location %ju is not there: its locations have no module",
                       (uintmax_t)location->mapping, (uintmax_t)location->id);
@@ -336,24 +338,25 @@ static void resolve_location(struct pprof *pprof, struct pprof_location *locatio
         return;
     location->first = (uint32_t)pprof->lines.n;
     location->lines = 1;
-    *PF_PUSH(&pprof->build, pprof->lines) = (struct pprof_line){.frame = make_frame(pprof, location, NULL)};
+    *PF_PUSH(pprof->build->run, pprof->lines) =
+        (struct pprof_line){.frame = make_frame(pprof, location, NULL)};
 }
 
 static void find_dropped(struct pprof *pprof)
 {
-    const struct pf_strings *strings = pprof->build.model->contexts->strings;
+    const struct pf_strings *strings = pprof->build->model->contexts->strings;
     const char *wrong;
     uint32_t dropped = pprof_string(pprof, pprof->header[PPROF_DROP_FRAMES], "drop_frames");
     uint32_t kept = pprof_string(pprof, pprof->header[PPROF_KEEP_FRAMES], "keep_frames");
     struct pprof_drop *drop =
         pprof_drop_new(pf_interned(strings, dropped), pf_interned(strings, kept), &wrong);
     if (drop)
-        PF_OWN(&pprof->build, drop, pprof_drop_free);
+        PF_OWN(pprof->build->run, drop, pprof_drop_free);
     for (size_t i = 0; drop && i < pprof->functions.count; i++) {
         struct pprof_function *function = &pprof->function.at[i];
         if (function->named == PF_NO_STRING)
             continue;
-        uint8_t *drops = PF_ITEM(&pprof->build, pprof->drops, function->named);
+        uint8_t *drops = PF_ITEM(pprof->build->run, pprof->drops, function->named);
         if (!*drops) {
             *drops = pprof_drops(drop, pf_interned(strings, function->named)) ? 2 : 1;
             pprof_step(pprof, 0, pprof->stream.base);
@@ -371,7 +374,7 @@ static void find_dropped(struct pprof *pprof)
 /* A type's metric; of types of one name the later ones have their index behind it. */
 static void add_metric(struct pprof *pprof, size_t index)
 {
-    struct pf_build *build = &pprof->build;
+    struct pf_build *build = pprof->build;
     struct pprof_type *type = &pprof->types.at[index];
     uint32_t name = pprof_string(pprof, type->type, "a sample type");
     uint32_t unit = pprof_string(pprof, type->unit, "a sample type's unit");
@@ -402,12 +405,12 @@ static size_t default_type(struct pprof *pprof)
 /* The default one comes first, so that it is the primary metric among equals. */
 static void add_metrics(struct pprof *pprof)
 {
-    struct pf_build *build = &pprof->build;
+    struct pf_build *build = pprof->build;
     if (!pprof->types.n)
         return;
     size_t first = default_type(pprof);
     for (size_t i = 0; i < pprof->types.n; i++)
-        if (pf_build_is_full(build))
+        if (pf_run_is_full(build->run))
             pprof->types.at[i].metric = PF_NO_METRIC;
         else
             add_metric(pprof, i);

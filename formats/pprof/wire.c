@@ -56,11 +56,11 @@ bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const 
     struct pprof_message packed = pprof_in(field);
     uint64_t number;
     if (field->wire == WIRE_VARINT)
-        *PF_PUSH(build, *numbers) = field->value;
-    while (packed.at < packed.end && !pf_build_is_full(build)) {
+        *PF_PUSH(build->run, *numbers) = field->value;
+    while (packed.at < packed.end && !pf_run_is_full(build->run)) {
         if (!pprof_varint(&packed, &number))
             return false;
-        *PF_PUSH(build, *numbers) = number;
+        *PF_PUSH(build->run, *numbers) = number;
     }
     return true;
 }

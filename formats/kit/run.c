@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pf_owned {
+    void *thing;
+    void (*free_thing)(void *);
+};
+
+/* ---- failing ------------------------------------------------------------------------------------ */
+
+void pf_run_fail(struct pf_run *run)
+{
+    assert(!run->libraries);
+    longjmp(*run->edge, 1);
+}
+
+void pf_run_refuse(struct pf_run *run, int64_t line, const char *what)
+{
+    if (line)
+        pf_fail_line(run->error, EINVAL, line, "%s", what);
+    else
+        pf_fail(run->error, EINVAL, "%s", what);
+    pf_run_fail(run);
+}
+
+/* Calls the function with the edge here. The variables that it changes are its caller's: setjmp guarantees no others. */
+static int guard(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg)
+{
+    jmp_buf edge;
+    run->edge = &edge;
+    if (setjmp(edge))
+        return -1;
+    function(run, arg);
+    return 0;
+}
+
+int pf_run_call(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg)
+{
+    jmp_buf *edge = run->edge;
+    unsigned libraries = run->libraries;
+    run->libraries = 0;
+    int result = guard(run, function, arg);
+    run->libraries = libraries;
+    run->edge = edge;
+    return result;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+void *pf_own(struct pf_run *run, void *thing, void (*free_thing)(void *))
+{
+    if (!thing) {
+        pf_fail_memory(run->error);
+        pf_run_fail(run);
+    }
+    if (pf_array_room(&run->owned, &run->owned_room, run->n_owned, sizeof *run->owned, run->error)) {
+        free_thing(thing);
+        pf_run_fail(run);
+    }
+    run->owned[run->n_owned++] = (struct pf_owned){thing, free_thing};
+    return thing;
+}
+
+/* The address of the pointer is owned, since the items move. */
+static void free_items(void *array)
+{
+    void *items, *none = NULL;
+    memcpy(&items, array, sizeof items);
+    memcpy(array, &none, sizeof none);
+    free(items);
+}
+
+void pf_own_items(struct pf_run *run, void *array)
+{
+    pf_own(run, array, free_items);
+}
+
+void pf_run_use(struct pf_run *run, uint64_t bytes)
+{
+    run->memory += bytes;
+    if (run->memory / 2 > run->memory_most)
+        pf_run_check(run, pf_fail(run->error, EFBIG, PF_RUN_FULL));
+}
+
+void pf_run_grow(struct pf_run *run, void *array, size_t *room, size_t index, size_t item, bool zeroed)
+{
+    size_t before = *room;
+    if (!before)
+        pf_own_items(run, array);
+    pf_run_check(run, zeroed ? pf_array_extend(array, room, index, item, run->error)
+                             : pf_array_grow(array, room, index + 1, item, run->error));
+    pf_run_use(run, (uint64_t)(*room - before) * item);
+}
+
+/* ---- the edge ----------------------------------------------------------------------------------- */
+
+int pf_run(struct pf_model *model, void (*body)(struct pf_run *run, void *arg), void *arg,
+           struct pf_error *error)
+{
+    struct pf_run run = {.model = model, .error = error, .memory_most = UINT64_MAX / 2};
+    size_t warnings = pf_rows_count(model->warnings);
+    int result = guard(&run, body, arg);
+    if (!result && pf_notes_publish(&run.notes, model, error)) {
+        pf_rows_cut(model->warnings, warnings);
+        result = -1;
+    }
+    while (run.n_owned) {
+        const struct pf_owned *owned = &run.owned[--run.n_owned];
+        owned->free_thing(owned->thing);
+    }
+    free(run.owned);
+    pf_notes_free(&run.notes);
+    return result;
+}
