@@ -282,7 +282,7 @@ static long read_own_limits(const char *folder)
 static long renice_thread(const char *folder)
 {
     (void)folder;
-    return setpriority(PRIO_PROCESS, 0, 1);
+    return setpriority(PRIO_PROCESS, 0, 19);
 }
 
 static long name_thread(const char *folder)
