@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/kit/build.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 extern const struct pf_driver pf_collapsed_driver;
 

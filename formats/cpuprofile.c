@@ -4,7 +4,7 @@
 
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
-#include "formats/kit/fixed.h"
+#include "formats/kit/number.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/sorter.h"
 

@@ -4,7 +4,7 @@
  * the allocator, and the children of a function are its callers. It is served in call order. See docs/formats/massif.md.
  */
 #include "formats/kit/build.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 extern const struct pf_driver pf_massif_driver;
 

@@ -5,7 +5,7 @@
 
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
-#include "formats/kit/fixed.h"
+#include "formats/kit/number.h"
 
 extern const struct pf_driver pf_speedscope_driver;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 /* Longer hexadecimal floating point numbers are taken for text. */
 enum { HEX_MAX = 400 };

@@ -7,7 +7,7 @@
 
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
-#include "formats/kit/fixed.h"
+#include "formats/kit/number.h"
 
 /*
  * Trace Event JSON, as Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others write it. Its

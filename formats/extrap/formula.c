@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "formats/kit/print.h"
 
 void pf_formula_free(struct pf_formula *formula)

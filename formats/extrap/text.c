@@ -8,7 +8,7 @@
 
 #include "formats/extrap/stored.h"
 #include "formats/input/linereader.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 /* What is read of a line, and of a name in it. */
 enum { LINE_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 64 * 1024 };

@@ -5,7 +5,7 @@
 
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "formats/kit/array.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "formats/xml/xml.h"
 
 /* What opening needs stands in the first bytes; the table of modules follows it. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/hpctoolkit/hpctoolkit.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 enum { DEPTH_MAX = 64, NUMBER_MAX = 64 };
 

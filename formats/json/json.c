@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "formats/json/json_window.h"
-#include "formats/kit/digits.h"
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "formats/kit/print.h"
 
 /* What peek says of the end of the text; no character. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/perf_script/line.h"
-#include "formats/kit/fixed.h"
+#include "formats/kit/number.h"
 
 enum {
     COMM_MAX = 256,     /* longest command that is looked for in a header */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of `perf script`: a header per sample, and a line per frame below it. See docs/formats/perf-script.md. */
 #include "formats/kit/build.h"
-#include "formats/kit/fixed.h"
+#include "formats/kit/number.h"
 #include "formats/kit/line_sums.h"
 #include "formats/kit/sorter.h"
 #include "formats/perf_script/line.h"

@@ -2,7 +2,7 @@
 /* One resource, or what the rows of a type share: an object of properties. */
 #include <errno.h>
 
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "formats/perun/perun.h"
 
 /* ---- amounts ------------------------------------------------------------------------------------ */

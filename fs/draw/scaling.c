@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
 #include "fs/draw/head.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "formats/kit/print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/digits.h"
+#include "formats/kit/number.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 #include "formats/kit/pass.h"
 #include "tests/unit/extrap_study.h"
 

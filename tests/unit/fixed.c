@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/fixed.h"
+#include "formats/kit/number.h"
 #include "formats/kit/print.h"
 #include "tests/unit/tap.h"
 

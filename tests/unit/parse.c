@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 #include <inttypes.h>
 #include <locale.h>

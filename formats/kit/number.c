@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/parse.h"
+#include "formats/kit/number.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "formats/kit/digits.h"
 #include "formats/kit/powers.h"
+#include "formats/kit/print.h"
 
 /* A 54-bit number halfway between two doubles has up to 767 significant digits: with more than that kept, all
  * that counts about the rest is whether it is 0. */
@@ -23,12 +22,12 @@ enum { KEPT_DIGITS = 800 };
 #define TEN_11 UINT64_C(100000000000)
 #define TEN_18 UINT64_C(1000000000000000000)
 
-/* What is left of the text. */
+/* The rest of the text. */
 struct reader {
     const char *at, *end;
 };
 
-/* mantissa * 10^exponent, of which the mantissa has the first 19 digits. */
+/* mantissa * 10^exponent; the mantissa has the first 19 digits. */
 struct decimal {
     uint64_t mantissa;
     int64_t exponent;
@@ -72,7 +71,8 @@ static inline bool is_separator(const char *at, const char *start, const char *e
 }
 
 /* Reads digits into the decimal, all before or all behind the point; false if there are none. */
-static inline bool read_digits(struct reader *reader, struct decimal *decimal, bool behind_point)
+static inline __attribute__((always_inline)) bool read_digits(struct reader *reader, struct decimal *decimal,
+                                                              bool behind_point)
 {
     const char *at = reader->at, *start = at, *end = reader->end;
     uint64_t mantissa = decimal->mantissa, eight;
@@ -249,30 +249,39 @@ static inline double nearest(struct decimal decimal, struct reader digits, int64
     return from_digits(digits, exponent);
 }
 
-static inline bool read_number(struct reader reader, double *value)
+/* A number without its sign: its digits with the point, and what they come to. */
+struct scan {
+    struct reader digits;
+    struct decimal decimal;
+    int64_t exponent; /* that the text gives after the digits */
+};
+
+/* Scans all that is left of the text; false if it is not a number. */
+static inline __attribute__((always_inline)) bool scan_number(struct reader reader, struct scan *scan)
 {
-    struct reader digits = reader;
     struct decimal decimal = {0};
+    scan->digits = reader;
     bool before = read_digits(&reader, &decimal, false);
     bool behind = accept(&reader, '.', '.') && read_digits(&reader, &decimal, true);
     if (!before && !behind)
         return false;
-    digits.end = reader.at;
-    int64_t exponent = 0;
-    if (accept(&reader, 'e', 'E') && !read_exponent(&reader, &exponent))
+    scan->digits.end = reader.at;
+    scan->exponent = 0;
+    if (accept(&reader, 'e', 'E') && !read_exponent(&reader, &scan->exponent))
         return false;
-    if (reader.at < reader.end)
-        return false;
-    decimal.exponent += exponent;
-    *value = nearest(decimal, digits, exponent);
-    return true;
+    decimal.exponent += scan->exponent;
+    scan->decimal = decimal;
+    return reader.at == reader.end;
 }
 
 bool pf_parse_double(const char *text, size_t size, double *value)
 {
     struct reader reader = {text, text + size};
+    struct scan scan;
     bool negative = read_sign(&reader);
-    if (!read_number(reader, value) && !read_word(reader, value))
+    if (scan_number(reader, &scan))
+        *value = nearest(scan.decimal, scan.digits, scan.exponent);
+    else if (!read_word(reader, value))
         return false;
     if (negative)
         *value = -*value;
@@ -290,4 +299,67 @@ struct pf_cell pf_parse_amount(const char *text, size_t size, pf_int128 *whole)
     if (fits)
         return pf_wide(whole);
     return pf_parse_double(text, size, &real) ? pf_double(real) : pf_absent();
+}
+
+/* ---- a fixed number of places ------------------------------------------------------------------- */
+
+/* The first 38 significant digits of a number, and the exponent that belongs to them. */
+static pf_int128 leading_digits(const struct scan *scan, int64_t *exponent)
+{
+    enum { DIGITS_MAX = 38 };
+    pf_int128 value = 0;
+    int taken = 0;
+    bool behind_point = false;
+    *exponent = scan->exponent;
+    for (const char *at = scan->digits.at; at < scan->digits.end; at++) {
+        behind_point |= *at == '.';
+        if (!is_digit(*at))
+            continue;
+        if (taken < DIGITS_MAX) {
+            value = value * 10 + (*at - '0');
+            taken += value != 0;
+            *exponent -= behind_point;
+        } else {
+            *exponent += !behind_point;
+        }
+    }
+    return value;
+}
+
+/* value * 10^places, toward zero; false if that is too large. */
+static bool scale(pf_int128 *value, int64_t places)
+{
+    for (; places < 0 && *value; places++)
+        *value /= 10;
+    for (; places > 0 && *value; places--)
+        if (__builtin_mul_overflow(*value, 10, value))
+            return false;
+    return true;
+}
+
+bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value)
+{
+    struct reader reader = {text, text + size};
+    struct scan scan;
+    bool negative = read_sign(&reader);
+    if (!scan_number(reader, &scan) || memchr(text, '_', size))
+        return false;
+    int64_t exponent = scan.decimal.exponent;
+    pf_int128 scaled = scan.decimal.more ? leading_digits(&scan, &exponent) : scan.decimal.mantissa;
+    if (!scale(&scaled, places + exponent))
+        return false;
+    *value = negative ? -scaled : scaled;
+    return true;
+}
+
+/* Goes by way of text: a quotient of two doubles would be rounded twice. */
+double pf_fixed_double(pf_int128 value, unsigned places)
+{
+    char text[PF_NUMBER_MAX + 8];
+    double real = 0;
+    char *end = pf_print_wide(text, value);
+    *end++ = 'e';
+    end = pf_print_int(end, -(int64_t)places);
+    pf_parse_double(text, (size_t)(end - text), &real);
+    return real;
 }
