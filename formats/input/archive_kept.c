@@ -36,7 +36,7 @@ static void put_text(struct run *run, struct pf_cell text)
 static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
 {
     struct head head = {.edition = EDITION,
-                        .stamp = *stamp,
+                        .stamp = pf_stamp_lasting(stamp),
                         .size = tree->size,
                         .members = tree->count,
                         .strings = pf_strings_count(tree->strings),
@@ -129,12 +129,13 @@ static bool take_member(struct pf_archive_tree *tree, const struct pf_member *ke
 
 static bool take_all(struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
 {
+    struct pf_stamp now = pf_stamp_lasting(stamp);
     struct head head;
     struct pf_member member;
     const void *have = take(run, sizeof head);
     if (have)
         memcpy(&head, have, sizeof head);
-    if (!have || head.edition != EDITION || !pf_stamp_same(&head.stamp, stamp) ||
+    if (!have || head.edition != EDITION || !pf_stamp_same(&head.stamp, &now) ||
         head.members > run->size / sizeof member || !head.members)
         return false;
     const unsigned char *members = take(run, head.members * sizeof member);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/input/stamp.h"
 
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "formats/kit/lock.h"
@@ -23,6 +24,18 @@ bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b)
 {
     return a->device == b->device && a->inode == b->inode && a->size == b->size &&
            a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+uint64_t pf_lasting_device(uint64_t device)
+{
+    return major((dev_t)device) ? device : 0;
+}
+
+struct pf_stamp pf_stamp_lasting(const struct pf_stamp *stamp)
+{
+    struct pf_stamp lasting = *stamp;
+    lasting.device = pf_lasting_device(stamp->device);
+    return lasting;
 }
 
 static int64_t now_ns(void)

@@ -17,6 +17,10 @@ struct pf_stamp {
 
 struct pf_stamp pf_stamp_of(const struct stat *st);
 bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
+/* A device number as it is kept between mounts: 0 for a file server, an overlay or a btrfs, which have another one each time. */
+uint64_t pf_lasting_device(uint64_t device);
+/* The same for the device in a stamp. */
+struct pf_stamp pf_stamp_lasting(const struct pf_stamp *stamp);
 
 /*
  * Sleeps until an open file is old enough (20 ms) that a further write changes its times, and fills *st again if it has slept.

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "fs/profile/names.h"
@@ -124,20 +123,14 @@ static bool lies_in_archive(const struct pf_profile *profile)
            (fstatat(profile->core->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
 }
 
-/* The number of a device between mounts: that of a file server, an overlay or a btrfs differs each time. 0 for these. */
-static uint64_t lasting_device(uint64_t device)
-{
-    return major((dev_t)device) ? device : 0;
-}
-
 /* The path stands in for a device without a number that lasts, and for a member of an archive, all of whose members are one file. */
 uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode)
 {
     struct pf_buf key = {0};
     uint64_t hash = 0;
-    pf_pack_u64(&key, lasting_device(device));
+    pf_pack_u64(&key, pf_lasting_device(device));
     pf_pack_u64(&key, inode);
-    if (profile->path && (!lasting_device(device) || lies_in_archive(profile)))
+    if (profile->path && (!pf_lasting_device(device) || lies_in_archive(profile)))
         pf_buf_str(&key, profile->path);
     pack_options(profile, &key);
     if (!key.failed && profile->core->cache)
@@ -180,7 +173,7 @@ void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
     struct pf_buf inputs = {0};
     struct pf_access access = pf_profile_access(profile);
     pf_profile_inputs(profile, &inputs);
-    if (!inputs.failed && !lasting_device(profile->device))
+    if (!inputs.failed && !pf_lasting_device(profile->device))
         replace_device(inputs.data, inputs.size, profile->device, 0);
     pack_versions(profile, out);
     pf_pack_u64(out, inputs.size);
@@ -245,7 +238,8 @@ void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, con
     pf_profile_pack_head(profile, &out);
     pf_buf_add(&out, part->data, part->size);
     out.failed |= part->failed;
-    pf_cache_put(profile->core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &out);
+    pf_cache_put(profile->core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
+                 &out);
     pf_buf_free(&out);
 }
 

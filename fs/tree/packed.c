@@ -308,7 +308,7 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
 /* A new version of an archive replaces the old one's index. */
 static uint64_t archive_key(const struct pf_fs *fs, const struct pf_stamp *stamp)
 {
-    const uint64_t what[] = {PF_DATUM_INDEX, stamp->device, stamp->inode};
+    const uint64_t what[] = {PF_DATUM_INDEX, pf_lasting_device(stamp->device), stamp->inode};
     return pf_cache_key(fs->core.cache, what, sizeof what);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "formats/kit/array.h"
 #include "formats/kit/digest.h"
@@ -217,15 +216,6 @@ void pf_verdicts_save(struct pf_verdicts *verdicts)
 
 /* ---- asking and noting -------------------------------------------------------------------------- */
 
-/* A file server has another device number after each mount, so it counts as device 0: the times tell its files apart. */
-static struct pf_stamp lasting(const struct pf_stamp *stamp)
-{
-    struct pf_stamp same = *stamp;
-    if (!major((dev_t)stamp->device))
-        same.device = 0;
-    return same;
-}
-
 static uint64_t hash_of(const struct pf_stamp *stamp, uint64_t name)
 {
     uint64_t hash = pf_digest(name, stamp, sizeof *stamp);
@@ -243,7 +233,7 @@ static const struct seen *find_seen(const struct group *group, const struct pf_s
 bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now, const char *name,
                         struct pf_found *found)
 {
-    struct pf_stamp stamp = lasting(now);
+    struct pf_stamp stamp = pf_stamp_lasting(now);
     uint64_t name_hash = pf_digest(0, name, strlen(name));
     pf_lock_take(&verdicts->lock);
     const struct group *group = group_of(verdicts, &stamp);
@@ -261,7 +251,7 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now
 void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *now, const char *name,
                       const struct pf_found *found, bool costly)
 {
-    struct seen seen = {.stamp = lasting(now),
+    struct seen seen = {.stamp = pf_stamp_lasting(now),
                         .name = pf_digest(0, name, strlen(name)),
                         .packed = found->packed,
                         .driver = number_of(found->driver),
