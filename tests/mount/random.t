@@ -5,15 +5,20 @@ needs_mount
 
 generate "$src/big.xray" --steps 2600
 copy_sample "$src/small.xray"
+# The instants of one thread are found by going through those of all threads: their blocks are rendered by jobs.
+python3 -c 'import json
+print(json.dumps([{"ph": "i", "name": "mark", "ts": i, "pid": 1, "tid": 1 + i % 2} for i in range(200000)]))' >"$src/marks.json"
+heavy=marks.json/threads/1%2F1/instants.csv
 mount_source || exit 1
 trace=big.xray/tables/trace.csv
 mkdir "$work/plain"
-for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt small.xray/tables/trace.csv; do
+for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt small.xray/tables/trace.csv $heavy; do
     mkdir -p "$work/plain/$(dirname "$file")"
     cat "$mnt/$file" >"$work/plain/$file"
 done
 size=$(stat -c %s "$mnt/$trace")
 ok "the fixture is of several MB" test "$size" -gt 5000000
+ok "and so is that of one thread" test "$(stat -c %s "$work/plain/$heavy")" -gt 1500000
 
 same_on_cold() {   # same_on_cold NAME SCRIPT: in the mount, nothing known before, as on plain files
     local want have
@@ -56,6 +61,12 @@ ok "and on a second mount, that knows sizes and checkpoints from the cache" \
 unmount && mount_source -o cache=1M
 ok "and with a cache limit below the size of the file" \
     python3 "$work/pieces.py" "$mnt/$trace" "$work/plain/$trace" 3 300
+
+cold
+ok "where blocks may be evicted before the reader takes them" \
+    python3 "$work/pieces.py" "$mnt/$heavy" "$work/plain/$heavy" 4 100
+cold
+ok "also in reads of 1 MB" cmp <(dd "if=$mnt/$heavy" bs=1M status=none) "$work/plain/$heavy"
 
 cold
 stat "$mnt/$trace" >/dev/null
