@@ -284,7 +284,7 @@ static int next_record(struct pf_reader *reader, struct pf_buf *out, struct pf_e
 static size_t take_rest(struct pf_reader *reader, uint64_t n, struct pf_buf *out)
 {
     size_t left = reader->rest.size - reader->taken, got = left < n ? left : (size_t)n;
-    if (out)
+    if (out && got) /* without a rest there is no buffer */
         pf_buf_add(out, reader->rest.data + reader->taken, got);
     reader->taken += got;
     reader->offset += got;
