@@ -158,14 +158,27 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
+/* The most rows that a file of the table of values can have if they are found without the others'; UINT64_MAX: any number. */
+static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
+{
+    const struct pf_model *model = &profile->model;
+    unsigned base = pf_table_base(node.kind);
+    if (&model->tables[pf_table_of(node.kind)] != model->cells || !pf_is_seekable(model, node))
+        return UINT64_MAX;
+    return base == PF_TABLE_OF_CONTEXT     ? model->n_metrics * pf_rows_count(model->partitions.items)
+           : base == PF_TABLE_OF_PARTITION ? model->n_metrics * (uint64_t)pf_profile_context_count(profile)
+                                           : UINT64_MAX;
+}
+
 /* Few enough rows to walk through while somebody waits. */
 static bool is_short(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
     if (pf_is_cheap(model, node))
         return true;
-    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG ||
-        node.kind == PF_TRACE_JSON)
+    if (pf_table_of(node.kind) >= 0)
+        return most_rows(profile, node) < ROWS_AT_ONCE;
+    if (node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG || node.kind == PF_TRACE_JSON)
         return false;
     return pf_rows_count(model->partitions.items) < ROWS_AT_ONCE &&
            pf_profile_context_count(profile) < ROWS_AT_ONCE;
