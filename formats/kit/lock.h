@@ -32,6 +32,7 @@
     LOCK(SNAPSHOTS, 32, "snapshots")                                                                         \
     LOCK(CONTROL, 33, "control")                                                                             \
     LOCK(SOURCE, 34, "source")                                                                               \
+    LOCK(FOREIGN, 35, "foreign")                                                                             \
     LOCK(PROFILE, 40, "profile")                                                                             \
     LOCK(TEXT, 41, "text")                                                                                   \
     LOCK(SUMS, 42, "sums")                                                                                   \

@@ -97,7 +97,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
 {
     struct pf_found found = {0};
     struct pf_error error;
-    int code = pf_classify(fs, folder, name, &found);
+    int code = pf_classify_in_time(fs, folder, name, &found);
     if (!code && found.type == PF_ENTRY_FILE)
         members->others += note(0, name, &found.st); /* in whatever order they come */
     if (code || found.type != PF_ENTRY_PROFILE)

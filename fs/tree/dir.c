@@ -87,7 +87,9 @@ static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
     if (!dir->entry)
         return ESTALE;
     set_dots(dir, dir->entry);
-    int result = pf_prepare_index(fs, dir->entry, op);
+    int result = pf_entry_probe(fs, dir->entry);
+    if (!result)
+        result = pf_prepare_index(fs, dir->entry, op);
     if (result)
         return result;
     dir->folder = pf_entry_folder(fs, dir->entry, false);
@@ -265,7 +267,7 @@ static int look_at_child(struct pf_dir *dir, size_t at, struct pf_found *found)
     const char *name = dir->names + at;
     int code = ENAMETOOLONG;
     if (strlen(name) <= NAME_MAX)
-        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify(dir->fs, dir->folder, name, found));
+        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, dir->folder, name, found));
     if (at == dir->counted && !pf_is_lack(code)) {
         bool profile = !code && found->type == PF_ENTRY_PROFILE;
         dir->counted += strlen(name) + 1;
@@ -288,8 +290,8 @@ static int count_children(struct pf_dir *dir)
 }
 
 /* A child, with attributes if they are wanted. False: it is not shown. */
-static bool child_entry(struct pf_dir *dir, const char *name, const struct pf_found *found,
-                        struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
+static bool child_entry(struct pf_dir *dir, const char *name, struct pf_found *found, struct pf_dirent *entry,
+                        bool want_attr, struct pf_attr *attr)
 {
     struct pf_fs *fs = dir->fs;
     if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)

@@ -79,22 +79,12 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
     return what.lack;
 }
 
-static int probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found)
-{
-    struct pf_folder *self = pf_folder_open(folder, name);
-    if (!self)
-        return pf_is_transient(errno) ? errno : 0;
-    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    found->driver = pf_recognise(&what, &found->verdict);
-    pf_folder_free(self);
-    return what.lack;
-}
-
 /*
  * Finds the driver for a file or folder. One that may not be read has none: it passes through, and reading it fails as it does in
  * SOURCE. 0, or a transient errno value.
  */
-static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
+static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *name, bool in_time,
+                 struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_of(&found->st);
     struct pf_opened opened;
@@ -103,7 +93,9 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
         return 0;
     /* What a directory is depends on files in it, whose changes its own stamp does not show. */
     if (is_directory)
-        return probe_folder(folder, name, found);
+        return in_time && pf_folder_fd(folder) >= 0 && pf_is_foreign(fs, &found->st)
+                   ? pf_probe_foreign(folder, name, found)
+                   : pf_probe_folder(folder, name, found);
     if (pf_verdicts_recall(fs->verdicts, &stamp, name, found))
         return 0;
     int result = pf_folder_file(folder, name, &opened);
@@ -144,7 +136,16 @@ static int stat_name(struct pf_fs *fs, const struct pf_folder *folder, const cha
     return pf_folder_stat(folder, name, st);
 }
 
-int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
+static enum pf_entry_type type_of_mode(mode_t mode)
+{
+    return S_ISDIR(mode)   ? PF_ENTRY_DIR
+           : S_ISREG(mode) ? PF_ENTRY_FILE
+           : S_ISLNK(mode) ? PF_ENTRY_LINK
+                           : PF_ENTRY_OTHER;
+}
+
+static int classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, bool in_time,
+                    struct pf_found *found)
 {
     *found = (struct pf_found){0};
     int result = stat_name(fs, folder, name, &found->st);
@@ -153,19 +154,25 @@ int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *na
     if (fs->options.others && pf_folder_fd(folder) >= 0)
         found->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, found->st.st_mode);
     mode_t mode = found->st.st_mode;
-    found->type = S_ISDIR(mode)   ? PF_ENTRY_DIR
-                  : S_ISREG(mode) ? PF_ENTRY_FILE
-                  : S_ISLNK(mode) ? PF_ENTRY_LINK
-                                  : PF_ENTRY_OTHER;
-    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, found) : 0;
-    if (found->driver)
-        found->type = PF_ENTRY_PROFILE;
+    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, in_time, found) : 0;
+    found->type = found->driver ? PF_ENTRY_PROFILE : type_of_mode(mode);
     found->packed = found->packed && pf_archives_are_entered(fs->archives) && !found->driver;
     if (found->packed) {
         found->type = PF_ENTRY_DIR;
         take_for_folder(&found->st);
     }
     return lack;
+}
+
+int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
+{
+    return classify(fs, folder, name, false, found);
+}
+
+int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
+                        struct pf_found *found)
+{
+    return classify(fs, folder, name, true, found);
 }
 
 /* ---- entries that have numbers ------------------------------------------------------------------ */
@@ -343,16 +350,48 @@ void pf_entry_show(struct pf_entry *entry, const struct pf_found *found)
 {
     entry->type = found->type;
     entry->packed = found->packed;
+    entry->unprobed = found->unprobed;
     entry->st = found->st;
     entry->driver = found->driver;
 }
 
+/* A profile whose folder does not answer remains one. */
+static void remember_profile(const struct pf_entry *entry, struct pf_found *found)
+{
+    if (!found->unprobed || !entry || entry->type != PF_ENTRY_PROFILE ||
+        entry->st.st_dev != found->st.st_dev || entry->st.st_ino != found->st.st_ino)
+        return;
+    *found = (struct pf_found){.type = PF_ENTRY_PROFILE, .st = entry->st, .driver = entry->driver};
+}
+
+int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry)
+{
+    struct pf_found found;
+    pf_lock_take(&fs->lock);
+    bool unprobed = entry->unprobed;
+    pf_lock_drop(&fs->lock);
+    if (!unprobed || !entry->parent)
+        return 0;
+    struct pf_folder *parent = pf_entry_folder(fs, entry->parent, true);
+    int result = parent ? pf_classify(fs, parent, entry->name, &found) : errno;
+    pf_folder_free(parent);
+    if (result)
+        return result == ENOENT ? ESTALE : result;
+    if (found.type != PF_ENTRY_DIR)
+        return ESTALE; /* looked up again, the name gives the profile */
+    pf_lock_take(&fs->lock);
+    entry->unprobed = false;
+    pf_lock_drop(&fs->lock);
+    return 0;
+}
+
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                               const struct pf_found *found)
+                               struct pf_found *found)
 {
     pf_assert_held(&fs->lock);
     uint64_t hash = hash_of(parent, name);
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
+    remember_profile(entry, found);
     /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
      * change its type. */
     if (entry && entry->type != found->type && entry->type != PF_ENTRY_PROFILE) {

@@ -49,7 +49,7 @@ static void drop_instance(struct pf_fs *fs, struct pf_entry *entry)
 }
 
 struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                                  const struct pf_found *found)
+                                  struct pf_found *found)
 {
     pf_assert_held(&fs->lock);
     struct pf_entry *entry = pf_entry_note(fs, parent, name, found);

@@ -240,7 +240,7 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
         attr->attr_seconds = 0;
 }
 
-int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found,
                   struct pf_attr *attr)
 {
     pf_assert_held(&fs->lock);
@@ -339,7 +339,7 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     struct pf_folder *open = pf_entry_folder(fs, folder, true);
     int result = open ? pf_prepare_look(fs, folder, open, name, op) : errno;
     if (!result)
-        result = pf_classify(fs, open, name, &found);
+        result = pf_classify_in_time(fs, open, name, &found);
     bool found_virtual =
         result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr));
     pf_folder_free(open);
@@ -359,7 +359,9 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
     struct pf_entry *folder = pf_entry_hold(fs, parent);
     if (!folder)
         return ESTALE;
-    int result = pf_prepare_index(fs, folder, op);
+    int result = pf_entry_probe(fs, folder);
+    if (!result)
+        result = pf_prepare_index(fs, folder, op);
     if (!result)
         return lookup_in_folder(fs, folder, name, attr, op);
     pf_entry_release(fs, folder);

@@ -145,6 +145,7 @@ enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER,
 struct pf_found {
     enum pf_entry_type type;
     bool packed; /* DIR: it is an archive, of which st makes a folder */
+    bool unprobed; /* DIR: the file system has not said in time what it holds: it may be a profile */
     struct stat st;
     const struct pf_driver *driver; /* PROFILE only */
     struct pf_verdict verdict;
@@ -155,6 +156,11 @@ struct pf_found {
  * (pf_is_transient), what it is could not be found out; found->type is that of the file itself if at least its attributes were read.
  */
 int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
+/*
+ * The same for listings and look-ups: waits 2 s at most for what a folder holds that is on another file system than SOURCE, one that is
+ * not on a disk. If there is no answer then, found->unprobed is set.
+ */
+int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
 
 /* Opens the profile that was found at a path below SOURCE ("": SOURCE itself). NULL with *error filled. */
 struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struct pf_driver *driver,

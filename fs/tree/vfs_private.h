@@ -24,7 +24,7 @@ struct pf_entry {
     unsigned holds;   /* by children and instances */
     /* What was found there last, without the verdict: there may be a hundred thousand of these. */
     enum pf_entry_type type;
-    bool packed;
+    bool packed, unprobed;
     struct stat st;
     const struct pf_driver *driver;
     struct pf_instance *instance; /* PROFILE: the present version */
@@ -128,6 +128,9 @@ struct pf_fs {
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
+/* Before something is looked up in a folder: waits until it is known whether it is a profile. 0; ESTALE: it is; or an errno value. */
+int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry);
+
 /* The folder that an entry is; for_look_up: it need not be readable. NULL with errno. */
 struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
 /* The file that an entry is. 0 or an errno value. */
@@ -139,8 +142,7 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
 
 /* The entry of this name, made or brought up to date, with its hold count raised. NULL: out of memory. With
  * fs->lock held. */
-struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                               const struct pf_found *found);
+struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found);
 /* The entry of this name; NULL: it has none. With fs->lock held. */
 struct pf_entry *pf_entry_find(struct pf_fs *fs, const struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
@@ -157,6 +159,15 @@ void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
 void pf_entry_show(struct pf_entry *entry, const struct pf_found *found);
 /* Lets go of a hold; frees what nobody needs. With fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
+
+/* ---- foreign.c ---------------------------------------------------------------------------------- */
+
+/* Asks all drivers for a folder. Fills driver and verdict of *found. 0 or a transient errno value. */
+int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found);
+/* True if it is on a file system that is neither SOURCE's own nor on a disk. */
+bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
+/* pf_probe_folder for such a folder, whose attributes are found->st: sets found->unprobed if there is no answer in time. */
+int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_found *found);
 
 /* ---- verdicts.c --------------------------------------------------------------------------------- */
 
@@ -193,7 +204,7 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes
 int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed);
 
 /* As pf_entry_note, and drops the last version of an entry that is no profile any more. With fs->lock held, as pf_instance_gone. */
-struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found);
+struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found);
 /* There is nothing of this name any more: drops the last version of its entry. */
 void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
@@ -291,7 +302,7 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
 /* Attributes of an entry that has been found; uses its number once. With fs->lock held. ENOENT if it is not
  * to be shown. */
-int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found,
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile; size from a pass if need be and allowed. */
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,

@@ -100,7 +100,7 @@ hung_at() {
     local failed=0 folders=("$mnt/sound")
     start_hanging || return 1
     hang "$1"
-    case $1 in open | read) folders+=("$mnt") ;; esac # otherwise the hung folder itself can hang the root's listing
+    case $1 in lookup | open | read) folders+=("$mnt") ;; esac # a folder whose attributes hang hangs the listing, as in SOURCE
     hang_readers "${@:2}"
     others_are_served 1 "${folders[@]}" && readers_end INT && server_ends || failed=1
     end_hanging

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "formats/kit/lock.h"
+#include "fs/clock.h"
+#include "fs/tree/vfs_private.h"
+
+/*
+ * Probes of folders on file systems that other programs serve, such as NFS and FUSE. Such a probe may get no answer, and a look-up of the
+ * folder must get one: whoever lists the folder above looks its name up. So the probe has a thread of its own, and a look-up waits for it
+ * for WAIT_MS at most. There is one probe of a folder at a time.
+ */
+enum { WAIT_MS = 2000 };
+
+struct foreign_probe {
+    struct foreign_probe *next;
+    dev_t device;
+    ino_t inode;
+    uint64_t since; /* monotonic ms */
+    unsigned users; /* the thread and operations that wait */
+    struct pf_folder *folder;
+    char name[NAME_MAX + 1];
+    pthread_cond_t changed;
+    bool done;
+    int lack;
+    struct pf_found found;
+};
+
+/* The threads outlive the filesystem if SOURCE never answers. */
+static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_FOREIGN);
+static struct foreign_probe *probes; /* those that are not done; guarded by the lock */
+
+/* With the lock held. */
+static void drop_probe(struct foreign_probe *probe)
+{
+    if (--probe->users)
+        return;
+    pthread_cond_destroy(&probe->changed);
+    free(probe);
+}
+
+int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found)
+{
+    struct pf_folder *self = pf_folder_open(folder, name);
+    if (!self)
+        return pf_is_transient(errno) ? errno : 0;
+    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
+    found->driver = pf_recognise(&what, &found->verdict);
+    pf_folder_free(self);
+    return what.lack;
+}
+
+static void *run_probe(void *arg)
+{
+    struct foreign_probe *probe = arg;
+    struct pf_found found = {0};
+    int lack = pf_probe_folder(probe->folder, probe->name, &found);
+    pf_folder_free(probe->folder);
+    pf_lock_take(&lock);
+    struct foreign_probe **at = &probes;
+    while (*at != probe)
+        at = &(*at)->next;
+    *at = probe->next;
+    probe->found = found;
+    probe->lack = lack;
+    probe->done = true;
+    pthread_cond_broadcast(&probe->changed);
+    drop_probe(probe);
+    pf_lock_drop(&lock);
+    return NULL;
+}
+
+/* Lists a probe that its thread and the caller use. With the lock held. NULL: no memory or thread. */
+static struct foreign_probe *start_probe(const struct pf_folder *folder, const char *name,
+                                         const struct stat *st)
+{
+    pthread_t thread;
+    struct foreign_probe *probe = calloc(1, sizeof *probe);
+    int fd = probe && strlen(name) <= NAME_MAX ? fcntl(pf_folder_fd(folder), F_DUPFD_CLOEXEC, 3) : -1;
+    struct pf_folder *copy = fd < 0 ? NULL : pf_folder_new(fd, NULL);
+    if (!copy) {
+        free(probe);
+        return NULL;
+    }
+    probe->device = st->st_dev;
+    probe->inode = st->st_ino;
+    probe->since = pf_monotonic_ms();
+    probe->users = 2;
+    probe->folder = copy;
+    strcpy(probe->name, name);
+    pthread_cond_init(&probe->changed, NULL);
+    probe->next = probes;
+    probes = probe;
+    if (!pthread_create(&thread, NULL, run_probe, probe)) {
+        pthread_detach(thread);
+        return probe;
+    }
+    probes = probe->next;
+    pf_folder_free(copy);
+    free(probe);
+    return NULL;
+}
+
+bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st)
+{
+    return st->st_dev != fs->device && major(st->st_dev) == 0;
+}
+
+int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_found *found)
+{
+    const struct stat st = found->st;
+    pf_lock_take(&lock);
+    struct foreign_probe *probe = probes;
+    while (probe && (probe->device != st.st_dev || probe->inode != st.st_ino))
+        probe = probe->next;
+    if (probe)
+        probe->users++;
+    else
+        probe = start_probe(folder, name, &st);
+    if (!probe) {
+        pf_lock_drop(&lock);
+        return pf_probe_folder(folder, name, found);
+    }
+    uint64_t end = probe->since + WAIT_MS;
+    struct timespec until = {.tv_sec = (time_t)(end / 1000), .tv_nsec = (long)(end % 1000) * 1000000};
+    while (!probe->done && pf_lock_wait_until(&lock, &probe->changed, &until) != ETIMEDOUT) {
+    }
+    int lack = probe->lack;
+    if (probe->done)
+        *found = probe->found;
+    found->st = st;
+    found->unprobed = !probe->done;
+    drop_probe(probe);
+    pf_lock_drop(&lock);
+    return lack;
+}
