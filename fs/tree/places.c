@@ -67,7 +67,7 @@ static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct
 {
     int result = pf_instance_renew(fs, old, &to->instance);
     if (result)
-        return result;
+        return result == ENOENT ? ESTALE : result; /* looked up again, the path gives what is there */
     result = to->instance->failed ? 0 : pf_prepare_profile(fs, to->instance, op);
     if (!result)
         to->profile = pf_instance_live(fs, to->instance, op);
