@@ -49,6 +49,22 @@ struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *d
     return profile;
 }
 
+struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct pf_driver *driver,
+                                             const char *path, const struct stat *st,
+                                             const struct pf_buf *inputs)
+{
+    struct pf_error error;
+    struct pf_profile *profile = inputs->size ? live_below(core, driver, path, &error) : NULL;
+    if (!profile)
+        return NULL;
+    profile->device = st->st_dev;
+    profile->key = pf_profile_key(profile, st->st_dev, st->st_ino);
+    if (pf_profile_recall_names(profile, inputs))
+        return profile;
+    pf_profile_release(profile);
+    return NULL;
+}
+
 char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
                              const struct stat *st, size_t *size)
 {
@@ -58,7 +74,8 @@ char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *drive
         return NULL;
     size_t all = 0;
     profile->device = st->st_dev;
-    char *bytes = pf_cache_get(core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
+    char *bytes =
+        pf_cache_get(core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
     struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
     if (bytes && pf_profile_unpack_head(profile, &in, &profile->access)) {
         *size = (size_t)(in.end - in.at);

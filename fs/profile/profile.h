@@ -49,6 +49,13 @@ struct pf_profile;
 struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
                            const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
+/*
+ * A version that is not there any more, as far as the cache holds its names: for pf_node_parent and pf_profile_parent_ready. Nothing of
+ * it can be opened. NULL: the cache does not hold them.
+ */
+struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                                             const struct stat *st, const struct pf_buf *inputs);
+
 /* Opens it, if it is not open yet: for who needs pf_profile_model and asks for no stage. 0, or -1 with *error filled. */
 int pf_profile_wake(struct pf_profile *profile, struct pf_error *error);
 

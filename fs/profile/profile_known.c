@@ -94,6 +94,19 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
     return 0;
 }
 
+/* Records inputs without a look at them: a file that has changed since cannot be opened. 0, or -1 with *error filled. */
+static int know_inputs(struct pf_profile *profile, const struct pf_buf *inputs, struct pf_error *error)
+{
+    char room[PATH_MAX];
+    const char *name;
+    struct pf_stamp stamp;
+    struct pf_unpack in = {inputs->data, inputs->data + inputs->size, false};
+    for (uint64_t left = pf_unpack_u64(&in); left; left--)
+        if (!next_input(&in, room, &name, &stamp) || pf_source_know(profile->source, name, &stamp, error))
+            return -1;
+    return in.failed ? -1 : 0;
+}
+
 bool pf_profile_is_one_file(struct pf_profile *profile)
 {
     return profile->path && !profile->driver->directories && pf_source_input_count(profile->source) == 1;
@@ -199,6 +212,34 @@ bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, st
         return false;
     memcpy(access, who, sizeof *access);
     return true;
+}
+
+/* Takes the head off what was kept. True if it is that of a version with these inputs. */
+static bool is_head_of(struct pf_profile *profile, struct pf_unpack *in, const struct pf_buf *inputs)
+{
+    struct pf_buf versions = {0};
+    pack_versions(profile, &versions);
+    const void *stored = pf_unpack_bytes(in, versions.size);
+    bool same = !versions.failed && stored && !memcmp(stored, versions.data, versions.size);
+    pf_buf_free(&versions);
+    uint64_t size = same ? pf_unpack_u64(in) : 0;
+    char *kept = same ? (char *)(uintptr_t)pf_unpack_bytes(in, size) : NULL;
+    return kept && pf_unpack_bytes(in, sizeof(struct pf_access)) && size == inputs->size &&
+           replace_device(kept, size, 0, profile->device) && !memcmp(kept, inputs->data, size);
+}
+
+bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *inputs)
+{
+    struct pf_error error;
+    size_t size = 0;
+    char *bytes = has_a_key(profile)
+                      ? pf_cache_get(profile->core->cache, profile->key, PF_DATUM_KNOWN, 0, &size)
+                      : NULL;
+    struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
+    bool known = bytes && is_head_of(profile, &in, inputs) && !know_inputs(profile, inputs, &error) &&
+                 pf_known_unpack(&profile->known, &in);
+    free(bytes);
+    return known;
 }
 
 /* True if something is known of what stands there now. */

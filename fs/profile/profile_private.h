@@ -101,6 +101,8 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
 /* False: the source has changed since it was opened, and nothing may be cached for it. Passes have been checked when they ended. */
 bool pf_profile_may_cache(struct pf_profile *profile);
 void pf_profile_keep_known(struct pf_profile *profile);
+/* profile_known.c: recalls the names of a version that had these inputs and has changed since. False: the cache does not hold them. */
+bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *inputs);
 /* True if something is known of what is at the profile's place now. */
 bool pf_profile_recall_known(struct pf_profile *profile);
 /* The key of what is known of the profile if its source has these numbers. */

@@ -201,6 +201,20 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
     return profile;
 }
 
+struct pf_profile *pf_instance_recall(struct pf_fs *fs, const struct pf_instance *instance)
+{
+    struct pf_buf inputs = {0};
+    pf_lock_take(&fs->lock);
+    pf_buf_add(&inputs, instance->inputs.data, instance->inputs.size);
+    pf_lock_drop(&fs->lock);
+    char *path = inputs.failed ? NULL : pf_entry_path(fs, instance->entry);
+    struct pf_profile *profile =
+        path ? pf_profile_recall_version(&fs->core, instance->driver, path, &instance->st, &inputs) : NULL;
+    free(path);
+    pf_buf_free(&inputs);
+    return profile;
+}
+
 struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance,
                                     struct pf_profile *profile)
 {

@@ -84,6 +84,9 @@ static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct
 static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
 {
     struct pf_place to = {.node = place->node, .moved = true};
+    if (!place->profile && place->node.kind != PF_TOP)
+        place->profile =
+            pf_instance_recall(fs, place->instance); /* before the present version's names take its place */
     int result = enter_present(fs, place->instance, &to, op);
     if (!result && place->node.kind != PF_TOP) {
         result = to.profile && place->profile ? follow(place->profile, to.profile, &to.node, op) : ESTALE;

@@ -214,6 +214,9 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
 /* The open profile of a used instance, as a reference; NULL: it is not open, or has to be opened again. */
 struct pf_profile *pf_instance_live_now(struct pf_fs *fs, struct pf_instance *instance);
 
+/* The profile of an old version that has been closed, for its names alone; NULL: they are not in the cache. */
+struct pf_profile *pf_instance_recall(struct pf_fs *fs, const struct pf_instance *instance);
+
 /* Who may read what the instance serves, brought up to date by what `profile` (may be NULL) has read. */
 struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
 

@@ -265,11 +265,32 @@ static void test_many_siblings(const char *folder)
     remove_cache(folder);
 }
 
+/* A folder of an old version whose profile has been closed is found again in the new one by its names. */
+static void test_followed(const char *folder)
+{
+    int code = 0;
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = mount_of(folder);
+    uint64_t ino = ino_of(fs, "log/threads/thread 1");
+    int entries = list(fs, "log/threads/thread 1");
+    bool listed = list(fs, "log") > 2 && list(fs, "log/threads") > 2;
+    for (int tries = 0; tries < 50 && fs->open_instances; tries++) {
+        usleep(100000);
+        pf_reaper_relieve(fs, &(uint64_t){0});
+    }
+    ok(ino && listed && !fs->open_instances, "a profile is closed that somebody stands in");
+    write_text(folder, "log", "3 8 50");
+    ok(list_ino(fs, ino, &code) == entries, "when its file has changed, the folder is that of the new version");
+    write_text(folder, "log", "1 8 50");
+    pf_fs_free(fs);
+    remove_cache(folder);
+}
+
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {test_warm, test_changes, test_probing,
                                                         test_how_long_it_is_believed, test_others,
-                                                        test_many_siblings};
+                                                        test_many_siblings, test_followed};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
