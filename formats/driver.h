@@ -145,8 +145,8 @@ struct pf_partitions {
     const struct pf_column
         *field_columns;     /* the format's own columns of the table, roles PF_PLAIN and PF_GROUP */
     size_t n_fields;        /* known from PF_PARTITIONED on; from PF_OPENED on if one is a PF_GROUP */
-    struct pf_rows *fields; /* a row an item, n_fields columns; from fields_stage on; NULL if n_fields is 0 */
-    enum pf_stage fields_stage;
+    struct pf_rows *fields; /* one row per item, n_fields columns; NULL if n_fields is 0 */
+    bool fields_late;       /* `fields` is there from PF_MODELLED on, not from PF_PARTITIONED on */
 };
 
 /*
@@ -155,9 +155,8 @@ struct pf_partitions {
  */
 struct pf_keys {
     const char *plural;    /* name of the folder: "models"; NULL: there is none */
-    struct pf_rows *items; /* two columns: id, name (names unique); from `stage` on; the driver's own */
-    enum pf_stage stage;
-    unsigned about; /* index of a table held in rows, whose row i tells of item i */
+    struct pf_rows *items; /* two columns: id, name (names unique); from PF_MODELLED on; the driver's own */
+    unsigned about;        /* index of a table held in rows, whose row i tells of item i */
 };
 
 /* A file that the profile carries (its decompressed original, say), shown in src/ under this name. */
@@ -226,6 +225,9 @@ enum pf_table_flags {
     PF_SEEKS_METRIC = 64, /* restricting to a metric skips the others' data */
     /* It passes over the others' data faster than going through them, but not so fast as to do so for each metric. */
     PF_SKIMS_METRIC = 128,
+    /* A cursor restricted to a partition or a context needs PF_DERIVED: an index, a transposed copy. */
+    PF_DERIVED_BY_PARTITION = 512,
+    PF_DERIVED_BY_CONTEXT = 1024,
     PF_SEEKS_PARTNER = 256, /* restricting to a metric and its partner skips the others' data, too */
 };
 
@@ -239,10 +241,8 @@ struct pf_table {
     const char *name; /* without ".csv" */
     const struct pf_column *columns;
     size_t n_columns;
-    enum pf_stage stage;           /* must be loaded before a cursor is opened */
-    enum pf_stage partition_stage; /* and this too before one restricted to a partition, */
-    enum pf_stage context_stage;   /* to a context: for what only these need (an index, a transposed copy) */
-    unsigned flags;                /* enum pf_table_flags */
+    enum pf_stage stage; /* must be loaded before a cursor is opened */
+    unsigned flags;      /* enum pf_table_flags */
     /*
      * Optional, of the table that aggregates are made from, and instead of ops->next: the values that come next in one metric
      * and context, those of all partitions. They stay until the next call. 1; 0: there are no more; -1: *error filled.

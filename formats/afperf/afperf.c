@@ -110,7 +110,7 @@ static void set_tables(struct pf_model *model, struct afperf_state *state)
     for (int i = 0; i < TABLES; i++) {
         struct pf_table *table = &state->tables[i];
         *table = i < WALKED ? walked[i] : afperf_short_tables[i - WALKED];
-        table->stage = table->partition_stage = table->context_stage = PF_MODELLED;
+        table->stage = PF_MODELLED;
         if (i >= WALKED)
             table->data = &state->rows[i - WALKED];
     }
@@ -165,7 +165,6 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     model->partitions.plural = "runs";
     model->partitions.field_columns = afperf_run_columns;
     model->partitions.n_fields = afperf_n_run_columns;
-    model->partitions.fields_stage = PF_PARTITIONED;
     model->metrics = metrics;
     model->n_metrics = AFPERF_METRICS;
     model->metrics_stage = PF_OPENED;

@@ -76,8 +76,8 @@ static const struct pf_column value_columns[] = {{"thread", PF_PARTITION, 0},
 
 static const struct pf_table tables[PF_CUBEX_TABLES] = {
     [PF_CUBEX_VALUES] = {"values", COLUMNS(value_columns), .stage = PF_MODELLED,
-                         .partition_stage = PF_DERIVED,
-                         .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION | PF_SEEKS_METRIC,
+                         .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION | PF_SEEKS_METRIC |
+                                  PF_DERIVED_BY_PARTITION,
                          .next_values = pf_cubex_next_values, .ops = &pf_cubex_values.ops},
     [PF_CUBEX_COMPONENTS] = {"components", COLUMNS(component_columns), .stage = PF_MODELLED,
                              .flags = PF_SEEKS_CONTEXT, .ops = &pf_cubex_components.ops},
@@ -175,8 +175,9 @@ static int open_file(struct pf_model *model, struct pf_error *error)
         return pf_fail_memory(error);
     model->state = cubex;
     set_tables(model);
-    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) || pf_cube_open(&cubex->cube, input, error) ||
-        pf_cubex_set_metrics(model, error) || set_blobs(model, error))
+    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) ||
+        pf_cube_open(&cubex->cube, input, error) || pf_cubex_set_metrics(model, error) ||
+        set_blobs(model, error))
         return -1;
     return set_info(model, error);
 }

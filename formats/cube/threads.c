@@ -96,7 +96,6 @@ void pf_cubex_declare_threads(struct pf_model *model)
     model->partitions.plural = "threads";
     model->partitions.field_columns = fields;
     model->partitions.n_fields = FIELDS;
-    model->partitions.fields_stage = PF_PARTITIONED;
 }
 
 int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error)

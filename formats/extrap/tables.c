@@ -146,7 +146,6 @@ void pf_stored_declare(struct pf_model *model, bool with_models)
     }
     model->partitions.singular = "point";
     model->partitions.plural = "points";
-    model->partitions.fields_stage = PF_PARTITIONED;
     model->tables = tables;
     model->n_tables = with_models || stored->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
     model->cells = &tables[PF_CELLS_TABLE];

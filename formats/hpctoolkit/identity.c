@@ -177,7 +177,6 @@ void hpc_declare_threads(struct pf_model *model)
     model->partitions.plural = "threads";
     model->partitions.field_columns = field_columns;
     model->partitions.n_fields = FIELDS;
-    model->partitions.fields_stage = PF_PARTITIONED;
 }
 
 int hpc_publish_threads(struct pf_model *model, struct pf_error *error)

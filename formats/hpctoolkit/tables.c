@@ -588,7 +588,7 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
         tables[LIST_TABLES + i].data = &state->model.lists[i];
     /* The index from contexts to threads' blocks. */
     if (state->profile_db)
-        tables[VALUES_TABLE].context_stage = PF_DERIVED;
+        tables[VALUES_TABLE].flags |= PF_DERIVED_BY_CONTEXT;
     if (state->layout == HPC_OLD)
         tables[SUMMARY_TABLE].ops = &kept.ops;
     model->tables = model->cells = tables;

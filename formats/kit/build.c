@@ -122,8 +122,7 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
         model->partitions = (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
                                                    .plural = format->plural ? format->plural : "threads",
                                                    .field_columns = format->fields,
-                                                   .n_fields = format->n_fields,
-                                                   .fields_stage = PF_PARTITIONED};
+                                                   .n_fields = format->n_fields};
     model->metrics = format->metrics;
     model->n_metrics = format->n_metrics;
     model->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;

@@ -144,7 +144,6 @@ static void set_tables(struct pf_model *model, struct nsight_state *state)
     model->partitions.plural = "threads";
     model->partitions.field_columns = nsight_fields;
     model->partitions.n_fields = NSIGHT_FIELDS;
-    model->partitions.fields_stage = PF_PARTITIONED;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------- */
@@ -223,7 +222,9 @@ int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error 
 static int open_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
-    return pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) ? -1 : nsight_open(model, input, error);
+    return pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error)
+               ? -1
+               : nsight_open(model, input, error);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */

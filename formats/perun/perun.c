@@ -206,13 +206,12 @@ static int perun_open(struct pf_model *model, struct pf_error *error)
     model->partitions.plural = "snapshots";
     model->partitions.field_columns = snapshot_fields;
     model->partitions.n_fields = COUNT(snapshot_fields);
-    model->partitions.fields_stage = PF_PARTITIONED;
     model->metrics_stage = PF_MODELLED;
     model->tables = perun->tables;
     model->n_tables = PERUN_TABLES;
     model->cells = &perun->tables[PERUN_VALUES];
     model->cells_value = PF_SUMS_VALUE;
-    model->keys = (struct pf_keys){.plural = "models", .stage = PF_PARTITIONED, .about = PERUN_MODELS};
+    model->keys = (struct pf_keys){.plural = "models", .about = PERUN_MODELS};
     if (perun->stored.size) {
         model->blobs = blobs;
         model->n_blobs = COUNT(blobs);

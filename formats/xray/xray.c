@@ -259,7 +259,7 @@ static void set_tables(struct pf_model *model)
 {
     model->partitions.singular = "thread";
     model->partitions.plural = "threads";
-    model->partitions.fields_stage = PF_MODELLED;
+    model->partitions.fields_late = true;
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
     model->context_cells = context_cells;

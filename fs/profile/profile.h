@@ -47,7 +47,7 @@ struct pf_profile;
  * is not.
  */
 struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                           const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
+                                 const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
 /*
  * A version that is not there any more, as far as the cache holds its names: for pf_node_parent and pf_profile_parent_ready. Nothing of
@@ -129,7 +129,7 @@ enum pf_named {
 };
 
 /*
- * Their names; from PF_PARTITIONED, metrics_stage, keys.stage and (the last two) PF_OPENED on; of contexts, once one of their
+ * Their names; from PF_PARTITIONED, metrics_stage, PF_MODELLED and (the last two) PF_OPENED on; of contexts, once one of their
  * folders or contexts.csv is ready.
  */
 const struct pf_dirnames *pf_profile_names(const struct pf_profile *profile, enum pf_named named);
@@ -158,7 +158,7 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
  * at a path below SOURCE with the attributes *st. pf_profile_recall_part gives a copy to the caller, NULL if there are none.
  */
 char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                          const struct stat *st, size_t *size);
+                             const struct stat *st, size_t *size);
 void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part);
 
 /* ---- files --------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/profile/profile_private.h"
 #include "fs/profile/names.h"
+#include "fs/profile/profile_private.h"
 
 /* Names of folders, files and links inside a profile, made when the stage is loaded that they come from. */
 
@@ -103,7 +103,7 @@ static enum pf_stage comes_with(const struct pf_model *model, enum pf_named name
     case PF_NAMED_METRICS:
         return model->metrics_stage;
     case PF_NAMED_KEYS:
-        return model->keys.plural ? model->keys.stage : PF_STAGES;
+        return model->keys.plural ? PF_MODELLED : PF_STAGES;
     case PF_NAMED_BLOBS:
     case PF_NAMED_LINKS:
         return PF_OPENED;
@@ -148,4 +148,3 @@ int pf_profile_name_contexts(struct pf_profile *profile, struct pf_error *error)
     measure_context_dirs(profile, profile->context_dir_size);
     return 0;
 }
-

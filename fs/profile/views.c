@@ -288,15 +288,13 @@ static enum pf_stage table_stage(const struct pf_model *model, const struct pf_t
 {
     enum pf_stage stage = table->stage;
     if (pf_table_has(table, PF_PARTITION_FIELD))
-        stage = later(stage, model->partitions.fields_stage);
+        stage = later(stage, model->partitions.fields_late ? PF_MODELLED : PF_PARTITIONED);
     if (pf_table_has(table, PF_PARTITION))
         stage = later(stage, PF_PARTITIONED);
     if (pf_table_has(table, PF_METRIC))
         stage = later(stage, model->metrics_stage);
-    if (pf_table_has(table, PF_CONTEXT))
+    if (pf_table_has(table, PF_CONTEXT) || pf_table_has(table, PF_KEY))
         stage = later(stage, PF_MODELLED);
-    if (pf_table_has(table, PF_KEY))
-        stage = later(stage, model->keys.stage);
     return stage;
 }
 
@@ -309,14 +307,14 @@ static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
 {
     switch (when) {
     case FIELDS:
-        return later(PF_PARTITIONED, model->partitions.fields_stage);
+        return model->partitions.fields_late ? PF_MODELLED : PF_PARTITIONED;
     case NAMED:
     case TOLD:
         return model->metrics_stage;
     case KEYED:
-        return model->keys.stage;
+        return PF_MODELLED;
     case ROWS_OF_KEYS:
-        return later(model->keys.stage, model->tables[model->keys.about].stage);
+        return later(PF_MODELLED, model->tables[model->keys.about].stage);
     case ROWS_OF_TIMELINE:
         return later(PF_MODELLED, table_stage(model, pf_timeline_table(model)));
     case ROWS_OF_SCALING:
@@ -336,13 +334,13 @@ static enum pf_stage table_file_stage(const struct pf_model *model, unsigned kin
     enum pf_stage stage = table_stage(model, table);
     switch (pf_table_base(kind)) {
     case PF_TABLE_OF_PARTITION:
-        return later(later(stage, PF_PARTITIONED), table->partition_stage);
+        return later(stage, table->flags & PF_DERIVED_BY_PARTITION ? PF_DERIVED : PF_PARTITIONED);
     case PF_TABLE_OF_CONTEXT:
-        return later(later(stage, PF_MODELLED), table->context_stage);
+        return later(stage, table->flags & PF_DERIVED_BY_CONTEXT ? PF_DERIVED : PF_MODELLED);
     case PF_TABLE_OF_METRIC:
         return later(stage, model->metrics_stage);
     case PF_TABLE_OF_KEY:
-        return later(stage, model->keys.stage);
+        return later(stage, PF_MODELLED);
     default:
         return stage;
     }
@@ -359,8 +357,7 @@ enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
     if (!view)
         return PF_OPENED;
     /* Metrics that a later stage makes are not to be looked at before. */
-    bool sums =
-        view->when == TOLD && (model->metrics_stage > PF_OPENED || pf_needs_aggregate(model, node));
+    bool sums = view->when == TOLD && (model->metrics_stage > PF_OPENED || pf_needs_aggregate(model, node));
     return sums ? aggregate_stage(model) : view_stage(model, view->when);
 }
 
@@ -446,4 +443,3 @@ bool pf_is_heavy(const struct pf_model *model, struct pf_node node)
         return true;
     return t >= 0 && model->tables[t].ops && !pf_is_seekable(model, node);
 }
-

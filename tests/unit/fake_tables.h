@@ -205,11 +205,8 @@ __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, s
                                               .description = "",
                                               .partner = PF_NO_PARTNER};
     model->state = fake;
-    model->partitions = (struct pf_partitions){.singular = "thread",
-                                               .plural = "threads",
-                                               .field_columns = fake_field_columns,
-                                               .n_fields = 2,
-                                               .fields_stage = PF_PARTITIONED};
+    model->partitions = (struct pf_partitions){
+        .singular = "thread", .plural = "threads", .field_columns = fake_field_columns, .n_fields = 2};
     model->metrics = fake->metrics;
     model->n_metrics = FAKE_METRICS;
     model->metrics_stage = PF_OPENED;

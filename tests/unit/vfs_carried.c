@@ -74,8 +74,7 @@ static int open_catalogue(struct pf_model *model, struct pf_error *error)
                                              .data = &catalogue->points};
     model->tables = catalogue->tables;
     model->n_tables = 2;
-    model->keys =
-        (struct pf_keys){.plural = "models", .items = catalogue->keys, .stage = PF_MODELLED, .about = 0};
+    model->keys = (struct pf_keys){.plural = "models", .items = catalogue->keys, .about = 0};
     model->blobs = originals;
     model->n_blobs = 2;
     model->links = links;
