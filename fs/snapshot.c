@@ -127,7 +127,7 @@ void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot
         replace_snapshot(set, snapshot); /* the caller uses it */
 }
 
-/* The snapshot without users that was looked at longest ago; holding: only among those that hold texts. NULL: there is none. */
+/* The snapshot without users that was looked at longest ago; holding: only among those that hold texts. NULL if no snapshot qualifies. */
 static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool holding)
 {
     struct pf_snapshot *oldest = NULL;

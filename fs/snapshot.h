@@ -59,7 +59,7 @@ void pf_snapshots_init(struct pf_snapshots *set, const struct pf_snapshot_ops *o
 /* Frees all snapshots. None may be in use, no job may run. */
 void pf_snapshots_free(struct pf_snapshots *set);
 
-/* The present snapshot of a number or of a subject, as a user; NULL: there is none. */
+/* The present snapshot with a number or of a subject, as a user, or NULL. */
 struct pf_snapshot *pf_snapshot_enter(struct pf_snapshots *set, uint32_t number);
 struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject);
 void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot);
@@ -73,7 +73,7 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
                                     bool replace);
 /* Notes that the profiles were compared just now. Not `same`: the snapshot is replaced; users keep it. */
 void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same);
-/* True if the last look is so many seconds ago. */
+/* True if the last look is at least `seconds` ago. */
 bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snapshot, uint64_t seconds);
 
 /* Replaces the number, so that the kernel asks for attributes again. With the set's lock held. */
@@ -94,7 +94,7 @@ int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
 /* A reference to a text; NULL: it is not made. */
 struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text);
 
-/* Frees the texts of the snapshot without users that was looked at longest ago. False: there is none. */
+/* Frees the texts of the snapshot without users that was looked at longest ago. False: no snapshot has any. */
 bool pf_snapshots_shrink(struct pf_snapshots *set);
 
 /* A settled store of bytes, which are freed. NULL with *error filled. */

@@ -34,8 +34,9 @@ enum node {
 };
 
 static const char *const control_names[] = {
-    [CONTROL_README] = "README.txt", [CONTROL_AGENTS] = "AGENTS.md", [CONTROL_PROFILES] = "profiles.csv", [CONTROL_ARCHIVES] = "archives.csv",
-    [CONTROL_STATUS] = "status.txt", [CONTROL_VERSION] = "version",       [CONTROL_TABLES] = "tables",
+    [CONTROL_README] = "README.txt",     [CONTROL_AGENTS] = "AGENTS.md",  [CONTROL_PROFILES] = "profiles.csv",
+    [CONTROL_ARCHIVES] = "archives.csv", [CONTROL_STATUS] = "status.txt", [CONTROL_VERSION] = "version",
+    [CONTROL_TABLES] = "tables",
 };
 
 enum { KIND_CONTROL = PF_KIND_VIRTUAL + 1, STATUS_JOBS = 24, STATUS_MS = 1000 };
@@ -49,7 +50,7 @@ enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTING_TEXTS };
 /* For how long texts are believed. */
 enum { LISTING_SECONDS = 2, TABLES_SECONDS = 10 };
 
-/* What a job makes of a snapshot: its texts; or it looks whether they would be the same. */
+/* Items of a snapshot: its texts, and a look at whether they would still be the same. */
 enum { MAKE_TEXTS, LOOK };
 
 struct control {
@@ -115,7 +116,8 @@ static const char readme[] =
     "  exclusive          what a function holds itself; inclusive: with what it calls, outermost calls "
     "alone\n"
     "  ..._percent        of what the exclusive column adds up to; of what the roots hold\n"
-    "  functions          how many have a frame in a module or file; an empty place: contexts that have none\n"
+    "  functions          how many have a frame in a module or file; an empty place: contexts that have "
+    "none\n"
     "  line, name, file   in lines.csv: a source line, its function, its file\n"
     "  column, value      in groups.csv: a column of the threads' table, and a value that threads share;\n"
     "                     partitions: how many do\n"
@@ -285,7 +287,7 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     return out.failed ? NULL : out.data;
 }
 
-/* How large status.txt is: as it was opened last, for who has just done so, else as it would be. */
+/* The size of status.txt: of the text that was opened within a second, else of a new one. */
 static size_t status_size(struct control *control)
 {
     pf_lock_take(&control->lock);
@@ -348,7 +350,7 @@ static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op
             return ESTALE;
         st->st_size = (off_t)pf_store_size(text);
         pf_store_free(text);
-        if (subject == TABLES) /* made from all profiles, whoever may read those */
+        if (subject == TABLES) /* they hold rows of profiles that not all may read */
             st->st_mode = S_IFREG | 0400;
     } else if (ino == node_ino(CONTROL_TABLES)) {
         st->st_mode = S_IFDIR | 0500;

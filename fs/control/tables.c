@@ -7,7 +7,7 @@
 #include "fs/runs/part.h"
 #include "fs/tree/listing.h"
 
-/* .profilefs/tables: of all profiles below SOURCE, but those that stand beside what a folder holds. */
+/* .profilefs/tables: rows of all profiles below SOURCE, except profiles that are made of a whole folder. */
 
 enum table {
     FUNCTIONS, /* the rows of each one's primary/metric/functions.csv */

@@ -12,9 +12,9 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Probes of folders on file systems that other programs serve, such as NFS and FUSE. Such a probe may get no answer, and a look-up of the
- * folder must get one: whoever lists the folder above looks its name up. So the probe has a thread of its own, and a look-up waits for it
- * for WAIT_MS at most. There is one probe of a folder at a time.
+ * Probes of folders on file systems that other programs serve, such as NFS and FUSE. Such a probe may never return, but a look-up of the
+ * folder must: listing the parent folder looks its name up. So the probe runs on a thread of its own, and a look-up waits WAIT_MS for it at
+ * most. There is one probe per folder at a time.
  */
 enum { WAIT_MS = 2000 };
 

@@ -5,8 +5,8 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Which versions have an open profile. One without users is idle, and listed by the time of its last use; the reaper closes the oldest.
- * Nothing here takes longer than memory does: all is called with fs->lock held.
+ * The versions that have an open profile. A version without users is idle: it is in a list by the time of its last use, of which the
+ * reaper closes the oldest. All functions are called with fs->lock held and use memory only.
  */
 
 static void unlist(struct pf_fs *fs, struct pf_instance *instance)

@@ -10,7 +10,7 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Closes profiles that nobody uses, and does other work that nobody waits for.
+ * Closes idle profiles, and does other work that no operation waits for.
  *
  * The reaper is one thread that picks what is to be done. It never touches SOURCE, and calls nothing that waits. Service threads do it.
  * One of them may hang, since closing a file may wait for a file server. While it hangs, nothing else is taken from the same device, and
@@ -27,9 +27,9 @@ enum {
     TICK_MS = 1000,        /* how often the reaper looks; after which a service thread counts as hanging */
     CARE_MS = 5000,        /* how often the cache is written and memory given back */
     PRUNE_SECONDS = 3600,  /* how often the cache is pruned, */
-    PRUNE_PUTS = 4096,     /* or after so many profiles were put into it */
+    PRUNE_PUTS = 4096,     /* or after that many writes to it */
     TRIM_BYTES = 16 << 20, /* free memory that is given back to the system */
-    RELIEVED = 16,         /* profiles that one lack of descriptors closes */
+    RELIEVED = 16,         /* idle profiles closed for one EMFILE */
     RELIEF_MS = 20,        /* how long one try waits for descriptors, */
     DESCRIPTORS_MS = 20000 /* and all tries of an operation */
 };
@@ -87,7 +87,7 @@ static bool is_hung(const struct pf_fs *fs, dev_t device)
     return false;
 }
 
-/* The first task that may be done now; NULL: there is none. */
+/* The first task that may be done now, or NULL. */
 static struct pf_service_task *take_task(struct pf_fs *fs)
 {
     struct pf_service_task **at = &fs->reaper.tasks;
@@ -224,7 +224,7 @@ static size_t heap_excess(const struct pf_fs *fs)
 /* Profiles that are too many, or take too much memory. */
 static void pick_profiles(struct pf_fs *fs)
 {
-    /* What is queued already is still allocated: it is waited for. */
+    /* Queued profiles still take memory: look again when they are closed. */
     size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs);
     if (pf_sums_are_pressed() && excess < RELIEVED)
         excess = RELIEVED;

@@ -12,7 +12,7 @@
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"
 
-/* An entry of SOURCE that somebody knows by number. */
+/* An entry of SOURCE that has a number. */
 struct pf_entry {
     uint64_t id;
     struct pf_entry *parent;    /* held; NULL: the root */
@@ -22,7 +22,7 @@ struct pf_entry {
     uint64_t hash;
     uint64_t lookups; /* uses by number */
     unsigned holds;   /* by children and instances */
-    /* What was found there last, without the verdict: there may be a hundred thousand of these. */
+    /* The result of the last look, without the verdict: there may be a hundred thousand entries. */
     enum pf_entry_type type;
     bool packed, unprobed;
     struct stat st;
@@ -30,7 +30,10 @@ struct pf_entry {
     struct pf_instance *instance; /* PROFILE: the present version */
 };
 
-/* One version of a profile. Older versions live on while somebody holds their numbers. */
+/*
+ * One version of a profile. It is closed (profile is NULL), loaded (profile is set) or broken (failed is set), and stale once its entry
+ * has another version. `lookups` keep its number, `uses` (operations, handles, directories) keep its profile.
+ */
 struct pf_instance {
     uint32_t id;
     struct pf_entry *entry; /* held */
@@ -76,7 +79,7 @@ struct pf_reaper {
     bool woken;
     pthread_cond_t wake;           /* of the reaper */
     pthread_cond_t work, progress; /* of service threads: there may be work; a task is done */
-    struct pf_service_task *tasks; /* first in, first out, except those of devices that hang */
+    struct pf_service_task *tasks; /* first in, first out; tasks for a device that hangs are skipped */
     struct pf_service services[PF_SERVICES_MAX];
     size_t n_services;
     size_t cares;     /* tasks for the cache that are queued or under way */
@@ -116,7 +119,7 @@ struct pf_fs {
     struct pf_open_list idle;
     size_t open_instances;
     size_t files_max;                /* idle versions whose files may be open */
-    uint64_t heap_seen;              /* profiles opened and passes over when the heap was looked at */
+    uint64_t heap_seen;              /* pf_opened_and_passed() at the last look at the heap */
     _Atomic ptrdiff_t heap_excluded; /* bytes on the heap that do not count for this */
     uint64_t pruned, pruned_puts;    /* of service threads, one at a time: when the cache was pruned; puts into it until then */
     struct pf_reaper reaper;
@@ -152,12 +155,12 @@ struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock h
  */
 uint64_t pf_shown_ino(const struct pf_entry *folder, const char *name);
 uint64_t pf_entry_shown_ino(const struct pf_entry *entry);
-/* The entry of a number, with its hold count raised, and letting go of that: both take fs->lock. NULL: there is none. */
+/* The entry of a number, with its hold count raised, and dropping that again: both take fs->lock. NULL: no such entry. */
 struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id);
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
-/* Notes what stands there now. With fs->lock held. */
+/* Stores the result of a look at an entry. With fs->lock held. */
 void pf_entry_show(struct pf_entry *entry, const struct pf_found *found);
-/* Lets go of a hold; frees what nobody needs. With fs->lock held. */
+/* Drops a hold; frees the entry with the last one. With fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
@@ -257,7 +260,7 @@ void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);
 void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance);
 /* Takes its profile, for the caller to release after unlocking. */
 struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_instance *instance);
-/* Frees a version that has neither look-ups nor users nor a profile. One that is not the present version loses its profile soon. */
+/* Frees a version that has neither look-ups nor users nor a profile. The reaper closes the profile of a stale version soon. */
 void pf_instance_free_if_unused(struct pf_fs *fs, struct pf_instance *instance);
 
 /* ---- reaper.c ----------------------------------------------------------------------------------- */
@@ -282,12 +285,12 @@ bool pf_reaper_wants(const struct pf_fs *fs);
 void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 
 /*
- * After an operation has failed for want of descriptors: has idle profiles closed, or waits a moment for others. True if the operation
+ * After an operation has failed with EMFILE or ENFILE: has idle profiles closed, or waits a moment for others. True if the operation
  * is worth another try. *since: 0 before the first; then when that was.
  */
 bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since);
 
-/* Makes a call that gives an errno value again until it does not fail for want of descriptors. */
+/* Repeats a call that returns an errno value while it fails with EMFILE or ENFILE. */
 #define PF_WITH_DESCRIPTORS(fs, result, call)                                                                \
     for (uint64_t since = 0; (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_reaper_relieve(fs, &since);) {                  \
     }
