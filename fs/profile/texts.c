@@ -135,6 +135,7 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
                           struct pf_checkpoints *checkpoints)
 {
     if (!checkpoints->count && size == measured) {
+        pf_checkpoints_free(checkpoints); /* empty arrays, but allocated */
         pf_lock_take(&profile->lock);
         bool kept = pf_map_put(&profile->sizes, pf_node_key(node), size_value(size));
         pf_lock_drop(&profile->lock);
