@@ -12,8 +12,11 @@
  * AFPerf files: records in any order, which refer to each other over the whole file. The parts, each knowing those before it
  * only:
  *   reader.c    bytes -> records and their fields
- *   number.c    fields -> numbers; decode.c: fields -> what a record says; notes.h: what is wrong with the file
- *   index.c     what ids mean
+ *   number.c    fields -> numbers
+ *   decode.c    fields -> the meaning of a record
+ *   notes.c     kinds of warnings; growing lists; ids as text
+ *   time.c      times of events, pauses before a time
+ *   index.c     ids -> objects
  *   read.c      the pass over the file: what is defined, started, stopped and measured, and the names that records use
  *   names.c     which runs and sections these names mean
  *   pair.c      what each stop stops

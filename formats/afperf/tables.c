@@ -15,11 +15,6 @@ struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text)
     return given ? pf_plain(text, afperf_hex(id, text)) : pf_absent();
 }
 
-struct pf_cell afperf_wide_cell(const pf_int128 *value)
-{
-    return *value <= UINT64_MAX ? pf_uint((uint64_t)*value) : pf_wide(value);
-}
-
 /* ---- runs --------------------------------------------------------------------------------------- */
 
 const struct pf_column afperf_run_columns[] = {

@@ -54,7 +54,10 @@ struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text);
 struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string);
 
 /* A number that may need more than 64 bits, and none below 0. */
-struct pf_cell afperf_wide_cell(const pf_int128 *value);
+static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
+{
+    return *value <= UINT64_MAX ? pf_uint((uint64_t)*value) : pf_wide(value);
+}
 
 /*
  * The tags of a region as its start record has them, read from the file: borrowed from the reader. 0, or -1 with *error

@@ -150,13 +150,23 @@ static void open_callgrind(struct pf_build *build)
     open_file(build);
 }
 
+static void read_callgrind(struct pf_build *build)
+{
+    callgrind_read(build, false);
+}
+
+static void read_cachegrind(struct pf_build *build)
+{
+    callgrind_read(build, true);
+}
+
 static const struct pf_build_format callgrind_format = {.state = sizeof(struct callgrind),
                                                         .partitioned = true,
                                                         .zeros = true,
                                                         .tables = own_tables,
                                                         .n_tables = sizeof own_tables / sizeof *own_tables,
                                                         .open = open_callgrind,
-                                                        .read = callgrind_read};
+                                                        .read = read_callgrind};
 
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
@@ -172,7 +182,7 @@ static const struct pf_build_format cachegrind_format = {.state = sizeof(struct 
                                                          .tables = own_tables,
                                                          .n_tables = 1,
                                                          .open = open_file,
-                                                         .read = callgrind_read};
+                                                         .read = read_cachegrind};
 
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",

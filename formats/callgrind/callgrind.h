@@ -14,8 +14,6 @@
  * No tree is stored. A context is a function, known by object, file and name; calls are a table of their own.
  */
 
-extern const struct pf_driver pf_callgrind_driver, pf_cachegrind_driver;
-
 enum {
     CALLGRIND_THREAD,
     CALLGRIND_CONTEXT,
@@ -164,7 +162,9 @@ static inline struct callgrind_key callgrind_key_at(const struct callgrind *call
 /* What has been read becomes contexts, values and the table of calls. */
 void callgrind_finish(struct callgrind *callgrind);
 
-/* The `read` of struct pf_build_format. */
-void callgrind_read(struct pf_build *build);
+/*
+ * Reads the whole file, of Cachegrind or of Callgrind, into the build. Called inside the build's pass; a failure jumps out of it.
+ */
+void callgrind_read(struct pf_build *build, bool cachegrind);
 
 #endif

@@ -455,14 +455,14 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
         warn(callgrind, "warning", "bad-line", "a line that is not understood is left out");
 }
 
-void callgrind_read(struct pf_build *build)
+void callgrind_read(struct pf_build *build, bool cachegrind)
 {
     struct callgrind *callgrind = build->state;
     callgrind->build = build;
     callgrind->keys = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     for (int i = 0; i < DICTIONARIES; i++)
         PF_OWN(build->run, &callgrind->names[i], pf_ids_free);
-    callgrind->cachegrind = build->model->driver == &pf_cachegrind_driver;
+    callgrind->cachegrind = cachegrind;
     callgrind->stride = callgrind->positions = 1;
     callgrind->name = PF_NO_STRING;
     callgrind->lines = pf_line_sums_new(build);

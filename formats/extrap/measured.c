@@ -6,8 +6,7 @@
 #include "formats/extrap/study.h"
 #include "formats/kit/sorter.h"
 
-/* Bytes of a list, and of what sorts it, that are held in memory. */
-#define LIST_HELD   ((uint64_t)16 << 20)
+/* Bytes of a sorter of lists that are held in memory. */
 #define SORTED_HELD ((uint64_t)32 << 20)
 
 /* ---- collecting --------------------------------------------------------------------------------- */
@@ -33,18 +32,6 @@ uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metr
     study->series[study->n_series++] =
         (struct pf_series){.context = context, .metric = metric, .line = line, .offset = offset};
     return number;
-}
-
-struct pf_list pf_list_new(size_t item)
-{
-    return (struct pf_list){.store = pf_store_new(LIST_HELD), .item = item};
-}
-
-void pf_list_free(struct pf_list *list)
-{
-    pf_store_free(list->store);
-    free(list->runs);
-    *list = (struct pf_list){0};
 }
 
 static uint64_t key_of(const struct pf_place *place)
@@ -103,15 +90,6 @@ void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_fun
                                              sizeof *study->models, study->error)))
         return;
     study->models[at == PF_NO_MODEL ? study->n_models++ : at] = copy;
-}
-
-int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uint64_t number, void *item,
-                 struct pf_error *error)
-{
-    const void *bytes = pf_store_at(window, number * list->item, list->item, error);
-    if (bytes)
-        memcpy(item, bytes, list->item);
-    return bytes ? 0 : -1;
 }
 
 /* ---- sorting ------------------------------------------------------------------------------------ */

@@ -180,7 +180,7 @@ struct xray_indexing {
     struct xray_index index;
     size_t threads_room, damage_room;
     struct pf_hash_table by_ids; /* threads */
-    struct pf_sorter *parts;     /* see index.c */
+    struct pf_sorter *parts;     /* see parts.c */
 };
 
 /* A part of a thread. Those of one thread are in order of their wall time, then TSC, then place in the file. */
@@ -194,11 +194,17 @@ struct xray_part {
     uint64_t tsc; /* of its first NewCPUId */
 };
 
-/* Adds a part of a thread; the time of its first event is for the caller to compare with index.start. 0, or -1 with *error
- * filled. */
+/* Bytes of parts, and of ranges, that are held in memory before they spill to a file. */
+#define XRAY_INDEX_HELD ((uint64_t)16 << 20)
+
+/* Returns a sorter for parts, which the caller frees; NULL if memory runs out. */
+struct pf_sorter *xray_parts_new(void);
+/* Adds a part of a thread. The caller compares the time of its first event with index.start. 0, or -1 with *error filled. */
 int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error);
 /* Adds an offset to index.damage. 0, or -1 with *error filled. */
 int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struct pf_error *error);
+/* Sorts the parts, drops duplicates, and gives each thread its ranges. 0, or -1 with *error filled. */
+int xray_parts_finish(struct xray_indexing *indexing, struct pf_error *error);
 /* Finds the parts of a file of its type. 0, or -1 with *error filled. */
 typedef int xray_scan(struct xray_indexing *indexing, struct pf_error *error);
 xray_scan xray_scan_buffers, xray_scan_blocks;

@@ -12,17 +12,19 @@
 
 /*
  * LLVM XRay logs, and profiles that its profiling mode writes. The parts, each knowing those before it only:
- *   xray.c        the first bytes -> which kind of file; what it has; its life
  *   records.c     bytes of a buffer -> events
- *   index.c       which parts of a file are whose, in which order; buffers.c finds those of FDR logs (PF_PARTITIONED)
- *   profiling.c   profiling files -> threads, contexts, values: all there is to know of them
- *   names.c       what functions are called; names_find.c looks for the map, elf_map.c and yaml_map.c read it
+ *   parts.c       parts of a file (buffers, runs, blocks) -> threads and their ranges, in order, without duplicates
+ *   buffers.c     finds the parts of FDR logs
+ *   names.c       names of functions; names_find.c looks for the map, elf_map.c and yaml_map.c read it
  *   fold.c        a record per thread and touched context, added up from events in the order of threads
+ *   model.c       the contexts, values and fields of threads that the next two collect -> the profile's model
+ *   profiling.c   profiling files: the parts, then threads, contexts, values
+ *   index.c       the light pass over a file of any kind -> its threads (PF_PARTITIONED)
  *   stack.c       the open calls of a thread
- *   calls.c       events of a thread -> its calls, added up by context -> the profile's contexts, values, fields of threads
- *                 (PF_MODELLED)
- *   durations.c   how long the calls of functions took, in all threads and in each (PF_DERIVED)
+ *   calls.c       events of a thread -> its calls, added up by context (PF_MODELLED)
+ *   durations.c   duration of the calls of each function, over all threads and in each (PF_DERIVED)
  *   trace.c       events as the table "trace"
+ *   xray.c        the first bytes -> which kind of file; the driver
  */
 
 /* ---- the header --------------------------------------------------------------------------------- */
