@@ -74,7 +74,6 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
     profile->access = (struct pf_access){.mode = 0444};
     pf_known_init(&profile->known);
     pf_lock_init(&profile->lock, PF_RANK_PROFILE);
-    pf_lock_init(&profile->opening, PF_RANK_PROFILE_OPENING);
     return profile;
 }
 
@@ -111,23 +110,37 @@ static void close_profile(struct pf_profile *profile)
     profile->model = (struct pf_model){0};
 }
 
-int pf_profile_wake(struct pf_profile *profile, struct pf_error *error)
+int pf_profile_open(struct pf_profile *profile, struct pf_error *error)
 {
-    int result = 0;
-    if (atomic_load(&profile->opened))
-        return 0;
-    pf_lock_take(&profile->opening);
-    if (!atomic_load(&profile->opened)) {
-        result = pf_source_wake(profile->source, error) || open_profile(profile, error) ? -1 : 0;
-        atomic_fetch_add(&profile->core->opened, 1);
-        if (result && profile->model.driver)
-            close_profile(profile);
-        if (result)
-            pf_source_rest(profile->source);
-        atomic_store(&profile->opened, !result);
-    }
-    pf_lock_drop(&profile->opening);
+    int result = pf_source_wake(profile->source, error) || open_profile(profile, error) ? -1 : 0;
+    atomic_fetch_add(&profile->core->opened, 1);
+    if (result && profile->model.driver)
+        close_profile(profile);
+    if (result)
+        pf_source_rest(profile->source);
+    atomic_store(&profile->opened, !result);
     return result;
+}
+
+static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    (void)number;
+    return atomic_load(&profile->opened) ? 0 : pf_profile_open(profile, error);
+}
+
+/* Unpacking is what may take long, and has been done before (fs/tree/packed.c). */
+static bool opens_here(struct pf_owner *owner, uint64_t number)
+{
+    (void)owner, (void)number;
+    return true;
+}
+
+static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+
+int pf_profile_wake(struct pf_profile *profile, struct pf_op *op)
+{
+    return atomic_load(&profile->opened) ? 0 : pf_need(op, &open_work, &profile->owner, 0);
 }
 
 void pf_profile_save(struct pf_profile *profile)
@@ -152,7 +165,6 @@ static void end_profile(struct pf_profile *profile)
     pf_failure_free(&profile->failure);
     pf_known_free(&profile->known);
     free(profile->path);
-    pf_lock_destroy(&profile->opening);
     pf_lock_destroy(&profile->lock);
     free(profile);
 }
@@ -302,13 +314,13 @@ static const struct pf_work names_work = {"names of", PF_WORK_NAMES, names_are_f
 
 int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
 {
-    return pf_profile_wake(profile, &op->error) || need_stage(profile, stage, op) ? -1 : 0;
+    return pf_profile_wake(profile, op) || need_stage(profile, stage, op) ? -1 : 0;
 }
 
 /* Opens the profile and loads what the node needs. */
 static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
-    if (pf_profile_wake(profile, &op->error))
+    if (pf_profile_wake(profile, op))
         return -1;
     int result = pf_profile_stage(profile, pf_node_stage(&profile->model, node), op);
     if (!result && pf_needs_context_names(node.kind) && !are_contexts_named(profile))

@@ -56,8 +56,8 @@ struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *d
 struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct pf_driver *driver, const char *path,
                                              const struct stat *st, const struct pf_buf *inputs);
 
-/* Opens it, if it is not open yet: for who needs pf_profile_model and asks for no stage. 0, or -1 with *error filled. */
-int pf_profile_wake(struct pf_profile *profile, struct pf_error *error);
+/* Opens the profile unless it is open: for callers of pf_profile_model that need no stage. 0, or -1 with op->error filled. */
+int pf_profile_wake(struct pf_profile *profile, struct pf_op *op);
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile);
 void pf_profile_release(struct pf_profile *profile);

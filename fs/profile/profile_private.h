@@ -20,7 +20,6 @@ struct pf_profile {
 
     /* What is known from an earlier time may answer for the profile: then it is opened by the first who asks for more. */
     atomic_bool opened;
-    struct pf_lock opening;
     char *path;              /* below SOURCE; NULL: what is learnt is not kept */
     uint64_t key;            /* of the source in the cache; 0: what is known is not kept */
     uint64_t device;         /* that the source is on */
@@ -88,6 +87,8 @@ void pf_profile_remember(struct pf_profile *profile);
 /* profile_cache.c: sums of all metrics (-1), or of one and its partner, that an earlier process has stored. NULL: there are none. */
 struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric);
 
+/* profile.c: opens a profile that no other thread has, on this thread. 0, or -1 with *error filled. */
+int pf_profile_open(struct pf_profile *profile, struct pf_error *error);
 /* profile.c: one that is not open yet; NULL with *error filled. */
 struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver,
                                   struct pf_error *error);

@@ -140,7 +140,7 @@ static struct pf_profile *open_live(struct pf_core *core, struct pf_source *sour
         return NULL;
     }
     profile->source = source;
-    if (!pf_profile_wake(profile, error))
+    if (!pf_profile_open(profile, error))
         return profile;
     pf_profile_release(profile);
     return NULL;
