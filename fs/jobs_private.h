@@ -11,7 +11,7 @@
 #include "fs/jobs.h"
 #include "fs/work.h"
 
-/* For jobs.c, which runs jobs on the pool's threads, and work.c, which has them by key. */
+/* For jobs.c, which runs jobs on the pool's threads, work.c, which has them by key, and job.c below both. */
 
 enum pf_job_state { PF_JOB_QUEUED, PF_JOB_RUNNING, PF_JOB_OVER };
 
@@ -64,11 +64,19 @@ struct pf_job *pf_job_now(void);
 int pf_job_list(struct pf_pool *pool, struct pf_job *job, bool run_here);
 /* Runs a queued job on this thread, without the lock, unless it has been stopped. */
 void pf_run_job(struct pf_pool *pool, struct pf_job *job);
-/* work.c: after a job has run: unlists it from its owner, unless its failure is to be repeated for some time. */
+/* ---- job.c --------------------------------------------------------------------------------------- */
+
+/* Drops a reference. */
+void pf_job_drop(struct pf_job *job);
+/* Takes the job off its owner's list. */
+void pf_job_forget(struct pf_job *job);
+/* After a job has run: takes it off its owner's list, unless its failure is to be repeated for some time. */
 void pf_job_unlist(struct pf_job *job);
-/* work.c: ends it: wakes its waiters and drops the reference of the thread that has run it. */
+/* Ends the job: wakes its waiters and drops the reference of the thread that has run it. */
 void pf_job_finish(struct pf_job *job);
-/* work.c: sets or clears pass.stop, according to whether a waiter still wants the job. */
+/* True if an operation does not want its job any more. */
+bool pf_op_has_given_up(const struct pf_op *op);
+/* Sets or clears pass.stop, according to whether a waiter still wants the job. */
 void pf_job_decide(struct pf_pool *pool, struct pf_job *job);
 
 #endif

@@ -10,11 +10,7 @@
 #include "fs/clock.h"
 #include "fs/jobs_private.h"
 
-enum {
-    TRANSIENT_SECONDS = 2, /* for which a transient error is repeated without another try */
-    FAILURES_MAX = 8,      /* failed jobs that an owner lists */
-    PROGRESS_MS = 100,
-};
+enum { PROGRESS_MS = 100 };
 
 /* ---- owners -------------------------------------------------------------------------------------- */
 
@@ -23,29 +19,13 @@ void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, str
     *owner = (struct pf_owner){.type = type, .pool = pool, .references = 1};
 }
 
-/* With the pool's lock held, as all up to the waiting. */
-static void drop_job(struct pf_job *job)
-{
-    if (--job->references == 0)
-        free(job);
-}
-
-static void unlist_job(struct pf_job *job)
-{
-    struct pf_job **at = &job->owner->jobs;
-    while (*at != job)
-        at = &(*at)->sibling;
-    *at = job->sibling;
-    drop_job(job);
-}
-
 void pf_owner_end(struct pf_owner *owner)
 {
     if (!owner->jobs) /* no other thread has the owner any more, and the pool may be gone */
         return;
     pf_lock_take(&owner->pool->lock);
     while (owner->jobs)
-        unlist_job(owner->jobs);
+        pf_job_forget(owner->jobs);
     pf_lock_drop(&owner->pool->lock);
 }
 
@@ -59,87 +39,7 @@ bool pf_owner_is_busy(struct pf_owner *owner)
     return busy;
 }
 
-/* ---- failures ------------------------------------------------------------------------------------ */
-
-/* How long, in seconds, a failure is repeated without another try. */
-static uint64_t back_off(int code)
-{
-    switch (code) {
-    case ESTALE: /* the next try sees the new file */
-    case ECANCELED:
-    case EMFILE: /* closing what is idle gives descriptors back */
-    case ENFILE:
-        return 0;
-    default:
-        return pf_is_transient(code) ? TRANSIENT_SECONDS : UINT32_MAX;
-    }
-}
-
-/* Unlists the oldest failed job if there are as many as the owner keeps. */
-static void limit_failures(struct pf_owner *owner)
-{
-    struct pf_job *oldest = NULL;
-    unsigned failed = 0;
-    for (struct pf_job *job = owner->jobs; job; job = job->sibling)
-        if (job->state == PF_JOB_OVER) {
-            oldest = job;
-            failed++;
-        }
-    if (failed >= FAILURES_MAX)
-        unlist_job(oldest);
-}
-
-void pf_job_unlist(struct pf_job *job)
-{
-    uint64_t seconds = job->result ? back_off(job->error.code) : 0;
-    job->until = pf_monotonic_seconds() + seconds;
-    if (seconds)
-        limit_failures(job->owner);
-    else
-        unlist_job(job);
-}
-
-void pf_job_finish(struct pf_job *job)
-{
-    job->state = PF_JOB_OVER;
-    for (struct pf_op *op = job->waiters; op; op = op->next) {
-        op->job = NULL;
-        pthread_cond_signal(&op->changed);
-    }
-    job->waiters = NULL;
-    drop_job(job);
-}
-
 /* ---- waiters ------------------------------------------------------------------------------------- */
-
-/* True if an operation does not want its job any more. */
-static bool has_given_up(const struct pf_op *op)
-{
-    return op->interrupted || (op->inside && atomic_load(&op->inside->pass.stop));
-}
-
-static bool is_wanted(const struct pf_job *job)
-{
-    const struct pf_op *op = job->waiters;
-    while (op && has_given_up(op))
-        op = op->next;
-    return op != NULL;
-}
-
-void pf_job_decide(struct pf_pool *pool, struct pf_job *job)
-{
-    bool stop = pool->closing || !is_wanted(job);
-    job->stopped |= stop;
-    if (atomic_exchange(&job->pass.stop, stop) || !stop)
-        return;
-    /* A job that it needs is stopped, too, unless others want that. */
-    for (struct pf_job *needed = pool->jobs; needed; needed = needed->next)
-        for (struct pf_op *op = needed->waiters; op; op = op->next)
-            if (op->inside == job) {
-                pthread_cond_signal(&op->changed);
-                pf_job_decide(pool, needed);
-            }
-}
 
 static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
@@ -150,7 +50,7 @@ static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
     pf_job_decide(pool, job);
 }
 
-/* After has_given_up, while the job is not over. */
+/* After pf_op_has_given_up, while the job is not over. */
 static void leave_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     struct pf_op **at = &job->waiters;
@@ -191,7 +91,7 @@ static void wait_and_show(struct pf_pool *pool, struct pf_job *job, struct pf_op
 /* Waits until a job that the operation has joined is over, or is left. */
 static void wait_for_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
-    while (job->state != PF_JOB_OVER && !has_given_up(op))
+    while (job->state != PF_JOB_OVER && !pf_op_has_given_up(op))
         if (op->progress)
             wait_and_show(pool, job, op);
         else
@@ -217,7 +117,7 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
     struct pf_pool *pool = owner->pool;
     struct pf_job *job = find_job(owner, work, number);
     if (job && job->state == PF_JOB_OVER && pf_monotonic_seconds() >= job->until) {
-        unlist_job(job);
+        pf_job_forget(job);
         job = NULL;
     }
     if (job)
@@ -292,7 +192,7 @@ int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner
         else
             wait_for_job(pool, job, op);
         again = take_result(pool, job, op, &result);
-        drop_job(job);
+        pf_job_drop(job);
     } while (again);
     pf_lock_drop(&pool->lock);
     return result;

@@ -75,7 +75,7 @@ static void test_stalled(void)
     await_jobs(pool, 3);
     for (int i = 0; i < 5; i++) {
         pf_pool_tick(pool);
-        usleep(20000);
+        await_step(&step);
     }
     ok(queued.runs == 0, "while one makes steps, others queue");
     gate_open(&hung[1].gate);
@@ -116,7 +116,7 @@ static void test_stalled_by_waiting(void)
     await_jobs(pool, 4);
     for (int i = 0; i < 5; i++) {
         pf_pool_tick(pool);
-        usleep(20000);
+        await_step(&inner);
     }
     ok(queued.runs == 0, "a job is not stalled while one that it needs makes steps");
     pf_pool_join(pool);

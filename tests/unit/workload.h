@@ -15,14 +15,14 @@ struct workload {
     struct pf_owner owner; /* first */
     struct gate gate;
     int code; /* jobs fail with this; 0: they succeed */
-    atomic_int runs, ended, stopped, released;
+    atomic_int runs, steps, ended, stopped, released;
     void *more; /* a test's own */
 };
 
 static void release_workload(struct pf_owner *owner)
 {
-    atomic_fetch_sub(&owner->references, 1);
     atomic_fetch_add(&((struct workload *)owner)->released, 1);
+    atomic_fetch_sub(&owner->references, 1); /* then it may be gone */
 }
 
 static const struct pf_owner_type workload_type = {release_workload, NULL};
@@ -61,9 +61,18 @@ static int run_endless(struct pf_owner *owner, uint64_t number, struct pf_error 
     (void)number;
     atomic_fetch_add(&load->runs, 1);
     gate_pass(&load->gate);
-    while (!pf_pass_step(0, 0, error))
+    while (!pf_pass_step(0, 0, error)) {
+        atomic_fetch_add(&load->steps, 1);
         usleep(100);
+    }
     return end_run(load, -1, error);
+}
+
+/* Returns when an endless job has made a step since the call. */
+__attribute__((unused)) static void await_step(struct workload *load)
+{
+    for (int before = load->steps; load->steps < before + 2;)
+        usleep(100);
 }
 
 __attribute__((unused)) static const struct pf_work gated = {"gated", PF_WORK_SIZES, NULL, run_gated},

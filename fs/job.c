@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/clock.h"
+#include "fs/jobs_private.h"
+
+/* A job's list, its end, its failure and its waiters: for the pool, which runs it, and for those that need it. */
+
+enum {
+    TRANSIENT_SECONDS = 2, /* for which a transient error is repeated without another try */
+    FAILURES_MAX = 8,      /* failed jobs that an owner lists */
+};
+
+/* ---- lists ---------------------------------------------------------------------------------------- */
+
+void pf_job_drop(struct pf_job *job)
+{
+    if (--job->references == 0)
+        free(job);
+}
+
+void pf_job_forget(struct pf_job *job)
+{
+    struct pf_job **at = &job->owner->jobs;
+    while (*at != job)
+        at = &(*at)->sibling;
+    *at = job->sibling;
+    pf_job_drop(job);
+}
+
+/* ---- failures ------------------------------------------------------------------------------------ */
+
+/* How long, in seconds, a failure is repeated without another try. */
+static uint64_t back_off(int code)
+{
+    switch (code) {
+    case ESTALE: /* the next try sees the new file */
+    case ECANCELED:
+    case EMFILE: /* closing what is idle gives descriptors back */
+    case ENFILE:
+        return 0;
+    default:
+        return pf_is_transient(code) ? TRANSIENT_SECONDS : UINT32_MAX;
+    }
+}
+
+/* Unlists the oldest failed job if there are as many as the owner keeps. */
+static void limit_failures(struct pf_owner *owner)
+{
+    struct pf_job *oldest = NULL;
+    unsigned failed = 0;
+    for (struct pf_job *job = owner->jobs; job; job = job->sibling)
+        if (job->state == PF_JOB_OVER) {
+            oldest = job;
+            failed++;
+        }
+    if (failed >= FAILURES_MAX)
+        pf_job_forget(oldest);
+}
+
+void pf_job_unlist(struct pf_job *job)
+{
+    uint64_t seconds = job->result ? back_off(job->error.code) : 0;
+    job->until = pf_monotonic_seconds() + seconds;
+    if (seconds)
+        limit_failures(job->owner);
+    else
+        pf_job_forget(job);
+}
+
+void pf_job_finish(struct pf_job *job)
+{
+    job->state = PF_JOB_OVER;
+    for (struct pf_op *op = job->waiters; op; op = op->next) {
+        op->job = NULL;
+        pthread_cond_signal(&op->changed);
+    }
+    job->waiters = NULL;
+    pf_job_drop(job);
+}
+
+/* ---- waiters ------------------------------------------------------------------------------------- */
+
+bool pf_op_has_given_up(const struct pf_op *op)
+{
+    return op->interrupted || (op->inside && atomic_load(&op->inside->pass.stop));
+}
+
+static bool is_wanted(const struct pf_job *job)
+{
+    const struct pf_op *op = job->waiters;
+    while (op && pf_op_has_given_up(op))
+        op = op->next;
+    return op != NULL;
+}
+
+void pf_job_decide(struct pf_pool *pool, struct pf_job *job)
+{
+    bool stop = pool->closing || !is_wanted(job);
+    job->stopped |= stop;
+    if (atomic_exchange(&job->pass.stop, stop) || !stop)
+        return;
+    /* A job that it needs is stopped, too, unless others want that. */
+    for (struct pf_job *needed = pool->jobs; needed; needed = needed->next)
+        for (struct pf_op *op = needed->waiters; op; op = op->next)
+            if (op->inside == job) {
+                pthread_cond_signal(&op->changed);
+                pf_job_decide(pool, needed);
+            }
+}
