@@ -8,7 +8,7 @@
 #include "formats/kit/number.h"
 #include "formats/xml/xml.h"
 
-/* What opening needs stands in the first bytes; the table of modules follows it. */
+/* Maximum size of the head in bytes. It ends where the table of modules begins. */
 #define HEAD_MAX ((uint64_t)1 << 20)
 
 #define NO_EXPERIMENT "not the XML of an HPCToolkit experiment"
@@ -17,11 +17,11 @@ enum { PIECE = 64 * 1024, KINDS_MAX = 256, NAME_LIMIT = 1024 };
 
 /* ---- elements and attributes --------------------------------------------------------------------- */
 
-/* A context's element that is open. */
+/* An open element of a context. */
 struct level {
     uint64_t id;           /* of its context */
-    uint32_t context;      /* its number; PF_NO_CONTEXT: none could be made */
-    uint32_t file, module; /* inherited by what says nothing of its own */
+    uint32_t context;      /* index of its context; PF_NO_CONTEXT: none was added */
+    uint32_t file, module; /* inherited by elements that declare none */
     const struct element *element;
 };
 
@@ -29,33 +29,33 @@ struct reading {
     struct hpc_state *state;
     struct pf_notes *notes;
     struct pf_xml *xml;
-    const struct element *element; /* whose event this is */
-    /* of the head alone */
+    const struct element *element; /* of the current event */
+    /* only while reading the head */
     struct pf_model *profile;
     bool root, complete;
-    bool open; /* a metric of the summary, of which this is known: */
+    bool open; /* a metric of the summary is pending, with these attributes: */
     struct hpc_metric_facts facts;
     const char *combine, *view; /* formulas */
-    /* of the rest alone */
+    /* only while reading the tree */
     struct hpc_model *model;
     struct pf_ids ids[HPC_LISTS]; /* id -> index in the model's lists */
     struct level *levels;
     size_t depth, room;
-    bool strays; /* told of */
+    bool strays; /* an inconsistency has been noted */
 };
 
-/* What is no such element is passed over. */
+/* A known element and its handlers. Other elements are skipped. */
 struct element {
     const char *name;
     int (*in_head)(struct reading *reading,
-                   struct pf_error *error); /* when the profile is opened; NULL: nothing */
+                   struct pf_error *error); /* handler when the profile is opened; NULL: ignored */
     int (*in_tree)(struct reading *reading,
-                   struct pf_error *error); /* when contexts are read; NULL: nothing */
-    uint8_t rank; /* of two elements of one context, which one tells more; 0: it is none of a context */
+                   struct pf_error *error); /* handler when contexts are read; NULL: ignored */
+    uint8_t rank; /* of two elements of one context, the higher rank describes it; 0: not a context */
     uint8_t what; /* enum hpc_kind of the context, or enum hpc_list of the item */
 };
 
-/* An attribute as a number, decimal or `0x` hex, perhaps negative. False if there is none. */
+/* Reads an attribute as a number, decimal or `0x` hex, possibly negative. False if it is missing or invalid. */
 static bool read_number(const struct reading *reading, const char *name, int64_t *value)
 {
     const char *at = pf_xml_attribute(reading->xml, name);
@@ -69,7 +69,7 @@ static bool read_number(const struct reading *reading, const char *name, int64_t
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* The value of an attribute, kept; "" if there is none. NULL with *error filled. */
+/* Interns the value of an attribute; "" if it is missing. NULL with *error filled. */
 static const char *keep(struct reading *reading, const char *name, struct pf_error *error)
 {
     const char *value = pf_xml_attribute(reading->xml, name);
@@ -113,7 +113,7 @@ static int read_identifier(struct reading *reading, struct pf_error *error)
     return state->identifiers[i] ? 0 : -1;
 }
 
-/* The end of a metric's element, or the beginning of the next one. */
+/* Adds the pending metric of the summary. Called at the end of its element, or at the start of the next one. */
 static int add_pending(struct reading *reading, struct pf_error *error)
 {
     if (!reading->open)
@@ -153,7 +153,7 @@ static int read_formula(struct reading *reading, struct pf_error *error)
     return 0;
 }
 
-/* The scope of a metric of the threads is what its name ends with, or an attribute. */
+/* The scope of a metric of the threads: the attribute if there is one, otherwise the suffix of the name. */
 static const char *scope_of(const char *name, const char *attribute)
 {
     size_t size = strlen(name);
@@ -172,7 +172,7 @@ static int read_metric_db(struct reading *reading, struct pf_error *error)
     if (!facts.name || !type)
         return -1;
     facts.scope = scope_of(facts.name, type);
-    /* In files of 2.x the values are known by their column. */
+    /* The value files of 2.x identify metrics by column. */
     if (!read_number(reading, "i", &facts.id))
         return 0;
     int added = hpc_add_metric(reading->state, &facts, error);
@@ -198,7 +198,7 @@ static int end_head(struct reading *reading, struct pf_error *error)
     return 1;
 }
 
-/* Twins have names that differ in what they end with. */
+/* Makes metrics partners whose names differ only in the suffix. */
 static void pair_metrics(struct hpc_state *state)
 {
     struct hpc_metrics *metrics = &state->metrics;
@@ -206,7 +206,7 @@ static void pair_metrics(struct hpc_state *state)
         size_t size = strlen(metrics->items[i].name);
         if (strcmp(metrics->items[i].scope, "exclusive") != 0 || size < 4)
             continue;
-        /* They stand side by side. */
+        /* Partners are adjacent. */
         for (size_t j = i ? i - 1 : 0; j < metrics->count && j <= i + 1; j++)
             if (!strcmp(metrics->items[j].scope, "inclusive") && strlen(metrics->items[j].name) == size &&
                 !memcmp(metrics->items[j].name, metrics->items[i].name, size - 4)) {
@@ -229,7 +229,7 @@ static uint32_t intern_attribute(struct reading *reading, const char *name, stru
     return pf_intern(strings_of(reading), value ? value : "", value ? strlen(value) : 0, error);
 }
 
-/* A load module, file or procedure. */
+/* Reads a load module, file or procedure. */
 static int read_item(struct reading *reading, struct pf_error *error)
 {
     enum hpc_list list = reading->element->what;
@@ -251,7 +251,7 @@ static int read_item(struct reading *reading, struct pf_error *error)
     return hpc_model_add_item(reading->model, list, &item, error);
 }
 
-/* The name of the item that an attribute is the id of; PF_NO_STRING: of none. */
+/* The name of the item whose id the attribute holds; PF_NO_STRING if there is none. */
 static uint32_t name_of(const struct reading *reading, const char *attribute, enum hpc_list list)
 {
     int64_t id;
@@ -264,12 +264,17 @@ static uint32_t name_of(const struct reading *reading, const char *attribute, en
 /* ---- contexts ------------------------------------------------------------------------------------------- */
 
 /*
- * The calling-context tree of experiment.xml: frames (PF, inlined in 2.x: Pr), call sites (C), loops (L), lines and
- * instructions (S). A context may be written as two elements, one inside the other, whose numbers differ in sign at
- * most: a frame and the instruction that it consists of, say. The more telling element decides what it is.
+ * Elements of the calling-context tree: frames (PF; inlined ones in 2.x: Pr), call sites (C), loops (L), lines and
+ * instructions (S). One context may be written as two nested elements whose numbers are equal or differ only in sign,
+ * for example
+ * a frame and the instruction that it consists of. The element of higher rank describes the context.
  */
 
-/* What an element says of its context; in 2.x an inlined frame's exclusive value is also its caller's. */
+/*
+ * Reads the attributes of a context's element. Inlined frames lack PF_FRAME: in 2.x the exclusive value of an inlined
+ * frame is
+ * also included in that of its caller.
+ */
 static int read_facts(struct reading *reading, const struct level *above, struct hpc_context *context,
                       struct pf_error *error)
 {
@@ -296,7 +301,10 @@ static int read_facts(struct reading *reading, const struct level *above, struct
                : hpc_name_context(reading->model, context, error);
 }
 
-/* The context that has this id already is now told of by another element, perhaps a better one. Its key is the rank so far. */
+/*
+ * Handles an element whose context exists already: the element of higher rank describes it. tree->key holds the rank so
+ * far.
+ */
 static void improve(struct reading *reading, uint32_t i, const struct hpc_context *context)
 {
     struct pf_tree *tree = reading->model->tree;
@@ -323,7 +331,7 @@ static int note_stray(struct reading *reading, const char *text)
                     "experiment.xml: %s; so may others be", text);
 }
 
-/* Numbers of 2.x begin with the root, which is not written. */
+/* In 2.x the root has id 1, which is not written; in 4.0 it has id 0. */
 static int read_data(struct reading *reading, struct pf_error *error)
 {
     uint64_t id = reading->state->layout == HPC_OLD;
@@ -363,14 +371,14 @@ static int read_context(struct reading *reading, struct pf_error *error)
         level.file = context.file;
     if (context.module != PF_NO_STRING)
         level.module = context.module;
-    /* Samples in the traces of 2.x have numbers of their own. */
+    /* Traces of 2.x number contexts separately. */
     if (reading->state->layout == HPC_OLD && read_number(reading, "it", &traced) && traced >= 0 &&
         pf_ids_add(&reading->model->traced, (uint64_t)traced, level.context, error) < 0)
         return -1;
     return push(reading, &level, error);
 }
 
-/* `<M n="metric" v="value"/>`: what the summary has in the context that it stands in. */
+/* `<M n="metric" v="value"/>`: a value of the summary, in the context of the enclosing element. */
 static int read_value(struct reading *reading, struct pf_error *error)
 {
     struct hpc_old_value value;
@@ -390,7 +398,7 @@ static int read_value(struct reading *reading, struct pf_error *error)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-/* The frequent ones first. */
+/* In order of frequency. */
 enum { DATA = 6, METRIC };
 static const struct element elements[] = {
     {.name = "M", .in_tree = read_value},
@@ -447,8 +455,11 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
     return 0;
 }
 
-/* Feeds the description's bytes up to `end` to the events. 0: all is read; 1: an event or a fault has ended it; -1: *error
- * filled. The reading's XML is to be freed in any case. */
+/*
+ * Parses the description's bytes up to `end`. Returns 0 at the end; 1 if an event handler or a syntax error ended the
+ * parse; -1 with
+ * *error filled. The caller frees reading->xml in any case.
+ */
 static int read_xml(struct reading *reading, uint64_t end, struct pf_error *error)
 {
     static const struct pf_xml_events events = {on_start, on_end, NULL};
@@ -490,7 +501,7 @@ int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, st
                             struct pf_error *error)
 {
     struct reading reading = {.state = state, .model = model, .notes = notes};
-    int failed = read_xml(&reading, UINT64_MAX, error) < 0; /* a fault is told below */
+    int failed = read_xml(&reading, UINT64_MAX, error) < 0; /* a syntax error is noted below */
     if (!failed && pf_xml_is_cut(reading.xml))
         failed = hpc_note(notes, "fatal", "cut-xml", pf_xml_line(reading.xml), -1,
                           "experiment.xml ends inside of an element, or is no XML from here on");

@@ -8,17 +8,17 @@
 
 enum { DEPTH_MAX = 64, NUMBER_MAX = 64 };
 
-/* A formula while it is evaluated, by recursive descent, no deeper than DEPTH_MAX. */
+/* State of the recursive-descent evaluation. Recursion is limited to DEPTH_MAX. */
 struct reading {
     const char *at;
     unsigned depth;
     hpc_operand *operand;
     void *arg;
     bool has_operands, known;
-    bool bad; /* it is no formula: all values from here on mean nothing */
+    bool bad; /* syntax error; all values from here on are meaningless */
 };
 
-/* Each reads what it is called after, and gives its value. */
+/* Each read_X parses an X and returns its value. */
 static double read_sum(struct reading *reading);
 static double read_signed(struct reading *reading);
 
@@ -73,7 +73,7 @@ static double logarithm(double a, double b)
     return log(a) / log(b);
 }
 
-/* Functions of one number, of two, or of any number of them, two by two. */
+/* Calls a function of one operand, of two, or a variadic one, which is folded from the left. */
 static double read_call(struct reading *reading)
 {
     static const struct {
@@ -118,7 +118,7 @@ static double read_value(struct reading *reading)
     return value;
 }
 
-/* Powers bind to the right, and tighter than signs. */
+/* `^` is right-associative and binds tighter than a sign. */
 static double read_signed(struct reading *reading)
 {
     double value = 0;
@@ -137,7 +137,7 @@ static double read_signed(struct reading *reading)
     return value;
 }
 
-/* Sums are of products, and these of what may have a sign; all are read from the left. */
+/* Parses sums (level 0) and products (level 1); both are left-associative. */
 static double read_binary(struct reading *reading, unsigned level)
 {
     static const char *const operators[] = {"+-", "*/"};

@@ -22,7 +22,7 @@ static void probe_meta(struct pf_probe *probe, struct pf_verdict *verdict)
         snprintf(verdict->message, sizeof verdict->message, "this version of meta.db is not supported");
 }
 
-/* An inline DTD of about 9 KB may stand before the root element. */
+/* An inline DTD of about 9 KB may precede the root element. */
 static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     enum { HEAD = 32 * 1024 };
@@ -53,7 +53,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
         probe_experiment(probe, verdict);
 }
 
-/* What else stands in the folder (notes about the format, formulas of metrics) changes nothing. */
+/* Other files in the folder (notes on the format, formulas of metrics) do not affect the profile. */
 static bool name_matters(const char *name)
 {
     static const char *const ends[] = {"src", ".db", ".xml", ".metric-db", ".hpctrace", ".mdb", ".mt"};

@@ -19,7 +19,7 @@ static const struct pf_column field_columns[FIELDS] = {
     [CONTEXTS] = {"contexts", PF_PLAIN, 0},
 };
 
-/* What the kinds are called where the database does not say, and the columns that their numbers stand in. */
+/* The default names of the kinds, and the columns that hold their numbers (FIELDS: none). */
 static const struct {
     const char *name;
     int field;
@@ -82,7 +82,7 @@ void hpc_threads_free(struct hpc_threads *threads)
 
 enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 
-/* How much of an identity a name tells. */
+/* How many elements of an identity a name contains. */
 enum detail { INNERMOST, WITHOUT_NODE, ALL, PHYSICAL };
 
 static bool is_shown(const struct hpc_identity *element, bool last, enum detail detail)
@@ -92,7 +92,7 @@ static bool is_shown(const struct hpc_identity *element, bool last, enum detail 
     return detail == INNERMOST ? element->kind == HPC_RANK : element->kind != HPC_NODE;
 }
 
-/* The kind in small letters; `kind9-` if it has no name. Returns its size. */
+/* Prints the kind in lower case; `kind9-` if it has no name. Returns the size in bytes. */
 static size_t print_kind(const struct hpc_state *state, unsigned kind, char *out, size_t room)
 {
     const char *name = kind < state->n_identifiers ? state->identifiers[kind] : NULL;
@@ -107,7 +107,7 @@ static size_t print_kind(const struct hpc_state *state, unsigned kind, char *out
     return size;
 }
 
-/* `rank3.thread0`, as far as there is room. Returns its size. */
+/* Prints a name such as `rank3.thread0`, truncated to whole elements that fit. Returns the size in bytes. */
 static size_t print_name(const struct hpc_state *state, const struct hpc_thread *thread, enum detail detail,
                          char name[NAME_MAX_SIZE])
 {
@@ -127,8 +127,11 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
 }
 
 /*
- * Names the threads with this much detail, as rows of `items`, with their profile's number behind where that is needed. items NULL:
- * only sees whether it is. 1; 0: it is; -1: *error filled.
+ * Names all threads with this much detail and adds a row for each to `items`, with the profile's number appended if the
+ * name is
+ * taken. If items is NULL, only checks that the names are unique. Returns 1; 0 if a name is taken (only if items is
+ * NULL); -1
+ * with *error filled.
  */
 static int name_all(const struct hpc_state *state, enum detail detail, struct pf_rows *items,
                     struct pf_error *error)
@@ -163,7 +166,7 @@ static int add_fields(const struct hpc_state *state, const struct hpc_thread *th
         if (field < FIELDS && cells[field].type == PF_ABSENT)
             cells[field] = pf_uint(element->logical);
     }
-    /* Tables of 2.x are dense: how much of them is not zero they do not say. */
+    /* Dense tables of 2.x do not declare how many of their values are not zero. */
     if (state->layout != HPC_OLD) {
         cells[VALUES] = pf_uint(thread->block.n_values);
         cells[CONTEXTS] = pf_uint(thread->block.n_contexts);

@@ -14,9 +14,9 @@ struct hpc_search {
     struct hpc_model *model;
     struct pf_notes *notes;
     struct pf_ids found;
-    uint32_t *ids; /* in the order of discovery */
+    uint32_t *ids; /* in order of discovery */
     size_t n_ids, room;
-    uint64_t done, total; /* pairs */
+    uint64_t done, total; /* numbers of pairs, for the progress of the pass */
 };
 
 static int hpc_search_add(struct hpc_search *search, uint32_t id, struct pf_error *error)
@@ -32,7 +32,11 @@ static int hpc_search_add(struct hpc_search *search, uint32_t id, struct pf_erro
     return 0;
 }
 
-/* Cuts a damaged block for good, even if the pass is cancelled later, so that every walk sees the same of it. */
+/*
+ * Collects the contexts of a block that are not described. Truncates a damaged block permanently, even if the pass is
+ * cancelled
+ * later, so that every reader sees the same contents.
+ */
 static int search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile,
                         struct hpc_block_reader *reader, struct pf_error *error)
 {
@@ -128,7 +132,7 @@ int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_e
     hpc_number_rows(&state->threads);
     profile->contexts = model.tree;
     model.contexts = model.tree->count;
-    model.tree = NULL; /* the profile's from now on */
+    model.tree = NULL; /* the profile has taken ownership */
     state->model = model;
     return 0;
 }

@@ -10,8 +10,8 @@
 /* ---- reading records and strings -------------------------------------------------------------------- */
 
 /*
- * Writers lay the tree out level by level, but it is walked depth first: many places of the file are in use at once,
- * each of which moves on slowly. So each page of the file has a window, which some others share.
+ * Writers store the tree level by level, but the reader walks it depth first, so many places in the file are in use at
+ * once, each advancing slowly. The windows are a direct-mapped cache of the file's pages.
  */
 enum { PAGE = 16 * 1024, WINDOWS = 256 };
 
@@ -27,7 +27,7 @@ const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, siz
 ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, struct pf_error *error)
 {
     size_t size = 0;
-    /* No strings stand in the header: a null pointer is no string. */
+    /* The header contains no strings: a null pointer means no string. */
     for (uint64_t at = pointer; pointer >= 16 && at < meta->size && size < limit; at = pointer + size) {
         const unsigned char *bytes = hpc_meta_record(meta, at, 1, error);
         if (!bytes)
@@ -51,7 +51,7 @@ static const char *name_at(struct hpc_meta *meta, uint64_t pointer, struct pf_er
     return size < 0 ? NULL : hpc_keep(meta->state, meta->string, (size_t)size, error);
 }
 
-/* Header: magic, two bytes version, pairs of {u64 size, u64 offset}; a section that reaches beyond the file is cut off. */
+/* Header: magic, two bytes of version, pairs of {u64 size, u64 offset}. A section that exceeds the file is truncated. */
 static int read_sections(struct hpc_meta *meta, struct pf_error *error)
 {
     const unsigned char *header = hpc_meta_record(meta, 0, 16 + 16 * SECTIONS, error);
@@ -95,14 +95,15 @@ void hpc_meta_end(struct hpc_meta *meta)
 /* ---- metrics ---------------------------------------------------------------------------------------- */
 
 /*
- * Metrics come in scopes: what is measured at one point of the code is also propagated to what encloses it. Each
- * pair of a metric and a scope has an id in the threads' profiles, and one for each statistic in the summary.
+ * Metrics have scopes: the cost measured at a point of the code is also propagated to the enclosing contexts. Each pair
+ * of
+ * a metric and a scope has an id in the threads' profiles, and one id per statistic in the summary.
  */
 
 /* One metric in one scope, or one statistic of it. */
 struct instance {
     struct hpc_metric_facts facts;
-    uint32_t metric;               /* which one in the file */
+    uint32_t metric;               /* index of the metric in the file */
     const char *formula, *combine; /* of a statistic */
 };
 
@@ -111,7 +112,7 @@ struct instances {
     size_t count, room;
 };
 
-/* Ids have 16 bits: an honest file has no more instances than that. */
+/* Ids have 16 bits: an undamaged file has at most this many instances. */
 enum { INSTANCES_MAX = 1 << 16 };
 
 struct metrics {
@@ -131,7 +132,7 @@ static int add_instance(struct instances *list, const struct instance *instance,
     return 0;
 }
 
-/* The name of the scope that a pointer leads to: in the released layout by way of the scope's record. */
+/* Returns the name of a scope. In the released layout the pointer refers to the scope's record, in drafts to the name. */
 static const char *scope_name(struct metrics *all, uint64_t pointer, struct pf_error *error)
 {
     if (!all->draft) {
@@ -143,7 +144,11 @@ static const char *scope_name(struct metrics *all, uint64_t pointer, struct pf_e
     return name_at(all->meta, pointer, error);
 }
 
-/* The word for how a statistic combines values; of a later minor version its number. NULL with *error filled. */
+/*
+ * The word for how a statistic combines values; an unknown one (of a later minor version) as its number. NULL with
+ * *error
+ * filled.
+ */
 static const char *combine_word(struct metrics *all, unsigned combine, struct pf_error *error)
 {
     static const char *const words[] = {"sum", "min", "max"};
@@ -155,8 +160,9 @@ static const char *combine_word(struct metrics *all, unsigned combine, struct pf
 }
 
 /*
- * Released: u64 scope, u64 formula, u8 combine, u16 id at 18. Draft, where they hang off the scope: u64 formula, u8 combine,
- * u16 id at 10.
+ * Released: u64 scope, u64 formula, u8 combine, u16 id at 18. Draft, where each scope has its own statistics: u64
+ * formula,
+ * u8 combine, u16 id at 10.
  */
 static int read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance,
                            struct pf_error *error)
@@ -216,7 +222,10 @@ static int read_metric(struct metrics *all, const unsigned char *bytes, uint32_t
                : 0;
 }
 
-/* Section: u64 metrics, u32 their number, u8 strides of a metric, a scope instance (draft: scope), a statistic. */
+/*
+ * Section: u64 metrics, u32 number of metrics, then u8 strides of: a metric, a scope instance (draft: a scope), a
+ * statistic.
+ */
 static int read_instances(struct metrics *all, struct pf_error *error)
 {
     struct hpc_meta *meta = all->meta;
@@ -244,7 +253,7 @@ static int read_instances(struct metrics *all, struct pf_error *error)
     return 0;
 }
 
-/* What is exclusive comes first, so that it is what a profile is primarily of. */
+/* Sorts exclusive metrics first: the first metric of a profile is its primary one. */
 static int rank(const char *scope)
 {
     static const char *const order[] = {"function", "execution", "point"};
@@ -263,19 +272,19 @@ static int compare(const void *left, const void *right)
     return order ? order : (a->facts.id > b->facts.id) - (a->facts.id < b->facts.id);
 }
 
-/* What hpcviewer shows behind a name that stands for several scopes. */
+/* The suffix that hpcviewer appends to the name of a metric with several scopes. */
 static const char *suffix_of(const char *scope)
 {
     return !strcmp(scope, "execution") ? "I" : !strcmp(scope, "function") ? "E" : scope;
 }
 
-/* Equal names are one string, which is kept once. */
+/* Compares pointers: names are interned, so equal names are the same pointer. */
 static bool hpc_is_metric_name(const void *of, uint32_t number, const void *key)
 {
     return ((const struct instances *)of)->items[number].facts.name == key;
 }
 
-/* Sorts the list, and sets suffixes of names that several metrics have. */
+/* Sorts the list, and gives suffixes to metrics that share a name. */
 static int arrange(struct instances *list, struct pf_error *error)
 {
     struct pf_hash_table seen = {0};
@@ -297,7 +306,11 @@ static int arrange(struct instances *list, struct pf_error *error)
     return failed;
 }
 
-/* The scopes of one metric, from `first` on, stand side by side: function and execution are twins, a point looks to execution. */
+/*
+ * Makes the scopes of one metric partners; they are adjacent, from index `first` on. Function and execution are each
+ * other's
+ * partner; the partner of a point is execution.
+ */
 static void pair(struct hpc_metrics *metrics, size_t first)
 {
     struct pf_metric *function = NULL, *execution = NULL;
@@ -368,7 +381,7 @@ static int read_title(struct hpc_meta *meta, struct pf_model *model, struct pf_e
     return title ? pf_rows_add(model->info, cells, error) : -1;
 }
 
-/* IdNames section: u64 array of u64 pointers, u8 their number. */
+/* IdNames section: u64 array of u64 pointers, u8 number of pointers. */
 static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
 {
     struct hpc_state *state = meta->state;
@@ -403,7 +416,7 @@ static int read_all(struct hpc_meta *meta, struct pf_model *model, struct pf_err
     if (major != 4)
         return pf_fail_at(error, EINVAL, HPC_META_VERSION, "version %u.%u of meta.db is not supported", major,
                           minor);
-    /* The size of a metric, where the released layout has 32 and the drafts had 24. */
+    /* The stride of a metric distinguishes the layouts: 32 in the released one, 24 in drafts. */
     const unsigned char *metrics = hpc_meta_record(meta, meta->sections[METRICS].offset, 15, error);
     if (!metrics)
         return error->code ? -1 : pf_fail_at(error, EINVAL, 16, "meta.db has no section of metrics");
@@ -411,7 +424,7 @@ static int read_all(struct hpc_meta *meta, struct pf_model *model, struct pf_err
     snprintf(model->version, sizeof model->version, "%u.%u%s", major, minor,
              meta->state->layout == HPC_DRAFT ? " draft" : "");
     return read_title(meta, model, error) || read_identifiers(meta, error) || read_metrics(meta, error) ? -1
-                                                                                                          : 0;
+                                                                                                        : 0;
 }
 
 int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)

@@ -6,8 +6,8 @@
 #include "formats/hpctoolkit/read.h"
 
 /*
- * meta.db: eight sections of little-endian records that refer to each other by offsets in the file. Records
- * may become longer in later versions: the distance between two of them stands beside each array.
+ * meta.db: eight sections of little-endian records that refer to each other by file offsets. Later versions may
+ * lengthen records: each array declares the stride of its records.
  */
 enum hpc_section { GENERAL, ID_NAMES, METRICS, CONTEXTS, STRINGS, MODULES, FILES, FUNCTIONS, SECTIONS };
 
@@ -21,27 +21,35 @@ struct hpc_meta {
     struct pf_notes *notes;
     uint64_t size; /* of the file */
     struct hpc_extent sections[SECTIONS];
-    struct pf_window *windows; /* pieces of the file that records were read from lately */
-    char *string;              /* the string read last; HPC_STRING_MAX bytes */
-    uint64_t budget;           /* bytes of new strings that an honest file can still have */
+    struct pf_window *windows; /* recently used pieces of the file: a cache of pages */
+    char *string;              /* buffer for the last string read; HPC_STRING_MAX bytes */
+    uint64_t budget;           /* bytes of new strings that an undamaged file may still contain */
 };
 
-/* Longer strings are no names; nor are, of metrics and identifiers, those longer than the latter. */
+/* Maximum lengths in bytes: of any string; of the names of metrics and identifiers. */
 #define HPC_STRING_MAX ((size_t)64 * 1024)
 #define HPC_NAME_MAX   ((size_t)1024)
 
-/* Begins to read the state's description. 0, or -1 with *error filled; to be closed in any case. */
+/*
+ * Begins to read the state's description. Returns 0, or -1 with *error filled. The caller calls hpc_meta_end in either
+ * case.
+ */
 int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct pf_notes *notes,
                    struct pf_error *error);
 void hpc_meta_end(struct hpc_meta *meta);
 
-/* `size` bytes at an offset of the file, valid until the next call. NULL: they lie beyond its
- * end (error->code 0), or *error is filled. */
+/*
+ * Returns `size` bytes at a file offset, valid until the next call. Returns NULL with error->code 0 if they are beyond
+ * the end of the file, otherwise with *error filled.
+ */
 const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size,
                                      struct pf_error *error);
 
-/* The string that a pointer refers to, in meta->string, of at most `limit` bytes; a pointer that leads nowhere, or to no
- * end, gives an empty one. Returns its size, or -1 with *error filled. */
+/*
+ * Reads the string at file offset `pointer` into meta->string, at most `limit` bytes. An invalid pointer or an
+ * unterminated
+ * string yields an empty string. Returns the size in bytes, or -1 with *error filled.
+ */
 ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, struct pf_error *error);
 
 #endif

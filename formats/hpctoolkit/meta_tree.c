@@ -5,16 +5,16 @@
 #include "formats/hpctoolkit/meta.h"
 #include "formats/kit/array.h"
 
-/* Flags of a context: what follows its fixed part, in this order. */
+/* Flags of a context: which optional parts follow its fixed part, in this order. */
 enum { HAS_FUNCTION = 1, HAS_PLACE = 2, HAS_POINT = 4 };
 
-/* Of entries and contexts, in bytes; the strides of entries are in the file. */
+/* Minimum size of an entry (the file declares the stride) and sizes of a context, in bytes. */
 enum { ENTRY_SIZE = 32, CONTEXT_SIZE = 0x20, DRAFT_CONTEXT_SIZE = 0x18 };
 
-/* How often to look whether somebody still waits. */
+/* Records between two checks of the pass. */
 enum { RECORDS_A_STEP = 8192 };
 
-/* A children array that is being walked, and whose they are. */
+/* An array of children that is being walked, and their parent. */
 struct level {
     uint64_t at, end;
     uint32_t parent;
@@ -24,16 +24,17 @@ struct reading {
     struct hpc_meta *meta;
     struct hpc_model *model;
     struct hpc_array lists[HPC_LISTS];
-    struct level *levels; /* the path to where the walk is */
+    struct level *levels; /* stack: the path to the current context */
     size_t depth, room;
     uint64_t
-        walked; /* bytes of all children arrays so far: they do not overlap, so no more than the section has */
-    bool duplicates; /* some context's id was taken */
+        walked; /* total bytes of children arrays so far; arrays do not overlap, so at most the section's size */
+    bool duplicates; /* a duplicate context id has been noted */
 };
 
 /*
- * A string of the file among the tree's, or PF_NO_STRING with *error filled. The strings of an honest file do not overlap, so
- * that all of them together are no larger than the file: what goes beyond that is left out.
+ * Interns a string of the file in the tree's strings; PF_NO_STRING with *error filled. Strings of an undamaged file do
+ * not
+ * overlap, so their total size is at most the file's. Strings beyond that budget become empty.
  */
 static uint32_t intern(struct reading *reading, uint64_t pointer, struct pf_error *error)
 {
@@ -56,16 +57,16 @@ static bool is_empty(const struct reading *reading, uint32_t name)
 
 /* ---- modules, files, functions ------------------------------------------------------------------------ */
 
-/* Where a list has what: sections begin with u64 array, u32 count, u16 stride. */
+/* Each list's section begins with u64 array, u32 count, u16 stride. */
 static const struct {
     const char *name;
     enum hpc_section section;
-    size_t least; /* bytes of a record */
+    size_t least; /* minimum size of a record in bytes */
 } kinds_of_lists[HPC_LISTS] = {[HPC_MODULES] = {"load modules", MODULES, 16},
                                [HPC_FILES] = {"files", FILES, 16},
                                [HPC_FUNCTIONS] = {"functions", FUNCTIONS, 40}};
 
-/* The item that a pointer leads to; NULL: to none. */
+/* The item at a file offset; NULL if the pointer is invalid. */
 static const struct hpc_item *item_at(const struct reading *reading, enum hpc_list list, uint64_t pointer)
 {
     const struct hpc_array *array = &reading->lists[list];
@@ -81,7 +82,7 @@ static uint32_t path_at(const struct reading *reading, enum hpc_list list, uint6
     return item ? item->name : PF_NO_STRING;
 }
 
-/* A function without a name is called after its place in the module, or in the source. */
+/* Names an unnamed function by its offset in the module, or by its source line. */
 static int name_function(struct reading *reading, struct hpc_item *function, struct pf_error *error)
 {
     struct hpc_context like = {
@@ -123,7 +124,7 @@ static int read_item(struct reading *reading, enum hpc_list list, uint64_t i, st
     return hpc_model_add_item(reading->model, list, &item, error);
 }
 
-/* An array that cannot be is empty, with a note. */
+/* Reads a list of items. An invalid array is treated as empty and noted. */
 static int read_list(struct reading *reading, enum hpc_list list, struct pf_error *error)
 {
     struct hpc_meta *meta = reading->meta;
@@ -155,7 +156,7 @@ static int note(struct reading *reading, uint64_t offset, const char *code, cons
     return hpc_note(reading->meta->notes, "error", code, 0, (int64_t)offset, "meta.db: %s", text);
 }
 
-/* Goes down to the children of a context. The levels are what the walk would have on a stack if it recursed. */
+/* Pushes the children of a context onto the stack of the depth-first walk. */
 static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent,
                    struct pf_error *error)
 {
@@ -173,7 +174,10 @@ static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t
     return 0;
 }
 
-/* Behind the fixed part, as the flags say: a function; a file and line (half a word each, the other half unused); a module and offset. */
+/*
+ * Reads the optional parts, which the flags declare: a function; a file and a line (half a word each, padded); a module
+ * and an offset.
+ */
 static void set_place(const struct reading *reading, struct hpc_context *context, const unsigned char *words,
                       size_t n_words, unsigned flags)
 {
@@ -199,7 +203,7 @@ static void set_place(const struct reading *reading, struct hpc_context *context
     }
 }
 
-/* `context of type 9`: of a type that later minor versions may have. */
+/* Names a context of an unknown type (of a later minor version), for example `context of type 9`. */
 static uint32_t name_by_type(struct reading *reading, const char *what, unsigned type, struct pf_error *error)
 {
     char text[40];
@@ -209,7 +213,7 @@ static uint32_t name_by_type(struct reading *reading, const char *what, unsigned
 
 /*
  * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
- * words behind it, u16 propagation (not in drafts).
+ * words that follow the fixed part, u16 propagation (not in drafts).
  */
 static int read_context(struct reading *reading, struct level *level, struct pf_error *error)
 {
@@ -219,7 +223,7 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     size_t size = fixed;
     uint64_t at = level->at, left = level->end - at;
     uint32_t parent = level->parent;
-    level->at = level->end; /* in case it can't be read */
+    level->at = level->end; /* skips the rest of the array if reading fails */
     if (left >= fixed && (bytes = hpc_meta_record(reading->meta, at, fixed, error)))
         size = fixed + 8 * (size_t)bytes[0x17];
     if (left < size)
@@ -232,7 +236,7 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     struct hpc_context context = {
         .id = pf_u32(bytes + 0x10, false),
         .kind = type < sizeof kinds / sizeof *kinds ? kinds[type] : HPC_OTHER,
-        .relation = (uint8_t)(relation + HPC_LEXICAL), /* 255 becomes HPC_NO_RELATION */
+        .relation = (uint8_t)(relation + HPC_LEXICAL), /* 255 wraps to HPC_NO_RELATION */
         .flags = relation == 1 || relation == 2 ? PF_FRAME : 0,
         .name = PF_NO_STRING,
         .file = PF_NO_STRING,
@@ -251,7 +255,7 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
         return descend(reading, children, children_size, i, error);
     if (error->code)
         return -1;
-    /* Also what keeps a cycle of children from being walked for ever. */
+    /* The check for duplicate ids also stops cycles of children. */
     bool first = !reading->duplicates;
     reading->duplicates = true;
     return first ? note(reading, at, "context-twice",
@@ -259,7 +263,7 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
                  : 0;
 }
 
-/* Walks what hangs below a context, depth first. */
+/* Walks the descendants of a context, depth first. */
 static int walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent, struct pf_error *error)
 {
     if (descend(reading, at, size, parent, error))
@@ -307,7 +311,7 @@ static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struc
     return walk(reading, children, size, i, error);
 }
 
-/* Section: u64 entries, u16 their number, u8 their stride; of drafts: u64 size and u64 offset of the root's children. */
+/* Section: u64 entries, u16 number of entries, u8 stride; drafts: u64 size and u64 offset of the root's children. */
 static int read_tree(struct reading *reading, struct pf_error *error)
 {
     struct hpc_meta *meta = reading->meta;
@@ -335,7 +339,7 @@ int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct p
 {
     struct hpc_meta meta;
     struct reading reading = {.meta = &meta, .model = model};
-    struct pf_notes again = {0}; /* what was noted when the profile was opened */
+    struct pf_notes again = {0}; /* discarded: opening has published these notes already */
     int failed = hpc_meta_begin(&meta, state, &again, error);
     meta.notes = notes;
     for (int list = 0; list < HPC_LISTS && !failed; list++)

@@ -34,16 +34,17 @@ uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, s
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error)
 {
     uint32_t id = hpc_intern(state->strings, text, size, error);
-    /* The pool pads each string with zeros. */
+    /* The pool NUL-terminates each string. */
     return id == PF_NO_STRING ? NULL : pf_interned(state->strings, id).text;
 }
 
 /* ---- names and units ------------------------------------------------------------------------------ */
 
 /*
- * The unit that a metric's name ends with, in brackets: of `CPUTIME (sec) (I)` and of its statistic `CPUTIME (sec):Mean (I)` it
- * is `sec`. experiment.xml puts `:PARTIAL:0`, `:Sum` and so on behind what was measured; a coefficient of variation has no unit.
- * "" if there is none; NULL with *error filled.
+ * Extracts the unit from the brackets at the end of a metric's name: `sec` in `CPUTIME (sec) (I)` and in its statistic
+ * `CPUTIME (sec):Mean (I)`. experiment.xml appends suffixes such as `:PARTIAL:0` or `:Sum` to the measured metric's
+ * name; a
+ * coefficient of variation has no unit. "" if there is none; NULL with *error filled.
  */
 static const char *unit_of(struct hpc_state *state, const char *name, struct pf_error *error)
 {
@@ -75,8 +76,9 @@ int hpc_take_name(struct pf_strings *names, const char *name, size_t size, uint3
 }
 
 /*
- * `NAME`, `NAME (SUFFIX)` if it has one, `NAME (SUFFIX) (ID)` if that is another's; `metric ID` is the NAME of one without.
- * NULL: *error filled.
+ * Makes a unique name: `NAME`, `NAME (SUFFIX)` if there is a suffix, `NAME (SUFFIX) (ID)` if that is taken. An empty
+ * NAME
+ * becomes `metric ID`. NULL with *error filled.
  */
 static const char *unique_name(struct pf_strings *names, const struct hpc_metric_facts *facts,
                                struct pf_error *error)
@@ -99,7 +101,11 @@ static const char *unique_name(struct pf_strings *names, const struct hpc_metric
     return got < 0 ? NULL : pf_interned(names, number).text;
 }
 
-/* Takes the id and a name of number `number`, and finds the unit. 1; 0: the id is another's; -1: *error filled. */
+/*
+ * Registers id and name of the metric at index `number`, and determines its unit. Returns 1; 0 if the id is taken; -1
+ * with
+ * *error filled.
+ */
 static int take(struct hpc_state *state, struct hpc_taken *taken, size_t number,
                 const struct hpc_metric_facts *facts, const char **name, const char **unit,
                 struct pf_error *error)
@@ -117,8 +123,10 @@ static int take(struct hpc_state *state, struct hpc_taken *taken, size_t number,
 /* ---- metrics of the threads ------------------------------------------------------------------------ */
 
 /*
- * Points are told apart wherever they are; an exclusive value of a frame holds its loops, lines and instructions, so
- * that frames alone add up; an inclusive one all that is below it. The rest is the tool's own affair.
+ * How the scopes aggregate. Values of points are disjoint. An exclusive value of a frame includes its loops, lines and
+ * instructions, so only frames add up. An inclusive value includes all descendants, so only roots add up. Other scopes
+ * are
+ * specific to the tool and do not add up.
  */
 static const char of_exclusive[] = "cost of the context and what it holds, without what it calls";
 static const char of_inclusive[] = "cost of the context and all below it, calls included";
@@ -135,7 +143,7 @@ static const struct scope {
     {"inclusive", of_inclusive, PF_OVER_ROOTS, PF_SUM},
     {"lex_aware", "as function, but at loops and lines with a part of what they call; does not add up",
      PF_OVER_NO_CONTEXTS, PF_OVER_NO_PARTITIONS},
-    {NULL, "", PF_OVER_NO_CONTEXTS, PF_OVER_NO_PARTITIONS}, /* all others */
+    {NULL, "", PF_OVER_NO_CONTEXTS, PF_OVER_NO_PARTITIONS}, /* any other scope */
 };
 
 int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error)

@@ -36,7 +36,10 @@ void hpc_model_free(struct hpc_model *model)
     *model = (struct hpc_model){0};
 }
 
-/* Gives the columns of contexts that the tree does not make itself the room that it has. 0, or -1 with *error filled. */
+/*
+ * Grows the columns of contexts that the tree does not manage itself to the tree's room. Returns 0, or -1 with *error
+ * filled.
+ */
 static int make_room(struct hpc_model *model, struct pf_error *error)
 {
     struct pf_tree *tree = model->tree;
@@ -117,10 +120,10 @@ void hpc_context_cells(const struct pf_model *profile, uint32_t context, struct 
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Longer names of files are cut in the names of contexts; they stand in full in the columns file and module. */
+/* Maximum size in bytes of a file name within a context's name; the columns file and module have the full path. */
 enum { PART_MAX = 400 };
 
-/* The last part of a path: what stands behind the last slash, unless that is nothing, cut between characters. */
+/* The last component of a path, ignoring a trailing slash, truncated between UTF-8 characters. */
 static struct pf_cell last_part(const struct hpc_model *model, uint32_t path)
 {
     struct pf_cell cell = pf_interned(model->tree->strings, path);
@@ -169,7 +172,7 @@ int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct
 
 int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error)
 {
-    enum { HELD = 8 << 20 }; /* bytes of values in memory */
+    enum { HELD = 8 << 20 }; /* bytes of values kept in memory */
     if (!model->summary && !(model->summary = pf_store_new(HELD)))
         return pf_fail_memory(error);
     if (value->context < model->last_with_summary)

@@ -6,16 +6,18 @@
 #include "formats/kit/array.h"
 #include "formats/kit/lock.h"
 
-/* Numbers of threads from here on are streams of a GPU. */
+/* Thread numbers from this one on denote streams of a GPU. */
 enum { FIRST_STREAM = 500 };
 
-/* Headers, in bytes: magic[18], version[5], `b`, then of values u32 rows and u32 columns, of a trace from version 01.01 on
- * u64 flags. */
+/*
+ * Sizes of headers in bytes: magic[18], version[5], `b`; then u32 rows and u32 columns for values; u64 flags for traces
+ * since version 01.01.
+ */
 enum { HEADER = 24, VALUES_HEADER = 32, MAGIC = 18 };
 
 enum { FILES_A_STEP = 256 };
 
-/* Pieces of values, and likewise of traces, that are kept; a merged file may declare 2^32. */
+/* Maximum number of pieces of values, and of traces; a merged file may declare 2^32. */
 enum { PIECES_MAX = 1 << 20 };
 
 /* Bytes of a merged file's records that are read at once. */
@@ -23,15 +25,15 @@ enum { RECORDS_ROOM = 64 * 1024 };
 
 struct hpc_part {
     char *name;
-    bool traces;            /* else values */
-    bool merged;            /* of all threads */
-    struct pf_input *input; /* while users > 0 */
+    bool traces;            /* false: values */
+    bool merged;            /* holds the pieces of all threads */
+    struct pf_input *input; /* valid while users > 0 */
     unsigned users;
 };
 
 struct hpc_parts {
     struct pf_source *source;
-    struct pf_lock lock; /* guards input and users of the files */
+    struct pf_lock lock; /* protects input and users of all items */
     struct hpc_part *items;
     uint32_t count;
     size_t room;
@@ -64,7 +66,7 @@ struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_err
 
 void hpc_part_release(struct hpc_parts *parts, uint32_t i)
 {
-    struct pf_error ignored = {0}; /* a change is found when the inputs are checked */
+    struct pf_error ignored = {0}; /* checking the inputs reports a changed file */
     struct hpc_part *part = &parts->items[i];
     pf_lock_take(&parts->lock);
     if (!--part->users)
@@ -124,25 +126,25 @@ int hpc_parts_open(struct pf_model *model, struct pf_error *error)
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
             return 0;
-    /* As the writers made it unless they were told to keep the threads apart: nothing is wrong with it. */
+    /* Normal for this layout: writers keep values per thread only on request. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
     return pf_rows_add(model->info, values, error);
 }
 
-/* ---- pieces: what one thread has in one file --------------------------------------------------------------- */
+/* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
 
 struct piece {
-    uint32_t rank, thread; /* the latter also says which stream of a GPU */
+    uint32_t rank, thread; /* thread: FIRST_STREAM plus the number of a GPU's stream, if not a thread */
     uint32_t part;
     bool traces, merged;
-    bool taken;           /* this trace is of the thread whose values are another piece */
-    uint64_t start, size; /* in the file */
+    bool taken;           /* this trace is assigned to a piece with values */
+    uint64_t start, size; /* in the file, in bytes */
     unsigned char head[VALUES_HEADER];
-    size_t head_size;    /* how many bytes of that there are */
-    struct piece *trace; /* of these values */
-    const char *name;    /* tells apart pieces of one rank and thread, */
-    size_t name_size;    /* so many bytes of it; 0: nothing does */
+    size_t head_size;    /* valid bytes of head */
+    struct piece *trace; /* the trace of the same thread, for a piece with values */
+    const char *name;    /* distinguishes pieces of equal rank and thread */
+    size_t name_size;    /* size of name in bytes; 0: no name */
 };
 
 struct pieces {
@@ -150,7 +152,7 @@ struct pieces {
     struct pf_notes *notes;
     struct piece *items;
     size_t count, room, limit;
-    bool cut; /* there were more than `limit` pieces */
+    bool cut; /* pieces beyond `limit` were dropped */
 };
 
 static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf_error *error)
@@ -165,20 +167,20 @@ static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf
     return 0;
 }
 
-/* cut: the file ends inside of something. */
+/* Notes a damaged piece. cut: the file is truncated. */
 static void note_piece(const struct pieces *pieces, const struct piece *piece, bool cut, const char *text)
 {
     (void)hpc_note(pieces->notes, cut ? "fatal" : "error", "part", 0, (int64_t)piece->start, "%s: %s",
                    pieces->parts->items[piece->part].name, text);
 }
 
-/* PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX: the numbers, counted from the end. */
+/* File names are PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX; the fields are counted from the end. */
 static void read_name(struct piece *piece, const char *name)
 {
     const char *at = strrchr(name, '.'), *thread = NULL;
     int dashes = 0;
     piece->name = name;
-    piece->name_size = (size_t)(at - name); /* they all have an ending */
+    piece->name_size = (size_t)(at - name); /* every listed file has a suffix */
     while (dashes < 5 && at > name) {
         dashes += *--at == '-';
         if (*at == '-' && dashes == 4)
@@ -191,8 +193,9 @@ static void read_name(struct piece *piece, const char *name)
 }
 
 /*
- * hpcviewer's file of all files: u32 kind, u32 number of parts, for each u32 rank, u32 thread, u64 offset; the parts; 8
- * bytes more. A part ends where the next begins.
+ * A file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64 offset; the parts;
+ * 8
+ * trailing bytes. A part ends where the next one begins.
  */
 static int read_merged(struct pieces *pieces, const struct piece *file, struct pf_input *input,
                        struct pf_error *error)
@@ -233,7 +236,7 @@ static int read_merged(struct pieces *pieces, const struct piece *file, struct p
     return failed;
 }
 
-/* The first bytes of each piece from `first` on, all of one file. */
+/* Reads the first bytes of each piece from index `first` on, all of one file. */
 static int read_heads(struct pieces *pieces, size_t first, struct pf_input *input, struct pf_error *error)
 {
     for (struct piece *piece = pieces->items + first; piece < pieces->items + pieces->count; piece++) {
@@ -246,7 +249,7 @@ static int read_heads(struct pieces *pieces, size_t first, struct pf_input *inpu
     return 0;
 }
 
-/* What one file holds. One that can't be read is left out. */
+/* Adds the pieces of one file. An unreadable file is noted and skipped. */
 static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
 {
     const struct hpc_part *file = &pieces->parts->items[i];
@@ -268,8 +271,9 @@ static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
 }
 
 /*
- * What the files of a kind hold, thread by thread: first the merged ones, which take the place of those that they were made of.
- * 0, or -1 with *error filled.
+ * Adds the pieces of all files of one kind. Merged files are read first; if there is one, the single files, which are
+ * its
+ * sources, are skipped. Returns 0, or -1 with *error filled.
  */
 static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *error)
 {
@@ -301,11 +305,12 @@ static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *erro
                     : 0;
 }
 
-/* ---- whose trace it is ---------------------------------------------------------------------------------- */
+/* ---- assigning traces to threads -------------------------------------------------------------------------- */
 
 /*
- * Processes that do not know of each other all have rank 0 and thread 0: what else stands in the names of their files tells
- * them apart. Pieces of merged files have no names; their order does.
+ * Independent processes all have rank 0 and thread 0; the rest of their files' names distinguishes them. Pieces of
+ * merged files
+ * have no names; their order distinguishes them.
  */
 static int compare_keys(const struct piece *a, const struct piece *b)
 {
@@ -316,7 +321,7 @@ static int compare_keys(const struct piece *a, const struct piece *b)
     return order ? order : (a->name_size > b->name_size) - (a->name_size < b->name_size);
 }
 
-/* For qsort: by key, values first, then as they were found. */
+/* For qsort: by key; among equal keys in the order of discovery, in which values precede traces. */
 static int by_key(const void *left, const void *right)
 {
     const struct piece *const *x = left, *const *y = right, *a = *x, *b = *y;
@@ -324,7 +329,11 @@ static int by_key(const void *left, const void *right)
     return order ? order : (a > b) - (a < b);
 }
 
-/* Gives values their traces: of one key the first trace is that of the first values, and so on. 0, or -1 with *error filled. */
+/*
+ * Assigns traces to values: among pieces of equal key, the n-th trace belongs to the n-th values. Returns 0, or -1 with
+ * *error
+ * filled.
+ */
 static int pair_up(struct pieces *pieces, struct pf_error *error)
 {
     struct piece **sorted = malloc((pieces->count + 1) * sizeof *sorted);
@@ -338,7 +347,7 @@ static int pair_up(struct pieces *pieces, struct pf_error *error)
     for (size_t i = 0; i < pieces->count && !named; i++)
         sorted[i]->name_size = 0;
     qsort(sorted, pieces->count, sizeof *sorted, by_key);
-    /* values: the first ones of the key that have no trace yet, if there are any */
+    /* values: index of the first piece of the current key that may be values without a trace */
     for (size_t i = 0, values = 0; i < pieces->count; i++) {
         if (compare_keys(sorted[values], sorted[i]) != 0)
             values = i;
@@ -353,7 +362,7 @@ static int pair_up(struct pieces *pieces, struct pf_error *error)
 
 /* ---- threads -------------------------------------------------------------------------------------------- */
 
-/* What values say at their beginning. */
+/* Reads the header of a table of values. */
 static void take_values(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread)
 {
     const unsigned char *bytes = piece->head;
@@ -398,7 +407,7 @@ static void take_trace(const struct pieces *pieces, const struct piece *piece, s
         note_piece(pieces, piece, true, "the trace ends inside of a sample");
 }
 
-/* The thread of these values, or of a trace without any. */
+/* Adds the thread of a piece of values and its trace, or of a trace without values. */
 static int add_thread(struct hpc_state *state, const struct pieces *pieces, const struct piece *piece,
                       struct pf_error *error)
 {
@@ -419,7 +428,7 @@ static int add_thread(struct hpc_state *state, const struct pieces *pieces, cons
                : 0;
 }
 
-/* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
+/* Threads with values come first, in the order of their files, followed by threads with only a trace. */
 int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(model);

@@ -6,21 +6,23 @@
 
 #include "formats/hpctoolkit/read.h"
 
-/* How often to look whether somebody still waits. */
+/* Records between two checks of the pass. */
 enum { RECORDS_A_STEP = 8192 };
 
-/* Longer tuples are no identities. */
+/* Maximum number of elements of an identity. */
 enum { TUPLE_MAX = 64 };
 
 /* ---- headers ---------------------------------------------------------------------------------------- */
 
 /*
- * Finds the array of a file, with a stride of at least `least` bytes; what does not fit into the file is cut off, with a note.
- * `file` names it for people, `xml4` and `meta` are what it begins with. 0, or -1 with *error filled.
- *
- * experiment.xml's time: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
+ * Finds the array of records of a file, with a stride of at least `least` bytes. Truncates an array that exceeds the
+ * file,
+ * with a note. `file` is the name for notes, `xml4` and `meta` are the magic bytes of the two layouts. Returns 0, or -1
+ * with *error
+ * filled.
+ * experiment.xml's layout: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
  * meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
- * first of them begins with {u64 array, u32 count, u8 stride}.
+ * first section begins with {u64 array, u32 count, u8 stride}.
  */
 static int read_array(const struct hpc_state *state, struct pf_input *input, const char *file,
                       const char *xml4, const char *meta, size_t least, struct hpc_array *array,
@@ -54,7 +56,10 @@ static int read_array(const struct hpc_state *state, struct pf_input *input, con
                     (unsigned long long)announced, (unsigned long long)fit);
 }
 
-/* A file of the database; *input stays NULL if it is absent. */
+/*
+ * Opens a file of the database. *input is NULL if the file is missing or unreadable. Returns 0, or -1 with *error
+ * filled.
+ */
 static int open_file(struct pf_model *model, const char *name, struct pf_input **input,
                      struct pf_notes *notes, struct pf_error *error)
 {
@@ -73,16 +78,16 @@ static int open_file(struct pf_model *model, const char *name, struct pf_input *
 
 /* ---- profiles --------------------------------------------------------------------------------------- */
 
-/* What a profile's record tells. */
+/* A profile's record. */
 struct info {
     struct hpc_block block;
-    uint64_t tuple; /* offset; 0: none */
+    uint64_t tuple; /* file offset; 0: none */
     bool summary;
 };
 
 /*
- * experiment.xml's time: u64 tuple, 3 x u64 unused, u64 values, u32 contexts, u64 block.
- * meta.db's: u64 values, u64 offset of them, u32 contexts, padding, u64 offset of the pairs, u64 tuple,
+ * experiment.xml's layout: u64 tuple, 3 x u64 unused, u64 number of values, u32 contexts, u64 block.
+ * meta.db's: u64 number of values, u64 their offset, u32 contexts, padding, u64 offset of the pairs, u64 tuple,
  * u32 flags (not in drafts; bit 0: a summary).
  */
 static struct info read_info(const struct hpc_state *state, const unsigned char *bytes, size_t size,
@@ -102,11 +107,11 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
                                    .indices = pf_u64(bytes + 24, false)}};
 }
 
-/* profile.db while its records are read. To be ended. */
+/* State while profile.db's records are read. To be closed with end(). */
 struct reading {
     struct hpc_state *state;
     struct pf_notes *notes;
-    struct pf_window window, others; /* of the records, and of what they refer to */
+    struct pf_window window, others; /* of the records; of the data that records refer to */
     struct hpc_block_reader blocks;
 };
 
@@ -126,7 +131,7 @@ static void end(struct reading *reading)
     hpc_block_reader_close(&reading->blocks);
 }
 
-/* Record i; a block that does not lie in the file is as good as empty. notes may be NULL. */
+/* Reads record i. A block that exceeds the file is treated as empty, with a note if notes is not NULL. */
 static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_notes *notes,
                        struct pf_error *error)
 {
@@ -148,7 +153,7 @@ static int read_record(struct reading *reading, uint64_t i, struct info *info, s
                              (unsigned long long)i);
 }
 
-/* Files end with their name if their writer came to an end. input: NULL if there is no such file. */
+/* Checks that a file ends with its footer, which the writer adds last. input may be NULL (no such file). */
 static int check_footer(struct pf_input *input, const char *file, const char *end, const char *other_end,
                         struct pf_notes *notes, struct pf_error *error)
 {
@@ -164,7 +169,7 @@ static int check_footer(struct pf_input *input, const char *file, const char *en
                           "%s does not end as it should: its writer may have been interrupted", file);
 }
 
-/* experiment.xml's time wrote the names as numbers, which came out backwards, and none behind traces. */
+/* experiment.xml's writers stored the footers as integers, so the bytes may be reversed, and wrote none after traces. */
 static int check_footers(const struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
     if (state->layout == HPC_XML4)
@@ -178,11 +183,11 @@ static int check_footers(const struct hpc_state *state, struct pf_notes *notes, 
 
 /* ---- which metrics there are, and which have values ---------------------------------------------------- */
 
-/* A file larger than this is not looked through when it is opened, but what comes first is. */
+/* Files up to LOOK_THROUGH bytes are scanned completely on opening; of larger files, about LOOK_AT bytes are. */
 #define LOOK_THROUGH ((uint64_t)1 << 20)
 #define LOOK_AT      ((uint64_t)512 << 10)
 
-/* Ids of metrics have 16 bits. */
+/* Metrics that have a value other than zero, by id. Ids have 16 bits. */
 struct seen {
     bool ids[1 << 16];
 };
@@ -204,13 +209,13 @@ static int add_nameless(struct hpc_state *state, unsigned id, bool summary, stru
                     "profile.db: metric %u is not described; its values are kept under its number", id);
 }
 
-/* Goes through the first values of a block, and marks their metrics as seen. */
+/* Scans the first n values of a block and marks their metrics as seen. Adds metrics that the description lacks. */
 static int look_for_metrics(struct reading *reading, const struct hpc_block *block, uint64_t n, bool summary,
                             struct seen *seen, struct pf_error *error)
 {
     struct hpc_state *state = reading->state;
     const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
-    /* In experiment.xml's time the summary's metrics have other ids than the threads'. */
+    /* In experiment.xml's layout the summary's metrics have ids of their own. */
     bool counts = !summary || state->layout != HPC_XML4;
     for (uint64_t i = 0; i < n; i++) {
         uint32_t id;
@@ -229,9 +234,10 @@ static bool is_inclusive(const struct pf_metric *metric)
 }
 
 /*
- * Marks the metrics without values. whole: everything has been seen; else the first values, among them the root's inclusive
- * ones, which tell of the exclusive ones too. A point metric without values has no inclusive twin: the costs are of other
- * scopes alone.
+ * Marks metrics without values as empty. whole: all values have been seen; otherwise only the first, which include the
+ * root's inclusive values, so an exclusive metric is judged by its inclusive partner. An empty point metric loses its
+ * partner: the
+ * inclusive costs come from other scopes.
  */
 static void mark_empty(struct hpc_state *state, const struct seen *seen, bool whole)
 {
@@ -247,8 +253,8 @@ static void mark_empty(struct hpc_state *state, const struct seen *seen, bool wh
 }
 
 /*
- * Looks at the profiles' values. Blocks may overlap in a broken file: of a small one no more is read
- * than twice its size. Of a large one the summary, which comes first, tells what has values.
+ * Determines which metrics have values. Blocks of a damaged file may overlap: the budget for a small file is twice
+ * LOOK_THROUGH. For a large file, the summary, which comes first, shows which metrics have values.
  */
 static int look_at_profiles(struct reading *reading, struct seen *seen, struct pf_error *error)
 {
@@ -297,9 +303,10 @@ int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
 /*
- * Tuple: u16 number of elements (meta.db's layouts: and 6 bytes padding), the elements. These, in experiment.xml's time: u16 kind
- * (two bits of it say how to show it), u64 physical, u64 logical; meta.db's: u8 kind, padding, u16 flags (bit 0: show the physical
- * number too), u32 logical, u64 physical.
+ * Tuple: u16 number of elements (in meta.db's layouts followed by 6 bytes of padding), then the elements. An element in
+ * experiment.xml's layout: u16 kind (its two top bits select how to print the element), u64 physical, u64 logical; in
+ * meta.db's: u8 kind,
+ * padding, u16 flags (bit 0: print the physical number too), u32 logical, u64 physical.
  */
 static int read_tuple(struct reading *reading, uint64_t at, struct pf_error *error)
 {
@@ -362,8 +369,9 @@ static int read_threads(struct reading *reading, struct pf_error *error)
 /* ---- traces ---------------------------------------------------------------------------------------- */
 
 /*
- * A trace's record: u32 profile, then experiment.xml's time: u16 type, u64 start, u64 end; meta.db's: padding, u64 start, u64 end.
- * The samples of an empty trace may be said to stand anywhere.
+ * A trace's record: u32 profile; then in experiment.xml's layout u16 type, u64 start, u64 end; in meta.db's padding,
+ * u64 start,
+ * u64 end. The offset of an empty trace is not validated: writers leave it arbitrary.
  */
 static int add_trace(struct hpc_state *state, const unsigned char *bytes, uint64_t at, struct pf_notes *notes)
 {

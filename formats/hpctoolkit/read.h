@@ -9,11 +9,11 @@
 #include "formats/kit/bytes.h"
 
 /*
- * How the files with measurements are read: profile.db, which has the values by thread, trace.db, and the files of each thread
+ * Readers of the files with measurements: profile.db (values per thread), trace.db (samples), and the per-thread files
  * of 2.x.
  */
 
-/* True if `count` records of `record` bytes at `offset` lie before `end`. */
+/* True if `count` records of `record` bytes at `offset` end at or before `end`. Safe against overflow. */
 static inline bool hpc_fits(uint64_t offset, uint64_t count, uint64_t record, uint64_t end)
 {
     uint64_t size;
@@ -21,8 +21,9 @@ static inline bool hpc_fits(uint64_t offset, uint64_t count, uint64_t record, ui
 }
 
 /*
- * True if a file could not be opened because of what it is: a link, a folder, one that the mounter may not read. The rest of the
- * database is served without it. Other failures tell of the system, or of a change: they are errors.
+ * True if opening failed because of the file itself (a link, a folder, no permission). The rest of the database is
+ * served
+ * without it. Other codes report a failure of the system or a concurrent change, and are errors.
  */
 static inline bool hpc_is_unreadable(int code)
 {
@@ -31,27 +32,37 @@ static inline bool hpc_is_unreadable(int code)
 
 /* ---- profiles.c: profile.db --------------------------------------------------------------------- */
 
-/* Of a sample of a trace: u64 time, u32 context; of an old data-centric trace four bytes more. */
+/* Size of a sample in bytes: u64 time, u32 context; an old data-centric trace has four bytes more. */
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
-/* Opens profile.db and trace.db as far as they are there, and sees which metrics have values. 0, or -1 with *error filled. */
+/*
+ * Opens profile.db and trace.db if they exist, and determines which metrics have values. Returns 0, or -1 with *error
+ * filled.
+ */
 int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
-/* Makes the list of threads, the partitions' items and fields, and finds the summary. 0, or -1 with *error filled; then all is as before. */
+/*
+ * Builds the list of threads, the partitions' items and fields, and finds the summary. Returns 0, or -1 with *error
+ * filled;
+ * then the list of threads is empty again.
+ */
 int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
 /* ---- sparse.c: blocks --------------------------------------------------------------------------- */
 
 /*
- * What a thread has in profile.db is a block: values, which tell their metric, and pairs of a context and the number of the
- * context's first value, by ascending id of the context.
+ * A block holds one thread's values in profile.db: an array of values, each with its metric's id, and an array of pairs
+ * (context id, index of the context's first value) by ascending context id.
  */
-enum { HPC_PAIR = 12 }; /* bytes of a pair */
+enum { HPC_PAIR = 12 }; /* size of a pair in bytes */
 
-/* True if a block lies in its file. In experiment.xml's time the pairs stand behind the values: that is where they are from now on. */
+/*
+ * True if a block is within its file. In experiment.xml's layout the pairs follow the values; sets block->indices
+ * accordingly.
+ */
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block);
 
-/* Reads blocks. Given the state, and the input of both windows; to be closed. */
+/* Reads blocks. The caller sets the state and the input of both windows, and closes the reader. */
 struct hpc_block_reader {
     const struct hpc_state *state;
     struct pf_window pairs, values;
@@ -59,24 +70,31 @@ struct hpc_block_reader {
 
 void hpc_block_reader_close(struct hpc_block_reader *reader);
 
-/* Whether the pairs end as they do in experiment.xml's time. 1; 0; -1: *error filled. */
+/*
+ * Checks that the pairs end with the terminator of experiment.xml's layout. Returns 1 if so (or if the layout has
+ * none), 0 if
+ * not, -1 with *error filled.
+ */
 int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *block,
                        struct pf_error *error);
 
-/* The id of the context of pair i, which is one of the block's, and the numbers [*first, *end) of its values. 1; 0: they cannot be; -1:
- * *error filled. */
+/*
+ * Reads pair i of a block: its context's id and the range [*first, *end) of its values. Returns 1; 0 if the range is
+ * invalid;
+ * -1 with *error filled.
+ */
 int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i, uint32_t *id,
                    uint64_t *first, uint64_t *end, struct pf_error *error);
 
-/* Value number i and the id of its metric. 0, or -1 with *error filled. */
+/* Reads value i and the id of its metric. Returns 0, or -1 with *error filled. */
 int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *block, uint64_t i,
                     uint32_t *metric, double *value, struct pf_error *error);
 
-/* What one thread has in one context: a few values, each of another metric. */
+/* One thread's values in one context: at most one per metric. */
 struct hpc_group {
     struct hpc_group_value {
-        uint32_t id, metric; /* of the metric its id, and its number among the known ones */
-        uint32_t place;      /* among the values as they stood */
+        uint32_t id, metric; /* the metric's id, and its index among the known metrics */
+        uint32_t place;      /* its position in the file's order */
         double value;
     } * values;
     size_t count, room;
@@ -86,61 +104,75 @@ int hpc_group_add(struct hpc_group *group, uint32_t id, uint32_t metric, double 
                   struct pf_error *error);
 
 /*
- * Fills the group with the values of pair i, by ascending id of the metric; those that `known` has not are left out. *context is the
- * number of its context, or PF_NO_ID. 0, or -1 with *error filled.
+ * Fills the group with the values of pair i by ascending metric id, without those of metrics that `known` does not
+ * contain.
+ * *context is the index of the pair's context, or PF_NO_ID. Returns 0, or -1 with *error filled.
  */
 int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i,
                     const struct pf_ids *known, uint32_t *context, struct hpc_group *group,
                     struct pf_error *error);
 
-/* The number of the pair with a context's id; that behind the last one if there is none. 0, or -1 with *error filled. */
+/*
+ * Finds the pair of a context id by binary search. *entry is its number, or n_contexts if the block has none. Returns
+ * 0,
+ * or -1 with *error filled.
+ */
 int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, uint64_t id, uint32_t *entry,
                    struct pf_error *error);
 
 /* ---- sparse.c: the index ------------------------------------------------------------------------ */
 
 /*
- * From contexts to their pairs in all threads' blocks. cct.db, which is profile.db transposed, is not read: the known writers of
- * experiment.xml's time left it full of zeros, and the index is as soon made as cct.db is checked. A database that is too large
- * for it does without: a context is looked for in each thread's block.
+ * Maps contexts to their pairs in all threads' blocks. cct.db, the transpose of profile.db, is not read: the known
+ * writers of
+ * experiment.xml's layout left it full of zeros, and building the index takes no longer than verifying cct.db. A
+ * database that
+ * is too large for the index is served without: each lookup of a context searches every thread's block.
  */
 #define HPC_NO_PAIR UINT32_MAX
 
-/* Makes the index, unless it were too large a one. 0, or -1 with *error filled. */
+/* Builds the index unless there are too many pairs. Returns 0, or -1 with *error filled. */
 int hpc_index_load(struct hpc_state *state, struct pf_error *error);
 void hpc_index_free(struct hpc_index *index);
 
 /*
- * The first pair of a context whose number is `from` or more, or HPC_NO_PAIR. `known`: one that is the context's; not less than
- * `from` if none is known.
+ * Returns the first pair of a context whose number is at least `from`, or HPC_NO_PAIR. `known` is any earlier pair of
+ * this
+ * context, from which the search starts; a value of `from` or more if none is known.
  */
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from);
 
 /* ---- parts.c: the files of 2.x ------------------------------------------------------------------ */
 
 /*
- * The files of each thread, a dense table of values (*.metric-db) and a trace (*.hpctrace), or the one file
- * that hpcviewer has made of all of a kind (experiment-1.mdb, experiment.mt). There may be thousands: they are open only
- * while somebody reads them.
+ * The files of each thread, a dense table of values (*.metric-db) and a trace (*.hpctrace), or the one file into which
+ * hpcviewer has merged all files of a kind (experiment-1.mdb, experiment.mt). There may be thousands: each is open only
+ * while
+ * it is being read.
  */
 struct hpc_parts;
 
-/* Looks which there are, and tells in the profile's info if none holds values. 0, or -1 with *error filled. */
+/* Lists the files, and adds a row to the profile's info if none holds values. Returns 0, or -1 with *error filled. */
 int hpc_parts_open(struct pf_model *model, struct pf_error *error);
 
-/* Makes the list of threads, as hpc_profiles_load does. 0, or -1 with *error filled. */
+/* Builds the list of threads as hpc_profiles_load does. Returns 0, or -1 with *error filled. */
 int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 void hpc_parts_free(struct hpc_parts *parts);
 
-/* File number i, opened if need be, until it is released; from any thread. NULL with *error filled. */
+/*
+ * Returns the input of file i, opened if necessary; NULL with *error filled. The caller releases it with
+ * hpc_part_release.
+ * Thread-safe.
+ */
 struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error);
 void hpc_part_release(struct hpc_parts *parts, uint32_t i);
 
 /* ---- load.c ------------------------------------------------------------------------------------- */
 
 /*
- * Makes profile->contexts: those that the database describes, and after them, by ascending id, those that have values without a
- * description (instructions that their writer has merged into lines). 0, or -1 with *error filled and nothing changed.
+ * Builds profile->contexts: the described contexts, followed by those that have values but no description (instructions
+ * that
+ * the writer merged into lines), by ascending id. Returns 0, or -1 with *error filled and the model unchanged.
  */
 int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_error *error);
 

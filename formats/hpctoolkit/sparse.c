@@ -26,7 +26,7 @@ static int by_id(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Sorts by metric; of two values of one metric the first stays. */
+/* Sorts by metric id. The first of several values of one metric is kept. */
 static void sort_group(struct hpc_group *group)
 {
     bool sorted = true;
@@ -45,12 +45,14 @@ static void sort_group(struct hpc_group *group)
 /* ---- blocks --------------------------------------------------------------------------------------- */
 
 /*
- * Sizes of a value and a pair in bytes, and the context behind the pairs of experiment.xml's time ("end!"), whose number is that of
- * the values. meta.db's values: u16 metric, f64 value; experiment.xml's: the reverse.
+ * Sizes of a value and a pair in bytes, and the context id of the terminating pair in experiment.xml's layout ("end!"),
+ * whose
+ * index is the number of values. A value in meta.db's layout: u16 metric, f64 value; in experiment.xml's: the reverse
+ * order.
  */
 enum { VALUE = 10, PAIR = HPC_PAIR, END = 0x656e6421 };
 
-/* More values than there are ids of metrics are not of one context. */
+/* Maximum number of values of one context: one per metric id. */
 enum { GROUP_MAX = 1 << 16 };
 
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block)
@@ -70,7 +72,7 @@ void hpc_block_reader_close(struct hpc_block_reader *reader)
     pf_window_close(&reader->values);
 }
 
-/* u32 context, u64 number. */
+/* Decodes a pair: u32 context, u64 index of its first value. */
 static void take_pair(const struct hpc_state *state, const unsigned char *bytes, uint32_t *id,
                       uint64_t *number)
 {
@@ -108,7 +110,7 @@ int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *bloc
     return *first <= *end && *end <= block->n_values && *end - *first <= GROUP_MAX;
 }
 
-/* The parts of a value. */
+/* Decode the fields of a value. */
 static uint32_t metric_in(const struct hpc_state *state, const unsigned char *bytes)
 {
     return pf_u16(bytes + (state->layout == HPC_XML4 ? 8 : 0), state->big_endian);
@@ -185,7 +187,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
 
 /* ---- the index from contexts to pairs --------------------------------------------------------------- */
 
-/* No index has more pairs, each of 4 bytes. */
+/* Maximum number of pairs in an index; each takes 4 bytes. */
 enum { PAIRS_MAX = 8 << 20, PAIRS_A_STEP = 1 << 14 };
 
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from)
@@ -203,7 +205,11 @@ void hpc_index_free(struct hpc_index *index)
     *index = (struct hpc_index){0};
 }
 
-/* Puts a thread's pairs before those of later threads: each context has one at most. */
+/*
+ * Prepends a thread's pairs to the lists of their contexts; threads are added from the last to the first. A context has
+ * at
+ * most one pair per thread.
+ */
 static int add_pairs(struct hpc_index *index, struct hpc_block_reader *reader, uint32_t thread,
                      struct pf_error *error)
 {
@@ -238,7 +244,7 @@ int hpc_index_load(struct hpc_state *state, struct pf_error *error)
         hpc_index_free(&index);
         return pf_fail_memory(error);
     }
-    memset(index.first, 0xff, (contexts + 1) * sizeof *index.first); /* HPC_NO_PAIR everywhere */
+    memset(index.first, 0xff, (contexts + 1) * sizeof *index.first); /* sets all to HPC_NO_PAIR */
     memset(index.next, 0xff, (pairs + 1) * sizeof *index.next);
     for (uint32_t thread = state->threads.count; thread-- > 0 && !failed;)
         failed = add_pairs(&index, &reader, thread, error);

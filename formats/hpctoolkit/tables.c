@@ -6,22 +6,25 @@
 
 /* ---- reading what threads have ------------------------------------------------------------------------ */
 
-/* Entries and samples are numbered from thread to thread: see enum hpc_rows. */
+/*
+ * Cursor state for values and samples. Entries (contexts with values) and samples are numbered across threads; see enum
+ * hpc_rows.
+ */
 struct reader {
     struct hpc_state *state;
-    /* The thread that it stands in: */
+    /* The current thread: */
     uint32_t thread;
-    uint64_t first, end; /* numbers of its entries or samples; both 0: it stands in none */
+    uint64_t first, end; /* range of its entries or samples; both 0: no current thread */
     struct pf_window window;
-    bool uses_part; /* of 2.x: this file is being read */
+    bool uses_part; /* 2.x: `part` is in use and must be released */
     uint32_t part;
-    /* The entry whose values are in the group: a thread's, or the summary's. */
+    /* The entry whose values `group` holds, of a thread or of the summary: */
     uint64_t entry; /* PF_NO_NUMBER: none */
     struct hpc_block_reader blocks;
     uint32_t context;
     struct hpc_group group;
-    const struct pf_ids *metrics; /* of those that are wanted: id, or column of 2.x -> number */
-    struct pf_ids own_metrics;    /* these, if not all are */
+    const struct pf_ids *metrics; /* selected metrics: id, or column in 2.x -> index */
+    struct pf_ids own_metrics;    /* backs `metrics` if not all metrics are selected */
 };
 
 static void leave_thread(struct reader *reader)
@@ -45,7 +48,7 @@ static void free_reader(void *own)
     free(reader);
 }
 
-/* room: bytes to read at once. NULL with *error filled. */
+/* room: size of the read windows in bytes. NULL with *error filled. */
 static struct reader *new_reader(const struct pf_cursor *cursor, struct pf_numbers *numbers, size_t room,
                                  struct pf_error *error)
 {
@@ -68,7 +71,7 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
     return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* What the thread has that the cursor is restricted to, or all of them. */
+/* Restricts the cursor to the rows of its thread, or to those of all threads. */
 static int begin_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
                       size_t room, struct pf_error *error)
 {
@@ -82,10 +85,10 @@ static int begin_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers
     return 0;
 }
 
-/* The thread that this number is of. */
+/* The thread that owns a row number, by binary search. */
 static uint32_t thread_of(const struct hpc_threads *threads, enum hpc_rows what, uint64_t number)
 {
-    uint32_t low = 0, high = threads->count; /* the last one with no more before it */
+    uint32_t low = 0, high = threads->count; /* invariant: before[low] <= number */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (threads->items[middle].before[what] <= number)
@@ -96,7 +99,7 @@ static uint32_t thread_of(const struct hpc_threads *threads, enum hpc_rows what,
     return low;
 }
 
-/* Makes the thread ready that this number is of. 0, or -1 with *error filled. */
+/* Makes the thread that owns a row number the current one. Returns 0, or -1 with *error filled. */
 static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t number, struct pf_error *error)
 {
     const struct hpc_state *state = reader->state;
@@ -122,19 +125,23 @@ static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t numb
 /* ---- values ---------------------------------------------------------------------------------------- */
 
 /*
- * The number of a row: that of its entry, and among the entry's values that of its own in the last bits. There are no more metrics
- * than those tell.
+ * A row number of values is the entry's number, shifted left by VALUE_BITS, plus the index of the value in the entry.
+ * Metric ids
+ * have 16 bits, so the index fits.
  */
 enum { VALUE_BITS = 16 };
 
-/* The row behind this one, whose entry has `rows` rows: of it, else the first one of a later entry. */
+/*
+ * The number of the next row: in the same entry if it has more than the current one of its `rows` rows, otherwise the
+ * first of the next entry.
+ */
 static uint64_t row_after(uint64_t number, uint64_t rows)
 {
     uint64_t entry = number >> VALUE_BITS, next = (number & ((1 << VALUE_BITS) - 1)) + 1;
     return next < rows ? number + 1 : (entry + 1) << VALUE_BITS;
 }
 
-/* Columns of the table "values": thread by thread, in each by ascending context id, in each by ascending metric id. */
+/* Columns of the table "values": sorted by thread, then context id, then metric id. */
 enum { THREAD, CONTEXT, METRIC, VALUE, NAME };
 
 static const struct pf_column values_columns[] = {
@@ -143,7 +150,7 @@ static const struct pf_column values_columns[] = {
     [NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-/* Finds out which metrics are wanted. 0, or -1 with *error filled. */
+/* Selects the cursor's metrics. Returns 0, or -1 with *error filled. */
 static int choose_metrics(const struct pf_cursor *cursor, struct reader *reader, struct pf_error *error)
 {
     const struct hpc_state *state = reader->state;
@@ -169,7 +176,7 @@ static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbe
     enum {
         ROOM = 64 * 1024,
         ALONE = 1
-    }; /* what one context has stands in many places: no more than that is read */
+    }; /* values of one context are scattered over the file: no read-ahead */
     if (begin_rows(cursor, numbers, HPC_OF_VALUES, cursor->only.context < 0 ? ROOM : ALONE, error))
         return -1;
     numbers->next <<= VALUE_BITS;
@@ -178,8 +185,9 @@ static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbe
 }
 
 /*
- * Entry number i of a thread of 2.x: a row of its dense table, eight bytes a column, is what context i + 1 has. Most are zero, which
- * stands for nothing.
+ * Reads entry i of a thread of 2.x: row i of its dense table, one double per column, holds the values of context i + 1.
+ * Zero means
+ * no value.
  */
 static int read_dense(struct reader *reader, const struct hpc_thread *thread, uint64_t i,
                       struct pf_error *error)
@@ -202,7 +210,7 @@ static int read_dense(struct reader *reader, const struct hpc_thread *thread, ui
     return 0;
 }
 
-/* The number of the entry that a thread has of a context's id; that behind its last one if it has none. 0, or -1. */
+/* Finds a thread's entry of a context id; *entry is n_contexts if there is none. Returns 0, or -1 with *error filled. */
 static int find_in_thread(const struct hpc_state *state, const struct hpc_thread *thread, uint64_t id,
                           uint32_t *entry, struct pf_error *error)
 {
@@ -212,7 +220,11 @@ static int find_in_thread(const struct hpc_state *state, const struct hpc_thread
     return 0;
 }
 
-/* Of the cursor's one context, the first entry that is not before *entry; `end`: there is none before that. 0, or -1. */
+/*
+ * Finds the first entry of the cursor's context from *entry on; *entry becomes `end` if there is none. Returns 0, or -1
+ * with
+ * *error filled.
+ */
 static int find_of_context(const struct pf_cursor *cursor, const struct reader *reader, uint64_t end,
                            uint64_t *entry, struct pf_error *error)
 {
@@ -237,7 +249,7 @@ static int find_of_context(const struct pf_cursor *cursor, const struct reader *
     return 0;
 }
 
-/* Fills the group with the values of this entry, or with those of the first one behind it that is of the cursor's one context. */
+/* Fills the group with the values of an entry; if the cursor is restricted to a context, of that context's next entry. */
 static int find_entry(const struct pf_cursor *cursor, struct reader *reader, uint64_t entry,
                       struct pf_error *error)
 {
@@ -290,7 +302,7 @@ static const struct pf_numbered values = {PF_NUMBERED, .begin = begin_values, .r
 
 /* ---- the summary ------------------------------------------------------------------------------------- */
 
-/* Columns of the table "summary" (and "statistics", which is made of it): by ascending context id, then metric id. */
+/* Columns of the tables "summary" and "statistics" (computed from the former): sorted by context id, then metric id. */
 enum { SUM_CONTEXT, SUM_METRIC, SUM_VALUE, SUM_NAME };
 
 static const struct pf_column summary_columns[] = {
@@ -309,7 +321,7 @@ static int set_summary(const struct hpc_state *state, uint32_t context, uint64_t
     return 1;
 }
 
-/* Numbers are as those of values, of the summary's block. */
+/* Row numbers are those of the table "values", in the summary's block. */
 static int begin_summary(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     enum { ROOM = 16 * 1024 };
@@ -327,7 +339,7 @@ static int begin_summary(const struct pf_cursor *cursor, struct pf_numbers *numb
     return 0;
 }
 
-/* Fills the group with the values of this row's entry. Returns the row's number among the entry's, or -1 with *error filled. */
+/* Fills the group with the values of this row's entry. Returns the row's index in the entry, or -1 with *error filled. */
 static int64_t enter_summary(struct reader *reader, uint64_t number, struct pf_error *error)
 {
     uint64_t entry = number >> VALUE_BITS;
@@ -372,7 +384,7 @@ static double operand(void *arg, uint32_t id, bool *known)
     return 0;
 }
 
-/* What can be computed from a context's values: each entry has a number for every metric. */
+/* Computes the derived metrics of a context from its values: each entry has one row number per metric. */
 static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                           struct pf_error *error)
 {
@@ -405,7 +417,11 @@ static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summar
 
 /* ---- the summary of 2.x -------------------------------------------------------------------------------- */
 
-/* The number of the first of the summary's values whose context is `context` or a later one. -1 with *error filled. */
+/*
+ * Finds, by binary search, the summary's first value whose context is `context` or later. Returns its number, or -1
+ * with *error
+ * filled.
+ */
 static int64_t first_kept(const struct pf_store *store, uint64_t context, struct pf_error *error)
 {
     struct hpc_old_value value;
@@ -462,7 +478,7 @@ static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *number
     return begin_rows(cursor, numbers, HPC_OF_TRACE, HPC_SAMPLE * 10922, error);
 }
 
-/* In ns; absent if that is too large a number. */
+/* Converts a time to ns; absent on overflow. */
 static struct pf_cell time_of(const struct hpc_state *state, uint64_t ticks)
 {
     enum { SECOND = 1000000000 };
