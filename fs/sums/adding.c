@@ -5,13 +5,13 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/table.h"
 
-/* The pass over the table of values, which adds them up. */
+/* The pass over the table of values, which sums them. */
 
-/* A number of the table. */
+/* A number from the table. */
 struct value {
     bool real;
     pf_int128 i;
-    double d; /* always */
+    double d; /* set for integers, too */
 };
 
 static inline void add_number(union pf_number *sum, const struct value *value, bool real)
@@ -36,7 +36,7 @@ static int contexts_to_real(struct pf_arena *arena, struct pf_context_sums *cont
     return 0;
 }
 
-/* An integer metric turns out to need doubles: what has been added so far becomes doubles. */
+/* Converts an integer metric's sums so far to doubles, once the metric turns out to need doubles. */
 static int make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric, struct pf_error *error)
 {
     size_t n = aggregate->n_partitions;
@@ -54,13 +54,13 @@ static int make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metr
                : 0;
 }
 
-/* Keeps the smallest and largest value; to be called before the value is counted. */
+/* Updates the minimum and maximum; must be called before the value is counted. */
 static inline void add_extremes(struct pf_context_sum *sum, const struct value *value, bool real)
 {
     bool first = !sum->count;
-    if (real && (first || isnan(sum->low.d))) { /* nan is neither small nor large: both are, or none */
+    if (real && (first || isnan(sum->low.d))) { /* NaN: low and high are both NaN or both numbers */
         sum->low.d = sum->high.d = value->d;
-    } else if (real) { /* chosen without a branch, as which it is cannot be foreseen */
+    } else if (real) { /* branchless: the outcome is unpredictable */
         sum->low.d = value->d < sum->low.d ? value->d : sum->low.d;
         sum->high.d = value->d > sum->high.d ? value->d : sum->high.d;
     } else {
@@ -89,17 +89,17 @@ static inline void add_to_context(struct pf_context_sum *sum, double *mean, cons
         sum->deviation += (value->d - before) * (value->d - *mean);
 }
 
-/* One metric in one context, to which values are added. */
+/* One metric in one context, while values are added. */
 struct place {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;
     uint32_t context;
-    bool counts;                /* for the partitions' sums */
-    bool is_at;                 /* the metric shows one partition: */
-    uint32_t at;                /* this one */
-    struct pf_context_sum *sum; /* of the context, where it is kept, or: */
-    struct pf_context_sum own;  /* the same, to be stored in the end */
-    double mean;                /* of that */
+    bool counts;                /* contributes to the partitions' sums */
+    bool is_at;                 /* the metric shows one partition only: */
+    uint32_t at;                /* this partition */
+    struct pf_context_sum *sum; /* the context's stored sum, or &own */
+    struct pf_context_sum own;  /* a new sum, stored at the end */
+    double mean;                /* of *sum */
 };
 
 static void find_sum(struct place *place)
@@ -146,7 +146,7 @@ static int place_to_real(struct place *place, struct pf_error *error)
     return 0;
 }
 
-/* Notes what a PF_AT metric shows in a context. */
+/* Records the value that a PF_AT metric shows in a context. */
 static int add_at(struct place *place, const struct value *value, struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
@@ -181,7 +181,7 @@ static inline int add_value(struct place *place, uint32_t p, const struct value 
 
 /* ---- the pass ----------------------------------------------------------------------------------- */
 
-/* Which columns of the cells table say what. */
+/* Column indexes of the cells table. */
 struct columns {
     unsigned partition, context, metric, value;
 };
@@ -231,7 +231,7 @@ struct row {
     struct value value;
 };
 
-/* Rows that belong to no partition, context or metric, or hold no number, have no place in a sum. */
+/* Returns false for a row without a valid partition, context or metric, or without a number: no sum includes it. */
 static bool read_row(const struct pf_aggregate *aggregate, const struct columns *columns,
                      const struct pf_cell *cells, struct row *row)
 {
@@ -243,7 +243,7 @@ static bool read_row(const struct pf_aggregate *aggregate, const struct columns 
 
 enum { BATCH = 64, BATCHES_A_STEP = 1024, VALUE_ROWS_A_STEP = 256 };
 
-/* The next rows that have a place in a sum, and how many. 1; 0: these are the last; -1 with *error filled. */
+/* Reads the next batch of rows that sums include. Returns 1; 0 after the last batch; -1 with *error filled. */
 static int read_batch(const struct pf_aggregate *aggregate, const struct columns *columns,
                       struct pf_cursor *cursor, struct pf_cell *cells, struct row rows[BATCH], size_t *n,
                       struct pf_error *error)
@@ -261,10 +261,8 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct columns
     return more;
 }
 
-/*
- * Nearly always a value is the only one in its context, which takes no more than to keep it. 1: it is added; 0: it takes what
- * add_row does; -1: *error filled.
- */
+/* Fast path for the first value of a context, which is nearly always its only one: the value is just stored. Returns 1
+ * if it was added, 0 if add_row must add it, -1 with *error filled. */
 static inline int add_first(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
 {
     const struct pf_model *model = aggregate->model;
@@ -307,10 +305,8 @@ static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
     return pf_pass_step(ops->progress ? (uint64_t)(1000 * ops->progress(cursor)) : 0, 1000, error);
 }
 
-/*
- * Contexts come in any order, and their sums are more than the processor's cache holds: those of a batch come from memory side by
- * side.
- */
+/* Contexts come in random order, and their sums exceed the processor's cache: prefetches the sums of a whole batch, so
+ * that the cache misses overlap. */
 static int add_rows(struct pf_aggregate *aggregate, const struct columns *columns, struct pf_cursor *cursor,
                     struct pf_cell *cells, struct pf_error *error)
 {
@@ -330,10 +326,8 @@ static int add_rows(struct pf_aggregate *aggregate, const struct columns *column
     return more;
 }
 
-/*
- * Adds values from partition p on, as add_value does, for as long as they are doubles like those before and take no more than
- * that: the sums stay in registers meanwhile. Returns the partition of the first that is something else.
- */
+/* Fast path: adds values from partition p on, like add_value, while they are doubles and need no slower step; the sums
+ * stay in registers. Returns the first partition whose value needs the slow path. */
 static uint32_t add_reals(struct place *place, const struct pf_value_row *row, uint32_t p)
 {
     struct pf_metric_sums *sums = place->sums;
@@ -383,7 +377,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
     return more;
 }
 
-/* Those of a metric and its partner, if both is set. */
+/* Adds the values of one metric, and those of its partner if `both`. */
 static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric, bool both,
                      struct pf_error *error)
 {

@@ -66,7 +66,7 @@ static struct pf_cell int_cell(pf_int128 value, pf_int128 *wide)
     return value == (int64_t)value ? pf_int((int64_t)value) : pf_wide(wide);
 }
 
-/* The mean of integers is told exactly where it is one. */
+/* The mean of integers is an exact integer where it is one. */
 static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_int128 *wide)
 {
     if (!real && sum->sum.i % (pf_int128)sum->count == 0)
@@ -74,7 +74,7 @@ static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_
     return pf_double(pf_number_double(&sum->sum, real) / (double)sum->count);
 }
 
-/* How much more the busiest thread has than a fair share: the largest value of those that all threads make the mean of. */
+/* The load imbalance: the largest value divided by the mean over all threads that have any value. */
 static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsigned metric,
                                      const struct pf_context_sum *sum)
 {
@@ -152,7 +152,7 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
     return pf_guard_any_lost() && aggregate->arena.lost ? pf_arena_lost(error) : 0;
 }
 
-/* Those of all metrics, or of one (>= 0) and its partner: which shares are above 100 % is told of all alone. */
+/* Aggregates all metrics (metric < 0), or one metric and its partner. `beyond` is computed only for all metrics. */
 static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = pf_aggregate_empty(model, error);
@@ -199,12 +199,12 @@ static bool is_exclusive(const struct pf_metric *metric)
 {
     if (!strcmp(metric->scope, "exclusive"))
         return true;
-    /* A format's own word, such as "function": exclusive if the values of callers and callees add up. */
+    /* A format-specific scope such as "function": exclusive if the values of callers and callees add up. */
     return metric->scope[0] && strcmp(metric->scope, "inclusive") != 0 &&
            (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES);
 }
 
-/* Of two metrics that of the lower rank speaks for the profile, of equals the first. */
+/* The metric of the lowest rank is the primary one; among equal ranks, the first. */
 static int rank_of(const struct pf_metric *metric)
 {
     enum { TIME, EXCLUSIVE_TIME, EXCLUSIVE, OTHER, EMPTY };

@@ -9,90 +9,75 @@
 #include "fs/sums/units.h"
 #include "fs/text/lines.h"
 
-/*
- * Aggregates of a profile's values, made in one pass over profile->cells for all metrics at once, and the
- * views of them under metrics/. Sums follow each metric's over_contexts and over_partitions; they run in the
- * table's order, so the text never depends on scheduling. Integers are added as integers (128 bits), doubles
- * with compensation. Immutable once made. In memory all aggregates of the process and the orders that their views are walked in
- * take options->cache bytes together, and each of them a small share of that in any case; sums beyond are in mapped unlinked files.
- */
+/* Aggregates of a profile's values, and the views of them under metrics/. One pass over profile->cells computes the
+ * aggregates of all metrics.
+ * Sums follow each metric's over_contexts and over_partitions. Values are added in the table's order, so the text does
+ * not depend on scheduling. Integers are added as 128-bit integers, doubles with compensated summation. An aggregate is
+ * immutable once made.
+ * Memory: all aggregates of the process and the arrangements of their views share a budget of options->cache bytes;
+ * each aggregate may use a small share of the budget in any case. Sums beyond the budget are in mapped unlinked files. */
 struct pf_aggregate;
 
-/* NULL with *error filled (ECANCELED if the pass was stopped). The profile must be loaded as far as
- * cells->stage and PF_MODELLED. */
+/* Aggregates all metrics. Returns NULL with *error filled on failure (ECANCELED if the pass was stopped). The profile
+ * must be loaded up to cells->stage and PF_MODELLED. */
 struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *error);
-/*
- * The same for one metric alone and those that its views are made from, if the table of values skips the data of others: these
- * then seem to have no values.
- */
+/* Like pf_aggregate_new. If the table of values can skip other metrics' data, aggregates only this metric and its
+ * partner; all other metrics then seem to have no values. */
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
-/* 0; -1 with EIO in *error if the disk has lost some of a spilled aggregate: what was read of it is worth nothing, and it is to be
- * made again. To be asked after reading. */
+/* Call after reading from the aggregate. Returns 0, or -1 with EIO in *error if the disk has lost part of a spilled
+ * aggregate: all that was read from the aggregate is then invalid, and the aggregate must be made again. */
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
 
-/*
- * True once after sums of this process had to spill although -o cache would have had room for them alone: those of profiles that
- * nobody uses should be freed.
- */
+/* Returns true once after sums had to spill although -o cache alone would have had room for them; the caller should
+ * then free the aggregates of idle profiles. */
 bool pf_sums_are_pressed(void);
 
 /* True if the table of values skips other metrics' data: it seeks or skims. */
 bool pf_aggregate_skips(const struct pf_model *model);
 
-/*
- * True if aggregates of all metrics at once may take long, or a good part of the memory that is allowed for them, and the table
- * of values skips other metrics' data. Its contexts must be loaded.
- */
+/* True if the table of values skips other metrics' data, and aggregates of all metrics at once would be slow or would
+ * use a good part of the memory budget. The table's contexts must be loaded. */
 bool pf_aggregate_is_large(const struct pf_model *model);
 
-/* The other metric that a metric's views are made from, which pf_aggregate_of adds up with it; PF_NO_PARTNER if there is none. */
+/* The partner whose values the metric's views also need, and which pf_aggregate_of aggregates with it; PF_NO_PARTNER if
+ * none. */
 int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
 
-/*
- * For the cache file: appends the aggregate to `out`, unless it would take more than `limit` bytes (false; out is
- * then as before). pf_aggregate_unpack makes it again, for the same profile loaded as far; NULL if the bytes do
- * not fit the profile or memory runs out: then the values have to be gone through anew.
- */
+/* Serializes the aggregate for the cache file: appends it to `out`. Returns false, with `out` unchanged, if that would
+ * take more than `limit` bytes.
+ * pf_aggregate_unpack deserializes an aggregate for the same profile, loaded up to the same stage. Returns NULL if the
+ * bytes do not fit the profile or memory runs out; the caller must then aggregate the values again. */
 bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out);
 struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const void *bytes, size_t size);
 
 /* True if the metric adds up over contexts and over partitions. */
 bool pf_adds_up(const struct pf_metric *metric);
 
-/*
- * What the metric adds up to over contexts and partitions; absent if it does not add up over one of them.
- * The cell may point to *wide, which is the caller's.
- */
+/* The metric's total over contexts and partitions; absent if the metric does not add up over one of them. The cell may
+ * point to *wide, which the caller owns. */
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
 
-/*
- * True if something holds more than 100 % of the metric: values are negative, have wrapped around or run backwards, or
- * calls form cycles that no tree tells apart. Not told of a metric whose partner before it is one; to be asked of an aggregate of
- * all metrics.
- */
+/* True if a function or context has more than 100 % of the metric: values are negative, have wrapped around or run
+ * backwards, or calls form cycles that no tree keeps apart. Needs an aggregate of all metrics. False for the second
+ * metric of a pair of partners if the first is reported. */
 bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
 
-/*
- * One metric in one context, over the partitions that have a value. What is not known (everything if count is
- * 0; sum if the metric does not add up over partitions) is absent. Cells may point into wide[]: not to be
- * copied.
- */
+/* One metric in one context, over the partitions that have a value. Unknown cells are absent: all cells if count is 0;
+ * sum if the metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
 struct pf_statistics {
     uint64_t count;
     struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
     struct pf_cell mean, min, max;
     struct pf_cell stddev; /* of the population */
-    /*
-     * max x n / sum, n being the threads that hold any value of the metric: 1 is balance, n that one has it all. Absent
-     * where partitions are no threads or the metric does not add up over them.
-     */
+    /* max x n / sum, where n is the number of threads that have any value of the metric: 1 is perfect balance, n means
+     * that one thread has everything. Absent if partitions are not threads or the metric does not add up over them. */
     struct pf_cell imbalance;
     pf_int128 wide[4];
 };
 
-/* Fills *statistics; metric and context are below the profile's numbers of them. */
+/* Fills *statistics. Preconditions: metric < n_metrics, context < n_contexts. */
 void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
                           struct pf_statistics *statistics);
 
@@ -113,35 +98,31 @@ enum pf_metric_view {
     PF_METRIC_VIEWS
 };
 
-/*
- * The unit of a metric's folded stacks, which are whole numbers: times in ns, other integers as they are, other values
- * in millionths of their unit; always, so that two runs can be compared.
- */
+/* The unit of a metric's folded stacks, whose values are integers: times in ns, other integers unchanged, other values
+ * in millionths of their unit. The choice depends on the metric only, never on its values, so that two runs can be
+ * compared. */
 struct pf_folding {
-    int64_t factor;   /* times the value */
-    const char *part; /* "" or "1e-6": what stands before the unit */
+    int64_t factor;   /* values are multiplied by this */
+    const char *part; /* "" or "1e-6": prefix of the unit */
     const char *unit;
-    bool loses;     /* rounding may leave positive values out */
-    bool saturates; /* values may be beyond 64 bits */
+    bool loses;     /* rounding to 0 may drop positive values */
+    bool saturates; /* values may exceed 64 bits */
 };
 struct pf_folding pf_folding(const struct pf_model *model, unsigned metric);
 
-/* How many contexts' positive values rounding leaves out of the folded stacks. 0, or -1 with *error filled. */
+/* Counts the contexts whose positive values round to 0 and are missing from the folded stacks. Returns 0, or -1 with
+ * *error filled. */
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error);
 
-/*
- * A walk over one view. The result borrows profile and aggregate, and is freed by its close. NULL with *error
- * filled. Any number of walks may run side by side.
- */
+/* Opens a walk over one view. The result borrows model and aggregate, and its close function frees it. Returns NULL
+ * with *error filled on failure. Any number of walks may run in parallel. */
 struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                  enum pf_metric_view view, struct pf_error *error);
 
-/*
- * The metric that speaks for the profile: `metric` by name if given and known, else `time`, else the first exclusive
- * one with a time unit, else the first exclusive one, else the first; those that hold values before those that are
- * known not to. -1 if there are none.
- */
+/* The primary metric: `metric` by name if given and known, otherwise `time`, otherwise the first exclusive one with a
+ * time unit, otherwise the first exclusive one, otherwise the first. Metrics that are known to have no values come
+ * last. Returns -1 if there are no metrics. */
 int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *metric);
 
 #endif

@@ -2,22 +2,21 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/pack.h"
 
-/*
- * An aggregate as bytes: contexts, partitions, metrics; then for each metric its sort of numbers, their magnitude and total, the sums of its
- * contexts, those at the one partition that it shows, and those of its partitions.
- */
+/* Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its kind of
+ * numbers, magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
+ * partitions. */
 
 enum { REAL = 1, BEYOND = 2 };
 
-/* ---- contexts: how many, then of each its number and either its one value or the sum ------------- */
+/* ---- contexts: a count; then for each its number, and its only value or its sum ------------------- */
 
-/* What stands before a context's sum: twice its number, one more if it has one value. */
+/* The head of a context's entry is twice the context's number, plus 1 if the context has one value only. */
 static bool is_one(uint64_t head)
 {
     return head & 1;
 }
 
-/* False if they take more than `limit` bytes. */
+/* Returns false if more than `limit` bytes would be needed. */
 static bool pack_contexts(const struct pf_context_sums *contexts, bool real, uint64_t limit,
                           struct pf_buf *out)
 {

@@ -16,12 +16,13 @@ enum { SEGMENT_MIN = 16 * 1024, SEGMENT_MAX = 16 * 1024 * 1024 };
 struct pf_segment {
     char *base;
     size_t size;
-    struct pf_guard *guard; /* of a mapping of the file; NULL: the segment is the heap's */
+    struct pf_guard *guard; /* of a mapping of the file; NULL for a heap segment */
 };
 
-/* ---- the bound of all ---------------------------------------------------------------------------- */
+/* ---- the budget of the process ------------------------------------------------------------------- */
 
-/* A small aggregate stays in memory whatever others hold: a file for each would take too many descriptors. */
+/* A small aggregate stays on the heap even if the budget is exhausted: a file per aggregate would take too many
+ * descriptors. */
 enum { SHARE_OF_ONE = 64 };
 
 static _Atomic uint64_t held; /* by all arenas and arrangements of the process */
@@ -50,7 +51,7 @@ bool pf_sums_are_pressed(void)
     return atomic_exchange(&pressed, false);
 }
 
-/* Counts a segment as one on the heap if it fits there. */
+/* Accounts for a segment on the heap if the budget has room. */
 static bool take_heap(struct pf_arena *arena, size_t size)
 {
     uint64_t limit = arena->limit, all = atomic_fetch_add(&held, size) + size;
@@ -59,14 +60,14 @@ static bool take_heap(struct pf_arena *arena, size_t size)
         return true;
     }
     held -= size;
-    if (arena->held + size <= limit) /* there would be room, were it not for others */
+    if (arena->held + size <= limit) /* it would fit if this were the only aggregate */
         pressed = true;
     return false;
 }
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
-/* Segments double, so that few are needed and a small profile takes little. Whole multiples of a page. */
+/* Segment sizes double, so that few segments are needed and a small profile takes little. Multiples of the page size. */
 static size_t next_size(const struct pf_arena *arena, size_t least)
 {
     size_t size = SEGMENT_MIN;
@@ -79,7 +80,7 @@ static size_t next_size(const struct pf_arena *arena, size_t least)
     return size;
 }
 
-/* Blocks are allocated before they are mapped: a full disk is an error here, not a SIGBUS later. */
+/* Allocates the file's blocks before mapping them: a full disk is an error here, not a SIGBUS later. */
 static char *map_spill(struct pf_arena *arena, size_t size, struct pf_guard **guard, struct pf_error *error)
 {
     if (arena->file < 0 && (arena->file = pf_spill_file(error)) < 0)
@@ -126,7 +127,7 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
     return 0;
 }
 
-/* In multiples of 16 so that wide integers stay aligned. */
+/* Sizes are rounded up to 16 so that 128-bit integers stay aligned. */
 void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
 {
     size = (size + 15) & ~(size_t)15;
@@ -181,13 +182,12 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-/*
- * A stretch of contexts is a slot for each, and behind these a byte for each that says what stands in its slot: nothing, the one value
- * that a context has, or where its sum is. A context only moves on in this list.
- */
+/* A stretch of contexts is an array of slots followed by one `kind` byte per slot. The kind is: no value; one value,
+ * which is in the slot; or a record, to which the slot points. A context's kind only ever advances in this order. */
 enum kind { NONE, ONE, RECORD };
 
-/* A page of a spilled arena may turn into zeros at any time (spill_guard.h), so the pointer and count of each record are checked. */
+/* A page of a spilled arena may turn into zeros at any time (spill_guard.h), so each record's pointer and count are
+ * checked. */
 
 union slot {
     int64_t i;
@@ -197,7 +197,7 @@ union slot {
 
 _Static_assert(PF_CONTEXT_LEAST == sizeof(union slot) + 1, "a slot and its kind");
 
-/* How many contexts share the stretch. */
+/* The number of contexts in the stretch. */
 static size_t length_of(const struct pf_context_sums *sums, size_t context)
 {
     size_t left = sums->n - context / PF_STRETCH * PF_STRETCH;
@@ -254,7 +254,7 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
         return sum->count;
     }
     if (real) {
-        /* a sum begins with 0, which makes 0 of -0 */
+        /* 0 + converts -0 to 0, as a sum that starts with 0 does */
         *sum = (struct pf_context_sum){{.d = {0 + slot->d, 0}}, {.d = slot->d}, {.d = slot->d}, .count = 1};
     } else {
         *sum = (struct pf_context_sum){{.i = slot->i}, {.i = slot->i}, {.i = slot->i}, .count = 1};

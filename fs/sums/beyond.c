@@ -3,13 +3,12 @@
 
 #include "fs/sums/aggregate_private.h"
 
-/*
- * Which metrics have shares above 100 %. A metric of thousands has no values in most contexts, so that a look at the
- * stored ones finds out which could: only where something is negative, or holds less than what it calls. Those are
- * then gone through as functions.csv, hot.txt and tree.txt are made.
- */
+/* Finds the metrics with shares above 100 %. Most metrics of a database of thousands have no values in most contexts,
+ * so a cheap pass over the stored values selects the candidates first: metrics with a negative value, or with a value
+ * below the sum of its callees. Only the candidates are then checked in the way functions.csv, hot.txt and tree.txt are
+ * made. */
 
-/* What rounding makes of a sum of doubles is no more than this part of it. */
+/* Relative tolerance for rounding errors in sums of doubles. */
 #define SLACK 1e-9
 
 static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
@@ -25,7 +24,7 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
     return false;
 }
 
-/* Takes each value off the nearest caller's that has one. `left` is 0 throughout before and after. */
+/* Subtracts each value from that of the nearest caller that has one. `left` must be all 0, and is so again afterwards. */
 static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
     const struct pf_tree *tree = aggregate->model->contexts;
@@ -75,7 +74,7 @@ static bool function_exceeds(const struct pf_arranged *arranged)
     return false;
 }
 
-/* 1: some function has a share above 100 %; 0: none has; -1: *error filled. */
+/* Returns 1 if some function's share exceeds 100 %, 0 if none does, -1 with *error filled. */
 static int any_function_exceeds(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
     struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error);
@@ -86,7 +85,7 @@ static int any_function_exceeds(struct pf_aggregate *aggregate, unsigned metric,
     return exceeds;
 }
 
-/* 1: some context has a share above 100 %; 0: none has; -1: *error filled. */
+/* Returns 1 if some context's share exceeds 100 %, 0 if none does, -1 with *error filled. */
 static int any_context_exceeds(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
     struct pf_values values;
@@ -110,7 +109,8 @@ static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct p
     return exceeds < 0 ? -1 : 0;
 }
 
-/* The twins that were looked at last, and what was found: twins mostly follow each other, and what holds of one holds of both. */
+/* Memo of the last pair of twins that was checked, with the result: both twins have the same result, and they usually
+ * follow each other. */
 struct looked_at {
     struct pf_twins twins;
     bool beyond;

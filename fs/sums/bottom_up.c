@@ -4,46 +4,45 @@
 #include "formats/kit/array.h"
 #include "fs/sums/eyes.h"
 
-/*
- * bottom_up.txt: functions by exclusive value and, below each, its callers with the part of that value that came through them. The
- * tree of reversed call paths can be much larger than that of calls. It is never made: what is held is one path for each frame with
- * a value, and the paths of a function are split by caller only if the function is printed.
- */
+/* bottom_up.txt: functions by exclusive value and, below each function, its callers with the part of the value that
+ * came through them.
+ * The tree of reversed call paths can be much larger than the call tree, so it is never built. The walk keeps one path
+ * per frame with a value, and splits a function's paths by caller only if the function is printed. */
 
 enum { LEVELS_MAX = 8, INDENT = 2, LINES_MAX = 500, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
 
-/* A function is left out if it holds less than one part of so many of the total. */
+/* A function is left out if it has less than total / PARTS. */
 enum { PARTS = 200 };
 
-/* A frame with an exclusive value, and the frame of the caller that the path has reached. */
+/* A path: a frame with an exclusive value, and the frame of the caller that the path has reached. */
 struct path {
     uint32_t from, at;
 };
 
-/* Paths that have reached frames of one name. */
+/* The paths that have reached frames of one name. */
 struct callers {
-    union pf_number sum; /* exclusive values at their ends */
-    uint32_t name;       /* index of number_of[] */
-    uint32_t paths;      /* how many */
-    uint32_t next;       /* while paths are sorted by name: where the next one of this name belongs */
+    union pf_number sum; /* sum of the exclusive values at the paths' starts */
+    uint32_t name;       /* index into number_of[] */
+    uint32_t paths;      /* number of paths */
+    uint32_t next;       /* while paths are sorted by name: the next free position for this name */
 };
 
 struct row {
     union pf_number sum;
     uint32_t name, depth;
-    uint32_t more; /* siblings left out; 0: a function */
+    uint32_t more; /* number of siblings left out; 0: this row is a function */
 };
 
 struct walk {
-    struct pf_values values; /* exclusive[]: of a frame, with all that belongs to its function there */
+    struct pf_values values; /* exclusive[]: of a frame, including loops and lines of its function */
     uint32_t *owner;         /* by context: the frame of its function */
     struct path *paths;
     uint32_t n_paths;
     uint32_t *
-        number_of; /* by string, and last for none: while callers are counted, the number of those of this name; 0: none */
-    uint32_t empty; /* the empty string, which counts as none */
+        number_of; /* by string, with a last item for no name: while callers are counted, the caller's number; 0: none */
+    uint32_t empty; /* the empty string, which counts as no name */
     struct pf_least least;
-    struct row *rows; /* one more than ROWS_MAX: the text is then cut */
+    struct row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
     size_t n_rows;
 };
 
@@ -54,12 +53,12 @@ static bool is_zero(const union pf_number *number, bool real)
     return real ? pf_number_double(number, true) == 0 : number->i == 0;
 }
 
-/* Adds the values of loops and lines to their functions' frames, and begins a path at each frame that has a value then. */
+/* Adds the values of loops and lines to their functions' frames, and starts a path at each frame that then has a value. */
 static int begin_paths(struct walk *walk, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
     const struct pf_tree *tree = values->tree;
-    bool *contributes = values->present; /* which is not filled for exclusive values only */
+    bool *contributes = values->present; /* scratch: present[] is not filled for exclusive values only */
     pf_find_owners(tree, walk->owner);
     for (uint32_t i = values->n; i-- > 0;) {
         uint32_t owner = walk->owner[i];
@@ -79,7 +78,7 @@ static int begin_paths(struct walk *walk, struct pf_error *error)
     return 0;
 }
 
-/* Moves each path on to its frame's caller and drops those that have none. Returns how many are left. */
+/* Advances each path to the caller of its frame and drops paths at a root. Returns the number of paths left. */
 static uint32_t go_to_callers(const struct walk *walk, struct path *paths, uint32_t n)
 {
     const struct pf_tree *tree = walk->values.tree;
@@ -94,21 +93,21 @@ static uint32_t go_to_callers(const struct walk *walk, struct path *paths, uint3
 
 /* ---- siblings ----------------------------------------------------------------------------------- */
 
-/* The name that a path has reached, an index of number_of[]. */
+/* The name that a path has reached, as an index into number_of[]. */
 static uint32_t reached(const struct walk *walk, const struct path *path)
 {
     uint32_t name = walk->values.tree->name[path->at];
     return name == PF_NO_STRING || name == walk->empty ? pf_strings_count(walk->values.tree->strings) : name;
 }
 
-/* Forgets the numbers of names. */
+/* Resets number_of[] for these callers' names. */
 static void forget_numbers(const struct walk *walk, const struct callers *callers, uint32_t n)
 {
     for (uint32_t c = 0; c < n; c++)
         walk->number_of[callers[c].name] = 0;
 }
 
-/* Adds paths up by the name that they have reached: *n callers, in order of first appearance. NULL with *error filled. */
+/* Sums the paths by the name that they have reached: *n callers, in order of first appearance. NULL with *error filled. */
 static struct callers *add_callers(const struct walk *walk, const struct path *paths, uint32_t n_paths,
                                    uint32_t *n, struct pf_error *error)
 {
@@ -144,7 +143,8 @@ static int largest_first(const void *a, const void *b, void *context)
     return order ? order : pf_compare_strings(values->tree->strings, x->name, y->name); /* none is empty */
 }
 
-/* Moves the callers that have a line to the front, largest first, and adds up the others in *left. Returns how many have a line. */
+/* Moves the callers that get a line to the front, largest first, and adds up the others in *left. Returns the number of
+ * callers with a line. */
 static uint32_t keep_largest(const struct walk *walk, struct callers *callers, uint32_t n,
                              union pf_number *left)
 {
@@ -161,10 +161,10 @@ static uint32_t keep_largest(const struct walk *walk, struct callers *callers, u
     return kept;
 }
 
-/* Sorts paths by the callers that they have reached, in place; paths to none of these come last. */
+/* Sorts paths in place by the callers that they have reached; paths that have reached none of these callers come last. */
 static void sort_paths(const struct walk *walk, struct path *paths, struct callers *callers, uint32_t n)
 {
-    uint32_t rest = 0; /* where the next path to none of them belongs */
+    uint32_t rest = 0; /* next position for a path that reached none of them */
     for (uint32_t c = 0; c < n; c++) {
         callers[c].next = rest;
         walk->number_of[callers[c].name] = c + 1;
@@ -187,7 +187,8 @@ static void sort_paths(const struct walk *walk, struct path *paths, struct calle
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-/* Adds rows for the names that the paths have reached, and below each for its callers. 0, or -1 with *error filled. */
+/* Adds rows for the names that the paths have reached and, below each, for its callers. Returns 0, or -1 with *error
+ * filled. */
 static int add_level(struct walk *walk, struct path *paths, uint32_t n_paths, uint32_t depth,
                      struct pf_error *error)
 {

@@ -4,32 +4,31 @@
 
 #include "fs/sums/aggregate.h"
 
-/* True if some metric adds up over contexts and partitions. pprof rejects a profile without any type of samples. */
+/* True if some metric adds up over contexts and partitions. pprof rejects a profile that has no sample type. */
 bool pf_pprof_has_samples(const struct pf_model *model);
 
-/*
- * A profile for pprof (profile.proto, not compressed): a sample for each calling context that holds values, over all
- * partitions, and a type of samples for each metric that adds up over contexts and partitions; inclusive ones need none.
- * Values are whole numbers in the units of folded stacks (see pf_folding); one beyond 64 bits is the nearest that fits. The
- * primary metric is the default type. A walk; it borrows profile and aggregate. NULL with *error filled.
- */
+/* A profile for pprof (profile.proto, uncompressed). It has one sample per calling context with values, summed over all
+ * partitions, and one sample type per metric that adds up over contexts and partitions. Inclusive metrics are omitted,
+ * since pprof derives them.
+ * Values are integers in the units of folded stacks (see pf_folding); a value beyond 64 bits is clamped. The primary
+ * metric is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure. */
 struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
                                 struct pf_error *error);
 
-/* The number of contexts whose value of a metric is beyond 64 bits in that profile. */
+/* The number of contexts whose value of a metric is clamped to 64 bits in that profile. */
 uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
                             unsigned metric);
 
 /*
- * A table that is a time line (see pf_timeline_table) in the Trace Event Format of Chrome, which Perfetto and speedscope read:
- * each partition is a thread, times are microseconds with three places. Its columns say what rows are:
+ * Exports a timeline table (see pf_timeline_table) in Chrome's Trace Event Format, which Perfetto and speedscope read. Each
+ * partition becomes a thread; times are in microseconds with three decimals. The table's columns determine what a row is:
  *
- * `duration`    a row is a span, an event X; without a duration it is an instant
- * `event`       rows begin (`enter...`, `...start`) and end calls (`exit...`, `tail-exit...`, `...stop`): events B and E. What ends
- *               ends all that it has called; what has not begun does not end. Other rows are instants
- * none of both  what a row tells lasts until the thread's next row
+ * `duration`  a span (event X), or an instant if the cell is empty
+ * `event`     the begin (`enter...`, `...start`) or end (`exit...`, `tail-exit...`, `...stop`) of a call: events B and E. The
+ *             end of a call also ends the calls nested in it; an end without a begin is ignored. Other rows are instants
+ * neither     a state that lasts until the thread's next row
  *
- * A walk; it borrows the profile. NULL with *error filled.
+ * The walk borrows the model. Returns NULL with *error filled on failure.
  */
 struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_table *table,
                                      struct pf_error *error);

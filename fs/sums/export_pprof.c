@@ -32,7 +32,7 @@ static void put_bytes(struct pf_buf *out, unsigned field, const char *bytes, siz
     pf_buf_add(out, bytes, size);
 }
 
-/* Appends a message, which is then empty again. */
+/* Appends a submessage and empties its buffer. */
 static void put_message(struct pf_buf *out, unsigned field, struct pf_buf *message)
 {
     put_bytes(out, field, message->data, message->size);
@@ -40,7 +40,7 @@ static void put_message(struct pf_buf *out, unsigned field, struct pf_buf *messa
     message->size = 0;
 }
 
-/* A string of the file: bytes that are no UTF-8 are shown as \xHH. */
+/* Appends a string of the file; bytes that are not valid UTF-8 become \xHH. */
 static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cell text)
 {
     for (size_t i = 0, n, wrong; i < text.size; i += n) {
@@ -56,10 +56,11 @@ static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cel
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
-/* What stands in the file, in this order. A position is the stage and, in its lower half, which of its records is next. */
+/* The parts of the file, in order. A position holds the stage in its upper half and the index of the next record in its
+ * lower half. */
 enum stage { HEAD, SAMPLES, PLACES, STRINGS, OVER };
 
-/* What tells frames apart: a location of its own for each combination. */
+/* The key of a pprof location: frames with the same key share one location. */
 struct place {
     uint32_t name, file, line;
 };
@@ -72,14 +73,14 @@ struct walk {
     struct place *places;
     size_t n_places;
     uint32_t *outer;   /* see pf_find_outer */
-    unsigned *metrics; /* those that are exported */
+    unsigned *metrics; /* the exported metrics */
     struct pf_folding *folding;
     unsigned n;
-    int64_t *values;           /* of the context at hand */
-    struct pf_buf part, whole; /* messages being made */
+    int64_t *values;           /* of the current context */
+    struct pf_buf part, whole; /* messages under construction */
 };
 
-/* Strings are numbered: the empty one, those of the tree, names and units of metrics. */
+/* The string table of the file: the empty string, the tree's strings, then names and units of metrics. */
 static uint64_t string_of(uint32_t name)
 {
     return name == PF_NO_STRING ? 0 : (uint64_t)name + 1;
@@ -104,7 +105,7 @@ static void add_head(struct walk *walk, struct pf_buf *out)
             put_number(out, 14, metric_string(walk, k, false));
 }
 
-/* A value as a whole number; *saturated: it is beyond 64 bits, and this is the nearest one. */
+/* A value as an integer; *saturated is set if it exceeds 64 bits and was clamped. */
 static int64_t folded(const struct pf_folding *folding, const union pf_number *number, bool real,
                       bool *saturated)
 {
@@ -120,7 +121,7 @@ static int64_t folded(const struct pf_folding *folding, const union pf_number *n
     return !*saturated ? (int64_t)whole : whole > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* The value of a metric in a context, converted as in `folded`; 0 if the context does not count. */
+/* The value of a metric in a context, converted by `folded`; 0 if over_contexts excludes the context. */
 static int64_t context_value(const struct pf_model *model, const struct pf_aggregate *aggregate,
                              unsigned metric, const struct pf_folding *folding, uint32_t context,
                              bool *saturated)
@@ -132,7 +133,7 @@ static int64_t context_value(const struct pf_model *model, const struct pf_aggre
     return counts ? folded(folding, &number, aggregate->metrics[metric].real, saturated) : 0;
 }
 
-/* Fills values[]; false if all are 0. */
+/* Fills values[]. Returns false if all of them are 0. */
 static bool has_values(struct walk *walk, uint32_t context)
 {
     bool any = false, saturated;
@@ -144,7 +145,7 @@ static bool has_values(struct walk *walk, uint32_t context)
     return any;
 }
 
-/* The locations of a stack, innermost first: of a deep one the inner and the outer half. */
+/* Adds the locations of a stack, innermost first; a stack too deep is cut to its inner and outer half. */
 static void add_stack(struct walk *walk, uint32_t context)
 {
     const struct pf_tree *tree = walk->model->contexts;
@@ -167,7 +168,7 @@ static void add_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
     put_message(out, 2, &walk->whole);
 }
 
-/* A location, and the function that it is all of. */
+/* Adds a location and its function; there is one function per location. */
 static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
 {
     const struct place *place = &walk->places[number];
@@ -184,7 +185,7 @@ static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
     put_message(out, 5, &walk->whole);
 }
 
-/* The unit of a type's values: of times one that pprof knows. */
+/* Adds the unit of a sample type; for times, a unit that pprof knows. */
 static void add_unit(struct walk *walk, unsigned k, struct pf_buf *out)
 {
     const struct pf_folding *folding = &walk->folding[k];
@@ -211,7 +212,7 @@ static void add_string(struct walk *walk, uint32_t number, struct pf_buf *out)
         put_string(out, &walk->whole, pf_string(walk->model->metrics[walk->metrics[k / 2]].name));
 }
 
-/* How many records a stage has. */
+/* The number of records in a stage. */
 static uint32_t length_of(const struct walk *walk, uint32_t stage)
 {
     switch (stage) {
@@ -266,7 +267,7 @@ static void close_lines(struct pf_lines *lines)
     free(walk);
 }
 
-/* Samples are most of the file. */
+/* Estimated from the samples alone, which are most of the file. */
 static double pprof_progress(const struct pf_lines *lines)
 {
     const struct walk *walk = (const struct walk *)lines;
@@ -276,7 +277,7 @@ static double pprof_progress(const struct pf_lines *lines)
 
 static const struct pf_lines_ops pprof_ops = {.next = next, .close = close_lines, .progress = pprof_progress};
 
-/* Inclusive metrics are left out: pprof derives them from their exclusive partners. */
+/* False for inclusive metrics: pprof derives them from their exclusive partners. */
 static bool is_exported(const struct pf_metric *metric)
 {
     return (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES) &&

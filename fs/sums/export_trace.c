@@ -14,10 +14,10 @@
 enum kind { SPANS, CALLS, SAMPLES };
 enum stage { HEAD, THREADS, ROWS, TAIL, OVER };
 
-/* What the rest of the text depends on, but for the stack and the position in the table. */
+/* The state of the walk, except for the stack and the table's cursor. */
 struct position {
-    uint32_t stage, thread; /* THREADS: the next one; ROWS: that of the last row */
-    uint32_t open, depth;   /* SAMPLES: a sample lasts; CALLS: how many have begun */
+    uint32_t stage, thread; /* THREADS: the next thread; ROWS: the last row's thread */
+    uint32_t open, depth;   /* SAMPLES: a sample is open; CALLS: number of open calls */
 };
 
 struct walk {
@@ -28,16 +28,16 @@ struct walk {
     struct pf_cursor cursor;
     struct pf_cell *cells;
     enum kind kind;
-    int partition, time, duration, event, function, context, name; /* columns; -1: there is none */
-    int64_t ns;                                                    /* in one of the table's times */
+    int partition, time, duration, event, function, context, name; /* columns; -1: absent */
+    int64_t ns;                                                    /* per unit of the table's times */
     struct position at;
-    uint64_t *stack; /* what tells the calls apart that have begun, outermost first */
+    uint64_t *stack; /* identities (see call_of) of the open calls, outermost first */
     size_t stack_room;
 };
 
 /* ---- text --------------------------------------------------------------------------------------- */
 
-/* A string of JSON, in quotes. Bytes that are no UTF-8 are shown as \xHH. */
+/* Appends a JSON string in quotes. Bytes that are not valid UTF-8 become \xHH. */
 static void add_string(struct pf_buf *out, struct pf_cell text)
 {
     pf_buf_char(out, '"');
@@ -58,7 +58,7 @@ static void add_string(struct pf_buf *out, struct pf_cell text)
     pf_buf_char(out, '"');
 }
 
-/* A time in nanoseconds, to which one that is no integer is rounded: so do ends that meet beginnings. */
+/* A time in nanoseconds, rounded to an integer. An end that equals a beginning rounds to the same value. */
 static pf_int128 ns_of(const struct walk *walk, const struct pf_cell *cell, const struct pf_cell *after)
 {
     if (cell->type == PF_DOUBLE || (after && after->type == PF_DOUBLE)) {
@@ -73,7 +73,7 @@ static pf_int128 ns_of(const struct walk *walk, const struct pf_cell *cell, cons
     return (value + (after ? after->i : 0)) * walk->ns;
 }
 
-/* Microseconds with three places. */
+/* Appends microseconds with three decimals. */
 static void add_time(struct pf_buf *out, pf_int128 ns)
 {
     char digits[PF_NUMBER_MAX];
@@ -158,7 +158,7 @@ static bool ends_with(const struct pf_cell *cell, const char *word)
     return cell->type == PF_TEXT && cell->size >= size && !memcmp(cell->text + cell->size - size, word, size);
 }
 
-/* What tells a call from others: its function, else its context, else its name. */
+/* The identity of a call: its function, otherwise its context, otherwise its name. */
 static uint64_t call_of(const struct walk *walk)
 {
     int column = walk->function >= 0 ? walk->function : walk->context;
@@ -255,7 +255,7 @@ static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *err
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* The position, the stack, and where the table's cursor stands. */
+/* Saves the position, the stack, and the position of the table's cursor. */
 static size_t save(const struct pf_lines *lines, void *blob, size_t room)
 {
     const struct walk *walk = (const struct walk *)lines;

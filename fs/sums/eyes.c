@@ -4,11 +4,11 @@
 #include "formats/kit/print.h"
 #include "fs/text/csv.h"
 
-/* ---- numbers for eyes --------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------ */
 
 enum { DIGITS = 6, SMALL_DIGITS = 2 };
 
-/* x * 10^power; in steps that stay within what a double holds exactly, so that no host differs. */
+/* x * 10^power, in steps whose factors are exact as doubles, so that all hosts print the same digits. */
 static double times_power(double x, int power)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -20,7 +20,7 @@ static double times_power(double x, int power)
     return power < 0 ? x / powers[-power] : x * powers[power];
 }
 
-/* The first `n` significant digits of x > 0 as an integer; *exponent is that of the first digit. */
+/* The first `n` significant digits of x > 0, as an integer; *exponent is the decimal exponent of the first digit. */
 static uint32_t significant(double x, int n, int *exponent)
 {
     double least = times_power(1, n - 1);
@@ -30,7 +30,7 @@ static uint32_t significant(double x, int n, int *exponent)
     while (times_power(x, n - 1 - e) < least)
         e--;
     double digits = floor(times_power(x, n - 1 - e) + 0.5);
-    if (digits == least * 10) { /* 999999.5 and more */
+    if (digits == least * 10) { /* rounded up to n + 1 digits */
         digits = least;
         e++;
     }
@@ -38,7 +38,7 @@ static uint32_t significant(double x, int n, int *exponent)
     return (uint32_t)digits;
 }
 
-/* digits[0 .. n) with the point after the first `whole` of them, `whole` from -3 (zeros in front) to n. */
+/* Prints digits[0 .. n) with a decimal point after the first `whole` digits; `whole` is from -3 (leading zeros) to n. */
 static char *print_with_point(char *out, const char *digits, int n, int whole)
 {
     if (whole <= 0) {
@@ -74,7 +74,7 @@ static char *print_significant(char *out, double x, int n)
     return pf_print_int(out, e);
 }
 
-/* With `digits` significant digits, all of them before the point. */
+/* Prints x with `digits` significant digits, or as a rounded integer if more digits are before the point. */
 static char *print_rounded_double(char *out, double x, int digits)
 {
     if (x == 0) {

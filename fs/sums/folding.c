@@ -3,7 +3,7 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/sums/units.h"
 
-/* Values as the whole numbers of folded stacks. */
+/* Values as the integers of folded stacks. */
 
 struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
 {
@@ -12,7 +12,7 @@ struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
     bool real = !strcmp(model->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
     int64_t ns = pf_unit_ns(metric->unit);
     bool large =
-        metric->most * (double)(ns ? ns : 1) >= 0x1p62; /* far enough from 64 bits for a rounded sum */
+        metric->most * (double)(ns ? ns : 1) >= 0x1p62; /* leaves room below 2^63 for rounding errors in sums */
     if (!pf_adds_up(metric))
         return (struct pf_folding){.factor = 1, .part = "", .unit = ""};
     if (ns)
@@ -20,7 +20,8 @@ struct pf_folding pf_folding(const struct pf_model *model, unsigned m)
     return (struct pf_folding){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real, real || large};
 }
 
-/* A positive value as a whole number: true with *folded, or else it is the rounded *large. */
+/* Converts a positive value to an integer: returns true with *folded, or false with the rounded *large if it does not
+ * fit. */
 static bool fold(const struct pf_folding *folding, const union pf_number *number, bool real,
                  pf_int128 *folded, double *large)
 {
@@ -54,7 +55,7 @@ void pf_add_folded(const struct pf_folding *folding, const union pf_number *numb
 {
     pf_int128 folded;
     double large;
-    char *at = pf_buf_reserve(out, 400); /* what pf_print_double_plain may take */
+    char *at = pf_buf_reserve(out, 400); /* upper bound of pf_print_double_plain's output */
     if (!at)
         return;
     char *end = fold(folding, number, real, &folded, &large) ? pf_print_wide(at, folded)

@@ -6,16 +6,17 @@
 #include "formats/kit/array.h"
 #include "fs/text/csv.h"
 
-/* groups.csv: what the partitions hold that share a value of a grouping column. */
+/* groups.csv: sums over the partitions that have the same value of a grouping column. */
 
-/* True if the sums of partitions mean something: all, or one of them, are what the metric adds up to. */
+/* True if sums of partitions are meaningful: the metric's total is the sum over all partitions, or the value of one of
+ * them. */
 static bool partitions_add_up(const struct pf_metric *metric)
 {
     return metric->over_contexts != PF_OVER_NO_CONTEXTS &&
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
 }
 
-/* The number of a value, which is new or known: text as it is, a number in digits. PF_NO_STRING with *error filled. */
+/* Interns a value and returns its number: text unchanged, a number in decimal digits. PF_NO_STRING with *error filled. */
 static uint32_t intern_value(struct pf_strings *values, const struct pf_cell *value, struct pf_error *error)
 {
     struct pf_buf digits = {0};
@@ -69,7 +70,7 @@ void pf_groups_free(struct pf_groups *groups)
     *groups = (struct pf_groups){0};
 }
 
-/* Appends the rows of a column; none if all its cells are empty. */
+/* Appends the rows of a column; no rows if all its cells are empty. */
 static void add_rows(const struct pf_aggregate *aggregate, unsigned metric, const char *column,
                      const struct pf_groups *groups, struct pf_buf *out)
 {

@@ -5,18 +5,16 @@
 #include "formats/kit/table.h"
 #include "fs/sums/eyes.h"
 
-/*
- * What functions.csv, hot.txt and callers.csv are walked by: contexts of one key added up. A function's key is its
- * kind, name and file; that of a pair of caller and callee is the two names. A call graph is made of functions of one name and of
- * pairs of their names; loops and lines count for the function that they are in.
- */
+/* Arrangements for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
+ * kind, name and file; the key of a pair of caller and callee is the two names. A call graph consists of functions with
+ * one name each and of pairs of their names; loops and lines count for the function that contains them. */
 
 #define NO_NUMBER UINT32_MAX
 
-/* Numbers for the functions or pairs as they are met. */
+/* Numbers functions or pairs in order of first appearance. */
 struct numbering {
     enum pf_arrangement kind;
-    const uint32_t *owner; /* of a call graph: by context, the head of its function; else NULL */
+    const uint32_t *owner; /* call graph only: by context, the head of its function; otherwise NULL */
     struct pf_hash_table table;
     uint32_t *number;              /* by context; NO_NUMBER: it has no key */
     struct pf_function *functions; /* by number */
@@ -45,7 +43,7 @@ static struct pf_function key_of(const struct numbering *numbering, const struct
     }
 }
 
-/* True if a context of the tree has a key: loops and lines have none in a call graph, nor have roots an edge. */
+/* True if a context of the tree has a key: in a call graph, loops and lines have none; roots have no pair. */
 static bool has_key(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
 {
     return !numbering->owner || (numbering->owner[context] == context &&
@@ -58,7 +56,7 @@ static bool is_function(const void *of, uint32_t number, const void *key)
     return function->name == other->name && function->file == other->file && function->kind == other->kind;
 }
 
-/* The number of a key, which is new or known; PF_NO_CONTEXT with *error filled. */
+/* Finds or adds a key and returns its number; PF_NO_CONTEXT with *error filled. */
 static uint32_t number_of(struct numbering *numbering, const struct pf_function *key, struct pf_error *error)
 {
     uint64_t hash = pf_siphash_number(((uint64_t)key->name << 32 | key->file) ^ (uint64_t)key->kind << 24);
@@ -88,7 +86,7 @@ static int number_contexts(struct numbering *numbering, const struct pf_values *
     return 0;
 }
 
-/* The next child of its caller (or the next root) in the order of indexes, which they stand in; or NULL. */
+/* The next callee of the same caller (or the next root) by index; NULL after the last. */
 static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t context)
 {
     uint32_t parent = tree->parent[context];
@@ -106,10 +104,8 @@ static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t contex
     return low < end ? low : NULL;
 }
 
-/*
- * Leaves *context for its caller (PF_NO_CONTEXT after a root) on a walk in the order of indexes. Returns the next callee of that caller
- * (or the next root), or PF_NO_CONTEXT.
- */
+/* Ascends from *context to its caller (PF_NO_CONTEXT from a root) on a depth-first walk by index. Returns the next
+ * callee of that caller (or the next root), or PF_NO_CONTEXT. */
 static uint32_t leave_subtree(const struct pf_tree *tree, uint32_t *context)
 {
     const uint32_t *sibling = sibling_after(tree, *context);
@@ -117,10 +113,8 @@ static uint32_t leave_subtree(const struct pf_tree *tree, uint32_t *context)
     return sibling ? *sibling : PF_NO_CONTEXT;
 }
 
-/*
- * Marks (in `outermost`) the contexts that no other of the same key calls, be it by way of others: `inside` says
- * in how many contexts of each key the walk stands.
- */
+/* Marks in outermost[] the contexts that have no ancestor with the same key. inside[] counts, per key, the open
+ * contexts of the walk. */
 static void find_outermost(const struct pf_values *values, const struct numbering *numbering,
                            uint32_t *inside, bool *outermost)
 {
@@ -157,7 +151,7 @@ static void add_up(const struct pf_values *values, const struct numbering *numbe
         pf_number_add(&function->exclusive, &values->exclusive[i], values->exclusive_real);
         if (outermost[i])
             pf_number_add(&function->inclusive, &values->inclusive[i], values->inclusive_real);
-        /* Without a tree nobody knows what of one context's value is in another's. */
+        /* Without a tree, the overlap of two contexts' values is unknown. */
         if (values->lacking)
             function->lacking |= values->lacking[i] || function->contexts > 1;
     }
@@ -171,13 +165,13 @@ struct order {
     enum pf_arrangement kind;
 };
 
-/* What decides the order of functions of one name: the inclusive value, or the exclusive one if that is not known. */
+/* The sort weight of a call graph's function: the inclusive value, or the exclusive one if the inclusive is unknown. */
 static const union pf_number *weight_of(const struct pf_function *function)
 {
     return function->lacking ? &function->exclusive : &function->inclusive;
 }
 
-/* Compares two weights, which may be of different sorts. */
+/* Compares two weights; one may be an integer and the other a double. */
 static int compare_weights(const struct pf_function *x, const struct pf_function *y, const struct pf_values *values)
 {
     bool real_x = x->lacking ? values->exclusive_real : values->inclusive_real;
@@ -196,7 +190,7 @@ int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
     return order ? order : (x.size > y.size) - (x.size < y.size);
 }
 
-/* Functions by what they hold themselves, those of one name by all that they hold, pairs by what goes along. */
+/* Orders functions by exclusive value, functions of a call graph by weight, and pairs by inclusive value. */
 static int hottest_first(const void *a, const void *b, void *context)
 {
     const struct order *by = context;
@@ -214,7 +208,7 @@ static int hottest_first(const void *a, const void *b, void *context)
     return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-/* Takes the numbering's functions over. */
+/* Takes ownership of the numbering's functions. */
 static void sort_functions(struct pf_values *values, struct numbering *numbering,
                            struct pf_arranged *arranged)
 {
@@ -278,7 +272,7 @@ static int arrange_contexts(struct pf_values *values, struct numbering *numberin
 }
 /* ---- from a table of edges ---------------------------------------------------------------------- */
 
-/* Which columns of the table say what. */
+/* Column indexes of the table of edges. */
 struct edges {
     const struct pf_rows *rows;
     size_t metric, caller, callee, inclusive;
@@ -312,7 +306,7 @@ static bool is_of(const struct edges *edges, size_t row, unsigned metric)
     return cell->type == PF_INT && cell->i == metric;
 }
 
-/* True if integers do not suffice for what goes along the edges of a metric. */
+/* True if the sums of a metric along edges need doubles. */
 static bool are_real(const struct edges *edges, unsigned metric)
 {
     union pf_number number;
@@ -328,7 +322,7 @@ static bool are_real(const struct edges *edges, unsigned metric)
     return any || magnitude > PF_INTEGERS_MAX;
 }
 
-/* Adds a call edge to its pair. */
+/* Adds the values of a call edge to its pair. */
 static int add_edge(struct pf_values *values, struct numbering *numbering, struct pf_strings *strings,
                     const struct edges *edges, const struct pf_cell *row, struct pf_error *error)
 {

@@ -4,7 +4,7 @@
 #include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
-/* The orders that views are walked in: how they are made and kept; by function and caller: metric_functions.c. */
+/* Makes, caches and evicts arrangements. The arrangements by function and by caller are in metric_functions.c. */
 
 /* ---- by stack ----------------------------------------------------------------------------------- */
 
@@ -23,10 +23,8 @@ int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error 
     return 0;
 }
 
-/*
- * Those that are folded: callers first, callees in the order of indexes. next[] has how many there are in each subtree, then where
- * the line of the next of those stands.
- */
+/* Orders the contexts that have a folded line in preorder: callers first, callees by index. next[] first holds the
+ * number of lines in each subtree, then the position of the next line in it. */
 static int order_by_stack(const struct pf_values *values, const struct pf_folding *folding,
                           struct pf_arranged *arranged, struct pf_error *error)
 {
@@ -59,7 +57,7 @@ static int order_by_stack(const struct pf_values *values, const struct pf_foldin
     return 0;
 }
 
-/* Takes the values over. */
+/* Takes ownership of the values. */
 static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
     struct pf_folding folding = pf_folding(values->aggregate->model, values->metric);
@@ -140,7 +138,7 @@ static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned
     return NULL;
 }
 
-/* Under the lock: the arrangement if there is one, moved to the front. */
+/* Finds an arrangement and moves it to the front. The caller holds the lock. */
 static struct pf_arranged *find_arranged(struct pf_aggregate *aggregate, unsigned metric,
                                          enum pf_arrangement kind)
 {
@@ -157,7 +155,8 @@ static struct pf_arranged *find_arranged(struct pf_aggregate *aggregate, unsigne
     return found;
 }
 
-/* Under the lock: frees what is unused, but for the latest, while all aggregates' memory exceeds the cache. The oldest are last. */
+/* Evicts unused arrangements, least recently used first, while the process's memory exceeds the cache limit; keeps the
+ * most recent one. The caller holds the lock. */
 static void trim_arranged(struct pf_aggregate *aggregate)
 {
     while (pf_sums_exceed(aggregate->arena.limit)) {
@@ -185,7 +184,7 @@ struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned met
     if (!made)
         return NULL;
     pf_lock_take(&aggregate->lock);
-    found = find_arranged(aggregate, metric, kind); /* another walk may have been quicker */
+    found = find_arranged(aggregate, metric, kind); /* another walk may have made it meanwhile */
     if (!found) {
         made->next = aggregate->arranged;
         made->users = 1;

@@ -5,7 +5,7 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 
-/* The tables under metrics/, and what all views there have in common: a walk by record. */
+/* The tables under metrics/, and the record-wise walk that all views share. */
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static void add_context(const struct pf_metric_walk *walk, uint32_t context, str
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-/* Position 1 + i is the first context from i on that has a value. */
+/* Position 1 + i is the first context at or after i that has a value. */
 static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_aggregate *aggregate = walk->aggregate;
@@ -50,7 +50,7 @@ static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-/* What a partition's contexts add up to: 0 if there are none, absent if the metric does not add up. */
+/* The sum over a partition's contexts: 0 if it has none, absent if the metric does not add up. */
 static struct pf_cell partition_sum(const struct pf_metric_walk *walk, const struct pf_partition_sum *sum)
 {
     static const union pf_number zero;
@@ -124,7 +124,7 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
     }
     const struct pf_arranged *arranged = walk->arranged;
     const struct pf_function *it = &arranged->functions[at - 1];
-    bool edges = arranged->strings != NULL; /* they have what goes along and nothing else */
+    bool edges = arranged->strings != NULL; /* edges have an inclusive value only */
     bool sums = pf_adds_up(&walk->model->metrics[walk->metric]);
     const struct pf_strings *strings = edges ? arranged->strings : walk->model->contexts->strings;
     struct pf_cell cells[] = {
@@ -140,13 +140,13 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- the views ---------------------------------------------------------------------------------- */
 
-/* What a view walks over: as many records, and but for stacks the first line. */
+/* The records that a view walks over; all views except stacks have a header line before them. */
 enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, MODULES, FILES, LINES, STACKS };
 
 static const struct view {
     pf_metric_record *record;
     enum items items;
-    pf_metric_text *text; /* instead: the view is made in one go */
+    pf_metric_text *text; /* instead of a walk: makes the whole text at once */
 } views[PF_METRIC_VIEWS] = {
     [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS},
     [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS},
@@ -192,7 +192,7 @@ static const struct pf_lines_ops walk_ops = {
     .progress = walk_progress,
 };
 
-/* Stacks have much in common, so that to measure them is little work. */
+/* Consecutive stacks share most of their frames, so measuring them is cheap. */
 static const struct pf_lines_ops stack_walk_ops = {
     .next = walk_next,
     .measure = pf_folded_measure,
@@ -208,7 +208,7 @@ static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)
     case FUNCTIONS:
     case CALLERS:
         return walk->arranged->n_functions;
-    case HOTTEST: /* and a line for the others */
+    case HOTTEST: /* and a line for the remaining functions */
         return walk->arranged->n_functions < PF_HOT_FUNCTIONS
                    ? walk->arranged->n_functions
                    : PF_HOT_FUNCTIONS + (walk->arranged->n_functions > PF_HOT_FUNCTIONS);
@@ -224,7 +224,7 @@ static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)
     return walk->aggregate->n_contexts;
 }
 
-/* Gets the arrangement that the view needs, and the number of its positions. */
+/* Gets the arrangement that the view needs, and sets the number of positions. */
 static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = walk->aggregate;

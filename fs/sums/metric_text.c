@@ -3,7 +3,7 @@
 #include "fs/sums/eyes.h"
 #include "fs/text/csv.h"
 
-/* The views of a metric that are walked line by line for eyes and for flame graphs: hot.txt, stacks.folded. */
+/* The line-by-line views of a metric that are not tables: hot.txt and stacks.folded. */
 
 /* ---- hot.txt ------------------------------------------------------------------------------------ */
 
@@ -12,7 +12,7 @@ static size_t column_width(const struct pf_metric_walk *walk)
     return walk->arranged->width < 10 ? 10 : walk->arranged->width;
 }
 
-/* How many functions have a line. */
+/* The number of functions that have a line. */
 static size_t shown_functions(const struct pf_arranged *arranged)
 {
     return arranged->n_functions < PF_HOT_FUNCTIONS ? arranged->n_functions : PF_HOT_FUNCTIONS;
@@ -79,7 +79,8 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
 
-/* Where the blank stands before a number that the name ends in; the name's size if there is none. */
+/* The position of the blank before a number at the end of the name; the name's size if the name does not end in a
+ * number. */
 static size_t blank_before_number(const struct pf_cell *name)
 {
     size_t at = name->size;
@@ -88,10 +89,8 @@ static size_t blank_before_number(const struct pf_cell *name)
     return at && at < name->size && name->text[at - 1] == ' ' ? at - 1 : name->size;
 }
 
-/*
- * A frame of a folded stack: no semicolons, no blanks where a reader would strip them, or would take what follows for
- * a value (flamegraph.pl takes two numbers at a line's end for a difference).
- */
+/* Appends a frame of a folded stack without semicolons, and without blanks that a reader would strip or would take for
+ * the separator of a value (flamegraph.pl reads two numbers at the end of a line as a difference). */
 void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
 {
     size_t from = 0, blank = blank_before_number(name);
@@ -117,14 +116,15 @@ int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t
     return 0;
 }
 
-/* The line at the walk's position, which it moves on; its stack is set. */
+/* Advances the walk and returns the line at its old position, with its stack set. */
 static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
 {
     const struct pf_tree *tree = walk->model->contexts;
     struct pf_stack *stack = walk->stack;
     uint64_t at = walk->lines.position++;
     const struct pf_folded_line *line = &walk->arranged->folded[at];
-    /* A caller that has a line stands before this one, and all between them stand below it. */
+    /* Lines are in preorder: a caller's line comes before this one, and all lines between them are in the caller's
+     * subtree. */
     if (walk->stands_at == at && line->depth <= stack->n && line->depth < 2 * PF_STACK_HALF)
         pf_stack_add(stack, tree, line->context, line->name, line->depth);
     else

@@ -4,11 +4,8 @@
 #include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
-/*
- * Exclusive and inclusive values of each context, read or derived. Nothing recurses: contexts have higher
- * indexes than their callers, so loops upwards and downwards take the place of descending and returning,
- * however deep the calls nest.
- */
+/* Exclusive and inclusive values of each context, stored or derived. No recursion: a context's index is higher than its
+ * caller's, so loops over the indexes replace the descent, however deep the calls nest. */
 
 bool pf_values_stored(const struct pf_values *values, int metric, uint32_t context, bool real,
                       union pf_number *number)
@@ -30,7 +27,7 @@ static void read_exclusive(struct pf_values *values)
             values->exclusive[i] = (union pf_number){0};
 }
 
-/* Without a tree: what is not stored is not known. */
+/* Without a tree, inclusive values that are not stored are unknown. */
 static void read_inclusive(struct pf_values *values)
 {
     int metric = values->twins.inclusive;
@@ -42,10 +39,8 @@ static void read_inclusive(struct pf_values *values)
     }
 }
 
-/*
- * From inclusive values: each one counts for its context and is taken off the nearest caller that has one
- * (kept in scratch[]), so that all add up to what the roots hold. What no root holds does not count.
- */
+/* Derives exclusive values from inclusive ones: each value counts for its context and is subtracted from the nearest
+ * caller that has one (kept in scratch[]), so that the sum is that of the roots. Contexts without a root do not count. */
 static void derive_exclusive(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -64,7 +59,7 @@ static void derive_exclusive(struct pf_values *values)
     }
 }
 
-/* From exclusive values: sums of subtrees. */
+/* Derives inclusive values from exclusive ones, as sums over subtrees. */
 static void derive_inclusive(struct pf_values *values)
 {
     bool convert = values->inclusive_real && !values->exclusive_real;
@@ -77,7 +72,7 @@ static void derive_inclusive(struct pf_values *values)
     }
 }
 
-/* Marks in scratch[] every context that stands below a root or above one, or is one. */
+/* Marks in scratch[] each root and all of its ancestors and descendants. */
 static void mark_rooted(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -90,10 +85,8 @@ static void mark_rooted(struct pf_values *values)
             values->scratch[tree->parent[i]] = true;
 }
 
-/*
- * What is stored takes the place of what was derived, but where no root holds it (a format's values of places that its
- * tree leaves out): such a context takes part in no nesting, and holds what it and those below it have themselves.
- */
+/* Replaces derived inclusive values by stored ones, except in contexts without a root (values of places that the format
+ * leaves out of its tree): these do not nest, and get the sum of their own subtree. */
 static void take_stored(struct pf_values *values)
 {
     mark_rooted(values);
@@ -105,16 +98,14 @@ static void take_stored(struct pf_values *values)
     }
 }
 
-/* What magnitudes of integers of a metric add up to, over contexts and partitions. */
+/* Upper bound of the magnitude of a metric's integer sums, over contexts and partitions. */
 static double magnitude_of(const struct pf_metric_sums *sums)
 {
     return sums->real ? 0 : sums->magnitude;
 }
 
-/*
- * Exclusive shares are of what exclusive values add up to. Inclusive ones are of what the roots hold, if that is more. A context
- * that stands alone is no root, and without a tree none is.
- */
+/* Exclusive shares refer to the sum of exclusive values; inclusive shares to the sum over the roots, if that is larger.
+ * An isolated context is not a root; without a tree, there are no roots. */
 static void find_totals(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -140,7 +131,7 @@ static void fill(struct pf_values *values)
     struct pf_twins twins = values->twins;
     int exclusive = twins.exclusive != PF_NO_PARTNER ? twins.exclusive : twins.inclusive;
     int inclusive = twins.inclusive != PF_NO_PARTNER ? twins.inclusive : twins.exclusive;
-    /* A value takes part in two sums where exclusive ones are derived. */
+    /* If exclusive values are derived, each value enters two sums. */
     bool large = magnitude_of(&sums[exclusive]) + magnitude_of(&sums[inclusive]) > PF_INTEGERS_MAX / 4;
     values->exclusive_real = sums[exclusive].real || large;
     values->inclusive_real = sums[inclusive].real || sums[exclusive].real || large;
@@ -179,8 +170,7 @@ bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
            !(tree->flags[context] & (PF_FRAME | PF_ROOT));
 }
 
-/* Whether there is something of a metric to show for a context: one that stands alone may have values that
- * nothing adds up. */
+/* True if a metric has something to show for a context: an isolated context may have values that are not summed. */
 static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
 {
     const struct pf_metric *about = &values->aggregate->model->metrics[metric];

@@ -14,7 +14,7 @@ enum { FUNCTIONS = 10, CALLED = 3, CALLERS = 2, PATH_ENDS = 8, BALANCES = 4 };
 /* A row of the table of functions. */
 struct hot {
     struct pf_function function;
-    uint32_t line; /* the one line that its contexts have; 0: none, or several */
+    uint32_t line; /* the only line of its contexts; 0: none, or several */
     bool has_lines;
 };
 
@@ -24,14 +24,14 @@ struct step {
     union pf_number inclusive;
 };
 
-/* How evenly the partitions, or groups of them, are loaded. */
+/* Load balance over the partitions, or over groups of them. */
 struct balance {
     const char *what;
-    struct pf_cell most; /* the name of the one with the largest sum */
+    struct pf_cell most; /* name of the one with the largest sum */
     union pf_number value;
     double mean;
     size_t n;
-    struct pf_groups groups; /* which `most` may point into */
+    struct pf_groups groups; /* owns the text that `most` may point to */
 };
 
 struct pf_page {
@@ -42,7 +42,7 @@ struct pf_page {
     struct hot hot[FUNCTIONS];
     size_t n_hot;
     struct step first[PATH_ENDS],
-        last[PATH_ENDS]; /* the last ones as a ring: step i is last[i % PATH_ENDS] */
+        last[PATH_ENDS]; /* ring buffer of the last steps: step i is last[i % PATH_ENDS] */
     size_t n_path;
     bool path_real;
     struct balance balances[BALANCES];
@@ -114,14 +114,14 @@ void pf_add_code_cell(struct pf_buf *out, const struct pf_cell *cell, size_t mos
     pf_buf_free(&line);
 }
 
-/* ---- gathering ---------------------------------------------------------------------------------- */
+/* ---- collecting --------------------------------------------------------------------------------- */
 
 static bool is_positive(const union pf_number *number, bool real)
 {
     return pf_number_double(number, real) > 0;
 }
 
-/* Notes the line of a context with one of the functions that it belongs to. */
+/* Records the line of a context for the function that the context belongs to. */
 static void note_line(struct pf_page *page, uint32_t context)
 {
     const struct pf_tree *tree = page->model->contexts;
@@ -150,7 +150,7 @@ static void find_hot(struct pf_page *page, const struct pf_values *values)
             note_line(page, i);
 }
 
-/* The sibling that holds the most, if that is more than 0; PF_NO_CONTEXT: none. */
+/* The sibling with the largest inclusive value, if that is positive; otherwise PF_NO_CONTEXT. */
 static uint32_t heaviest_of(const struct pf_values *values, const uint32_t *siblings, uint32_t n)
 {
     uint32_t heaviest = PF_NO_CONTEXT;
@@ -166,7 +166,7 @@ static uint32_t heaviest_of(const struct pf_values *values, const uint32_t *sibl
     return heaviest;
 }
 
-/* True if a context holds at least half of what its caller holds. */
+/* True if a context has at least half of its caller's inclusive value. */
 static bool holds_half(const struct pf_values *values, uint32_t context, uint32_t caller)
 {
     bool real = values->inclusive_real;
@@ -195,10 +195,10 @@ static void find_path(struct pf_page *page, const struct pf_values *values)
 
 /* ---- balance ------------------------------------------------------------------------------------ */
 
-/* The largest and the mean of some sums. */
+/* The maximum and the sum of a series of sums. */
 struct spread {
     union pf_number most, total;
-    size_t at, n; /* which one is the largest, how many there are */
+    size_t at, n; /* index of the largest; how many there are */
 };
 
 static void add_to_spread(struct spread *spread, const union pf_number *sum, bool real, size_t at)
@@ -220,7 +220,8 @@ static struct balance *add_balance(struct pf_page *page, const char *what, const
     return balance;
 }
 
-/* Adds the balance over the groups of a column, if some of at least two groups has two partitions. 0, or -1 with *error filled. */
+/* Adds the balance over the groups of a column, if there are at least two groups and some group has two partitions.
+ * Returns 0, or -1 with *error filled. */
 static int balance_groups(struct pf_page *page, size_t column, struct pf_error *error)
 {
     struct pf_groups groups;
@@ -321,7 +322,7 @@ static const char *unit_of(const struct pf_page *page)
     return page->model->metrics[page->metric].unit;
 }
 
-/* Appends a value of the metric with the readable one. */
+/* Appends a value of the metric, followed by the value in a readable unit. */
 static void add_value(const struct pf_page *page, const union pf_number *number, bool real,
                       struct pf_buf *out)
 {
@@ -420,7 +421,8 @@ static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
     return a->size == b->size && (!a->size || !memcmp(a->text, b->text, a->size));
 }
 
-/* Appends the main callers of functions of a name: edges are in order of what goes along. */
+/* Appends the main callers of the functions with a name. Edges are sorted by inclusive value, so the first ones found
+ * are the largest. */
 static void add_callers(const struct pf_page *page, const struct pf_cell *name,
                         const struct pf_page_limits *limits, struct pf_buf *out)
 {

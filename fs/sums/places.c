@@ -7,11 +7,10 @@
 #include "fs/text/csv.h"
 #include "fs/text/table.h"
 
-/*
- * modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line. A context that has no place of
- * its own belongs to that of the nearest context above it, up to its frame: an instruction to the file of its line, a line to the
- * module of its function. A format whose lines are not contexts has a table "lines", which lines.csv is then made from.
- */
+/* modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line.
+ * A context without a place of its own belongs to that of the nearest context above it, up to its frame: an instruction
+ * to the file of its line, a line to the module of its function. A format whose lines are not contexts has a table
+ * "lines", from which lines.csv is then made. */
 
 /* Places are numbered in order of first appearance. */
 struct places {
@@ -23,7 +22,7 @@ struct places {
     bool real; /* their sums are doubles */
 };
 
-/* The functions with a frame in a place. */
+/* A function that has a frame in a place. */
 struct place_function {
     uint32_t place, name, file;
     uint8_t kind;
@@ -41,7 +40,7 @@ static bool is_place(const void *of, uint32_t number, const void *key)
     return place->name == other->name && place->file == other->file && place->line == other->line;
 }
 
-/* Numbers a place, which is new or known. 0, or -1 with *error filled. */
+/* Finds or adds a place and returns its number. Returns 0, or -1 with *error filled. */
 static int number_place(struct places *places, const struct pf_place_sum *key, uint32_t *number,
                         struct pf_error *error)
 {
@@ -65,7 +64,7 @@ static bool is_place_function(const void *of, uint32_t number, const void *key)
     return a->place == b->place && a->name == b->name && a->file == b->file && a->kind == b->kind;
 }
 
-/* Counts the function of a frame in its place, unless it has been counted there. 0, or -1 with *error filled. */
+/* Counts the function of a frame in its place, once per place. Returns 0, or -1 with *error filled. */
 static int count_function(struct places *places, struct place_functions *functions, uint32_t place,
                           uint32_t context, struct pf_error *error)
 {
@@ -122,17 +121,15 @@ static int arrange_columns(struct pf_values *values, struct places *places, stru
 
 /* ---- lines of contexts -------------------------------------------------------------------------- */
 
-/* By context. */
+/* Arrays by context. */
 struct lines {
-    uint32_t *head; /* the head of its function */
-    uint32_t *line; /* the context whose line counts; PF_NO_CONTEXT: none */
-    uint32_t *file; /* the file that it belongs to */
+    uint32_t *head; /* head of its function */
+    uint32_t *line; /* the context whose line applies; PF_NO_CONTEXT: none */
+    uint32_t *file; /* its source file */
 };
 
-/*
- * Leaves each context what belongs to it only. Where an exclusive metric adds up over frames, a frame's value includes those of its
- * loops and lines: each value is taken off that of the nearest context above it, within the frame, that has one.
- */
+/* Makes values disjoint. If an exclusive metric adds up over frames, a frame's value includes the values of its loops
+ * and lines: each value is subtracted from the nearest context above it, within the frame, that has one. */
 static void take_off_parts(struct pf_values *values, const uint32_t *head)
 {
     const struct pf_tree *tree = values->tree;
@@ -224,7 +221,8 @@ static const struct pf_table *find_line_table(const struct pf_model *model, stru
     return NULL;
 }
 
-/* The number of a text cell in the arrangement's own strings; an empty one has none. 0, or -1 with *error filled. */
+/* Interns a text cell in the arrangement's own strings; an empty cell becomes PF_NO_STRING. Returns 0, or -1 with
+ * *error filled. */
 static int intern_cell(struct pf_strings *strings, const struct pf_cell *cell, uint32_t *number,
                        struct pf_error *error)
 {
@@ -260,7 +258,7 @@ static int add_line_row(struct places *places, struct pf_strings *strings, const
     return 0;
 }
 
-/* Reads the metric's rows of the table. 0, or -1 with *error filled. */
+/* Adds the metric's rows of the table. Returns 0, or -1 with *error filled. */
 static int read_line_table(struct places *places, struct pf_strings *strings, const struct pf_table *table,
                            const struct line_columns *columns, struct pf_error *error)
 {
@@ -346,7 +344,7 @@ static const struct pf_strings *strings_of(const struct pf_metric_walk *walk)
     return walk->arranged->strings ? walk->arranged->strings : walk->model->contexts->strings;
 }
 
-/* The cells exclusive, exclusive_percent and unit of a place. */
+/* Fills the cells exclusive, exclusive_percent and unit of a place. */
 static void add_sums(const struct pf_metric_walk *walk, const struct pf_place_sum *place,
                      struct pf_cell cells[3])
 {

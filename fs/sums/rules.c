@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/sums/aggregate_private.h"
 
-/* How a metric's values add up over contexts and partitions, by what the driver declares of the metric. */
+/* How a metric's values add up over contexts and partitions, derived from the driver's declarations. */
 
 bool pf_counts(enum pf_over_contexts over, unsigned flags)
 {
@@ -36,7 +36,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
     return true;
 }
 
-/* What adds up over the roots holds all that its callees hold. */
+/* True if the metric adds up over the roots: a caller's value then includes its callees'. */
 static bool is_inclusive(const struct pf_metric *metric)
 {
     return metric->over_contexts == PF_OVER_ROOTS;

@@ -8,7 +8,7 @@
 
 #include "formats/kit/lock.h"
 
-/* The handler walks the list without a lock: entries are never freed, only used again. */
+/* The signal handler walks the list without a lock: entries are never freed, only reused. */
 struct pf_guard {
     struct pf_guard *next;
     _Atomic(char *) base; /* NULL: unused */
@@ -18,9 +18,9 @@ struct pf_guard {
 
 static _Atomic(struct pf_guard *) guards;
 static atomic_bool any_lost;
-static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* of guarding and releasing */
+static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* serializes guarding and releasing */
 
-/* Other addresses raise the signal again, with its default action. */
+/* For an address outside all guarded mappings, raises the signal again with its default action. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -30,7 +30,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         char *base = guard->base;
         if (!base || at < base || at >= base + guard->size)
             continue;
-        *guard->lost = true; /* before anybody can read a zero */
+        *guard->lost = true; /* before any thread can read a zero */
         any_lost = true;
         void *zeros = mmap(base, guard->size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);

@@ -6,18 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Mapped temporary files on a disk that fails. Touching a page that cannot be read raises SIGBUS, which ends the process. For a
- * guarded mapping the handler sets *lost and puts zeroed memory in the mapping's place, so that the code that touched it goes on. Who
- * reads a guarded mapping must take zeros anywhere in it, and check *lost before it relies on what it has read.
- */
+/* Protects mappings of temporary files against disk errors. Touching a page that cannot be read raises SIGBUS, which
+ * would end the process. For a guarded mapping, the handler sets *lost and replaces the mapping by zeroed memory, so
+ * that the interrupted code continues.
+ * A reader of a guarded mapping must tolerate zeros anywhere in it, and check *lost before it relies on what it has
+ * read. */
 struct pf_guard;
 
-/* Guards a mapping until it is released, before the mapping ends. lost: borrowed. NULL: out of memory. */
+/* Guards a mapping until pf_guard_release, which must be called before the mapping is unmapped. Borrows `lost`. Returns
+ * NULL if out of memory. */
 struct pf_guard *pf_guard_mapping(char *base, size_t size, atomic_bool *lost);
 void pf_guard_release(struct pf_guard *guard);
 
-/* True once any mapping was lost: for most processes it never is. */
+/* True once any mapping was lost: a fast check, since in most processes none ever is. */
 bool pf_guard_any_lost(void);
 
 #endif

@@ -27,7 +27,7 @@ void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t c
     stack->n = depth + 1;
 }
 
-/* What the last stack has in common with this one stays. */
+/* Sets the text, keeping the prefix that the last stack has in common with this one. */
 static void set_whole(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context)
 {
     uint32_t depth = tree->depth[context], common = 0;

@@ -4,48 +4,45 @@
 #include "formats/kit/array.h"
 #include "fs/sums/eyes.h"
 
-/*
- * tree.txt: contexts with their callees indented below them, heaviest first. Only what is printed is sorted, from the roots
- * down: a context below 0.1 % of the total is left out with all that it calls, and the text has at most LINES_MAX lines.
- */
+/* tree.txt: contexts with their callees indented below them, heaviest first. Only printed siblings are sorted, from the
+ * roots down: a context below 0.1 % of the total is left out with its subtree, and the text has at most LINES_MAX
+ * lines. */
 
 enum { INDENT = 2, LEVELS_MAX = 64, LINES_MAX = 2000, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
 
-/* A context is left out if it holds less than one part of so many of the total. */
+/* A context is left out if it has less than total / PARTS. */
 enum { PARTS = 1000 };
 
-/* A line: a context, or siblings that have none. */
+/* A line: a context, or a summary of siblings left out. */
 struct row {
-    union pf_number inclusive; /* of a context; of all siblings left out */
+    union pf_number inclusive; /* of the context, or of all siblings left out */
     uint32_t context, depth;
-    uint32_t more; /* siblings left out; 0: a context */
+    uint32_t more; /* number of siblings left out; 0: a context */
 };
 
-/* Siblings that are being printed: pending[next .. end) are still to come. */
+/* Siblings that are being printed: pending[next .. end) are not printed yet. */
 struct level {
     size_t begin, next, end;
-    union pf_number left; /* inclusive values of those left out */
-    uint32_t more;        /* how many these are */
+    union pf_number left; /* sum of the inclusive values of siblings left out */
+    uint32_t more;        /* number of siblings left out */
 };
 
 struct walk {
     struct pf_values values;
     struct pf_least least; /* below this a context is left out */
-    bool prunes;           /* else none is */
-    uint32_t *pending;     /* a stack of siblings that have a line, in order */
+    bool prunes;           /* false: no context is left out */
+    uint32_t *pending;     /* stack of the siblings that get a line, in order */
     size_t n_pending, pending_room;
     struct level *levels;
     size_t n_levels, levels_room;
-    struct row *rows; /* one more than ROWS_MAX: the text is then cut */
+    struct row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
     size_t n_rows;
 };
 
 /* ---- what is left out --------------------------------------------------------------------------- */
 
-/*
- * The least inclusive value that has a line. Nothing is left out of a total that is not positive and finite, or if inclusive values
- * are negative: the largest ones below a context may then be larger than its own.
- */
+/* Sets the least inclusive value that gets a line. Nothing is left out if the total is not positive and finite, or if
+ * inclusive values are negative: a descendant's value may then exceed its ancestor's. */
 static void find_least(struct walk *walk)
 {
     const struct pf_values *values = &walk->values;
@@ -81,7 +78,7 @@ static int heaviest_first(const void *a, const void *b, void *context)
     return (x > y) - (x < y);
 }
 
-/* Puts siblings on the stack of levels. 0, or -1 with *error filled. */
+/* Pushes siblings onto the stack of levels. Returns 0, or -1 with *error filled. */
 static int push_siblings(struct walk *walk, const uint32_t *siblings, uint32_t n, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
@@ -109,7 +106,7 @@ static int push_siblings(struct walk *walk, const uint32_t *siblings, uint32_t n
     return 0;
 }
 
-/* Goes through the tree until all rows are there, or one too many. 0, or -1 with *error filled. */
+/* Walks the tree until all rows are collected, or ROWS_MAX + 1. Returns 0, or -1 with *error filled. */
 static int collect_rows(struct walk *walk, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->values.tree;

@@ -9,7 +9,7 @@
 static const struct unit {
     const char *name;
     int64_t ns;        /* 0: bytes */
-    const char *shown; /* the unit for eyes that this one is another name of */
+    const char *shown; /* the readable unit of which this one is a synonym */
 } units[] = {{"ns", 1, "ns"},
              {"nsec", 1, ""},
              {"nanosecond", 1, ""},

@@ -6,25 +6,23 @@
 
 #include "fs/text/buf.h"
 
-/* Units of time and of bytes, and values in the unit that reads best. All functions are safe for any thread. */
+/* Units of time and bytes, and values in a readable unit. All functions are thread-safe. */
 
-/* Nanoseconds in one `unit` of time; 0 if it is not a unit of time. */
+/* Nanoseconds per `unit`; 0 if it is not a unit of time. */
 int64_t pf_unit_ns(const char *unit);
 
-/* A unit for eyes: s, ms, us, ns, TB, GB, MB, kB or B. */
+/* A readable unit: s, ms, us, ns, TB, GB, MB, kB or B. */
 struct pf_scale {
-    const char *name; /* NULL: the values are neither times nor bytes */
-    double factor;    /* a value times `factor`, divided by `divisor`, is in this unit */
+    const char *name; /* NULL: values are neither times nor bytes */
+    double factor;    /* value * factor / divisor is in this unit */
     double divisor;
 };
 
-/* The largest unit in which |value| is at least 1, else the smallest; `unit` is the unit of the value. */
+/* The largest unit in which |value| is at least 1, otherwise the smallest. `unit` is the unit of `value`. */
 struct pf_scale pf_scale_of(double value, const char *unit);
 
-/*
- * Appends " (24.63 s)": the value in that unit, with two decimals. Appends nothing if the value is below the smallest unit or not
- * finite, if it is neither a time nor bytes, or if `unit` is that unit already.
- */
+/* Appends " (24.63 s)": the value in its readable unit, with two decimals. Appends nothing if the value is below the
+ * smallest unit or not finite, if it is neither a time nor bytes, or if `unit` is already the readable unit. */
 void pf_add_readable(struct pf_buf *out, double value, const char *unit);
 
 #endif
