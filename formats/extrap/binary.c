@@ -10,34 +10,35 @@
 #include "formats/kit/bytes.h"
 
 /*
- * Extra-P 3.0: a binary stream of records, each a word and what belongs to it, up to the end of the file. It has
- * the figures of each measurement, no values, and fitted models. (Bytes: docs/formats/extrap.md.)
+ * Reader of Extra-P 3.0's binary format: a stream of records up to the end of the file. Each record is a tag followed
+ * by its items. The format has statistics of each measurement and fitted models, but no single values. (Byte layout:
+ * docs/formats/extrap.md.)
  *
- * Records are made of items: integers of 64 bits, doubles, and strings of a length of 32 bits and that many bytes; nothing is
- * aligned. Reading is sticky: once an item could not be read, all are zero or empty, and study->error tells what went wrong
- * first, with its offset.
+ * An item is a 64-bit integer, a double, or a string with a 32-bit length; items are not aligned. Errors are sticky:
+ * after the first item that cannot be read, every further item reads as zero or empty, and study->error holds the first
+ * error with its offset.
  */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
-enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* bytes of the longest string; read at once */
+enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* longest string, in bytes; buffer size, in bytes */
 
 struct binary {
     struct pf_study *study;
 
-    uint64_t end; /* of what is read */
+    uint64_t end; /* end of the bytes to read */
     bool big_endian;
     bool broken;         /* an item could not be read */
-    uint64_t at, record; /* of the next item; of the record being read */
-    uint64_t base;       /* of what is at hand */
+    uint64_t at, record; /* file offsets of the next item and of the current record */
+    uint64_t base;       /* file offset of buffer[0] */
     size_t have;
     unsigned char buffer[HELD];
 
     struct pf_ids metrics, callpaths, coordinates;
-    struct pf_ids names, files, lines;        /* of regions: strings of the contexts, and the lines */
-    struct pf_ids uses;                       /* how often a region's name was there */
-    struct pf_ids context_file, context_line; /* what the contexts' regions have */
-    struct pf_ids modelers;                   /* names of generators, in the order of the file */
-    bool has_options;                         /* some generator had them: models have RE */
+    struct pf_ids names, files, lines; /* region id -> name and file, as strings of the contexts, and line */
+    struct pf_ids uses;                /* name -> number of regions that have this name */
+    struct pf_ids context_file, context_line; /* context -> file and line of its region */
+    struct pf_ids modelers;                   /* names of the generators, in file order */
+    bool has_options;                         /* some generator has options, so models have RE */
     struct pf_formula formula, passed_over;
 };
 
@@ -48,7 +49,7 @@ static void note(struct binary *binary, struct pf_note_kind problem, const char 
 
 /* ---- items -------------------------------------------------------------------------------------- */
 
-/* Says what is wrong with the item at an offset, unless something was before. `word` may be what the sentence begins with. */
+/* Records the first error, at the offset of an item. `word` is a prefix of the message. */
 static void damage(struct binary *binary, int code, uint64_t at, const char *word, const char *what)
 {
     if (!binary->broken && !binary->study->failed)
@@ -66,7 +67,7 @@ static uint64_t left(const struct binary *binary)
     return binary->end - binary->at;
 }
 
-/* The next bytes, at most HELD of them; NULL: they are not there. */
+/* Returns the next `size` bytes (at most HELD) and advances, or NULL if the file has fewer. */
 static const unsigned char *take(struct binary *binary, size_t size)
 {
     struct pf_study *study = binary->study;
@@ -103,13 +104,13 @@ static double take_real(struct binary *binary)
     return value;
 }
 
-/* A double that a formula is made of. */
+/* Reads a double as part of a formula. */
 static struct pf_fraction take_number(struct binary *binary)
 {
     return (struct pf_fraction){.value = take_real(binary)};
 }
 
-/* Valid until the next item. */
+/* Reads a string; valid until the next item is read. */
 static struct pf_cell take_string(struct binary *binary)
 {
     uint64_t start = binary->at;
@@ -129,7 +130,7 @@ static bool is(struct pf_cell text, const char *word)
     return strlen(word) == text.size && !memcmp(text.text, word, text.size);
 }
 
-/* A string that has to be this word. */
+/* Reads a string that must equal `word`. */
 static void expect(struct binary *binary, const char *word)
 {
     uint64_t start = binary->at;
@@ -137,7 +138,7 @@ static void expect(struct binary *binary, const char *word)
         damage(binary, EBADMSG, start, word, " is missing");
 }
 
-/* Passes over n things of this size, of which there may be less than none. */
+/* Skips n elements of `size` bytes; no-op if n is negative. */
 static void skip(struct binary *binary, int64_t n, size_t size)
 {
     if (n > 0 && (uint64_t)n > left(binary) / size)
@@ -148,13 +149,13 @@ static void skip(struct binary *binary, int64_t n, size_t size)
 
 /* ---- what measurements are of ------------------------------------------------------------------- */
 
-/* Whether all of a record could be read, and what it tells is to be kept. */
+/* True if all items of the current record could be read and the study has not failed. */
 static bool is_whole(const struct binary *binary)
 {
     return !binary->broken && !binary->study->failed;
 }
 
-/* Gives an id of the file its number. */
+/* Maps an id of the file to `number`, unless the record is incomplete. */
 static void set_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
 {
     if (is_whole(binary) && number != PF_NO_ID)
@@ -163,7 +164,7 @@ static void set_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32
 
 static void read_parameter(struct binary *binary)
 {
-    take_int(binary); /* its id */
+    take_int(binary); /* the parameter's id, unused */
     struct pf_cell name = take_string(binary);
     if (is_whole(binary))
         pf_study_parameter(binary->study, name.text, name.size, 0, (int64_t)binary->record);
@@ -182,7 +183,7 @@ static void read_metric(struct binary *binary)
         pf_study_unit(binary->study, metric, unit.text, unit.size);
 }
 
-/* A string of the contexts; PF_NO_STRING: the study has failed. */
+/* Interns a string of the contexts. PF_NO_STRING: the study has failed. */
 static uint32_t intern(struct binary *binary, struct pf_cell text)
 {
     struct pf_study *study = binary->study;
@@ -192,7 +193,7 @@ static uint32_t intern(struct binary *binary, struct pf_cell text)
     return id;
 }
 
-/* The name of a region; further ones of the same name are told apart by a number, as Extra-P does. */
+/* Interns a region's name. Like Extra-P, appends a number to the name of each further region of the same name. */
 static uint32_t name_region(struct binary *binary, struct pf_cell name)
 {
     uint32_t known = intern(binary, name), use = pf_ids_find(&binary->uses, known);
@@ -239,7 +240,7 @@ static void read_callpath(struct binary *binary)
     set_id(binary, &binary->callpaths, id, context);
 }
 
-/* Pairs of a parameter's name and a number. */
+/* Reads a coordinate record: pairs of a parameter's name and a number. */
 static void read_coordinate(struct binary *binary)
 {
     struct pf_study *study = binary->study;
@@ -268,7 +269,7 @@ static void read_coordinate(struct binary *binary)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* The doubles of a measurement; between these are bounds of confidence. */
+/* Order of the doubles in a measurement; the _LOW and _HIGH ones bound confidence intervals. */
 enum { MEAN, MEAN_LOW, MEAN_HIGH, DEVIATION, MEDIAN, MEDIAN_LOW, MEDIAN_HIGH, MINIMUM, MAXIMUM, REALS };
 
 static void read_measurement(struct binary *binary)
@@ -300,7 +301,7 @@ static void read_measurement(struct binary *binary)
 
 /* ---- functions ---------------------------------------------------------------------------------- */
 
-/* The kind, `polynomial` or `logarithm`, and the exponent. */
+/* Reads a simple term: its kind (`polynomial` or `logarithm`) and its exponent. */
 static void read_simple(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
     uint64_t start = binary->at;
@@ -311,7 +312,7 @@ static void read_simple(struct binary *binary, const char *parameter, struct pf_
     pf_formula_factor(formula, parameter, logarithm, take_number(binary));
 }
 
-/* A coefficient and simple terms. */
+/* Reads a compound term: a coefficient and simple terms. */
 static void read_compound(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
     struct pf_fraction coefficient = take_number(binary);
@@ -323,7 +324,7 @@ static void read_compound(struct binary *binary, const char *parameter, struct p
     }
 }
 
-/* A coefficient and a compound term for each of some parameters. */
+/* Reads a multi-parameter term: a coefficient and one compound term for each of some parameters. */
 static void read_multi_term(struct binary *binary, struct pf_formula *formula)
 {
     struct pf_fraction coefficient = take_number(binary);
@@ -341,7 +342,7 @@ static void read_multi_term(struct binary *binary, struct pf_formula *formula)
     }
 }
 
-/* A constant and terms, of one parameter or of several. */
+/* Reads a constant and terms, of one parameter or of several. */
 static void read_terms(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
     struct pf_fraction constant = take_number(binary);
@@ -358,7 +359,7 @@ static void read_terms(struct binary *binary, const char *parameter, struct pf_f
     }
 }
 
-/* Reads a function into the formula. */
+/* Appends a function to the formula. */
 static void read_function(struct binary *binary, struct pf_formula *formula)
 {
     uint64_t start = binary->at;
@@ -386,8 +387,8 @@ static void skip_function(struct binary *binary)
 /* ---- models ------------------------------------------------------------------------------------- */
 
 /*
- * Passes over the options that newer files have in the records of generators: an integer, a word, two integers, a word.
- * Whether they are there must be guessed from the first word.
+ * Skips the options that newer files have in generator records: an integer, a word, two integers, a word. The record
+ * does not declare the options, so their presence is inferred from the first word.
  */
 static void skip_options(struct binary *binary)
 {
@@ -409,7 +410,7 @@ static void skip_options(struct binary *binary)
     binary->broken = false;
 }
 
-/* single: of models of one parameter. terms: with the terms that are tried. */
+/* single: generator of single-parameter models. terms: the record lists the candidate terms. */
 static void read_generator(struct binary *binary, bool single, bool terms)
 {
     struct pf_study *study = binary->study;
@@ -423,17 +424,17 @@ static void read_generator(struct binary *binary, bool single, bool terms)
         take_string(binary);
         skip(binary, 1, sizeof(double));
     }
-    take_string(binary); /* what is modelled (GENERATE_MODEL_MEAN) */
+    take_string(binary); /* the modelled statistic (GENERATE_MODEL_MEAN) */
     skip_options(binary);
     if (!terms)
         return;
-    int64_t n = take_int(binary); /* compound terms that are tried, and how many of them a model may have */
+    int64_t n = take_int(binary); /* number of candidate terms, which the maximum per model follows */
     for (int64_t i = 0; i < n && !binary->broken; i++)
         skip_function(binary);
     skip(binary, 1, sizeof(int64_t));
 }
 
-/* Comments, and the bounds of each parameter within which the model holds. */
+/* Skips a model's comments and, for each parameter, the bounds within which the model is valid. */
 static void skip_model_rest(struct binary *binary)
 {
     skip(binary, take_int(binary), sizeof(int64_t));
@@ -446,7 +447,7 @@ static void skip_model_rest(struct binary *binary)
 
 static void read_model(struct binary *binary)
 {
-    static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* RE: in newer files */
+    static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* RE: newer files only */
     struct pf_study *study = binary->study;
     struct pf_formula *formula = &binary->formula;
     struct pf_fit_function model = {.metric = pf_ids_find(&binary->metrics, take_int(binary)), .has = 0};
@@ -454,7 +455,7 @@ static void read_model(struct binary *binary)
     model.modeler = pf_ids_find(&binary->modelers, take_int(binary));
     pf_formula_restart(formula);
     read_function(binary, formula);
-    for (int i = 0; i < 6; i++) /* upper and lower bounds: of confidence, error cone, noise */
+    for (int i = 0; i < 6; i++) /* upper and lower bounds of confidence, error cone and noise */
         skip_function(binary);
     for (int i = 0; i < (binary->has_options ? 4 : 3); i++) {
         model.fits[fits[i]] = take_real(binary);
@@ -518,7 +519,7 @@ static void read_record(struct binary *binary)
         read_generator(binary, records[i].single, records[i].terms);
 }
 
-/* The byte order, the magic word and the version. */
+/* Reads the byte order, the magic word and the version. */
 static void read_head(struct binary *binary)
 {
     struct pf_study *study = binary->study;
@@ -531,7 +532,7 @@ static void read_head(struct binary *binary)
              version.text);
 }
 
-/* Gives the contexts the files and lines of their regions. */
+/* Sets the file and line of each context from its region. */
 static void place_contexts(struct binary *binary)
 {
     struct pf_tree *tree = binary->study->contexts;
@@ -543,7 +544,7 @@ static void place_contexts(struct binary *binary)
     }
     for (uint32_t i = 0; i < tree->count; i++) {
         uint32_t line = pf_ids_find(&binary->context_line, i);
-        tree->file[i] = pf_ids_find(&binary->context_file, i); /* PF_NO_ID is PF_NO_STRING */
+        tree->file[i] = pf_ids_find(&binary->context_file, i); /* PF_NO_ID equals PF_NO_STRING */
         tree->line[i] = line == PF_NO_ID ? 0 : line;
     }
 }

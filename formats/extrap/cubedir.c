@@ -14,22 +14,23 @@
 extern const struct pf_driver pf_cubedir_driver;
 
 /*
- * A folder whose folders are points and hold Cube files, as an Extra-P experiment. Call paths are the names of regions,
- * one below the other, whatever the call paths of each file are called; metrics are those at the top of the files' trees of
- * metrics, each exclusive (NAME) and inclusive ("NAME (inc)").
+ * Driver for a folder whose subfolders are points and contain Cube files, shown as an Extra-P experiment. Call paths
+ * are nested region names, whatever names the call paths of each file have. Metrics are the roots of the files' metric
+ * trees, each as exclusive (NAME) and inclusive ("NAME (inc)").
  *
- * What one call path of one file has, a value a location, is a group: a record that stands apart, which others may go on from.
+ * A group is the values of one call path in one file, one value per location. The items of a group are consecutive, and
+ * the item of location 0 is the first.
  */
 struct pf_cubedir {
-    struct pf_points points; /* first */
+    struct pf_points points; /* must be first */
 
-    /* How series are reduced, from PF_MODELLED on: */
+    /* How series are merged, valid from PF_MODELLED on: */
     struct pf_merge {
-        uint32_t into;        /* the series that this one is merged into: itself, or PF_NO_SERIES: dropped */
-        uint32_t first, next; /* the series merged into this one; beside this one. PF_NO_SERIES: no more */
-    } * merged;               /* of each series */
+        uint32_t into;        /* target of this series: itself if kept, PF_NO_SERIES if dropped */
+        uint32_t first, next; /* head of the list of series merged into this one; link to the next sibling */
+    } * merged;               /* indexed by series */
 
-    struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* scaling, then the common ones */
+    struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* the scaling column, then the common columns */
 };
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
@@ -37,7 +38,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     verdict->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
 
-/* What aggregates over the points, and scaling.csv, show of a call path's values, a location each. */
+/* How the values of a call path's locations are reduced, for aggregates over points and for scaling.csv. */
 static const char reading_of_locations[] = "at each point the mean over all locations, idle ones too, as "
                                            "Extra-P's weak scaling has it; scaling_total.csv has "
                                            "their sum";
@@ -45,9 +46,11 @@ static const char reading_of_locations[] = "at each point the mean over all loca
 /* ---- statistics --------------------------------------------------------------------------------- */
 
 /*
- * The table "statistics": for each series, at each point, a row a scaling. Extra-P makes one value of the many that a file
- * has, a location each, in one of three ways: `weak`: they are repetitions; `weak_threaded`: so, but those that are zero
- * are no measurements unless all are; `strong`: their sum is the value.
+ * The table "statistics": one row per series, point and scaling. A file has one value per location; Extra-P reduces
+ * them to one value in one of three ways.
+ * `weak`: the values are repetitions.
+ * `weak_threaded`: like weak, but zeros are ignored unless all values of the group are zero.
+ * `strong`: the value is their sum.
  */
 enum { WEAK, WEAK_THREADED, STRONG, SCALINGS };
 static const char *const scalings[SCALINGS] = {"weak", "weak_threaded", "strong"};
@@ -56,18 +59,18 @@ struct statistics {
     const struct pf_study *study;
     struct pf_store_window window;
     struct pf_summary summaries[SCALINGS];
-    double sum;      /* of the group being read */
-    uint64_t zeros;  /* values in it */
-    bool any;        /* value of it is not zero */
-    uint64_t groups; /* of the point being read */
+    double sum;      /* of the current group */
+    uint64_t zeros;  /* zeros in the current group */
+    bool any;        /* the current group has a nonzero value */
+    uint64_t groups; /* groups of the current point */
 
-    uint32_t ready;            /* the series whose statistics these are, or PF_NO_SERIES */
-    struct pf_statistics of[]; /* SCALINGS a point; count 0: none */
+    uint32_t ready;            /* series that of[] holds the statistics of, or PF_NO_SERIES */
+    struct pf_statistics of[]; /* SCALINGS entries per point; count 0: no values */
 };
 
 /* ---- groups ------------------------------------------------------------------------------------- */
 
-/* A group is over: what it gives in all. */
+/* Ends the current group: adds its sum, and its zeros if all its values are zero. */
 static int end_group(struct statistics *statistics, struct pf_error *error)
 {
     for (uint64_t i = 0; i < statistics->zeros && !statistics->any; i++)
@@ -99,7 +102,7 @@ static int add_value(struct statistics *statistics, double value, struct pf_erro
     return pf_summary_add(&statistics->summaries[WEAK_THREADED], value, error);
 }
 
-/* Adds one series' statistics at a point to those that are there. */
+/* Adds the statistics of a merged series at a point to *sum. */
 static void add_statistics(struct pf_statistics *sum, const struct pf_statistics *more)
 {
     if (!sum->count) {
@@ -114,7 +117,7 @@ static void add_statistics(struct pf_statistics *sum, const struct pf_statistics
     sum->has_median &= more->has_median;
 }
 
-/* A point is over. */
+/* Ends the current point: adds its statistics to of[]. */
 static int end_point(struct statistics *statistics, uint32_t point, struct pf_error *error)
 {
     if (!statistics->groups)
@@ -155,7 +158,7 @@ static int add_series(struct statistics *statistics, uint32_t series, struct pf_
     return end_point(statistics, point, error);
 }
 
-/* The statistics of a series and of all that is merged into it. */
+/* Computes the statistics of a series together with all series merged into it. */
 static int make_ready(struct statistics *statistics, const struct pf_merge *merged, uint32_t series,
                       struct pf_error *error)
 {
@@ -173,7 +176,7 @@ static int make_ready(struct statistics *statistics, const struct pf_merge *merg
 
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
-/* A row's number is made of its series, point and scaling. */
+/* A row number encodes its series, point and scaling. */
 static const struct pf_study *study_of(const struct pf_cursor *cursor)
 {
     return ((const struct pf_study_profile *)cursor->model->state)->study;
@@ -262,7 +265,7 @@ static const struct pf_numbered statistics_rows = {PF_NUMBERED, .begin = begin_s
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* The columns of statistics are the common ones, with the scaling before them. */
+/* Prepends the column "scaling" to the common columns of statistics. */
 static void add_scaling(struct pf_cubedir *cubedir)
 {
     struct pf_table *statistics = &cubedir->points.stored.tables[PF_STATISTICS_TABLE];
@@ -290,7 +293,7 @@ static int open_folder(struct pf_model *model, struct pf_error *error)
 
 enum { EXCLUSIVE, INCLUSIVE, SIDES };
 
-/* What the names of inclusive metrics end with. */
+/* Suffix of the names of inclusive metrics. */
 static const char inclusive_suffix[] = " (inc)";
 
 static bool is_inclusive(const char *name)
@@ -299,16 +302,19 @@ static bool is_inclusive(const char *name)
     return size >= end && !strcmp(name + size - end, inclusive_suffix);
 }
 
-/* A file within the experiment. */
+/* State of reading one file into the experiment. */
 struct reading {
     struct pf_study *study;
     struct pf_cube cube;
     struct pf_cube_sums sums;
-    uint32_t *contexts; /* of the experiment, for each call path of the file */
+    uint32_t *contexts; /* call path of the file -> context of the experiment */
     uint32_t point;
 };
 
-/* The study's metric of a side of one of the file. PF_NO_STRING: the study has failed. */
+/*
+ * Returns the study's metric for one side (inclusive or exclusive) of a file's metric. PF_NO_STRING: the study has
+ * failed.
+ */
 static uint32_t map_metric(struct pf_study *study, const struct pf_cube_metric *metric, int side)
 {
     char *name = NULL;
@@ -335,7 +341,7 @@ static double value_of(enum pf_cube_kind kind, const union pf_cube_number *numbe
     return cell.type == PF_WIDE ? (double)*cell.wide : cell.d;
 }
 
-/* The call paths that have a row, and no others: what the file does not tell is not zero here. */
+/* Adds the values of the call paths that have a row. A call path without a row has no value here, rather than zero. */
 static int add_side(struct reading *reading, const struct pf_cube_metric *metric, int side,
                     struct pf_error *error)
 {
@@ -415,8 +421,8 @@ static int read_file(struct pf_model *model, struct pf_study *study, const char 
 /* ---- merging ------------------------------------------------------------------------------------ */
 
 /*
- * Extra-P wants a value at each point. A call path that some point does not have is merged into the nearest one above it that
- * has values everywhere, if the metric is exclusive; if it is inclusive, it is dropped, since those above contain it.
+ * Extra-P requires a value at each point. An exclusive series that is missing at some point is merged into that of its
+ * nearest complete ancestor. An inclusive one is dropped, because its ancestors already contain it.
  */
 
 static bool is_complete(const struct pf_study *study, uint32_t series)
@@ -424,7 +430,7 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
     return pf_series_run_of(&study->values, series).points == pf_study_points(study);
 }
 
-/* The series that this one is merged into, or PF_NO_SERIES. */
+/* Returns the series that this one is merged into, or PF_NO_SERIES. */
 static uint32_t target_of(const struct pf_study *study, uint32_t number)
 {
     const struct pf_series *series = study->series;
@@ -464,7 +470,7 @@ static int merge(struct pf_cubedir *cubedir, const struct pf_study *study, struc
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* The sides of a metric know each other. Called with the metrics that have been published. */
+/* Links the exclusive and inclusive twins of the published metrics. */
 static void set_sides(const struct pf_study *study)
 {
     struct pf_metric *metrics = study->metric_list;

@@ -47,7 +47,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct pf_formula *formula
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* A number as Python's repr() of a float has it: `2.0`, `1e-05`, `1e+16`; a fraction as `3/2`. */
+/* A number formatted like Python's repr() of a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`. */
 struct text {
     char of[2 * PF_NUMBER_MAX];
 };
@@ -70,7 +70,7 @@ static struct text text_of(struct pf_fraction number)
         return text;
     memcpy(end, ".0", 3);
     for (int digits = 0; fabs(number.value) >= 1e16 && digits < 17;
-         digits++) { /* Python has an exponent here */
+         digits++) { /* Python switches to an exponent here */
         snprintf(text.of, sizeof text.of, "%.*e", digits, number.value);
         if (strtod(text.of, NULL) == number.value)
             break;
@@ -90,7 +90,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fraction)
 {
-    char copy[40], *end; /* of two integers of at most 18 digits */
+    char copy[40], *end; /* two integers of at most 18 digits each */
     *fraction = (struct pf_fraction){0};
     if (!memchr(text, '/', size))
         return pf_parse_double(text, size, &fraction->value);
@@ -123,7 +123,7 @@ void pf_formula_term(struct pf_formula *formula)
     formula->in_product = false;
 }
 
-/* What stands before a factor. */
+/* Returns the operator that precedes a factor. */
 static const char *times(struct pf_formula *formula)
 {
     bool in_product = formula->in_product;
@@ -146,11 +146,11 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
 
 /* ---- models of saved experiments ---------------------------------------------------------------- */
 
-/* A function being written. */
+/* State of writing a function. */
 struct writing {
     struct pf_formula *formula;
     const struct pf_study *study;
-    const char *what; /* is wrong first; NULL: nothing is known to be */
+    const char *what; /* the first error; NULL: no error */
 };
 
 static void wrong(struct writing *writing, const char *what)
@@ -177,14 +177,14 @@ static struct pf_fraction number(struct writing *writing, struct json_object *ob
     return fraction;
 }
 
-/* An element that is an object or list; NULL: there is none. */
+/* Returns element i if it is an object or list, else NULL. */
 static struct json_object *element(struct json_object *list, size_t i)
 {
     struct json_object *value = i < pf_tree_length(list) ? json_object_array_get_idx(list, i) : NULL;
     return pf_tree_is_object(value) || pf_tree_is_list(value) ? value : NULL;
 }
 
-/* The parameter of this number. */
+/* Returns the name of the parameter with this number. */
 static const char *parameter_of(struct writing *writing, const char *number)
 {
     struct pf_fraction index;
@@ -201,7 +201,7 @@ static bool is_word(struct json_object *value, const char *word)
     return text.size == strlen(word) && text.type == PF_TEXT && !memcmp(text.text, word, text.size);
 }
 
-/* {coefficient, simple_terms: [{term_type, exponent}]} of a parameter. */
+/* Writes a compound term of one parameter: {coefficient, simple_terms: [{term_type, exponent}]}. */
 static void write_compound(struct writing *writing, struct json_object *compound, const char *parameter)
 {
     struct pf_fraction coefficient = number(writing, compound, "coefficient");
@@ -217,7 +217,7 @@ static void write_compound(struct writing *writing, struct json_object *compound
     }
 }
 
-/* Its constant, which is left out before terms if it is 0. Returns its terms. */
+/* Writes the function's constant, which is omitted if it is 0 and terms follow. Returns the list of terms. */
 static struct json_object *begin_function(struct writing *writing, struct json_object *function)
 {
     struct pf_fraction constant = number(writing, function, "constant_coefficient");
@@ -226,7 +226,10 @@ static struct json_object *begin_function(struct writing *writing, struct json_o
     return terms;
 }
 
-/* " for p<=b" behind the first segment, " for p>=a" behind the second: of intervals [[.., b], [a, ..]]. */
+/*
+ * Writes the bound of a segment, from intervals [[.., b], [a, ..]]: " for p<=b" after the first, " for p>=a" after the
+ * second.
+ */
 static void write_bound(struct writing *writing, struct json_object *object, size_t segment,
                         const char *parameter)
 {
@@ -241,7 +244,7 @@ static void write_bound(struct writing *writing, struct json_object *object, siz
 
 typedef void write_part(struct writing *writing, struct json_object *function, const char *parameter);
 
-/* What has two segments: each with its bound. */
+/* Writes both segments of a segmented object, each with its bound. */
 static void write_segments(struct writing *writing, struct json_object *object, const char *parameter,
                            write_part *write)
 {
@@ -258,7 +261,7 @@ static void write_segments(struct writing *writing, struct json_object *object, 
     }
 }
 
-/* A function of one parameter. */
+/* Writes a function of one parameter. */
 static void write_single(struct writing *writing, struct json_object *function, const char *parameter)
 {
     struct json_object *terms = begin_function(writing, function), *term;
@@ -268,7 +271,7 @@ static void write_single(struct writing *writing, struct json_object *function, 
     }
 }
 
-/* A factor that is another function in each segment of its parameter: `{F for x<=4.0; G for x>=8.0}`. */
+/* Writes a factor that is defined by segments of its parameter: `{F for x<=4.0; G for x>=8.0}`. */
 static void write_segmented_term(struct writing *writing, struct json_object *object, const char *parameter)
 {
     add(writing->formula, "%s{", times(writing->formula));
@@ -277,7 +280,7 @@ static void write_segmented_term(struct writing *writing, struct json_object *ob
     writing->formula->in_sum = writing->formula->in_product = true;
 }
 
-/* {coefficient, parameter_term_pairs: {"0": compound, ...}} */
+/* Writes a multi-parameter term: {coefficient, parameter_term_pairs: {"0": compound, ...}}. */
 static void write_multi_term(struct writing *writing, struct json_object *term, struct json_object *pairs)
 {
     struct pf_fraction coefficient = number(writing, term, "coefficient");
@@ -294,7 +297,7 @@ static void write_multi_term(struct writing *writing, struct json_object *term, 
     }
 }
 
-/* A constant and the sum of its terms, of one parameter or of several. */
+/* Writes a constant and the sum of the terms, of one parameter or of several. */
 static void write_function(struct writing *writing, struct json_object *function, const char *parameter)
 {
     struct json_object *terms = begin_function(writing, function), *term;

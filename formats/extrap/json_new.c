@@ -4,13 +4,13 @@
 #include "formats/json/probe.h"
 
 /*
- * The newer JSON form: {"parameters": [names], "measurements": {call path: {metric: [{"point": [...], "values":
- * [...]}, ...]}}}. Values are numbers, or arrays of numbers (one a process) for each repetition. What a call path and
- * metric have for a second time takes the place of what they had, as in Python.
+ * Reader of the newer JSON form: {"parameters": [names], "measurements": {call path: {metric: [{"point": [...],
+ * "values": [...]}, ...]}}}. Values are numbers, or, per repetition, arrays with one number per process. If a call path
+ * and metric appear twice, the second replaces the first, as in Python.
  */
 struct newer {
-    struct pf_json_study reader; /* first */
-    struct pf_json_point point;  /* of the measurement that is read */
+    struct pf_json_study reader; /* must be first */
+    struct pf_json_point point;  /* of the current measurement */
     bool has_values;
 };
 
@@ -27,7 +27,7 @@ static const struct pf_json_member measurement_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Of one that is cut what came before the cut counts. */
+/* If a measurement is truncated, the values before the cut are kept. */
 static int take_measurement(const struct pf_json_walk *walk)
 {
     struct newer *newer = walk->into;

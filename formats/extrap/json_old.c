@@ -7,40 +7,40 @@
 #include "formats/json/probe.h"
 
 /*
- * The older JSON form: tables of call paths, metrics, parameters and coordinates, whose rows have ids, and
- * measurements that refer to these. Which table comes first is not said (measurements mostly come before metrics): one
- * walk finds them, then they are read in the order of use.
+ * Reader of the older JSON form: tables of call paths, metrics, parameters and coordinates, whose rows have ids, and
+ * measurements that refer to these ids. The order of the tables is not fixed (measurements usually precede metrics):
+ * one walk finds the tables, then each is read in the order needed.
  *
- * Ids are taken as they are. (Extra-P itself sorts each table and takes the id as a position in it, which is the same
- * for ids from 1 to n alone.)
+ * Ids are used as they are. (Extra-P sorts each table and uses the id as a position in it, which gives the same result
+ * only for ids from 1 to n.)
  */
 enum table { PARAMETERS, CALLPATHS, METRICS, COORDINATES, MEASUREMENTS, TABLES };
 
-/* What a row may have. */
+/* Members of a row of any table. */
 struct row {
     struct pf_json_amount id, callpath, metric, coordinate, value;
-    uint32_t name; /* what the name stands for, or PF_NO_ID */
+    uint32_t name; /* number of the row's name, or PF_NO_ID */
     struct pf_point point;
 };
 
 struct old {
-    struct pf_json_study reader; /* first */
+    struct pf_json_study reader; /* must be first */
     struct pf_json_place places[TABLES];
-    enum table table; /* that is read */
-    struct row row;   /* that is read */
+    enum table table; /* the table being read */
+    struct row row;   /* the row being read */
     struct {
         struct pf_json_amount id, value;
-    } pair; /* of a coordinate that is read */
+    } pair; /* the pair of a coordinate being read */
     struct {
         int64_t id;
-        uint32_t name; /* in the units, of which this form has none */
+        uint32_t name; /* interned among the units, which this form does not use otherwise */
     } parameters[PF_PARAMETERS_MAX];
     unsigned n_parameters;
     struct pf_ids callpaths, metrics, coordinates;
-    uint32_t context, metric, series; /* of the last measurement; series PF_NO_SERIES: none */
+    uint32_t context, metric, series; /* of the previous measurement; series PF_NO_SERIES: none */
 };
 
-/* An id is an integer, however written. */
+/* An id is any number with an integer value, for example 1.0. */
 static bool is_id(const struct pf_json_amount *amount)
 {
     return amount->known && fabs(amount->value) < 0x1p53 && amount->value == floor(amount->value);
@@ -66,7 +66,7 @@ static void set_id(struct old *old, struct pf_ids *ids, uint32_t number)
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Makes a number of a row's name: a call path, a metric, or the text. */
+/* Interns a row's name as a call path, a metric or a plain string, depending on the table. */
 static int take_name(const struct pf_json_walk *walk)
 {
     struct old *old = walk->into;
@@ -83,7 +83,7 @@ static int take_name(const struct pf_json_walk *walk)
     return study->failed ? -1 : 0;
 }
 
-/* Sorted by id, as Extra-P has them. */
+/* Inserts a parameter so that the list is sorted by id, as in Extra-P. */
 static int add_parameter(struct old *old, const struct pf_json_token *start)
 {
     int64_t id = (int64_t)old->row.id.value;
@@ -109,7 +109,7 @@ static int add_named(struct old *old, const struct pf_json_token *start)
 
 /* ---- coordinates -------------------------------------------------------------------------------- */
 
-/* One {parameter_id, parameter_value}. */
+/* Reads one {parameter_id, parameter_value}. */
 static int take_pair(const struct pf_json_walk *walk)
 {
     static const struct pf_json_member members[] = {
@@ -139,7 +139,7 @@ static int take_pairs(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_OBJECT, take_pair);
 }
 
-/* A point that lacks coordinates is equal to no other. */
+/* A point with missing coordinates is marked broken: it equals no other point. */
 static int add_coordinate(struct old *old, const struct pf_json_token *start)
 {
     struct pf_point *point = &old->row.point;
@@ -199,7 +199,7 @@ static const struct pf_json_member named_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Half of a row is none, but a name with its id. */
+/* An incomplete row is dropped; a row with an id and a name is complete. */
 static int take_row(const struct pf_json_walk *walk)
 {
     static const struct {

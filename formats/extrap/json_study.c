@@ -41,7 +41,7 @@ struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader)
     return (struct pf_json_walk){.json = reader->json, .error = reader->study->error};
 }
 
-/* What a walk has come to: damage is noted, once. */
+/* Handles the result of a walk: notes damage, but only once. */
 static void end_walk(struct pf_json_study *reader, int got)
 {
     struct pf_study *study = reader->study;
@@ -61,7 +61,7 @@ void pf_json_study_read(struct pf_json_study *reader, const struct pf_json_membe
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, reader, members);
     if (!got)
-        got = pf_json_next(reader->json, &token, walk.error); /* nothing may follow */
+        got = pf_json_next(reader->json, &token, walk.error); /* nothing may follow the object */
     end_walk(reader, got);
 }
 

@@ -7,34 +7,37 @@
 #include "formats/json/probe.h"
 
 /*
- * TaLPas and JSON Lines: an object a line, which is one measurement of a call path and metric at a point. Lines of
- * the same series and point are repetitions wherever they stand. A line with something wrong is passed over.
+ * Reader of TaLPas and JSON Lines: one object per line, which is one measurement of a call path and metric at a point.
+ * Lines of the same series and point are repetitions, wherever they are in the file. A malformed line is skipped.
  */
 
 struct lines {
-    struct pf_json_study reader; /* first */
+    struct pf_json_study reader; /* must be first */
     const struct dialect *dialect;
-    bool defined; /* the parameters are known */
+    bool defined; /* the parameters are known (from the first good line) */
 
-    /* Of the line being read: */
-    const char *why;          /* it is passed over */
-    uint32_t metric, context; /* PF_NO_STRING, PF_NO_CONTEXT: not yet known */
+    /* State of the line being read: */
+    const char *why;          /* reason why the line is skipped, or NULL */
+    uint32_t metric, context; /* PF_NO_STRING, PF_NO_CONTEXT: not seen yet */
     struct pf_point point;
-    unsigned parameters; /* so many that it names */
-    unsigned known;      /* bit i: coordinate i */
+    unsigned parameters; /* number of parameters the line names */
+    unsigned known;      /* bit i: coordinate i has been seen */
     bool has_parameters, has_value;
 };
 
 /* ---- one line ----------------------------------------------------------------------------------- */
 
-/* Says what is wrong with the line: nothing further is read of it. Returns 1. */
+/* Marks the line as skipped for the reason `why`; the rest of it is not read. Returns 1. */
 static int refuse(struct lines *lines, const char *why)
 {
     lines->why = why;
     return 1;
 }
 
-/* The number of a parameter, -1: none. The first line's are those of the file; names mostly come in order. */
+/*
+ * Returns the number of a parameter, or -1. The first line defines the parameters of the file. Names usually come in
+ * the same order, so the search starts at the expected one.
+ */
 static int find_parameter(struct lines *lines, const struct pf_json_token *name)
 {
     struct pf_study *study = lines->reader.study;
@@ -112,7 +115,7 @@ static const struct pf_json_member json_lines_members[] = {
     PF_MEMBER_OF_ALL("value", PF_JSON_END, take_value),
     PF_MEMBERS_END,
 };
-/* What the members of a line are called, and what a missing metric or call path is (NULL: it must be there). */
+/* Member names of a line, and the defaults of a missing metric or call path (NULL: the member is required). */
 struct dialect {
     const struct pf_json_member *members;
     const char *metric, *callpath;
@@ -122,7 +125,7 @@ struct dialect {
 static const struct dialect talpas = {talpas_members, NULL, NULL, PF_JSON_LINES | PF_JSON_SEMICOLONS};
 static const struct dialect json_lines = {json_lines_members, "<default>", "<root>", PF_JSON_LINES};
 
-/* The measurement of a line that was read; what is missing has its default. 0; 1: it is refused. */
+/* Adds the measurement of a line, with defaults for missing members. Returns 0, or 1 if the line is skipped. */
 static int add_line(struct lines *lines, const struct pf_json_token *start)
 {
     struct pf_json_study *reader = &lines->reader;
@@ -148,7 +151,7 @@ static int add_line(struct lines *lines, const struct pf_json_token *start)
     return 0;
 }
 
-/* 0; 1: the line is refused; -1: it is damaged. */
+/* Returns 0; 1 if the line is skipped; -1 if it is damaged. */
 static int read_line(struct lines *lines, const struct pf_json_token *start)
 {
     struct pf_json_walk walk = pf_json_study_walk(&lines->reader);
@@ -164,7 +167,7 @@ static int read_line(struct lines *lines, const struct pf_json_token *start)
 
 /* ---- all lines ---------------------------------------------------------------------------------- */
 
-/* Says why the line is passed over, and passes over it. */
+/* Notes why the line is skipped, and moves to the next line. */
 static void pass_over(struct lines *lines, const struct pf_json_token *start, bool damaged)
 {
     struct pf_study *study = lines->reader.study;

@@ -6,7 +6,7 @@
 #include "formats/extrap/study.h"
 #include "formats/kit/sorter.h"
 
-/* Bytes of a sorter of lists that are held in memory. */
+/* Memory limit of the sorter of a list, in bytes; more is spilled. */
 #define SORTED_HELD ((uint64_t)32 << 20)
 
 /* ---- collecting --------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static uint64_t key_of(const struct pf_place *place)
     return (uint64_t)place->series << 32 | place->point;
 }
 
-/* Adds an item, which begins with its place. The runs are right if all items have come sorted. */
+/* Appends an item, which begins with its pf_place. The list's runs are valid as long as all items arrive sorted. */
 static bool append(struct pf_study *study, struct pf_list *list, struct pf_place *item)
 {
     uint64_t key = key_of(item), last = list->count ? key_of(&list->last) : 0;
@@ -94,7 +94,7 @@ void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_fun
 
 /* ---- sorting ------------------------------------------------------------------------------------ */
 
-/* Where an item is, as it is sorted: equal keys keep their order. */
+/* Words of a sort record: key, and item number as the tie-breaker, which makes the sort stable. */
 enum { KEY, NUMBER, WORDS };
 
 static void sort_items(struct pf_study *study, const struct pf_list *list, struct pf_sorter *sorter)
@@ -128,7 +128,7 @@ static void copy_sorted(struct pf_study *study, const struct pf_list *from, stru
     pf_study_check(study, got);
 }
 
-/* Sorts a list by series and point, unless its items have come so; what is of dropped series goes. */
+/* Sorts a list by series and point, unless it is already sorted. Removes the items of dropped series. */
 static void sort(struct pf_study *study, struct pf_list *list)
 {
     bool needed = list->unsorted;
@@ -181,7 +181,10 @@ static void check_series(struct pf_study *study, uint32_t series)
     note_series(study, PF_INCOMPLETE_SERIES, series, what);
 }
 
-/* Lists the series and the models of each context: backwards, so that each list begins with the first one. */
+/*
+ * Links the series and the models of each context into lists. The loops run backwards so that each list is in file
+ * order.
+ */
 static void list_by_context(struct pf_study *study)
 {
     for (size_t i = 0; i < study->contexts->count; i++)

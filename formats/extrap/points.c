@@ -17,7 +17,7 @@ static bool is_of_value(char c)
     return (c >= '0' && c <= '9') || c == '.' || c == ',';
 }
 
-/* A value: digits, with at most one point between them. */
+/* Parses a value: digits with at most one decimal point. */
 static bool parse_value(const char *text, size_t size, double *value)
 {
     char number[256];
@@ -105,7 +105,7 @@ static bool has_same_parameters(const struct pf_pointdir *first, const struct pf
     return same;
 }
 
-/* Leaves only the parameters that vary, unless none does. */
+/* Keeps the parameters that vary, or all if none varies. */
 static void choose_parameters(struct pf_pointdirs *dirs, const struct pf_pointdir *first)
 {
     for (unsigned i = 0; i < first->count; i++) {
@@ -122,7 +122,7 @@ static void choose_parameters(struct pf_pointdirs *dirs, const struct pf_pointdi
         dirs->numbers[dirs->parameters++] = i;
 }
 
-/* The first one that is a point tells the parameters. */
+/* Parameter names come from the first valid point. */
 void pf_pointdirs_finish(struct pf_pointdirs *dirs)
 {
     const struct pf_pointdir *first = NULL;
@@ -156,8 +156,8 @@ void pf_pointdirs_free(struct pf_pointdirs *dirs)
 
 struct listing {
     struct pf_pointdirs *dirs;
-    struct pf_pointdir_entry *entry; /* whose files are listed */
-    const char *suffix;              /* of these */
+    struct pf_pointdir_entry *entry; /* the entry whose files are being listed */
+    const char *suffix;              /* suffix of the files to list */
     struct pf_error *error;
     int failed; /* out of memory */
 };
@@ -202,7 +202,7 @@ static int by_text(const void *left, const void *right)
     return strcmp(a, b);
 }
 
-/* All that is in a source. A folder without such files, or one that cannot be looked into, is no point. */
+/* Lists the folders of a source. A folder that has no such files, or that cannot be read, is not a point. */
 static int list(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
                 struct pf_error *error)
 {
@@ -229,10 +229,10 @@ static int list(struct pf_pointdirs *dirs, struct pf_source *source, const char 
 
 /* ---- probing ------------------------------------------------------------------------------------- */
 
-/* Entries of a folder that are looked at, and folders that are looked into. */
+/* Probe limits: directory entries examined, and folders opened. */
 enum { ENTRIES_MAX = 4096, FOLDERS_MAX = 64 };
 
-/* What a folder is looked through for. */
+/* State of probing a folder. */
 struct look {
     struct pf_probe *probe;
     const char *suffix;
@@ -270,7 +270,7 @@ bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 
 /* ---- the profile --------------------------------------------------------------------------------- */
 
-/* A study of the folder's parameters. NULL with *error filled. */
+/* Creates a study with the folder's parameters. NULL with *error filled. */
 static struct pf_study *new_study(const struct pf_pointdirs *dirs, struct pf_error *error)
 {
     struct pf_study *study = pf_study_new(NULL, 0, error);
@@ -315,7 +315,7 @@ static int read_folder(struct pf_model *model, struct pf_study *study, const str
         at.coordinates[i] = folder->point.parameters[points->dirs.numbers[i]].value;
     uint32_t point = pf_study_point(study, &at);
     for (size_t i = 0; i < folder->n_files && !study->failed; i++) {
-        char path[2 * 256 + 2]; /* two names of a file system */
+        char path[2 * 256 + 2]; /* two file names of at most 255 bytes, a slash and a NUL */
         snprintf(path, sizeof path, "%s/%s", folder->name, folder->files[i]);
         if (read_file(model, study, path, point, study->error))
             return -1;

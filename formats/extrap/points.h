@@ -5,84 +5,87 @@
 #include "formats/extrap/stored.h"
 
 /*
- * Folders of points as an Extra-P experiment, which stands beside them: what the drivers for such folders share. A driver
- * says which files it wants and reads one; the rest (stages, points, tables, cursors) is here.
+ * Base of the drivers for folders of points, which are served as an Extra-P experiment. A driver declares the suffix of
+ * the files it wants and reads one file at a time; stages, points, tables and cursors are implemented here.
  *
- * The folders, one a point, are named by it as Extra-P reads them: PREFIX.x4.y10.r1 is the point x=4, y=10, measured for the
- * first time. What stands before the first dot is a prefix, and the number of the repetition, from ".r" on, tells nothing.
- * Between them names of parameters and their values take turns; a value is made of digits, dots and commas, where a comma is a
- * dot too, and dots at its end only separate.
+ * Each subfolder is one point, and its name is parsed as Extra-P does: PREFIX.x4.y10.r1 is the first repetition of the
+ * point x=4, y=10. The text before the first dot is a prefix. The repetition number, from ".r" on, is ignored. In
+ * between, parameter names alternate with values. A value consists of digits, dots and commas; a comma is a decimal
+ * point too, and trailing dots are separators.
  */
 struct pf_pointdir {
     unsigned count;
     struct pf_pointdir_parameter {
-        const char *name; /* in the folder's name; not terminated */
+        const char *name; /* points into the folder's name; not terminated */
         size_t size;
         double value;
     } parameters[PF_PARAMETERS_MAX];
 };
 
 /*
- * Takes a folder's name apart. NULL: *point is filled; else why it is no point, as the rest of a sentence that begins
- * with the folder. For all threads.
+ * Parses a folder's name. Returns NULL with *point filled; or why the folder is not a point, as the rest of a sentence
+ * that begins with its name. Thread-safe.
  */
 const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point);
 
 /*
- * The folders that stand in one: each is a point of the same parameters, which the first one (by name) that is a point
- * tells; others are left out. A parameter that has the same value everywhere is no parameter, unless none would be
- * left. For one thread.
+ * The subfolders of a profile. All points have the same parameters, which the first valid point (by name) defines;
+ * folders that do not match are skipped. A parameter with the same value everywhere is dropped, unless no parameter
+ * would be left. Not thread-safe.
  */
 struct pf_pointdirs {
     struct pf_pointdir_entry {
         char *name;   /* of the folder; owned */
-        char **files; /* in it, sorted; owned, and each of them */
+        char **files; /* names of its files, sorted; the array and each name are owned */
         size_t n_files, room_files;
-        const char *problem;      /* why it is left out; NULL: it is a point */
-        struct pf_pointdir point; /* as its name says */
-    } * entries; /* once finished: points by their values, then by name; then what is left out */
-    size_t count, room, points;          /* points: how many entries are */
-    unsigned parameters;                 /* that are left, */
-    unsigned numbers[PF_PARAMETERS_MAX]; /* and which of a point's each is */
+        const char *problem;      /* why the folder is skipped; NULL: it is a point */
+        struct pf_pointdir point; /* parsed from the name */
+    } * entries; /* after pf_pointdirs_finish: points sorted by value, then by name; then skipped folders */
+    size_t count, room, points;          /* points: number of entries that are points */
+    unsigned parameters;                 /* number of parameters kept */
+    unsigned numbers[PF_PARAMETERS_MAX]; /* index in a point's parameters of each kept one */
 };
 
-/* Adds a folder by its name, copied. 0, or -1 with *error filled. */
+/* Adds a folder; copies its name. Returns 0, or -1 with *error filled. */
 int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error);
 void pf_pointdirs_finish(struct pf_pointdirs *dirs);
 void pf_pointdirs_free(struct pf_pointdirs *dirs);
 
 /*
- * For probing: whether a directory has at least `least` folders that are named like points and hold a file whose name ends
- * so (".cubex"). Looks at no more than a few thousand entries.
+ * Returns true if a directory has at least `least` subfolders whose names parse as points and that contain a file with
+ * this suffix (".cubex"). For probing; examines at most a few thousand entries.
  */
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least);
 
-/* The state of such a profile. */
+/* State of a profile that is a folder of points. */
 struct pf_points {
-    struct pf_study_profile stored; /* first: its cursors are those of a stored study */
+    struct pf_study_profile stored; /* must be first: the cursors of a stored study expect it */
     struct pf_pointdirs dirs;
 };
 
 /*
- * Opens: lists the files whose names end so, and declares the tables. profile->state begins with a struct pf_points, zeroed. what:
- * the key of info.txt under which the number of files stands. 0, or -1 with *error filled.
+ * Opens a profile: lists the files with this suffix, and declares the tables. profile->state must begin with a zeroed
+ * struct pf_points. `what` is the key of info.txt that holds the number of files. Returns 0, or -1 with *error filled.
  */
 int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error);
 
 /*
- * Adds what a file (FOLDER/NAME in the source) measured to the study, at a point. Files that cannot be read are noted.
- * 0, or -1 with *error filled.
+ * Callback: adds the measurements of a file (FOLDER/NAME in the source) to the study at a point. A file that cannot be
+ * read is noted. Returns 0, or -1 with *error filled.
  */
 typedef int pf_points_file(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
                            struct pf_error *error);
 
-/* Reads all files, by point. NULL with *error filled; else finished, to be given to pf_stored_publish. */
+/*
+ * Reads all files, point by point. Returns a finished study, to be passed to pf_stored_publish; or NULL with *error
+ * filled.
+ */
 struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_error *error);
 
-/* Notes what is wrong with a file: the rest of a sentence that begins with its path. */
+/* Notes a problem of a file. `what` is the rest of a sentence that begins with the file's path. */
 void pf_points_note(struct pf_study *study, const char *path, const char *what);
 
-/* Frees the state as well. */
+/* Closes a profile and frees its state. */
 void pf_points_close(struct pf_model *model);
 
 #endif

@@ -7,12 +7,13 @@
 #include "formats/extrap/study.h"
 #include "formats/kit/print.h"
 
-/* Longer names of points, as long names of parameters make them, would not fit into a file name. */
+/* Maximum length of a point's name, in bytes, so that the name fits into a file name. */
 enum { POINT_NAME_MAX = 240 };
 
 /*
- * `x=4_y=10`; coordinates beyond the parameters stand without a name. No two points have the same name: equal points are one, and
- * numbers hold no `_`. A point with a broken coordinate, or too long a name, goes by its number.
+ * Writes the name of a point: `x=4_y=10`. Coordinates beyond the parameters have no name in front. Names are unique,
+ * because equal points are interned as one and numbers contain no `_`. A point with a broken coordinate or an overlong
+ * name is named by its number.
  */
 static int name_of_point(const struct pf_study *study, uint32_t number, char name[POINT_NAME_MAX + 1])
 {
@@ -64,7 +65,7 @@ static const struct {
     {".std", "standard deviation of the repetitions at a point, as the file has it"},
 };
 
-/* NAME.mean and so on, held by the study; NULL with *error filled. */
+/* Returns NAME.mean, NAME.median, etc., owned by the study; or NULL with *error filled. */
 static const char *name_statistic(struct pf_study *study, const char *name, const char *suffix,
                                   struct pf_error *error)
 {
@@ -79,13 +80,13 @@ static const char *name_statistic(struct pf_study *study, const char *name, cons
     return id == PF_NO_STRING ? NULL : pf_interned(study->metric_names, id).text;
 }
 
-/* The metrics that each of the file's is published as. */
+/* Returns the number of published metrics per metric of the file. */
 static size_t sides_of(const struct pf_study *study)
 {
     return study->statistics_only ? PF_STATISTICS : 1;
 }
 
-/* Neither values of nested call paths nor those of different points may be added. */
+/* Values are added neither over nested call paths nor over points. */
 static int make_metrics(struct pf_study *study, struct pf_error *error)
 {
     size_t sides = sides_of(study), n = pf_strings_count(study->metrics) * sides;

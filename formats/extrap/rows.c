@@ -6,32 +6,34 @@
 #include "formats/kit/numbered.h"
 
 /*
- * The tables values, statistics, cells and totals over the sorted lists of a study: series by series in order of first
- * appearance, in it the points, in these the repetitions as the file has them.
+ * Cursors of the tables values, statistics, cells and totals over the sorted lists of a study. Rows are ordered by
+ * series (in order of first appearance), then by point, then by repetition in file order.
  *
- * values: a row a value; without values a row a figure, each under its own metric. statistics: a row a measurement, from its
- * figures if it has any, else from its values. cells: a row a (series, point), over all its measurements (of figures: the first);
- * without values like values. totals: like cells, where the mean is that of the measurements' sums over threads.
+ * values: one row per value; without values, one row per statistic, each under its own metric.
+ * statistics: one row per measurement, from its stored statistics if it has any, else from its values.
+ * cells: one row per (series, point), over all its measurements, or from the first stored statistics; without values,
+ * the same as values.
+ * totals: like cells, but the mean is taken over the measurements' sums over threads.
  *
- * A row has the number of the first item that it is made of; of figures that have rows of their own, PF_STATISTICS numbers
- * belong to each item.
+ * A row's number is that of the first item it is made of. If each stored statistic has a row of its own, each item
+ * takes PF_STATISTICS numbers.
  */
 struct rows {
     const struct pf_study *study;
     const struct pf_list *list;
     struct pf_store_window window;
     unsigned per_item, parameters;
-    bool values; /* a row a number: values, and cells without values */
-    bool pooled; /* cells and totals */
+    bool values; /* one row per number: values, or cells without values */
+    bool pooled; /* one row per (series, point): cells and totals */
     bool totals;
-    bool threads;   /* each value is that of a location, which is told */
-    int64_t metric; /* of the file that rows are restricted to, or -1 */
-    int64_t figure; /* and which of its figures, or -1 */
-    uint64_t after; /* number to go on with after the one that was looked at */
+    bool threads;   /* each value belongs to a location, which is shown */
+    int64_t metric; /* metric of the file that the rows are restricted to, or -1 */
+    int64_t figure; /* statistic that the rows are restricted to, or -1 */
+    uint64_t after; /* number to continue at after the current row */
     struct pf_summary summary;
 };
 
-/* The first number of this series of a context's list, or of the first one behind it that there are rows of. */
+/* Returns the first number of this series, or of the next series in the context's list that has rows. */
 static uint64_t first_number(const struct rows *rows, uint32_t series)
 {
     const struct pf_series *all = rows->study->series;
@@ -62,7 +64,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     rows->per_item = rows->values && study->statistics_only ? PF_STATISTICS : 1;
     rows->metric = cursor->only.metric;
     rows->figure = -1;
-    if (study->statistics_only && rows->metric >= 0) { /* metrics of the profile are figures of the file's */
+    if (study->statistics_only && rows->metric >= 0) { /* the metrics are single statistics */
         rows->figure = rows->values ? rows->metric % PF_STATISTICS : -1;
         rows->metric /= PF_STATISTICS;
     }
@@ -90,7 +92,10 @@ union item {
     struct pf_figures figures;
 };
 
-/* The first item on whose point is not below this one, of those of a run. 0, or -1 with *error filled. */
+/*
+ * Binary search: sets *from to the first item of a run whose point is not below `point`. Returns 0, or -1 with *error
+ * filled.
+ */
 static int find_point(struct rows *rows, uint64_t *from, uint64_t end, int64_t point, struct pf_error *error)
 {
     union item item;
@@ -106,7 +111,7 @@ static int find_point(struct rows *rows, uint64_t *from, uint64_t end, int64_t p
     return 0;
 }
 
-/* Rows go on with this item of a series, or with what comes behind the series. */
+/* Sets the number to continue at: this item, or the next series if the current one has ended. */
 static void go_on(const struct pf_cursor *cursor, struct rows *rows, uint32_t series, uint64_t item)
 {
     bool over = item >= pf_series_run_of(rows->list, series).end;
@@ -114,7 +119,7 @@ static void go_on(const struct pf_cursor *cursor, struct rows *rows, uint32_t se
                                                     : item * rows->per_item;
 }
 
-/* Goes on behind an item that is not wanted: other points of the series are not looked at. 0, or -1 with *error filled. */
+/* Continues after an unwanted item; unwanted points of the series are skipped. Returns 0, or -1 with *error filled. */
 static int pass_over(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
                      uint64_t item, bool series_wanted, struct pf_error *error)
 {
@@ -129,7 +134,10 @@ static int pass_over(const struct pf_cursor *cursor, struct rows *rows, const st
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-/* Of figures, further measurements of a point count their repetitions from 1, the first has none. */
+/*
+ * Fills a row of values. Stored statistics have no repetition for the first measurement of a point; further ones count
+ * from 1.
+ */
 static int value_row(const struct rows *rows, const union item *item, unsigned figure, struct pf_cell *cells)
 {
     const struct pf_series *series = &rows->study->series[item->at.series];
@@ -167,7 +175,10 @@ void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *stat
     cells[7] = pf_double(statistics->std);
 }
 
-/* Sums up the measurement that begins with an item, which is the next one behind it then. 0, or -1 with *error filled. */
+/*
+ * Summarizes the measurement that begins at *item, and moves *item to the next one. Returns 0, or -1 with *error
+ * filled.
+ */
 static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_statistics *statistics,
                   struct pf_error *error)
 {
@@ -176,7 +187,7 @@ static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_st
     uint64_t repetitions = 0;
     pf_summary_reset(&rows->summary);
     do {
-        repetitions += !rows->threads || at.at.flags < PF_FLAGS_ABOVE; /* its first location */
+        repetitions += !rows->threads || at.at.flags < PF_FLAGS_ABOVE; /* a repetition begins at location 0 */
         if (pf_summary_add(&rows->summary, at.value.value, error) < 0)
             return -1;
         if (++*item < end && pf_list_read(rows->list, &rows->window, *item, &at, error) < 0)
@@ -199,7 +210,7 @@ static int statistics_row(const struct pf_cursor *cursor, struct rows *rows, con
         return 0;
     cells += 1 + rows->parameters;
     cells[0] = pf_int(series->context);
-    /* The metric's name, where it is no metric of the profile but NAME.mean is. */
+    /* The metric's name if it is not a metric of the profile itself (NAME.mean is). */
     cells[1] = study->statistics_only ? pf_string(pf_study_metric_name(study, series->metric))
                                       : pf_int(series->metric);
     if (rows->list == &study->figures) {

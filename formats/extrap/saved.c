@@ -14,22 +14,25 @@
 #include "formats/json/probe.h"
 
 /*
- * Experiments as Extra-P saves them (*.extra-p): a ZIP archive with experiment.json (parameters, figures of each
- * measurement, fitted models) and, if the values were kept, chunks of them. experiment.json is inflated and read
- * from its start to its end, but for models that come before the parameters.
+ * Driver for experiments saved by Extra-P (*.extra-p): a ZIP archive with experiment.json (parameters, statistics of
+ * each measurement, fitted models) and, optionally, chunks of values. experiment.json is inflated and read once from
+ * start to end, except that models in front of the parameters are read afterwards.
  */
 #define EXPERIMENT "experiment.json"
 
-/* Archives up to this size are read whole when they are opened: experiment.json inflates to about 8 times as much. */
+/*
+ * Maximum size of an archive that is read completely when it is opened. experiment.json inflates to about 8 times its
+ * size.
+ */
 #define WHOLE (PF_STUDY_HEAD / 8)
 
 enum {
-    MODELERS_MAX = 1000,      /* more are none that somebody has made */
-    MODEL_MAX = 256 * 1024,   /* bytes of the JSON of one model */
-    MEMBERS_MAX = 200 * 1000, /* of an archive that are looked at: two for each GB of values are the rule */
+    MODELERS_MAX = 1000,      /* limit of modelers per file */
+    MODEL_MAX = 256 * 1024,   /* limit of the JSON of one model, in bytes */
+    MEMBERS_MAX = 200 * 1000, /* limit of archive members examined; an archive has two per GB of values */
 };
 
-/* What an object {coordinate, median, mean, ..., values: [chunk, index]} says. */
+/* Members of a measurement: {coordinate, median, mean, ..., values: [chunk, index]}. */
 struct measurement {
     struct pf_json_point point;
     struct pf_json_amount figures[PF_STATISTICS], repetitions;
@@ -37,20 +40,20 @@ struct measurement {
 };
 
 struct saved {
-    struct pf_json_study reader; /* first */
+    struct pf_json_study reader; /* must be first */
     struct pf_zip_member member;
-    bool found;       /* the member */
-    unsigned members; /* that were looked at */
+    bool found;       /* experiment.json was found */
+    unsigned members; /* number of members examined */
     struct pf_zip_file text;
     uint64_t unpack_left;
     struct pf_saved_values *values;
     struct pf_json_trees *trees;
-    struct measurement measurement; /* that is read */
+    struct measurement measurement; /* the measurement being read */
     struct pf_formula formula;
-    uint32_t modeler;           /* name of the one that is read, or PF_NO_STRING */
-    struct pf_ids known;        /* models of the modeler that is read, by call path and metric */
-    unsigned modelers;          /* so far */
-    struct pf_json_place later; /* of modelers that come before the parameters */
+    uint32_t modeler;           /* name of the current modeler, or PF_NO_STRING */
+    struct pf_ids known;        /* models of the current modeler, by call path and metric */
+    unsigned modelers;          /* number of modelers seen */
+    struct pf_json_place later; /* the modelers, if they come before the parameters */
 };
 
 /* ---- the archive -------------------------------------------------------------------------------- */
@@ -85,7 +88,7 @@ static void note_archive(struct saved *saved, uint64_t offset, const char *what)
     pf_study_note(saved->reader.study, PF_CUT_FILE, 0, (int64_t)offset, "%s", what);
 }
 
-/* False: experiment.json cannot be read, and the study has failed. */
+/* Finds and opens experiment.json. Returns false if it cannot be read; the study has failed then. */
 static bool open_text(struct saved *saved)
 {
     struct pf_study *study = saved->reader.study;
@@ -108,7 +111,7 @@ static bool open_text(struct saved *saved)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* Adds the values that a measurement refers to. Returns how many rows they have. */
+/* Adds the values that a measurement refers to. Returns their number of rows; UINT64_MAX if they cannot be read. */
 static uint64_t add_values(struct saved *saved, const struct pf_json_token *start)
 {
     const struct pf_point *at = &saved->measurement.values.of;
@@ -123,7 +126,7 @@ static uint64_t add_values(struct saved *saved, const struct pf_json_token *star
     return what ? UINT64_MAX : rows;
 }
 
-/* Without a number of repetitions it is that of the rows of its values. */
+/* The number of repetitions defaults to the number of rows of values. */
 static void add_measurement(struct saved *saved, const struct pf_json_token *start)
 {
     struct pf_study *study = saved->reader.study;
@@ -168,7 +171,7 @@ static const struct pf_json_member measurement_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Half of one is none. */
+/* An incomplete measurement is dropped. */
 static int take_measurement(const struct pf_json_walk *walk)
 {
     struct saved *saved = walk->into;
@@ -194,13 +197,13 @@ static int take_measurements(const struct pf_json_walk *walk)
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* A second one of the same call path and metric takes the place of the first, as in Python. */
+/* A second model of the same call path and metric replaces the first, as in Python. */
 static void keep_model(struct saved *saved, const struct pf_fit_function *model)
 {
     struct pf_study *study = saved->reader.study;
     const struct pf_formula *formula = &saved->formula;
     uint64_t key = (uint64_t)model->context << 32 | model->metric;
-    uint32_t known = pf_ids_find(&saved->known, key); /* PF_NO_ID is PF_NO_MODEL */
+    uint32_t known = pf_ids_find(&saved->known, key); /* PF_NO_ID equals PF_NO_MODEL */
     pf_study_model(study, known, model, formula->text, formula->size);
     if (known == PF_NO_ID && !study->failed)
         pf_study_check(study, pf_ids_set(&saved->known, key, (uint32_t)study->n_models - 1, study->error));
@@ -244,7 +247,7 @@ static int take_modeler_name(const struct pf_json_walk *walk)
     return saved->modeler == PF_NO_STRING ? -1 : 0;
 }
 
-/* {name, modeler, models}: a name may come after the models that it is given to. */
+/* Takes {name, modeler, models}. The name may follow the models. */
 static int take_modeler(const struct pf_json_walk *walk)
 {
     static const struct pf_json_member members[] = {
@@ -337,12 +340,12 @@ static void read_file(struct pf_study *study)
 
 enum {
     SIGN_IN = 256,
-    DIRECTORY_MAX = 4096 /* entries that are looked at: two for each GB of values are the rule */
+    DIRECTORY_MAX = 4096 /* limit of directory entries examined; an archive has two per GB of values */
 };
 
-/* A member that tells what the archive is. */
+/* An archive member that identifies the format. */
 struct sign {
-    bool found, experiment; /* experiment: it is experiment.json, else kept values */
+    bool found, experiment; /* experiment: the member is experiment.json, else saved values */
     unsigned looked_at;
     uint64_t header;
 };
@@ -360,7 +363,7 @@ static int visit_entry(void *arg, const struct pf_zip_entry *entry)
     return sign->found || ++sign->looked_at == DIRECTORY_MAX;
 }
 
-/* The first member of an archive without a directory. */
+/* Examines the first member of an archive without a directory. */
 static int visit_first(void *arg, const struct pf_zip_entry *entry)
 {
     struct sign *sign = arg;
@@ -396,7 +399,7 @@ static int visit_beginning(void *arg, const struct pf_zip_entry *entry)
     return 0;
 }
 
-/* Extra-P writes its name at the beginning of experiment.json and of kept values. */
+/* Extra-P writes its name at the beginning of experiment.json and of saved values. */
 static bool begins_as_written(struct pf_probe *probe, uint64_t header)
 {
     struct beginning beginning = {.probe = probe};
@@ -407,8 +410,8 @@ static bool begins_as_written(struct pf_probe *probe, uint64_t header)
 }
 
 /*
- * Many formats are ZIP archives: this one has a member experiment.json at its top. Other programs write files of this name, too,
- * and people pack them: a file called .zip is Extra-P's only if it begins as Extra-P writes it.
+ * Many formats are ZIP archives; this one has a member experiment.json at the top level. Other programs write files of
+ * this name too, so an archive named .zip is accepted only if experiment.json begins the way Extra-P writes it.
  */
 static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {

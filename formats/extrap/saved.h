@@ -7,68 +7,76 @@
 /* ---- the archive (zip.c) ------------------------------------------------------------------------ */
 
 /*
- * Members of the ZIP archive that a study is read from. libarchive finds them, by the directory at the end, or, if the archive
- * is cut off, by the headers in front of them; their bytes are read here, where they are stored or deflated, so that what comes
- * before damage is not lost. What an archive says of sizes is believed no further than its bytes go.
+ * Members of a study's ZIP archive. libarchive finds them by the central directory at the end, or, if the archive is
+ * truncated, by their local headers. The members' bytes are read and inflated here, so that data in front of damage is
+ * kept. Sizes declared by the archive are never trusted beyond its actual bytes.
  */
 struct pf_zip_member {
-    uint64_t start; /* of its bytes in the archive */
-    uint64_t size;  /* of what it is, in bytes; UINT64_MAX: not said */
-    bool deflated;  /* else stored */
-    bool readable;  /* false: it is encrypted, or packed in another way */
+    uint64_t start; /* offset of the member's bytes in the archive */
+    uint64_t size;  /* declared unpacked size, in bytes; UINT64_MAX: not declared */
+    bool deflated;  /* false: stored */
+    bool readable;  /* false: encrypted, or an unsupported compression */
 };
 
 /*
- * What all members of an archive may inflate to: so much, and so many times its size. JSON shrinks to a tenth, columns of
- * equal numbers to a hundredth; deflate could go on to a thousandth.
+ * Limit of the unpacked size of all members together: PF_ZIP_FREE bytes plus PF_ZIP_RATIO times the archive's size.
+ * JSON compresses about 10:1, columns of equal numbers 100:1; deflate allows up to 1000:1.
  */
 #define PF_ZIP_FREE  ((uint64_t)64 << 20)
 #define PF_ZIP_RATIO 200
 
 /*
- * Calls visit for the members. False: it has returned false, which ends the walk, or the study has failed. *cut: there is no
- * directory at the end, or it is damaged.
+ * Calls `visit` for each member until it returns false. Returns true if all were visited; false if `visit` returned
+ * false or the study has failed. Sets *cut if the central directory is missing or damaged.
  */
 typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
 bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg, bool *cut);
 
-/* The bytes of a member. Zeroed, it has none. */
+/* An open member. A zeroed struct is an empty member. */
 struct pf_zip_file {
     struct pf_study *study;
     uint64_t start, size;
-    struct pf_store *unpacked; /* NULL: it is stored */
-    struct pf_error damage;    /* why it ends early, with an offset in the archive; code 0: it does not */
+    struct pf_store *unpacked; /* NULL: the member is stored */
+    struct pf_error damage; /* why the member ends early, with an offset in the archive; code 0: undamaged */
 };
 
 /*
- * Opens a member that is readable, which a deflated one is unpacked for, up to `most` bytes. *left: how many bytes may yet be
- * read of the archive: stored members may lie over each other. (Where the study fails, so do all reads.)
+ * Opens a readable member; a deflated one is unpacked, up to `most` bytes. *left is the remaining budget of bytes of
+ * the archive, shared by all members, because stored members may overlap. If the study fails, so do all reads of the
+ * file.
  */
 void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
                  uint64_t most, uint64_t *left);
 void pf_zip_close(struct pf_zip_file *file);
 
-/* Up to `size` bytes at an offset, fewer only at the end. -1: the study has failed. */
+/*
+ * Reads up to `size` bytes at an offset. Returns the number of bytes, less than `size` only at the end; -1 if the study
+ * has failed.
+ */
 ssize_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset);
 
 /* ---- values (saved_values.c) -------------------------------------------------------------------- */
 
 /*
- * The values that an experiment was saved with: chunks, each an index of offsets (values/N.indx) and a row of NumPy
- * arrays (values/N.vals). left: how many bytes may be unpacked of the archive. NULL: out of memory.
+ * The values saved with an experiment, in chunks. A chunk is an index of offsets (values/N.indx) and a sequence of
+ * NumPy arrays (values/N.vals). *left is the remaining budget of bytes to unpack (borrowed). Returns NULL if out of
+ * memory.
  */
 struct pf_saved_values;
 struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left);
 void pf_saved_values_free(struct pf_saved_values *values);
 
-/* Remembers a member of the archive if it belongs to a chunk. */
+/* Records a member of the archive if it belongs to a chunk; others are ignored. */
 void pf_saved_values_member(struct pf_saved_values *values, const char *name,
                             const struct pf_zip_member *member);
 
 /*
- * Adds array `index` of a chunk to the measurement that was begun. *repetitions: how many rows it has. NULL; or why it cannot be
- * read. Extra-P writes an array for each measurement, chunk by chunk: going back to an earlier chunk unpacks it anew,
- * and arrays that are asked for again and again are refused when more than the whole chunk has been added.
+ * Adds array `index` of a chunk to the measurement begun by pf_study_begin. Sets *repetitions to the array's number of
+ * rows. Returns NULL, or a message if the array cannot be read.
+ *
+ * Extra-P writes one array per measurement, chunk by chunk, so only one chunk is kept open; returning to an earlier
+ * chunk unpacks it again. Once the arrays added from a chunk exceed its size, further ones are refused: this bounds
+ * references to the same array.
  */
 const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk, int64_t index,
                                 uint64_t *repetitions);

@@ -8,13 +8,13 @@
 #include "formats/kit/bytes.h"
 #include "formats/kit/ids.h"
 
-/* Bytes that are read at once. */
+/* Size of a read, in bytes. */
 enum { BLOCK = 8192 };
 
-/* Extra-P fills each chunk with 1 GB of values. */
+/* Limit of chunks. Extra-P puts 1 GB of values into each. */
 enum { CHUNKS_MAX = 65536 };
 
-/* Before the offsets of an index and the arrays of values; 16 bytes each. */
+/* Magic numbers, 16 bytes each, at the start of an index and of a values file. */
 static const char index_magic[16] = "Extra-P INDEX";
 static const char values_magic[16] = "Extra-P VALUES";
 enum { INDEX_HEADER = 24 };
@@ -22,17 +22,17 @@ enum { INDEX_HEADER = 24 };
 enum { OFFSETS, ARRAYS, PARTS };
 
 struct chunk {
-    bool present[PARTS]; /* in the archive */
+    bool present[PARTS]; /* the archive has this part */
     struct pf_zip_member members[PARTS];
-    uint64_t added; /* bytes of numbers */
+    uint64_t added; /* bytes of numbers added so far */
 };
 
 struct pf_saved_values {
     struct pf_study *study;
     uint64_t *unpack_left;
-    struct chunk *open; /* or NULL; its parts: */
+    struct chunk *open; /* or NULL; files[] are its parts */
     struct pf_zip_file files[PARTS];
-    struct pf_ids numbers; /* of chunks, to places among: */
+    struct pf_ids numbers; /* chunk number -> index in chunks[] */
     struct chunk *chunks;
     size_t count, room;
 };
@@ -66,7 +66,10 @@ void pf_saved_values_free(struct pf_saved_values *values)
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* The chunk of this number, added if new; NULL: the study has failed. Only before any is open. */
+/*
+ * Returns the chunk of this number, added if new; NULL if the study has failed. Adding moves chunks[], so no chunk may
+ * be open.
+ */
 static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
 {
     struct pf_study *study = values->study;
@@ -81,7 +84,7 @@ static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
     return &values->chunks[values->count++];
 }
 
-/* Of two members with one name, the first counts. */
+/* The first of two members with one name wins. */
 void pf_saved_values_member(struct pf_saved_values *values, const char *name,
                             const struct pf_zip_member *member)
 {
@@ -100,7 +103,7 @@ void pf_saved_values_member(struct pf_saved_values *values, const char *name,
     chunk->members[part] = *member;
 }
 
-/* Opens a chunk in place of the one that is open. False: it cannot be read. */
+/* Opens a chunk in place of the current one. Returns false if it cannot be read. */
 static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 {
     bool good = chunk->present[OFFSETS] && chunk->present[ARRAYS];
@@ -117,7 +120,7 @@ static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
     return good;
 }
 
-/* True if all bytes are there. */
+/* Returns true if all `size` bytes could be read. */
 static bool read_part(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
 {
     return pf_zip_read(file, buffer, size, offset) == (ssize_t)size;
@@ -125,14 +128,14 @@ static bool read_part(const struct pf_zip_file *file, void *buffer, size_t size,
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
 
-/* What the head of a NumPy array says. */
+/* Header of a NumPy array. */
 struct array {
-    uint64_t data; /* offset of its numbers */
+    uint64_t data; /* offset of the numbers */
     uint64_t rows, count;
-    bool integer; /* 64 bits, signed; else doubles; both little endian */
+    bool integer; /* signed 64-bit integers, else doubles; both little endian */
 };
 
-/* "(6,)" or "(6, 4)": false if it is no shape, or too large to be true. */
+/* Parses a shape: "(6,)" or "(6, 4)". Returns false if it is invalid or implausibly large. */
 static bool read_shape(const char *at, struct array *array)
 {
     bool first = true;
@@ -152,7 +155,7 @@ static bool read_shape(const char *at, struct array *array)
     return *at == ')' && !first;
 }
 
-/* The dictionary of a header, as NumPy writes it. */
+/* Parses the dictionary of a header as NumPy writes it. */
 static bool read_dictionary(const char *text, struct array *array)
 {
     const char *type = strstr(text, "'descr':"), *shape = strstr(text, "'shape':");
@@ -164,7 +167,7 @@ static bool read_dictionary(const char *text, struct array *array)
     return array->integer || !strncmp(type, "'<f8'", 5);
 }
 
-/* Version 1 of the header: magic, two bytes, the size of the dictionary, the dictionary. */
+/* Reads a header of version 1: magic, version, size of the dictionary (two bytes), dictionary. */
 static bool read_header(const struct pf_zip_file *arrays, uint64_t offset, struct array *array)
 {
     unsigned char head[10];
@@ -179,7 +182,7 @@ static bool read_header(const struct pf_zip_file *arrays, uint64_t offset, struc
     return read_dictionary(text, array);
 }
 
-/* Adds the numbers. False: they end early, or with them there were more than the chunk has: each is added once. */
+/* Adds an array's numbers. Returns false if they are truncated, or if the total would exceed the chunk's size. */
 static bool add_numbers(struct chunk *chunk, const struct pf_zip_file *arrays, const struct array *array)
 {
     unsigned char block[BLOCK];
@@ -203,7 +206,7 @@ static bool add_numbers(struct chunk *chunk, const struct pf_zip_file *arrays, c
     return true;
 }
 
-/* Finds where array `index` starts, by the chunk's index. NULL; or why not. */
+/* Finds the offset of array `index` in the chunk's index. Returns NULL, or a message. */
 static const char *find_array(const struct pf_saved_values *values, int64_t index, uint64_t *offset)
 {
     unsigned char head[INDEX_HEADER], entry[8], magic[sizeof values_magic];

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Reads the input up to `end`. NULL with *error filled. */
+/* Reads the input up to `end` into a new study. NULL with *error filled. */
 static struct pf_study *read_study(const struct pf_model *model, struct pf_input *input, uint64_t end,
                                    struct pf_error *error)
 {
@@ -35,7 +35,10 @@ static int add_info(struct pf_model *model, const struct pf_study *study, struct
     return *study->scaling ? pf_rows_add(model->info, scaling, error) : 0;
 }
 
-/* Small files are read at once; of a big one, enough to name the columns of its tables, if these names come first. */
+/*
+ * Small files are read completely; of a large file, only the head, which names the tables' columns if the parameters
+ * come first.
+ */
 int pf_stored_open(struct pf_model *model, struct pf_error *error)
 {
     const struct pf_stored_format *format = model->driver->kit;

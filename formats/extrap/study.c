@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How often to say how far a pass is. */
+/* Interval of progress reports, in bytes. */
 #define STEP ((uint64_t)1 << 20)
 
-/* The one kind of context there is; the model has no names for inner parts of a path. */
+/* The only kind of context; the format does not name the inner parts of a path. */
 static const char *const kinds[] = {"callpath", NULL};
 
 struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_error *error)
@@ -114,7 +114,7 @@ int pf_study_clip(const char *name, size_t size)
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* PF_NO_STRING: the study has failed. */
+/* Returns PF_NO_STRING if the study has failed. */
 static uint32_t intern(struct pf_study *study, struct pf_strings *strings, const char *text, size_t size)
 {
     uint32_t id = study->failed ? PF_NO_STRING : pf_intern(strings, text, size, study->error);
@@ -122,7 +122,7 @@ static uint32_t intern(struct pf_study *study, struct pf_strings *strings, const
     return id;
 }
 
-/* The same together with a NUL, so that it can be handed out as a C string. */
+/* Interns a name with its NUL, so that it can be used as a C string. Returns PF_NO_STRING if the study has failed. */
 static uint32_t intern_name(struct pf_study *study, struct pf_strings *strings, const char *name, size_t size)
 {
     char *copy = strndup(name, size);
@@ -188,7 +188,7 @@ uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *
     }
 }
 
-/* Parents come first. */
+/* A single pass suffices, because parents precede their children. */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree)
 {
     uint32_t *contexts = malloc(((size_t)tree->count + 1) * sizeof *contexts);
@@ -218,8 +218,8 @@ void pf_point_add(struct pf_point *point, const double *coordinate)
 }
 
 /*
- * A point is interned as its coordinates, of which equal ones have equal bits: the zeros are one, and so are the nans. Behind those of
- * a broken one comes its number.
+ * A point is interned by the bytes of its coordinates. Zeros and NaNs are normalized first, so that equal coordinates
+ * have equal bits. The key of a broken point has its number appended, which makes it unique.
  */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point)
 {

@@ -16,17 +16,19 @@
 #include "formats/kit/tree.h"
 
 /*
- * What all Extra-P formats describe: a study of a program at several points of a space of parameters. Points, call paths,
- * metrics and the series of measurements of a (call path, metric) are lists in the order of first appearance, free of
- * duplicates. A reader adds what its file tells; then the study is finished, and published as the profile's model.
+ * The common model of all Extra-P formats: a study measures a program at several points of a parameter space. Points,
+ * call paths, metrics and series (the measurements of one call path and metric) are deduplicated lists in order of
+ * first appearance. A reader adds the data of its file; then the study is finished, and published as the profile's
+ * model.
  *
- * Reading is sticky: once something has failed (memory, a read, nobody waits any more), nothing more is added, numbers are the
- * ones that mean none, and `failed` says so. A reader need not look after each step: it ends its loops. For one thread.
+ * Errors are sticky: after a failure (memory, a read, or a cancelled pass) `failed` is set, further additions are
+ * ignored, and functions return their PF_NO_... value. A reader need not check each step, only its loops. Not
+ * thread-safe.
  */
 
 /*
- * Extra-P itself takes four parameters; more are served, but not so many that a line of a few bytes could make wide rows for each
- * of a million points. The same holds for the coordinates of one point.
+ * Extra-P supports four parameters. The cap keeps a short line of a file from producing wide rows for each of a million
+ * points. It also limits the coordinates of one point.
  */
 #define PF_PARAMETERS_MAX 16
 
@@ -34,30 +36,31 @@
 #define PF_NO_SERIES UINT32_MAX
 #define PF_NO_MODEL  UINT32_MAX
 
-/* The figures that a file may have instead of values. */
+/* The statistics that a file may have instead of values. */
 enum pf_statistic { PF_MEAN, PF_MEDIAN, PF_MINIMUM, PF_MAXIMUM, PF_DEVIATION, PF_STATISTICS };
 
 struct pf_series {
     uint32_t context, metric;
-    uint64_t line; /* where it first appears, 0 and -1 if that is not known */
+    uint64_t line; /* of its first appearance; 0 and -1 if not known */
     int64_t offset;
-    uint32_t next; /* series of the same context, or PF_NO_SERIES; made by pf_study_finish */
-    bool dropped;  /* another has taken its place */
+    uint32_t next; /* next series of the same context, or PF_NO_SERIES; set by pf_study_finish */
+    bool dropped;  /* replaced by a later series */
 };
 
 /*
- * What was measured is held in two lists, which spill: the values, and the figures that the file has instead or beside them. Both
- * are sorted by series and point once the study is finished; what is of one series and point stays in the order of the file.
+ * Measured data is held in two lists that spill to disk: the values, and the statistics that a file has instead of or
+ * in addition to values. pf_study_finish sorts both by series and point; items of one series and point stay in file
+ * order.
  */
 struct pf_place {
     uint32_t series, point;
-    uint32_t repetition; /* how many items of this series and point come before it */
+    uint32_t repetition; /* number of earlier items of this series and point */
     uint32_t flags;
 };
 
-/* Flags of a place. Above the first bit stands the location of a value, or which figures are known, mean first. */
+/* Flags of a place. The bits above PF_STARTS hold a value's location, or the set of known statistics, mean first. */
 enum {
-    PF_STARTS = 1, /* a measurement of its own begins; else it goes on with the one before */
+    PF_STARTS = 1, /* starts a measurement; else the item continues the previous one */
     PF_FLAGS_ABOVE = 2,
     PF_ALL_FIGURES = PF_STARTS | PF_FLAGS_ABOVE * ((1 << PF_STATISTICS) - 1)
 };
@@ -72,35 +75,35 @@ struct pf_figures {
     double of[PF_STATISTICS];
 };
 
-/* A list of these. */
+/* A list of values or of figures. */
 struct pf_list {
     struct pf_store *store;
-    size_t item; /* bytes of one */
+    size_t item; /* size of an item, in bytes */
     uint64_t count;
     struct pf_series_run {
         uint64_t start, end; /* items of a series: start <= i < end */
-        uint64_t points;     /* different ones that they are of */
-        uint64_t doubled;    /* measurements of a point that has one */
-    } * runs;                /* of series below n_runs */
+        uint64_t points;     /* number of distinct points */
+        uint64_t doubled;    /* number of measurements beyond the first of a point */
+    } * runs;                /* indexed by series, below n_runs */
     size_t n_runs;
-    struct pf_place last; /* the last item */
+    struct pf_place last; /* of the last item */
     bool unsorted;
 };
 
-/* How well a fitted model fits. */
+/* Measures of how well a model fits. */
 enum pf_fit { PF_RSS, PF_RRSS, PF_SMAPE, PF_AR2, PF_RE, PF_FITS };
 
-/* A function of the parameters that describes how a metric of a call path grows. */
+/* A fitted model: a function of the parameters for a metric of a call path. */
 struct pf_fit_function {
-    uint32_t modeler; /* in `modelers`, or PF_NO_STRING */
+    uint32_t modeler; /* index in `modelers`, or PF_NO_STRING */
     uint32_t context, metric;
-    uint32_t function; /* in `functions` */
-    uint32_t next;     /* model of the same context, or PF_NO_MODEL; made by pf_study_finish */
+    uint32_t function; /* index in `functions` */
+    uint32_t next;     /* next model of the same context, or PF_NO_MODEL; set by pf_study_finish */
     uint32_t has;      /* bit i: fits[i] is known */
     double fits[PF_FITS];
 };
 
-/* Problems of a file, each with its severity and code in warnings.csv. */
+/* Problems of a file: severity and code in warnings.csv. */
 static const struct pf_note_kind PF_BAD_LINE = {"error", "bad-line", NULL};
 static const struct pf_note_kind PF_BAD_MEMBER = {"error", "bad-member", NULL};
 static const struct pf_note_kind PF_BAD_MODEL = {"error", "bad-model", NULL};
@@ -129,78 +132,84 @@ static const struct pf_note_kind PF_REPLACED_TEXT = {"warning", "replaced-text",
 static const struct pf_note_kind PF_INCOMPLETE_SERIES = {"warning", "incomplete-series", NULL};
 
 struct pf_study {
-    char version[32]; /* of the format, for info.txt */
-    char scaling[32]; /* how Extra-P made one value of many locations; empty: not said */
+    char version[32]; /* of the format; shown in info.txt */
+    char scaling[32]; /* how Extra-P reduced the values of many locations to one; empty: not declared */
 
-    struct pf_strings *parameters, *metrics; /* string i: name of i, with its NUL */
+    struct pf_strings *parameters, *metrics; /* string i is the name of i, with its NUL */
     struct pf_strings *units;                /* with their NULs */
-    uint32_t *unit_of;                       /* of metrics below n_unit_of: in units, plus 1; 0: none */
+    uint32_t *unit_of; /* metric -> index in `units` plus 1, or 0; for metrics below n_unit_of */
     size_t n_unit_of;
-    struct pf_strings *points; /* string i: see pf_study_coordinates */
-    struct pf_tree *contexts;  /* owned until published, then the profile's */
+    struct pf_strings *points; /* string i is the key of point i, see pf_study_point */
+    struct pf_tree *contexts;  /* owned until published, then owned by the profile */
     bool published;
 
     struct pf_series *series;
     size_t n_series, room_series;
-    struct pf_ids series_of; /* of a context and metric, the last one */
+    struct pf_ids series_of; /* (context, metric) -> its latest series */
 
     struct pf_list values, figures;
 
     struct pf_strings *modelers, *functions;
-    struct pf_fit_function *models; /* in the order of the file */
+    struct pf_fit_function *models; /* in file order */
     size_t n_models, room_models;
 
     struct pf_notes notes;
 
-    /* Made by pf_study_finish: */
+    /* Set by pf_study_finish: */
     struct pf_firsts {
-        uint32_t series, model; /* the first ones of a context */
+        uint32_t series, model; /* the first of each context */
     } * firsts;
     /*
-     * The file has figures and no values: each of its metrics NAME is published as NAME.mean, NAME.median, NAME.min, NAME.max
-     * and NAME.std (PF_STATISTICS of them, in this order).
+     * The file has statistics and no values: each metric NAME is published as NAME.mean, NAME.median, NAME.min,
+     * NAME.max and NAME.std (PF_STATISTICS metrics, in this order).
      */
     bool statistics_only;
 
-    /* Made by pf_study_publish: */
+    /* Set by pf_study_publish: */
     struct pf_metric *metric_list;
     struct pf_strings *metric_names, *point_names; /* with their NULs */
     struct pf_column *field_columns;
 
-    /* While it is read: */
+    /* State of reading: */
     struct pf_input *input;
-    uint64_t end;              /* what comes after about this offset is not looked at */
-    uint64_t next_step, steps; /* when to tell the pass again; of how many bytes */
-    struct pf_error *error;    /* filled if */
+    uint64_t end;              /* reading stops after about this offset */
+    uint64_t next_step, steps; /* offset of the next progress report; interval in bytes */
+    struct pf_error *error;    /* filled if `failed` */
     bool failed;
-    struct pf_place next; /* of the value that is added next */
+    struct pf_place next; /* place of the next value */
 };
 
-/* A study that is read from an input (NULL: by other means) up to `end`. NULL with *error filled. */
+/*
+ * Creates a study that reads `input` (borrowed; NULL if the reader uses other sources) up to offset `end`. Returns NULL
+ * with *error filled.
+ */
 struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_error *error);
 void pf_study_free(struct pf_study *study);
 
-/* Says that the pass stands at this offset. False: nobody waits for it any more, or the study had failed before. */
+/* Reports that the pass has reached this offset. Returns false if the pass is cancelled or the study has failed. */
 bool pf_study_step(struct pf_study *study, uint64_t at);
 
-/* Remembers that something has failed if the result is negative. Returns whether the study is as good as before. */
+/* Marks the study as failed if `result` is negative. Returns true if the study has not failed. */
 static inline bool pf_study_check(struct pf_study *study, int result)
 {
     study->failed |= result < 0;
     return !study->failed;
 }
 
-/* True if *error, with which a reader has failed, is the file's fault; else it is memory or a read. */
+/* Returns true if *error means a damaged file, false if it means a failure of memory or of a read. */
 bool pf_study_is_damage(const struct pf_error *error);
 
-/* What a reader has failed with: the file's fault is noted as the reason why reading ends, all else is the study's failure. */
+/*
+ * Handles a reader's error: damage of the file is noted as the reason why reading ended; any other error makes the
+ * study fail.
+ */
 void pf_study_damage(struct pf_study *study);
 
-/* Notes a problem for warnings.csv (the first few of each kind). line 0, offset < 0: none. */
+/* Notes a problem for warnings.csv (the first few of each kind). line 0, offset < 0: not known. */
 void pf_study_note(struct pf_study *study, struct pf_note_kind problem, uint64_t line, int64_t offset,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* How many bytes of a name to show in a sentence: cut between two characters of UTF-8. */
+/* Returns how many bytes of a name to show in a message, without splitting a UTF-8 character. */
 int pf_study_clip(const char *name, size_t size);
 
 /* ---- names and points --------------------------------------------------------------------------- */
@@ -215,7 +224,7 @@ static inline size_t pf_study_points(const struct pf_study *study)
     return pf_strings_count(study->points);
 }
 
-/* The name of a parameter or metric, terminated; ends at a NUL in the file. */
+/* Return the name of a parameter or metric, terminated; a NUL in the file ends the name. */
 static inline const char *pf_study_parameter_name(const struct pf_study *study, unsigned parameter)
 {
     return pf_interned(study->parameters, parameter).text;
@@ -226,38 +235,50 @@ static inline const char *pf_study_metric_name(const struct pf_study *study, uin
     return pf_interned(study->metrics, metric).text;
 }
 
-/* The number of the parameter of this name, looked for from `first` on; -1: there is none. */
+/* Returns the number of the parameter with this name, searching from `first` on; -1: not found. */
 int pf_study_parameter_named(const struct pf_study *study, const char *name, size_t size, unsigned first);
 
-/* The number of a parameter, added if new; -1: there are PF_PARAMETERS_MAX others, which is noted, or the study has failed. */
+/*
+ * Returns the number of a parameter, added if new; -1 if there are PF_PARAMETERS_MAX others (noted) or the study has
+ * failed.
+ */
 int pf_study_parameter(struct pf_study *study, const char *name, size_t size, uint64_t line, int64_t offset);
 
-/* The number of a metric, added if new; PF_NO_STRING: the study has failed. The second gives it a unit. */
+/*
+ * pf_study_metric returns the number of a metric, added if new; PF_NO_STRING if the study has failed. pf_study_unit
+ * sets a metric's unit.
+ */
 uint32_t pf_study_metric(struct pf_study *study, const char *name, size_t size);
 void pf_study_unit(struct pf_study *study, uint32_t metric, const char *unit, size_t size);
 
 /*
- * The context of a call path below a context (PF_NO_CONTEXT: of its own), its parts separated by "->", added if new;
- * PF_NO_CONTEXT: the study has failed.
+ * Returns the context of a call path below `parent` (PF_NO_CONTEXT: at the top), added if new. Parts of the path are
+ * separated by "->". PF_NO_CONTEXT: the study has failed.
  */
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
 
-/* The contexts that a tree's are in the study, added by their names. Freed by the caller; NULL: the study has failed. */
+/*
+ * Maps the contexts of another tree to contexts of the study, which are added by name if new. The caller frees the
+ * result; NULL if the study has failed.
+ */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree);
 
 struct pf_point {
     double coordinates[PF_PARAMETERS_MAX];
-    unsigned count; /* more than PF_PARAMETERS_MAX are counted, not kept */
-    bool broken;    /* a coordinate was no number and is nan */
+    unsigned count; /* coordinates beyond PF_PARAMETERS_MAX are counted but not kept */
+    bool broken;    /* a coordinate was not a number, and is NaN */
 };
 
-/* Adds a coordinate; NULL: what is no number. */
+/* Adds a coordinate; NULL: not a number. */
 void pf_point_add(struct pf_point *point, const double *coordinate);
 
-/* The number of a point, added if new; PF_NO_POINT: the study has failed. Zeros are equal, and so are nans; a broken one is equal to no other. */
+/*
+ * Returns the number of a point, added if new; PF_NO_POINT if the study has failed. 0 equals -0, and NaN equals NaN; a
+ * broken point equals no other.
+ */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point);
 
-/* The same, where a number of coordinates that is not the parameters' is noted. */
+/* Like pf_study_point, but notes a point whose number of coordinates differs from that of the parameters. */
 uint32_t pf_study_point_at(struct pf_study *study, const struct pf_point *point, uint64_t line,
                            int64_t offset);
 
@@ -266,60 +287,64 @@ struct pf_point pf_study_point_of(const struct pf_study *study, uint32_t number)
 /* ---- measurements (measured.c) ------------------------------------------------------------------ */
 
 /*
- * The series of a (context, metric), added if new, at the place that first tells of it; PF_NO_SERIES: the study has failed. anew:
- * it is told anew, as a later member of the same name in JSON does: what was there is dropped, and a new series takes its place.
+ * Returns the series of a (context, metric), added if new; PF_NO_SERIES if the study has failed. line, offset: of its
+ * first appearance. anew: the definition replaces an earlier one (a repeated member in JSON); the earlier series is
+ * dropped.
  */
 uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool anew, uint64_t line,
                          int64_t offset);
 
 /*
- * The values that are added next are of this series and point, the first of them of location 0. starts: they are a measurement of
- * their own, else further repetitions.
+ * Sets the series and point of the values to add next; the first value is that of location 0. starts: the values start
+ * a measurement, else they are further repetitions of the current one.
  */
 void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, bool starts);
 void pf_study_add(struct pf_study *study, double value);
 
-/* Adds figures of a measurement: at.series, at.point, and at.flags say of what, and which there are. */
+/*
+ * Adds the statistics of a measurement. The caller sets at.series, at.point and at.flags (which statistics are known).
+ */
 void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 
-/* Adds a model, or puts it in the place of number `at`, if that is not PF_NO_MODEL. `function` and `next` are set here. */
+/* Adds a model, or replaces model number `at` if it is not PF_NO_MODEL. Sets its `function` and `next`. */
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
                     const char *function, size_t size);
 
 /*
- * Sorts what was collected, finds where each series is and what each context has, and notes gaps and doubled points. Returns whether the study is good.
+ * Sorts the lists, indexes series and contexts, and notes missing and repeated points. Returns true if the study has
+ * not failed.
  */
 bool pf_study_finish(struct pf_study *study);
 
-/* The first series of a context, PF_NO_SERIES: none. The study is finished. */
+/* Returns the first series of a context, or PF_NO_SERIES. The study must be finished. */
 static inline uint32_t pf_study_first_series(const struct pf_study *study, int64_t context)
 {
     return context < study->contexts->count ? study->firsts[context].series : PF_NO_SERIES;
 }
 
-/* A list without items; without a store if memory has run out. */
+/* Creates an empty list; its store is NULL if memory has run out. */
 struct pf_list pf_list_new(size_t item);
 void pf_list_free(struct pf_list *list);
 
-/* What there is of a series in a list. */
+/* Returns the run of a series in a list; zeroed if the series has no items. */
 static inline struct pf_series_run pf_series_run_of(const struct pf_list *list, uint32_t series)
 {
     return series < list->n_runs ? list->runs[series] : (struct pf_series_run){0};
 }
 
-/* Copies item `number` of the list that the window looks at. 0, or -1 with *error filled. */
+/* Copies item `number` through a window on the list's store. Returns 0, or -1 with *error filled. */
 int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uint64_t number, void *item,
                  struct pf_error *error);
 
 /* ---- the profile's model (publish.c) ------------------------------------------------------------ */
 
 /*
- * Gives the profile the study's points, call paths, metrics and warnings; once, when it is finished. It must live as long as the
- * profile. On failure the profile has no part of the model. 0, or -1 with *error filled.
+ * Publishes the study's points, call paths, metrics and warnings in the profile. Call once, on a finished study, which
+ * must outlive the profile. On failure the profile is unchanged. Returns 0, or -1 with *error filled.
  */
 int pf_study_publish(struct pf_study *study, struct pf_model *model, struct pf_error *error);
 
-/* Adds the line Parameters to the profile's info. 0, or -1. */
+/* Adds the line Parameters to the profile's info. Returns 0, or -1 with *error filled. */
 int pf_study_info(const struct pf_study *study, struct pf_model *model, struct pf_error *error);
 
 #endif

@@ -17,7 +17,7 @@ void pf_summary_free(struct pf_summary *summary)
     free(summary->held);
 }
 
-/* Welford's sum of squares: one pass, and no difference of large squares. */
+/* Welford's algorithm: one pass, and no subtraction of large squares. */
 static void add_to_squares(struct pf_summary *summary, double value)
 {
     double before = value - summary->running;
@@ -51,7 +51,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What was added, with what rounding took from it. */
+/* Adds the compensation of the rounding errors (not to infinities and NaN). */
 double pf_summary_sum(const struct pf_summary *summary)
 {
     return isfinite(summary->total.real) ? summary->total.real + summary->total.rest : summary->total.real;

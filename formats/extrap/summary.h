@@ -9,8 +9,8 @@
 #include "formats/kit/sums.h"
 
 /*
- * Statistics over the repetitions of one (call path, metric, point), as Extra-P computes them: deviation of
- * the population, the median of an even number is the mean of the two in the middle. One nan makes all nan.
+ * Statistics over the repetitions of one (call path, metric, point), as Extra-P computes them: population standard
+ * deviation; the median of an even count is the mean of the middle two. If any value is NaN, all statistics are NaN.
  */
 struct pf_statistics {
     uint64_t count; /* not zero */
@@ -18,29 +18,29 @@ struct pf_statistics {
     bool has_median; /* false beyond PF_SUMMARY_HELD values */
 };
 
-/* Values held for the median: 64 MB. */
+/* Maximum number of values held for the median: 64 MB. */
 #define PF_SUMMARY_HELD ((size_t)8 << 20)
 
 struct pf_summary {
     uint64_t count;
     struct pf_total total;
-    double running, squares; /* mean so far, and sum of squared differences from it */
+    double running, squares; /* running mean, and sum of squared differences from it */
     double min, max;
     bool nan;
     double *held; /* the first values; owned */
     size_t room;
 };
 
-/* Starts anew, keeping the memory. A summary that is all zero is ready too. */
+/* Resets the summary and keeps its memory. A zeroed struct is valid too. */
 void pf_summary_reset(struct pf_summary *summary);
 void pf_summary_free(struct pf_summary *summary);
 
 int pf_summary_add(struct pf_summary *summary, double value, struct pf_error *error);
 
-/* The sum of what was added. */
+/* Returns the sum of the added values. */
 double pf_summary_sum(const struct pf_summary *summary);
 
-/* The statistics of what was added (count > 0); reorders what is held. */
+/* Returns the statistics of the added values (count > 0); reorders the held values. */
 struct pf_statistics pf_summary_get(struct pf_summary *summary);
 
 #endif

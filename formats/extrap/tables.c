@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of a study's tables, and those tables that are no rows of records: scaling and models. */
+/* Columns of a study's tables, and the tables that are not lists of items: scaling and models. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,9 @@ static const struct pf_study *study_of(const struct pf_cursor *cursor)
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
 
-/* The cells of each series side by side, a column a point; scaling_total is the same over its totals. */
+/*
+ * scaling shows the cells of each series side by side, one column per point; scaling_total does the same with totals.
+ */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
     const struct pf_study_profile *stored = cursor->model->state;
@@ -76,7 +78,7 @@ static uint64_t model_after(const struct pf_cursor *cursor, const void *own, uin
     return cursor->only.context < 0 ? number + 1 : number_of(study_of(cursor)->models[number].next);
 }
 
-/* A metric restricts only where the models' metrics are metrics of the profile. */
+/* A metric restricts the rows only if the models' metrics are metrics of the profile. */
 static int model_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                      struct pf_error *error)
 {
@@ -115,7 +117,7 @@ static const struct pf_column model_columns[] = {
     {"rRSS", PF_PLAIN, 0},     {"SMAPE", PF_PLAIN, 0},       {"AR2", PF_PLAIN, 0},     {"RE", PF_PLAIN, 0},
     {"function", PF_PLAIN, 0}, {"name", PF_CONTEXT_NAME, 0},
 };
-/* Places among these. */
+/* Column indexes in these lists. */
 enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -133,7 +135,7 @@ void pf_stored_declare(struct pf_model *model, bool with_models)
                                 [PF_TOTALS_TABLE] = {"totals", &pf_stored_rows.ops}};
     struct pf_study_profile *stored = model->state;
     struct pf_table *tables = stored->tables;
-    /* Other points are passed over without their numbers being read: far less than measuring all rows. */
+    /* Seeking skips other points without reading their numbers. */
     for (int i = 0; i < PF_STUDY_TABLES; i++)
         tables[i] = (struct pf_table){.name = kinds[i].name,
                                       .ops = kinds[i].ops,
@@ -151,7 +153,7 @@ void pf_stored_declare(struct pf_model *model, bool with_models)
     model->cells = &tables[PF_CELLS_TABLE];
 }
 
-/* The columns point and PARAMETERS, then `rest`. Returns how many columns there are. */
+/* Fills in the columns point and PARAMETERS, then `rest`. Returns the number of columns. */
 static size_t fill(struct pf_column *columns, const struct pf_study *study, const struct pf_column *rest,
                    size_t n_rest)
 {
@@ -169,7 +171,7 @@ static void set_columns(struct pf_table *table, const struct pf_column *columns,
     table->n_columns = n;
 }
 
-/* context,POINTS,name: of a study that is not published there are no points yet. */
+/* context,POINTS,name: an unpublished study has no points yet. */
 static int make_scaling(struct pf_study_profile *stored, const struct pf_study *study, struct pf_error *error)
 {
     size_t points = study->published ? pf_study_points(study) : 0;
@@ -188,7 +190,7 @@ static int make_scaling(struct pf_study_profile *stored, const struct pf_study *
     return 0;
 }
 
-/* Gives the tables their columns; again where parameters, metrics and points have turned out otherwise. */
+/* Sets the tables' columns; called again when parameters, metrics or points differ from the head's. */
 static int make_columns(struct pf_model *model, const struct pf_study *study, struct pf_error *error)
 {
     struct pf_study_profile *stored = model->state;
@@ -203,7 +205,7 @@ static int make_columns(struct pf_model *model, const struct pf_study *study, st
     }
     size_t n_statistics = fill(stored->statistics, study, statistics_columns, COUNT(statistics_columns));
     memcpy(stored->models, model_columns, sizeof model_columns);
-    if (by_value) { /* NAME is no metric of the profile: NAME.mean is */
+    if (by_value) { /* NAME is not a metric of the profile; NAME.mean is */
         stored->statistics[1 + stored->parameters + STATISTICS_METRIC].role = PF_PLAIN;
         stored->models[MODEL_METRIC].role = PF_PLAIN;
     }
@@ -224,7 +226,7 @@ int pf_stored_keep_head(struct pf_model *model, struct pf_study *head, struct pf
     stored->head = head;
     pf_list_free(&head->values);
     pf_list_free(&head->figures);
-    head->statistics_only = false; /* what follows may have values */
+    head->statistics_only = false; /* the rest of the file may have values */
     return make_columns(model, head, error);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extra-P text files. A line is a keyword, blanks, and what the keyword takes; a blank is a space or tab. METRIC and REGION
- * say which series the DATA lines behind them are of; line i of these belongs to point i.
+ * Reader of Extra-P text files. A line is a keyword, blanks (spaces or tabs) and arguments. METRIC and REGION lines set
+ * the series of the DATA lines that follow; DATA line i belongs to point i.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "formats/input/linereader.h"
 #include "formats/kit/number.h"
 
-/* What is read of a line, and of a name in it. */
+/* Limits of a line and of a name, in bytes. */
 enum { LINE_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 64 * 1024 };
 
 /* Extra-P's own limit. */
@@ -40,7 +40,7 @@ static const char *skip_word(const char *at, const char *end)
     return at;
 }
 
-/* The next word from *at on; false if there is none. Moves *at behind it. */
+/* Reads the next word at *at, and moves *at past it. Returns false if there is none. */
 static bool next_word(const char **at, const char *end, struct pf_cell *word)
 {
     const char *start = skip_blanks(*at, end);
@@ -49,7 +49,7 @@ static bool next_word(const char **at, const char *end, struct pf_cell *word)
     return *at > start;
 }
 
-/* The keyword; *rest is what follows it, or all for an unknown one. */
+/* Returns the keyword; *rest is the text after it, or the whole line if the keyword is unknown. */
 static enum word split(const char *text, const char *end, const char **rest)
 {
     struct pf_cell first;
@@ -65,12 +65,12 @@ static enum word split(const char *text, const char *end, const char **rest)
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* What the lines at the head of a file look like. */
+/* Statistics of the lines at the head of a file. */
 struct look {
-    unsigned words[UNKNOWN + 1]; /* lines of each kind that also have what their keyword takes */
-    unsigned good, bad;          /* lines that are not blank */
-    unsigned names;              /* words after PARAMETER */
-    bool keyword_first;          /* the first of them is good and not indented */
+    unsigned words[UNKNOWN + 1]; /* well-formed lines of each kind */
+    unsigned good, bad;          /* numbers of well-formed and of other lines, except blank ones */
+    unsigned names;              /* number of words after PARAMETER */
+    bool keyword_first;          /* the first line is good and not indented */
 };
 
 static void look_at_line(struct look *look, const char *text, const char *end)
@@ -81,7 +81,7 @@ static void look_at_line(struct look *look, const char *text, const char *end)
     enum word keyword = split(text, end, &rest);
     if (keyword == BLANK)
         return;
-    /* A keyword alone proves little ("DATA is a word", as a sentence may begin): it must take what follows it. */
+    /* A keyword is weak evidence (a sentence may begin with "DATA is a word"): its arguments must be valid too. */
     bool number = next_word(&rest, end, &first) && pf_parse_double(first.text, first.size, &value);
     bool good = keyword != UNKNOWN && first.size &&
                 (keyword == DATA ? number : keyword != POINTS || number || *first.text == '(');
@@ -96,7 +96,7 @@ static void look_at_line(struct look *look, const char *text, const char *end)
 }
 
 /*
- * Looks at the lines of the head; at one that the head cuts off only if it is the first, since a long list of
+ * Examines the lines of the head. A line that the head truncates counts only if it is the first, since a long list of
  * points may fill the head.
  */
 static struct look look_at_head(const char *text, size_t size, bool whole_file)
@@ -117,9 +117,9 @@ static struct look look_at_head(const char *text, size_t size, bool whole_file)
 }
 
 /*
- * Prose may well begin with DATA or REGION: it takes two kinds of lines, and four good ones for each bad one.
- * Of a file that has only PARAMETER lines (a list of points fills the rest of the head, or the file was cut)
- * no line may be bad, and the names must not be as many as the words of a paragraph.
+ * Prose may begin with DATA or REGION, so the head must have two kinds of lines, and four good lines for each bad one.
+ * A file with only PARAMETER lines (a list of points fills the rest of the head, or the file is truncated) must have no
+ * bad line, and fewer names than a paragraph has words.
  */
 static unsigned confidence_of(const struct look *look)
 {
@@ -150,26 +150,26 @@ static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 struct text {
     struct pf_study *study;
     struct pf_line line;
-    const char *end;          /* of it */
-    uint32_t metric, context; /* as the last METRIC and REGION lines say; PF_NO_STRING, PF_NO_CONTEXT */
+    const char *end;          /* of the line */
+    uint32_t metric, context; /* of the last METRIC and REGION; PF_NO_STRING, PF_NO_CONTEXT: none yet */
     uint32_t series;          /* of the DATA lines; PF_NO_SERIES: none yet */
-    uint32_t lines;           /* DATA lines that belong to points */
-    bool over;                /* more of these than points: further ones are passed over */
+    uint32_t lines;           /* number of DATA lines that belong to points */
+    bool over;                /* more DATA lines than points: the rest are skipped */
 
-    unsigned depth;        /* of open braces in a POINTS line */
-    bool inner;            /* inner braces in this line */
-    struct pf_point point; /* the open one */
+    unsigned depth;        /* number of open parentheses in a POINTS line */
+    bool inner;            /* the line has nested parentheses */
+    struct pf_point point; /* the point being read */
     char name[NAME_MAX_BYTES];
 };
 
-/* Notes a problem at a place in the line. */
+/* Notes a problem at a position in the line. */
 static void note(struct text *text, struct pf_note_kind problem, const char *at, const char *what)
 {
     pf_study_note(text->study, problem, text->line.number,
                   (int64_t)text->line.offset + (at - text->line.text), "%s", what);
 }
 
-/* The same about a word, or what else stands there. */
+/* Notes a problem with the word at a position in the line. */
 static void note_word(struct text *text, struct pf_note_kind problem, const char *at, size_t size,
                       const char *what)
 {
@@ -197,7 +197,10 @@ static void add_parameters(struct text *text, const char *at)
     }
 }
 
-/* METRIC and REGION: the name with each run of blanks as one, and none at its ends. Returns its size. */
+/*
+ * Reads the name of a METRIC or REGION: runs of blanks collapse to one space; leading and trailing blanks are removed.
+ * Returns its size.
+ */
 static size_t read_name(struct text *text, const char *at, enum word keyword)
 {
     struct pf_cell word;
@@ -218,7 +221,7 @@ static size_t read_name(struct text *text, const char *at, enum word keyword)
     return used;
 }
 
-/* Both begin a series. */
+/* METRIC and REGION both begin a series. */
 static void set_name(struct text *text, const char *at, enum word keyword)
 {
     size_t size = read_name(text, at, keyword);
@@ -233,7 +236,7 @@ static void set_name(struct text *text, const char *at, enum word keyword)
 
 /* ---- points ------------------------------------------------------------------------------------- */
 
-/* Ends the open point. */
+/* Ends the point being read. */
 static void finish_point(struct text *text, const char *at)
 {
     const struct pf_point point = text->point;
@@ -250,7 +253,7 @@ static void finish_point(struct text *text, const char *at)
              "a point that is there already, passed over: its DATA lines have no point");
 }
 
-/* A number that is none makes a broken point, so that the DATA lines after it still meet their points. */
+/* An invalid number makes a broken point, so that the following DATA lines still match their points. */
 static void add_coordinate(struct text *text, const char *at, size_t size)
 {
     double value;
@@ -276,8 +279,8 @@ static void add_brace(struct text *text, const char *at)
 }
 
 /*
- * `1 2` are two points of one coordinate, `(1 2)` is one of two, and so is `((1) (2))`, which Extra-P's documentation
- * shows and Extra-P refuses.
+ * `1 2` are two points of one coordinate; `(1 2)` is one point of two. So is `((1) (2))`, which Extra-P's documentation
+ * shows but Extra-P rejects.
  */
 static void add_points(struct text *text, const char *at)
 {
@@ -306,7 +309,7 @@ static void add_points(struct text *text, const char *at)
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* The series that the METRIC and REGION before belong to. */
+/* Begins the series of the current METRIC and REGION. */
 static void begin_series(struct text *text)
 {
     if (text->metric == PF_NO_STRING)
@@ -378,7 +381,7 @@ static void add_line(struct text *text)
                       pf_study_clip(rest, (size_t)(text->end - rest)), rest);
 }
 
-/* Skips the byte order mark that some editors put before UTF-8. */
+/* Skips a UTF-8 byte order mark. */
 static void skip_mark(struct text *text, struct pf_linereader *reader)
 {
     struct pf_study *study = text->study;

@@ -9,13 +9,13 @@
 
 #include "formats/input/unpacker.h"
 
-/* Bytes that are read at once; of an unpacked member that are held in memory. */
+/* BLOCK: size of a read, in bytes. HELD: bytes of an unpacked member that are kept in memory; more is spilled. */
 enum { BLOCK = 64 * 1024 };
 #define HELD ((uint64_t)1 << 20)
 
 /* ---- finding members ---------------------------------------------------------------------------- */
 
-/* The archive, as libarchive reads it. */
+/* State of libarchive's read callbacks. */
 struct source {
     struct pf_study *study;
     uint64_t at;
@@ -48,7 +48,7 @@ static la_int64_t seek_source(struct archive *reader, void *arg, la_int64_t offs
     return from + offset;
 }
 
-/* How a member is packed, libarchive tells by words. */
+/* libarchive reports a member's compression only as text. */
 static struct pf_zip_member member_of(struct archive *reader, struct archive_entry *entry)
 {
     const char *method = archive_format_name(reader);
@@ -62,7 +62,7 @@ static struct pf_zip_member member_of(struct archive *reader, struct archive_ent
         .readable = (deflated || stored) && !archive_entry_is_encrypted(entry)};
 }
 
-/* What lies behind a member whose size is not said could only be found by unpacking it. */
+/* Members after one of unknown size cannot be found without unpacking it, so the walk ends there. */
 static bool visit_members(struct archive *reader, bool directory, pf_zip_visit *visit, void *arg, bool *any)
 {
     struct archive_entry *entry;
@@ -79,7 +79,7 @@ static bool visit_members(struct archive *reader, bool directory, pf_zip_visit *
     return true;
 }
 
-/* directory: by the directory at the end, else by the headers in front. */
+/* directory: use the central directory, else the local headers. */
 static bool walk(struct source *source, bool directory, pf_zip_visit *visit, void *arg, bool *any)
 {
     struct archive *reader = archive_read_new();
@@ -120,7 +120,7 @@ static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset
     return pf_input_read(study->input, buffer, size, offset, error);
 }
 
-/* A byte more than the member says is unpacked, to see whether there is one. */
+/* Unpacks one byte more than the declared size, to detect a member that is longer. */
 static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member, uint64_t most,
                    uint64_t *left)
 {
