@@ -5,12 +5,12 @@
 #include "formats/cube/anchor.h"
 #include "formats/input/inflate.h"
 
-/* Bytes that are read at a time, fewer where only the first ones are wanted. */
+/* Bytes per read; fewer for the head, of which little is needed. */
 enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 
 /* ---- all elements ------------------------------------------------------------------------------- */
 
-/* The head has ended. */
+/* Enters the program or system, which ends the head. */
 static int start_section(struct pf_cube_reading *reading, struct pf_error *error)
 {
     (void)error;
@@ -21,7 +21,7 @@ static int start_section(struct pf_cube_reading *reading, struct pf_error *error
 
 static const struct element {
     const char *name;
-    enum pf_cube_section section; /* that it is read in */
+    enum pf_cube_section section; /* section in which the element is parsed */
     enum pf_cube_subject subject;
     pf_cube_start *start;
 } elements[] = {
@@ -42,7 +42,7 @@ static const struct element {
     {"cube", IN_ANY, OF_NOTHING, pf_cube_start_cube},
 };
 
-/* NULL for simple elements, and for those of the head while the rest is read. */
+/* Returns NULL for simple elements, and for elements of the head in the second pass. */
 static const struct element *find_element(const struct pf_cube_reading *reading, const char *name)
 {
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
@@ -70,7 +70,7 @@ static int on_start(void *arg, const char *name, struct pf_error *error)
     return reading->over;
 }
 
-/* Leads from an element that ends to its parent. */
+/* Restores the parent of an element that ends as the current subject. */
 static void go_up(struct pf_cube_reading *reading, enum pf_cube_subject subject)
 {
     const struct pf_cube *cube = reading->cube;
@@ -100,8 +100,8 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
 }
 
 /*
- * A damaged tag. If call paths or locations may be missing, the rows of the data cannot be assigned; in the head and in regions only
- * the tag is lost. Each of the two readings reports its own part.
+ * Handles a damaged tag. If call paths or locations may be missing, the rows of the data cannot be assigned; in the
+ * head and in regions only the tag is lost. Each of the two passes reports its own part.
  */
 static void on_fault(void *arg, bool lost)
 {
@@ -135,7 +135,7 @@ static int read_elements(struct pf_cube_reading *reading, struct pf_error *error
     return have < 0 || told < 0 ? -1 : 0;
 }
 
-/* Notes what is wrong with the text as a whole. */
+/* Notes damage of the file as a whole. */
 static void note_damage(const struct pf_cube_reading *reading)
 {
     struct pf_cube *cube = reading->cube;
@@ -180,7 +180,10 @@ int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error)
 
 /* ---- the end of the load ------------------------------------------------------------------------ */
 
-/* Copies what regions hold to their call paths, and the ids, unless they are ambiguous: then the index is the id. */
+/*
+ * Copies the attributes of regions to their call paths. Sets the ids, unless they are ambiguous: then the index is the
+ * id.
+ */
 static int finish_tree(const struct pf_cube_reading *reading, struct pf_error *error)
 {
     struct pf_tree *tree = reading->cube->tree;

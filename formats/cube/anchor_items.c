@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each element of anchor.xml holds. */
+/* Handlers for the elements of anchor.xml. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "formats/cube/anchor.h"
 #include "formats/kit/array.h"
 
-/* Bytes of parameters that one call path keeps. */
+/* Maximum size in bytes of a call path's parameters. */
 enum { PARAMETERS_MAX = 4096 };
 
 /* ---- attributes --------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static int64_t int_or(const char *text, int64_t otherwise)
     return any && !*end && !errno ? value : otherwise;
 }
 
-/* An id, which is never negative. A wrong one makes the file unusable. */
+/* Reads an id, which is never negative. An invalid id makes the file's values unusable. */
 static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
 {
     int64_t id = int_or(attribute(reading, name), -1);
@@ -45,7 +45,10 @@ static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
     return 0;
 }
 
-/* A string of the tree's pool; PF_NO_STRING for none and for an empty one. -1: memory. */
+/*
+ * Interns a string in the tree's pool; *string is PF_NO_STRING for a missing or empty one. Returns 0, or -1 with *error
+ * filled.
+ */
 static int intern(const struct pf_cube_reading *reading, const char *text, size_t size, uint32_t *string,
                   struct pf_error *error)
 {
@@ -68,14 +71,14 @@ static struct pf_cell string_cell(const struct pf_cube_reading *reading, uint32_
     return pf_interned(reading->cube->tree->strings, string);
 }
 
-/* A line or a rank: -1 is none. */
+/* A line or a rank; -1 means none. */
 static struct pf_cell number_cell(const char *text)
 {
     int64_t number = int_or(text, -1);
     return number >= 0 ? pf_int(number) : pf_absent();
 }
 
-/* A terminated copy, without blanks around it, that lives as long as the cube. NULL: memory. */
+/* Returns a NUL-terminated copy without surrounding whitespace, owned by the cube. NULL with *error filled. */
 static const char *keep(const struct pf_cube *cube, const char *text, size_t size, struct pf_error *error)
 {
     while (size && isspace((unsigned char)*text))
@@ -104,7 +107,7 @@ int pf_cube_start_cube(struct pf_cube_reading *reading, struct pf_error *error)
     return 0;
 }
 
-/* Attributes of the file are directly in <cube>; others belong to nodes of the system. */
+/* Attributes of the file are direct children of <cube>; others belong to nodes of the system. */
 int pf_cube_start_attr(struct pf_cube_reading *reading, struct pf_error *error)
 {
     const char *key = attribute(reading, "key"), *value = attribute(reading, "value");
@@ -174,7 +177,7 @@ int pf_cube_start_region(struct pf_cube_reading *reading, struct pf_error *error
     return 0;
 }
 
-/* The role of a region is the kind of its call paths. Kind 0: no role, or too many different roles. */
+/* Maps a region's role to the kind of its call paths. Kind 0: no role, or more distinct roles than kinds. */
 static int find_kind(struct pf_cube *cube, struct pf_cell role, uint8_t *kind, struct pf_error *error)
 {
     enum { ROLE_MAX = 127 };
@@ -183,7 +186,7 @@ static int find_kind(struct pf_cube *cube, struct pf_cell role, uint8_t *kind, s
         return 0;
     const char *name = keep(cube, role.text, role.size < ROLE_MAX ? role.size : ROLE_MAX, error);
     size_t k = 1;
-    while (k < cube->n_kinds && cube->kinds[k] != name) /* each is kept once */
+    while (k < cube->n_kinds && cube->kinds[k] != name) /* names are interned */
         k++;
     if (!name || k == PF_CUBE_KINDS)
         return name ? 0 : -1;
@@ -212,7 +215,7 @@ int pf_cube_end_region(struct pf_cube_reading *reading, struct pf_error *error)
     return added < 0 ? -1 : 0;
 }
 
-/* The ids are the keys of the tree until all is read. */
+/* tree->key holds the ids until the whole file is read. */
 int pf_cube_start_cnode(struct pf_cube_reading *reading, struct pf_error *error)
 {
     struct pf_cube *cube = reading->cube;
@@ -260,7 +263,7 @@ int pf_cube_start_parameter(struct pf_cube_reading *reading, struct pf_error *er
     return 0;
 }
 
-/* Interning parameters only here keeps their prefixes out of the pool. */
+/* Parameters are interned when their call path ends, which keeps their prefixes out of the pool. */
 int pf_cube_end_cnode(struct pf_cube_reading *reading, struct pf_error *error)
 {
     const struct pf_cube *cube = reading->cube;
@@ -278,7 +281,10 @@ int pf_cube_end_cnode(struct pf_cube_reading *reading, struct pf_error *error)
 
 /* ---- system ------------------------------------------------------------------------------------- */
 
-/* A systemtreenode or locationgroup; a machine, node or process in version 4.0. Its class is the element's name if the file has none. */
+/*
+ * Starts a systemtreenode or locationgroup; in version 4.0 a machine, node or process. The class defaults to the
+ * element's name.
+ */
 int pf_cube_start_node(struct pf_cube_reading *reading, struct pf_error *error)
 {
     const char *class = strcmp(reading->name, "locationgroup") ? reading->name : "process";
@@ -315,7 +321,10 @@ int pf_cube_start_location(struct pf_cube_reading *reading, struct pf_error *err
 
 /* ---- simple elements ---------------------------------------------------------------------------- */
 
-/* Where the text of each is stored: a string of a metric, or a cell of another subject's row, as text or number. */
+/*
+ * The destination of each simple element's text: a string of a metric, or a cell of another subject's row, as text or
+ * number.
+ */
 static const struct field {
     const char *name;
     enum pf_cube_subject subject;
@@ -343,7 +352,7 @@ static const struct field {
     {"rank", OF_LOCATION, NUMBER, PF_CUBE_LOCATION_RANK},
 };
 
-/* The row that simple elements describe. */
+/* The row of the current subject. */
 static struct pf_cell *row_of_subject(struct pf_cube_reading *reading)
 {
     if (reading->subject == OF_REGION)

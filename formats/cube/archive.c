@@ -12,9 +12,9 @@
 
 enum {
     BLOCK = 512,
-    MEMBERS_MAX = 65536, /* real files have up to a few hundred */
-    PAX_MAX = 8192,      /* bytes of a record before a header that are looked at */
-    ZEROS_MAX = 2048,    /* more blocks of zeros are the end */
+    MEMBERS_MAX = 65536, /* real files have at most a few hundred */
+    PAX_MAX = 8192,      /* maximum size in bytes of a pax record that is read */
+    ZEROS_MAX = 2048,    /* this many consecutive blocks of zeros end the archive */
 };
 
 /* Offsets in a header. */
@@ -25,9 +25,9 @@ struct walk {
     struct pf_input *input;
     struct pf_notes *notes;
     uint64_t at, end;
-    uint32_t zeros; /* blocks that come one after the other */
-    uint64_t size;  /* of the next member, from a record before its header, */
-    bool has_size;  /* if there is one */
+    uint32_t zeros; /* consecutive blocks of zeros so far */
+    uint64_t size;  /* of the next member, from a pax record */
+    bool has_size;  /* `size` is set */
 };
 
 /* ---- headers ------------------------------------------------------------------------------------ */
@@ -42,7 +42,10 @@ static bool is_zero(const unsigned char *block)
     return !block[0] && !memcmp(block, block + 1, BLOCK - 1);
 }
 
-/* Octal digits, or, for sizes that these have no room for, GNU tar's way: big-endian, the first bit set. False: it is neither. */
+/*
+ * Parses octal digits, or GNU tar's encoding of large sizes (big-endian, top bit set). Returns false if the field is
+ * neither.
+ */
 static bool read_size(const unsigned char *block, uint64_t *size)
 {
     char digits[SIZE_LENGTH + 1] = "", *end;
@@ -53,13 +56,13 @@ static bool read_size(const unsigned char *block, uint64_t *size)
         return field[0] == 0x80 && !memcmp(field + 1, "\0\0\0", 3) && !(*size >> 62);
     }
     const char *first = digits + strspn(digits, " ");
-    *size = strtoull(first, &end, 8); /* 12 digits are 36 bits */
+    *size = strtoull(first, &end, 8); /* 12 octal digits are 36 bits: no overflow */
     return isdigit((unsigned char)*first) && end > first;
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Of one name, the last member counts. */
+/* A later member replaces an earlier one of the same name. */
 static int add_member(struct pf_cube_archive *archive, const char *name, uint64_t offset, uint64_t size,
                       struct pf_error *error)
 {
@@ -87,7 +90,7 @@ void pf_cube_archive_free(struct pf_cube_archive *archive)
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
-/* A size of 8 GiB or more stands in a record before the header: lines "LENGTH KEY=VALUE\n". */
+/* Parses a pax record ("LENGTH KEY=VALUE\n" lines), which holds the size of a member of 8 GiB or more. */
 static int take_pax(struct walk *walk, uint64_t offset, uint64_t size, struct pf_error *error)
 {
     static const char key[] = " size=";
@@ -124,7 +127,7 @@ static bool is_file(char kind)
     return kind == '0' || kind == 0 || kind == '7';
 }
 
-/* A header and what follows it. */
+/* Handles a header, and skips the member's contents. */
 static int take_header(struct walk *walk, const unsigned char *block, struct pf_error *error)
 {
     uint64_t size, offset = walk->at + BLOCK;
@@ -175,7 +178,7 @@ int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Reads bytes of a member as they are in the file. */
+/* Reads raw bytes of a member. */
 static ssize_t read_member(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
                            size_t size, uint64_t at, struct pf_error *error)
 {

@@ -3,17 +3,17 @@
 
 #include "formats/cube/cube.h"
 
-/* Data of more bytes than this are looked at for wrapped counters alone: a damaged row is found when it is read, and has no values. */
+/* Larger data are checked only for wrapped counters. A damaged row is detected when it is read, and has no values. */
 #define CHECKED_MAX ((uint64_t)64 << 20)
 
-/* Differences of doubles are below zero by rounding alone: less than this part of the largest value counts. */
+/* Differences of doubles may be negative from rounding: smaller fractions of the largest value are ignored. */
 #define ROUNDING 1e-9
 
 struct check {
     struct pf_cube *cube;
     const struct pf_cube_metric *metric;
     struct pf_cube_sums sums;
-    union pf_cube_number *totals; /* of each call path, over the locations; NULL: not wanted */
+    union pf_cube_number *totals; /* by call path: sum over all locations; NULL: not wanted */
     uint64_t wrapped;
 };
 
@@ -25,7 +25,7 @@ static void note(const struct check *check, const char *severity, const char *co
                        (unsigned long long)number, after);
 }
 
-/* Below zero, but stored as unsigned: no count gets that far by counting. */
+/* Values of 2^63 or more in unsigned 64-bit metrics are taken for negative ones: no counter reaches that by counting. */
 static bool may_wrap(const struct pf_cube_metric *metric)
 {
     return metric->type.kind == PF_CUBE_UNSIGNED && metric->type.size == 8;
@@ -51,7 +51,7 @@ static int check_path(struct check *check, uint32_t path, struct pf_error *error
     return 0;
 }
 
-/* How many call paths have exclusive values that add up to less than zero. */
+/* The number of call paths whose exclusive values add up to less than zero. */
 static uint64_t count_negative(const struct check *check)
 {
     const struct pf_tree *tree = check->cube->tree;
@@ -63,7 +63,7 @@ static uint64_t count_negative(const struct check *check)
         largest = totals[p].a > largest ? totals[p].a : largest;
     for (uint32_t p = 0; p < tree->count && check->metric->stored == PF_CUBE_INCLUSIVE; p++)
         if (tree->parent[p] !=
-            PF_NO_CONTEXT) /* and comes before, so that what is subtracted is inclusive still */
+            PF_NO_CONTEXT) /* parents precede children, so the subtrahend is still inclusive */
             pf_cube_subtract(kind, &totals[tree->parent[p]], &totals[p], 1);
     for (uint32_t p = 0; p < tree->count; p++)
         negative += pf_cube_is_int(kind) ? totals[p].i < 0 : totals[p].a < -ROUNDING * largest;

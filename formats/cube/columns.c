@@ -5,7 +5,7 @@
 
 #include "formats/cube/cube.h"
 
-/* A block takes up to so many bytes, unless it would have fewer rows than are worth a read. */
+/* Target size of a block in bytes, and minimum number of rows in it (a read should return that many). */
 enum { BLOCK_BYTES = 8 * 1024 * 1024, ROWS_MIN = 16 };
 
 struct making {

@@ -7,14 +7,14 @@
 #include "formats/kit/bytes.h"
 
 /*
- * The table "components": the numbers that elements of several are made of, as they are stored, under the metric on whose
- * side they are. In the order of the file: metric by metric, call path by call path, location by location. An element that
- * is zero is left out.
+ * The table "components": the parts of elements that consist of several numbers, as they are stored, under the
+ * exclusive or inclusive metric that the file stores. Sorted as the file: by metric, call path, location. Elements that
+ * are zero are left out.
  */
 
-/* ---- what elements are made of -------------------------------------------------------------------- */
+/* ---- layouts of elements -------------------------------------------------------------------------- */
 
-/* Numbers that stand once or several times in an element; then each name has the number of its group behind it. */
+/* A group of fields. If the group repeats, each field's name is followed by the group's index. */
 struct group {
     bool repeats;
     uint32_t size, n_fields;
@@ -34,14 +34,14 @@ static const struct group average = {
 static const struct group range = {false, 16, 2, {{"min", REAL, 0}, {"max", REAL, 8}}};
 static const struct group bin = {true, 8, 1, {{"bin", REAL, 0}}};
 static const struct group item = {true, 8, 1, {{"", REAL, 0}}};
-/* Of SCALE_FUNC: terms a * x^(b/c) * log(x)^d, and measurements. Their numbers stand before them. */
+/* Parts of SCALE_FUNC: terms a * x^(b/c) * log(x)^d, and measurements. Both counts precede the terms. */
 static const struct group term = {
     true, 20, 4, {{"a", REAL, 0}, {"b", SIGNED, 8}, {"c", UNSIGNED, 12}, {"d", SIGNED, 16}}};
 static const struct group measurement = {
     true, 20, 3, {{"processes", UNSIGNED, 0}, {"mean", REAL, 4}, {"width", REAL, 12}}};
 enum { FUNCTION_AT = 8 };
 
-/* Where an element has so many groups. */
+/* Consecutive groups in an element. */
 struct groups {
     const struct group *group;
     uint32_t at, count;
@@ -49,7 +49,7 @@ struct groups {
 
 enum { GROUPS = 2 };
 
-/* All of what an element of a metric is made of; nothing if it is one number, or damaged. */
+/* Determines the groups of an element. None if it is a single number or damaged. */
 static void find_groups(const struct pf_cube_metric *metric, const unsigned char *element,
                         struct groups of[GROUPS])
 {
@@ -86,7 +86,7 @@ static void find_groups(const struct pf_cube_metric *metric, const unsigned char
     }
 }
 
-/* How many numbers an element has; none if it is zero. */
+/* The number of parts of an element; 0 if it is zero. */
 static uint32_t count_parts(const struct pf_cube_metric *metric, const unsigned char *element)
 {
     struct groups of[GROUPS];
@@ -96,7 +96,7 @@ static uint32_t count_parts(const struct pf_cube_metric *metric, const unsigned 
     return of[0].count * of[0].group->n_fields + of[1].count * of[1].group->n_fields;
 }
 
-/* How many numbers its elements have at most. */
+/* The maximum number of parts of a metric's elements. */
 static uint64_t parts_max(const struct pf_cube_metric *metric)
 {
     static const unsigned char zeros[FUNCTION_AT];
@@ -107,7 +107,7 @@ static uint64_t parts_max(const struct pf_cube_metric *metric)
     return (uint64_t)of[0].count * of[0].group->n_fields + (uint64_t)of[1].count * of[1].group->n_fields;
 }
 
-/* Room for what a part is called: a text without blanks, commas or quotes. */
+/* Size of a part's name, which has no spaces, commas or quotes. */
 enum { PART_NAME = 24 };
 
 static struct pf_cell part_of(const struct pf_cube_metric *metric, const unsigned char *element,
@@ -136,15 +136,15 @@ static struct pf_cell part_of(const struct pf_cube_metric *metric, const unsigne
 struct components {
     struct pf_cubex_numbers numbers;
     struct pf_cube_reader reader;
-    uint64_t next;    /* number that may have a row */
-    uint64_t path;    /* first number of the call path whose row has been read; PF_NO_NUMBER: none */
-    uint64_t element; /* that of the element whose parts have been counted; PF_NO_NUMBER: none */
+    uint64_t next;    /* next number that may have a row */
+    uint64_t path;    /* first number of the call path whose row is loaded; PF_NO_NUMBER: none */
+    uint64_t element; /* first number of the element whose parts are counted; PF_NO_NUMBER: none */
     const unsigned char *row;
     uint32_t parts;
     char name[PART_NAME];
 };
 
-/* The metric of the profile that parts stand under. */
+/* The profile's metric for the parts: exclusive or inclusive, as stored. */
 static int side_of(const struct pf_cubex *cubex, uint32_t metric)
 {
     bool inclusive = cubex->cube.metrics[metric].stored == PF_CUBE_INCLUSIVE;
@@ -182,7 +182,10 @@ static void end(void *state)
     free(own);
 }
 
-/* Reads the row of the call path whose first number this is, unless that is done. 1; 0: it has none; -1: *error filled. */
+/*
+ * Loads the row of the call path whose first number is `first`, unless it is loaded. Returns 1; 0 if the call path has
+ * no row; -1 with *error filled.
+ */
 static int read_row(struct components *own, uint64_t first, struct pf_error *error)
 {
     const struct pf_cube *cube = own->reader.cube;

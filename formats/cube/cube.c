@@ -38,7 +38,7 @@ static void forget_load(struct pf_cube *cube)
 
 int pf_cube_load(struct pf_cube *cube, struct pf_error *error)
 {
-    forget_load(cube); /* as another try may have left it */
+    forget_load(cube); /* discards the results of a failed or cancelled load */
     cube->kinds[0] = "region";
     cube->n_kinds = 1;
     cube->tree = pf_tree_new(cube->kinds);

@@ -7,7 +7,7 @@
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* Offsets in a tar header, and how much of the first member is looked at. */
+/* Offsets in a tar header, and number of bytes of the file that are examined. */
 enum { TAR_MAGIC_AT = 257, TAR_BLOCK = 512, LOOK = 8192 };
 
 static bool ends_with(const char *text, const char *end)
@@ -16,7 +16,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* ID.index, ID.data, with ghost_ before it or not. */
+/* True for ID.index and ID.data, optionally prefixed with ghost_. */
 static bool names_data(const char *name)
 {
     if (!strncmp(name, "ghost_", 6))
@@ -25,7 +25,7 @@ static bool names_data(const char *name)
     return digits && (!strcmp(name + digits, ".index") || !strcmp(name + digits, ".data"));
 }
 
-/* A tar archive is a Cube file if its first member can only be one of its; in doubt the file's name decides. */
+/* Recognises a tar archive as a Cube file if its first member is typical of one, otherwise by the file's name. */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
@@ -122,7 +122,7 @@ static void set_tables(struct pf_model *model)
 
 /* ---- carried files ------------------------------------------------------------------------------ */
 
-/* Everything but the numbers; these too if nothing says what they are. */
+/* Serves all members except the data. If the anchor is missing, the data are served too. */
 static int set_blobs(struct pf_model *model, struct pf_error *error)
 {
     struct pf_cubex *cubex = cubex_of(model);
@@ -151,7 +151,7 @@ static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* The attributes that say where the file comes from. */
+/* Adds the attributes that identify the writer. */
 static int set_info(struct pf_model *model, struct pf_error *error)
 {
     static const char *const keys[] = {"Creator", "Cube Version", "CUBE Library version"};
@@ -196,7 +196,7 @@ static int load_warnings(struct pf_model *model, struct pf_error *error)
     return 0;
 }
 
-/* What of the transposed copy stays in memory. */
+/* Bytes of the transposed copy that stay in memory. */
 static uint64_t columns_limit(const struct pf_model *model)
 {
     const uint64_t most = (uint64_t)16 << 20;
@@ -242,7 +242,7 @@ static void close_file(struct pf_model *model)
     model->state = NULL;
 }
 
-/* It looks for no other files. */
+/* The driver opens no other files. */
 static bool matters(const char *name)
 {
     (void)name;

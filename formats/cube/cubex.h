@@ -5,9 +5,9 @@
 #include "formats/cube/cube.h"
 #include "formats/kit/numbered.h"
 
-/* A .cubex as a profile. */
+/* The driver for .cubex files. */
 
-/* The metrics of a profile that are made of one of the file: indexes, or PF_NO_PARTNER. */
+/* The two metrics of the profile that a metric of the file maps to: indexes, or PF_NO_PARTNER. */
 enum { PF_CUBEX_EXCLUSIVE, PF_CUBEX_INCLUSIVE, PF_CUBEX_SIDES };
 struct pf_cubex_sides {
     int side[PF_CUBEX_SIDES];
@@ -24,33 +24,36 @@ enum {
 
 struct pf_cubex {
     struct pf_cube cube;
-    struct pf_cube_columns columns; /* from PF_DERIVED on */
+    struct pf_cube_columns columns; /* valid from PF_DERIVED on */
     struct pf_table tables[PF_CUBEX_TABLES];
 
     struct pf_metric *metrics;
-    uint32_t *metric_of;          /* of the profile -> of the cube */
-    struct pf_cubex_sides *sides; /* of the cube -> of the profile */
-    struct pf_strings *names;     /* of metrics that are not the cube's own */
+    uint32_t *metric_of;          /* metric of the profile -> metric of the cube */
+    struct pf_cubex_sides *sides; /* metric of the cube -> metrics of the profile */
+    struct pf_strings *names;     /* names of the profile's metrics */
 
     struct pf_blob *blobs;
-    const struct pf_cube_member **members; /* of each blob */
+    const struct pf_cube_member **members; /* the member of each blob */
 };
 
 /*
- * The rows of a table as numbers: metric by metric, call path by call path, location by location, as far as a restriction leaves
- * them. What an element of a metric has is the table's to say.
+ * Numbers the rows of a table, ordered by metric, call path and location, within the cursor's restrictions. The table
+ * determines how many numbers an element of a metric has.
  */
 struct pf_cubex_numbers {
     const struct pf_cubex *cubex;
     uint32_t path_first, paths, location_first, locations;
-    uint64_t *first; /* number of each metric, and behind the last one */
-    uint32_t metric; /* that the number found last is of, */
-    uint32_t path;   /* its call path, */
-    uint64_t each;   /* how many an element of that has; */
-    uint64_t rest;   /* and its place among the call path's numbers */
+    uint64_t *first; /* by metric: its first number; the last item is the total */
+    uint32_t metric; /* the metric of the last number found */
+    uint32_t path;   /* the call path of the last number found */
+    uint64_t each;   /* numbers per element of the metric */
+    uint64_t rest;   /* the number's offset within its call path */
 };
 
-/* each: how many numbers an element of a metric has; 0: the metric is not wanted. -1 with *error filled; `first` is to be freed. */
+/*
+ * Initialises the numbering. each: returns how many numbers an element of a metric has, 0 if the metric is not wanted.
+ * Returns 0, or -1 with *error filled. The caller frees numbers->first in either case.
+ */
 int pf_cubex_numbers_init(struct pf_cubex_numbers *numbers, const struct pf_cursor *cursor,
                           uint64_t (*each)(const struct pf_cursor *cursor, uint32_t metric),
                           struct pf_error *error);
@@ -73,13 +76,13 @@ enum {
 };
 extern const struct pf_numbered pf_cubex_components;
 
-/* Gives the profile its metrics. (metrics.c) */
+/* Sets the profile's metrics. Returns 0, or -1 with *error filled. (metrics.c) */
 int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error);
 
-/* Sets what is known of the threads' table before they are read: its name and columns. (threads.c) */
+/* Sets the threads' names and columns, which are known before the threads are read. (threads.c) */
 void pf_cubex_declare_threads(struct pf_model *model);
 
-/* Gives the profile its threads. (threads.c) */
+/* Sets the profile's threads. Returns 0, or -1 with *error filled. (threads.c) */
 int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error);
 
 #endif

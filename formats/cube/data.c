@@ -8,8 +8,8 @@
 #include "formats/kit/bytes.h"
 
 /*
- * The members ID.index and ID.data of a metric. The index says, in the byte order of both, which positions of the call
- * tree have a row; the rows follow one another in the data, plain or as a zlib stream each.
+ * The members ID.index and ID.data of a metric. The index declares the byte order of both, and which positions of the
+ * call tree have a row. The data hold the rows in that order, plain or each as a zlib stream.
  */
 static const char index_marker[] = "CUBEX.INDEX", data_marker[] = "CUBEX.DATA",
                   packed_marker[] = "ZCUBEX.DATA";
@@ -17,10 +17,10 @@ static const char index_marker[] = "CUBEX.INDEX", data_marker[] = "CUBEX.DATA",
 /* Offsets in an index. */
 enum { ORDER_AT = 11, FORMAT_AT = 17, COUNT_AT = 18, POSITIONS_AT = 22, SPARSE = 1, DENSE = 3 };
 
-/* Of compressed data: the number of streams, then for each three 64-bit numbers. */
+/* Compressed data begin with the number of streams, followed by three 64-bit numbers per stream. */
 enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 
-/* So many more rows than call paths an index may list: for some that are not there. */
+/* Maximum number of rows of an index beyond the number of call paths: some files list rows of missing ones. */
 enum { BEYOND_MAX = 1000 };
 
 struct looking {
@@ -29,7 +29,7 @@ struct looking {
     const struct pf_cube_member *index, *data;
 };
 
-/* Says what is wrong with the metric. 0 in any case. */
+/* Adds a note about the metric. Returns 0. */
 __attribute__((format(printf, 5, 6))) static int note(const struct looking *looking, int64_t offset,
                                                       const char *severity, const char *code,
                                                       const char *format, ...)
@@ -53,8 +53,8 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
 /* ---- index -------------------------------------------------------------------------------------- */
 
 /*
- * Places the rows of an index. Its order is theirs, so one that is out of order leaves it open what belongs where; a row for a
- * position beyond the call tree belongs nowhere. 1; 0: can't be used.
+ * Assigns rows to positions. Rows are in the order of the index, so an index that does not ascend is ambiguous; rows of
+ * positions beyond the call tree are ignored. Returns 1, or 0 if the index is unusable.
  */
 static int place_rows(struct looking *looking, const unsigned char *raw, size_t n)
 {
@@ -78,14 +78,14 @@ static int place_rows(struct looking *looking, const unsigned char *raw, size_t 
     if (beyond) {
         (void)note(looking, offset, "warning", "bad-position",
                    "%zu of its rows, for call paths that are not there, are left out", beyond);
-    } else if (n == looking->cube->tree->count) { /* as Score-P writes it */
+    } else if (n == looking->cube->tree->count) { /* the usual case: the position is the row */
         free(metric->row_at);
         metric->row_at = NULL;
     }
     return 1;
 }
 
-/* 1: read; 0: the metric can't be used, which has been noted; -1: *error filled. */
+/* Returns 1; 0 if the metric is unusable, which has been noted; -1 with *error filled. */
 static int take_index(struct looking *looking, const unsigned char *raw, size_t size, struct pf_error *error)
 {
     struct pf_cube_metric *metric = looking->metric;
@@ -128,7 +128,7 @@ static int read_index(struct looking *looking, struct pf_error *error)
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* Says so where there are fewer rows than the index tells of. */
+/* Limits the number of rows, with a note if the index lists more. */
 static void limit_rows(struct looking *looking, uint64_t rows)
 {
     if (rows < looking->metric->rows)
@@ -149,8 +149,8 @@ static int find_plain(struct looking *looking)
 }
 
 /*
- * Places the streams that the table tells of, each with its place in the uncompressed data. One that is not all in the data is
- * longer than any may be.
+ * Assigns streams to rows by their offset in the uncompressed data. A stream that exceeds the data gets the size
+ * UINT64_MAX, which the reader rejects.
  */
 static void place_streams(struct looking *looking, const unsigned char *raw, uint64_t count)
 {
@@ -246,7 +246,7 @@ static int look(struct looking *looking, struct pf_error *error)
     looking->index = find_member(looking->cube, metric, "index");
     looking->data = find_member(looking->cube, metric, "data");
     if (!looking->index && !looking->data)
-        return 0; /* as most metrics that a program does not use: all zero */
+        return 0; /* normal for a metric that is unused: all values are zero */
     if (!looking->data)
         return note(looking, -1, "error", "no-data", "it has an index but no data: it has no values");
     if (!looking->index)

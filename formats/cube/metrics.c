@@ -6,8 +6,8 @@
 #include "formats/cube/cubex.h"
 
 /*
- * The profile's metrics: of each metric of the file NAME, the exclusive values, and "NAME (inc)", the inclusive ones. A
- * derived metric has no values and is listed once.
+ * The profile's metrics. Each metric NAME of the file becomes two: NAME has the exclusive values, "NAME (inc)" the
+ * inclusive ones. A derived metric has no values and is listed once.
  */
 enum { EXCLUSIVE = PF_CUBEX_EXCLUSIVE, INCLUSIVE = PF_CUBEX_INCLUSIVE, SIDES = PF_CUBEX_SIDES };
 
@@ -16,7 +16,7 @@ static const char *const scopes[SIDES] = {"exclusive", "inclusive"};
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Unique names, also where the file has one twice or one that ends like ours: "#" and a number is added then, and to empty ones. */
+/* Makes a unique name. If the name is empty or taken, "#" and a number is inserted before the suffix. */
 static const char *unique_name(struct pf_cubex *cubex, uint32_t m, int side, struct pf_error *error)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
@@ -39,8 +39,9 @@ static const char *unique_name(struct pf_cubex *cubex, uint32_t m, int side, str
 /* ---- how they add up ---------------------------------------------------------------------------- */
 
 /*
- * Sums add up over locations, exclusive ones over all call paths, inclusive ones over the roots. Minima and maxima do so over
- * locations alone. What is shown of several numbers (a rate, an average) does not add up at all.
+ * Sums are additive over locations; exclusive ones over all call paths, inclusive ones over the roots. Minima and
+ * maxima aggregate only over locations. Values that are computed from several numbers (rates, averages) do not
+ * aggregate.
  */
 static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
 {
@@ -109,7 +110,7 @@ static const struct pf_column columns[] = {
     {"stored", PF_PLAIN, 0}, {"viztype", PF_PLAIN, 0}, {"title", PF_PLAIN, 0},
 };
 
-/* The metric that this one is a part of, on the same side where that has two. */
+/* The metric that this one is a part of, with the same scope if the parent has both. */
 static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];

@@ -6,10 +6,11 @@
 #include "formats/kit/array.h"
 
 enum {
-    PIECE = 4 * 1024,    /* read at once where rows may follow one another */
-    SMALL = 1024 * 1024, /* smaller data are read whole: the rows of call paths lie in another order */
-    RATIO_MAX = 1032,    /* no zlib stream inflates to more than this many times its size; */
-    STREAM_MORE = 64,    /* and none is longer than what it holds by more than that and a quarter */
+    PIECE = 4 * 1024, /* read size if consecutive rows are likely */
+    SMALL =
+        1024 * 1024,  /* data below this size are read whole: call paths and rows may be in different order */
+    RATIO_MAX = 1032, /* maximum compression ratio of zlib */
+    STREAM_MORE = 64, /* maximum size of a stream: the row's size plus a quarter plus this */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)
@@ -25,7 +26,7 @@ void pf_cube_reader_end(struct pf_cube_reader *reader)
     free(reader->row);
 }
 
-/* Some of a metric's data, valid until the next call. */
+/* Returns bytes of a metric's data, valid until the next call. NULL with *error filled. */
 static const unsigned char *data_at(struct pf_cube_reader *reader, const struct pf_cube_metric *metric,
                                     uint64_t offset, size_t size, struct pf_error *error)
 {
@@ -47,7 +48,10 @@ static int make_room(struct pf_cube_reader *reader, size_t row_size, struct pf_e
     return failed;
 }
 
-/* Makes the reader's row of its stream. 1: it came out exactly; 0: there is none, or it is damaged. */
+/*
+ * Decompresses a row into reader->row. Returns 1; 0 if the stream is missing, damaged or of the wrong size; -1 with
+ * *error filled.
+ */
 static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                        struct pf_error *error)
 {

@@ -3,7 +3,7 @@
 
 #include "formats/cube/cube.h"
 
-/* Where subtrees end: in the document's order each is a range. */
+/* Computes the ends of subtrees, which are contiguous in document order. */
 static void find_ends(struct pf_cube *cube)
 {
     const struct pf_tree *tree = cube->tree;
@@ -17,8 +17,8 @@ static void find_ends(struct pf_cube *cube)
 }
 
 /*
- * The positions of rows of inclusive metrics: a root, then its children, then the children of the first of them,
- * and so on in the document's order; one root after the other.
+ * Computes the row order of inclusive metrics. Per root in document order: the root, its children, the children of the
+ * first child, and so on.
  */
 static void number_wide(struct pf_cube *cube)
 {
@@ -32,7 +32,7 @@ static void number_wide(struct pf_cube *cube)
     }
 }
 
-/* Puts locations in the order of their ids, which are the columns of the data: 0, 1, ... without a gap. */
+/* Sorts locations by id. Ids are the columns of the data: they must be 0, 1, ... without gaps. */
 static int order_locations(struct pf_cube *cube, struct pf_error *error)
 {
     uint32_t n = cube->n_locations;

@@ -5,7 +5,7 @@
 #include "formats/cube/cube.h"
 #include "formats/kit/pass.h"
 
-/* Numbers that are held of each side, 2 MiB of them, and as many of levels. Each walk has them, and a mount some walks at a time. */
+/* Maximum number of values in each buffer (2 MiB): stored, derived, and levels. Each cursor has its own buffers. */
 #define NUMBERS_MAX ((size_t)128 * 1024)
 
 static void fill_neutral(enum pf_cube_kind kind, union pf_cube_number *values, size_t n)
@@ -46,8 +46,8 @@ void pf_cube_sums_end(struct pf_cube_sums *sums)
 /* ---- the rows of some call paths ------------------------------------------------------------------ */
 
 /*
- * Where a range of at most sums->rows call paths ends: subtrees that fit are not cut, since their rest would be read again; of
- * larger ones the range has the first call paths.
+ * Returns the end of a range of at most sums->rows call paths. Subtrees that fit are not split, because the rest would
+ * be read twice; larger ones are split.
  */
 static uint32_t end_range(const struct pf_cube_sums *sums, uint32_t first)
 {
@@ -79,7 +79,7 @@ static int read_column(struct pf_cube_sums *sums, struct pf_error *error)
     return 0;
 }
 
-/* Some numbers of a call path's row. 1; 0: it has none; -1: *error filled. */
+/* Reads n numbers of a call path's row. Returns 1; 0 if the call path has no row; -1 with *error filled. */
 static int read_row(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
                     union pf_cube_number *out, struct pf_error *error)
 {
@@ -122,7 +122,7 @@ static int read_range(struct pf_cube_sums *sums, const struct pf_cube_metric *me
     return 0;
 }
 
-/* Some numbers of a row, in the range or behind it. 1; 0: there is none; -1: *error filled. */
+/* Returns n numbers of a row, in the range or after it. Returns 1; 0 if there is no row; -1 with *error filled. */
 static int row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
                   const union pf_cube_number **row, struct pf_error *error)
 {
@@ -133,14 +133,14 @@ static int row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint
     return sums->there[path - sums->first];
 }
 
-/* ---- the other side ------------------------------------------------------------------------------- */
+/* ---- deriving the values that are not stored -------------------------------------------------------- */
 
 /*
- * The call paths visited here may reach far beyond the range and have no rows. Nothing is read for those, so the loops check for
- * cancellation themselves.
+ * The call paths visited here may extend far beyond the range and have no rows, so that no read checks for
+ * cancellation: the loops check themselves.
  */
 
-/* Exclusive values: those of the children are subtracted, the first one's first. */
+/* Derives exclusive values by subtracting the values of the children, in order. */
 static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
 {
     const struct pf_tree *tree = sums->reader.cube->tree;
@@ -159,7 +159,7 @@ static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
     return 0;
 }
 
-/* The levels of the call paths from the range's first one to `end`. */
+/* The number of levels between the shallowest (*top) and the deepest call path of [sums->first, end). */
 static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_t *top)
 {
     const uint32_t *depth = sums->reader.cube->tree->depth;
@@ -172,8 +172,9 @@ static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_
 }
 
 /*
- * Inclusive values in locations first .. first + n - 1. Of each level stands only the sum of what is still to be added to the call
- * path above; that is complete when, going backwards, that call path comes. What lies above the range goes to levels[0].
+ * Derives inclusive values in locations first .. first + n - 1, walking the call paths backwards. levels[d] holds the
+ * pending sum for the ancestor at level d, which is complete when that ancestor is reached. levels[0] collects the sums
+ * for call paths above the range.
  */
 static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, union pf_cube_number *levels,
                       uint32_t first, uint32_t n, struct pf_error *error)
@@ -187,8 +188,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
         if (got < 0)
             return -1;
         if (got && cube->paths[p].end == p + 1)
-            memcpy(sum, own,
-                   n * sizeof *sum); /* an extreme may be nan, which is not less than a neutral one */
+            memcpy(sum, own, n * sizeof *sum); /* copy: adding to a neutral extreme would lose a NaN */
         else if (got)
             pf_cube_add(kind, sum, own, n);
         if (p < sums->end)
@@ -199,7 +199,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
     return 0;
 }
 
-/* Of all locations, or, where the tree is deep, of some after the others. */
+/* Derives inclusive values of all locations; in slices of locations if the tree is deep, to bound the size of `sum`. */
 static int add_subtrees(struct pf_cube_sums *sums, struct pf_error *error)
 {
     const struct pf_cube *cube = sums->reader.cube;

@@ -4,7 +4,7 @@
 
 #include "formats/cube/cubex.h"
 
-/* Bytes of a name, and of a path of names in the system tree, which is cut at its front. */
+/* Bytes of a name, and of a path in the system tree, which is truncated at its front. */
 enum { NAME_ROOM = 4096 };
 
 static const struct pf_column fields[] = {
@@ -13,14 +13,14 @@ static const struct pf_column fields[] = {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-/* The row of a node of the system tree; of none, or of one that is in none, one of absent cells. */
+/* The row of a node of the system tree. A row of absent cells if there is no such node. */
 static const struct pf_cell *node_at(const struct pf_cube *cube, uint64_t node)
 {
     static const struct pf_cell none[PF_CUBE_NODE_COLUMNS];
     return node < pf_rows_count(cube->system) ? pf_rows_at(cube->system, node) : none;
 }
 
-/* MACHINE/NODE/PROCESS, made from the end on. */
+/* Builds MACHINE/NODE/PROCESS from the end to the front. */
 static struct pf_cell path_cell(const struct pf_cell *node, const struct pf_cube *cube, char text[NAME_ROOM])
 {
     size_t at = NAME_ROOM;
@@ -53,7 +53,7 @@ static int add_fields(const struct pf_cube *cube, struct pf_rows *rows, struct p
     return 0;
 }
 
-/* Names are unique in a profile, but locations are often called alike in each process. */
+/* How to make names unique: locations often have the same names in each process. */
 enum naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
 
 static struct pf_cell name_of(const struct pf_cube *cube, uint32_t id, enum naming how, char text[NAME_ROOM])
@@ -70,7 +70,7 @@ static struct pf_cell name_of(const struct pf_cube *cube, uint32_t id, enum nami
     return pf_text(text, n < NAME_ROOM ? (size_t)n : NAME_ROOM - 1);
 }
 
-/* 1: all names have been added to the rows; 0: they are not unique, or one is empty; -1: *error filled. */
+/* Adds all names to the rows. Returns 1; 0 if a name is empty or not unique; -1 with *error filled. */
 static int add_names(const struct pf_cube *cube, enum naming how, struct pf_rows *rows,
                      struct pf_error *error)
 {

@@ -8,7 +8,7 @@
 
 /* ---- names of types ----------------------------------------------------------------------------- */
 
-/* Longer lists do not occur; the limit keeps a row's size far from overflow. */
+/* Upper limit for the length of lists, which keeps row sizes from overflowing; real lists are shorter. */
 enum { PARTS_MAX = 65536 };
 
 struct known_type {
@@ -17,7 +17,7 @@ struct known_type {
     uint32_t size;
 };
 
-/* FLOAT is a double, INTEGER has 64 bits although INT has 32. */
+/* FLOAT is a double; INTEGER has 64 bits, INT has 32. */
 static const struct known_type known_types[] = {
     {"DOUBLE", PF_CUBE_REAL, 8},
     {"FLOAT", PF_CUBE_REAL, 8},
@@ -47,7 +47,7 @@ static const struct known_type known_types[] = {
     {"SCALE_FUNC", PF_CUBE_FUNCTION, 848},
 };
 
-/* NAME(n): the n, 0 if it is none that makes sense. */
+/* Parses NAME(n). Returns n, or 0 if it is invalid. */
 static uint32_t parts_of(const char *dtype, const char *name)
 {
     size_t length = strlen(name);
@@ -65,7 +65,7 @@ struct pf_cube_type pf_cube_type_of(const char *dtype)
             return (struct pf_cube_type){known_types[i].kind, known_types[i].size};
     uint32_t parts = parts_of(dtype, "HISTOGRAM");
     if (parts)
-        return (struct pf_cube_type){PF_CUBE_BINS, 8 * (parts + 2)}; /* min and max stand before the bins */
+        return (struct pf_cube_type){PF_CUBE_BINS, 8 * (parts + 2)}; /* min and max precede the bins */
     parts = parts_of(dtype, "NDOUBLES");
     if (parts)
         return (struct pf_cube_type){PF_CUBE_LIST, 8 * parts};
@@ -102,7 +102,7 @@ static union pf_cube_number load_one(const struct pf_cube_metric *metric, const 
         return (union pf_cube_number){.i = load_signed(raw, size, big)};
     case PF_CUBE_UNSIGNED:
         return (union pf_cube_number){.i = load_unsigned(raw, size, big)};
-    case PF_CUBE_AVERAGE: /* the number as 32 bits, then min, max, sum and sum of squares as doubles, packed */
+    case PF_CUBE_AVERAGE: /* packed: u32 count, then min, max, sum and sum of squares as doubles */
         return (union pf_cube_number){.a = pf_u32(raw, big), .b = pf_f64(raw + 4 + 16, big)};
     case PF_CUBE_RATE:
     case PF_CUBE_COMPLEX:
@@ -136,7 +136,7 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
     return (union pf_cube_number){.a = a, .b = 0};
 }
 
-/* 2^63 times 2^32 call paths: far from overflow. */
+/* 128-bit sums cannot overflow: values are below 2^64, call paths below 2^32. */
 static inline void combine(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                            size_t n, int sign)
 {
@@ -164,7 +164,7 @@ void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const u
     combine(kind, sum, x, n, -1);
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------ */
+/* ---- shown values ------------------------------------------------------------------------------- */
 
 bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell)
 {

@@ -5,7 +5,7 @@
 
 /* ---- numbers of rows ---------------------------------------------------------------------------- */
 
-/* The range of an axis that a restriction leaves. */
+/* The range of an axis within a restriction. */
 static void restrict_to(int64_t only, uint32_t count, uint32_t *first, uint32_t *n)
 {
     bool inside = only >= 0 && only < count;
@@ -48,18 +48,18 @@ void pf_cubex_find_number(struct pf_cubex_numbers *numbers, uint64_t number)
 /* ---- values ------------------------------------------------------------------------------------- */
 
 /*
- * The table "values" in the order of the file; of each call path first the exclusive, then the inclusive values. What is
- * zero is left out.
+ * The table "values", sorted as the file; for each call path the exclusive values precede the inclusive ones. Zeros are
+ * left out.
  */
 struct values {
     struct pf_cubex_numbers numbers;
     struct pf_cube_sums sums;
-    uint64_t first;                  /* number of the first value of the row that is there, */
-    const union pf_cube_number *row; /* of a value a location; NULL: there is none */
+    uint64_t first;                  /* number of the first value of the loaded row */
+    const union pf_cube_number *row; /* the loaded row, one value per location; NULL: no values */
     enum pf_cube_kind kind;
-    int64_t metric;        /* of the profile */
-    uint64_t next;         /* number that may have a value */
-    struct pf_cell *cells; /* by rows; one a location */
+    int64_t metric;        /* index in the profile */
+    uint64_t next;         /* next number that may have a value */
+    struct pf_cell *cells; /* buffer of pf_cubex_next_values, one cell per location */
 };
 
 static uint64_t sides_of(const struct pf_cursor *cursor, uint32_t metric)
@@ -82,7 +82,8 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
-    bool by_column = all && cursor->only.partition >= 0; /* columns are not looked at before they are made */
+    bool by_column =
+        all && cursor->only.partition >= 0; /* the columns are read only after PF_DERIVED has made them */
     return pf_cube_sums_init(&values->sums, &cubex->cube, all, cursor->only.partition,
                              by_column ? &cubex->columns : NULL, error);
 }
@@ -98,7 +99,7 @@ static void end(void *own)
     free(values);
 }
 
-/* Reads the row that a number is in. 1; 0: it has none; -1: *error filled. */
+/* Loads the row of a number. Returns 1; 0 if there is none; -1 with *error filled. */
 static int read_row(const struct pf_cursor *cursor, struct values *values, uint64_t number,
                     struct pf_error *error)
 {

@@ -266,14 +266,12 @@ static uint32_t name_of(const struct reading *reading, const char *attribute, en
 /*
  * Elements of the calling-context tree: frames (PF; inlined ones in 2.x: Pr), call sites (C), loops (L), lines and
  * instructions (S). One context may be written as two nested elements whose numbers are equal or differ only in sign,
- * for example
- * a frame and the instruction that it consists of. The element of higher rank describes the context.
+ * for example a frame and the instruction that it consists of. The element of higher rank describes the context.
  */
 
 /*
  * Reads the attributes of a context's element. Inlined frames lack PF_FRAME: in 2.x the exclusive value of an inlined
- * frame is
- * also included in that of its caller.
+ * frame is also included in that of its caller.
  */
 static int read_facts(struct reading *reading, const struct level *above, struct hpc_context *context,
                       struct pf_error *error)
@@ -457,8 +455,7 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
 
 /*
  * Parses the description's bytes up to `end`. Returns 0 at the end; 1 if an event handler or a syntax error ended the
- * parse; -1 with
- * *error filled. The caller frees reading->xml in any case.
+ * parse; -1 with *error filled. The caller frees reading->xml in any case.
  */
 static int read_xml(struct reading *reading, uint64_t end, struct pf_error *error)
 {

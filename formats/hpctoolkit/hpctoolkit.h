@@ -10,6 +10,7 @@
 /*
  * HPCToolkit databases. A database is a directory with one file that describes what was measured (meta.db or
  * experiment.xml) and files that hold the values per thread (profile.db) and the samples over time (trace.db).
+ *
  * Modules, each of which depends only on those listed before it:
  *   metrics.c     metrics of threads and of the summary: ids, unique names
  *   formula.c     formulas of derived metrics
@@ -149,8 +150,8 @@ int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *val
 
 /*
  * Names a context that has no name of its own: `FILE:LINE` for a line, or for a call whose line is known; `loop at
- * FILE:LINE`
- * for a loop; `MODULE+0xOFFSET` otherwise. FILE and MODULE are base names. Returns 0, or -1 with *error filled.
+ * FILE:LINE` for a loop; `MODULE+0xOFFSET` otherwise. FILE and MODULE are base names. Returns 0, or -1 with *error
+ * filled.
  */
 int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error);
 
@@ -295,8 +296,7 @@ static inline struct hpc_state *hpc_state(const struct pf_model *model)
 
 /*
  * Interns a string as pf_intern does, but replaces each byte that is not valid UTF-8 by U+FFFD. Names come from
- * programs and
- * compilers; writers of databases do not validate them.
+ * programs and compilers; writers of databases do not validate them.
  */
 uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, struct pf_error *error);
 
@@ -321,17 +321,14 @@ struct hpc_metric_facts {
 
 /*
  * Adds a metric of the threads' profiles and makes its name unique. The scope decides whether the metric is additive:
- * point,
- * function, exclusive, execution and inclusive are; other scopes are not. Returns 1 if the metric was added, 0 if its
- * id is
- * taken, -1 with *error filled.
+ * point, function, exclusive, execution and inclusive are; other scopes are not. Returns 1 if the metric was added, 0
+ * if its id is taken, -1 with *error filled.
  */
 int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error);
 
 /*
  * Adds a metric of the summary. `formula` is how the tool computes the metric, `combine` how it combines the threads'
- * values;
- * both may be NULL. A metric with only a formula has no stored values. Returns as hpc_add_metric.
+ * values; both may be NULL. A metric with only a formula has no stored values. Returns as hpc_add_metric.
  */
 int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
                            const char *combine, struct pf_error *error);
@@ -345,10 +342,8 @@ typedef double hpc_operand(void *arg, uint32_t id, bool *known);
 
 /*
  * Evaluates the formula of a metric whose values experiment.xml 4.0 does not store: numbers, `$ID` (the stored metric
- * of that
- * id), + - * / ^, brackets, sqrt, ln, log(x, base), min, max, floor and ceil. Returns false if the text is not a
- * formula or is
- * nested too deeply. *known: at least one operand has a value, or the formula has no operands.
+ * of that id), + - * / ^, brackets, sqrt, ln, log(x, base), min, max, floor and ceil. Returns false if the text is not
+ * a formula or is nested too deeply. *known: at least one operand has a value, or the formula has no operands.
  */
 bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known);
 
@@ -399,8 +394,7 @@ int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct p
 
 /*
  * experiment.xml, versions 2.x and 4.0: metrics, names and the calling-context tree; 2.x also holds the summary's
- * values.
- * The file may be hundreds of MB large; it is read in one pass, and only the model is kept in memory.
+ * values. The file may be hundreds of MB large; it is read in one pass, and only the model is kept in memory.
  */
 
 /*

@@ -128,10 +128,8 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
 
 /*
  * Names all threads with this much detail and adds a row for each to `items`, with the profile's number appended if the
- * name is
- * taken. If items is NULL, only checks that the names are unique. Returns 1; 0 if a name is taken (only if items is
- * NULL); -1
- * with *error filled.
+ * name is taken. If items is NULL, only checks that the names are unique. Returns 1; 0 if a name is taken (only if
+ * items is NULL); -1 with *error filled.
  */
 static int name_all(const struct hpc_state *state, enum detail detail, struct pf_rows *items,
                     struct pf_error *error)

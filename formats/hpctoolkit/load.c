@@ -34,8 +34,7 @@ static int hpc_search_add(struct hpc_search *search, uint32_t id, struct pf_erro
 
 /*
  * Collects the contexts of a block that are not described. Truncates a damaged block permanently, even if the pass is
- * cancelled
- * later, so that every reader sees the same contents.
+ * cancelled later, so that every reader sees the same contents.
  */
 static int search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile,
                         struct hpc_block_reader *reader, struct pf_error *error)

@@ -96,8 +96,7 @@ void hpc_meta_end(struct hpc_meta *meta)
 
 /*
  * Metrics have scopes: the cost measured at a point of the code is also propagated to the enclosing contexts. Each pair
- * of
- * a metric and a scope has an id in the threads' profiles, and one id per statistic in the summary.
+ * of a metric and a scope has an id in the threads' profiles, and one id per statistic in the summary.
  */
 
 /* One metric in one scope, or one statistic of it. */
@@ -146,8 +145,7 @@ static const char *scope_name(struct metrics *all, uint64_t pointer, struct pf_e
 
 /*
  * The word for how a statistic combines values; an unknown one (of a later minor version) as its number. NULL with
- * *error
- * filled.
+ * *error filled.
  */
 static const char *combine_word(struct metrics *all, unsigned combine, struct pf_error *error)
 {
@@ -161,8 +159,7 @@ static const char *combine_word(struct metrics *all, unsigned combine, struct pf
 
 /*
  * Released: u64 scope, u64 formula, u8 combine, u16 id at 18. Draft, where each scope has its own statistics: u64
- * formula,
- * u8 combine, u16 id at 10.
+ * formula, u8 combine, u16 id at 10.
  */
 static int read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance,
                            struct pf_error *error)
@@ -308,8 +305,7 @@ static int arrange(struct instances *list, struct pf_error *error)
 
 /*
  * Makes the scopes of one metric partners; they are adjacent, from index `first` on. Function and execution are each
- * other's
- * partner; the partner of a point is execution.
+ * other's partner; the partner of a point is execution.
  */
 static void pair(struct hpc_metrics *metrics, size_t first)
 {

@@ -47,8 +47,7 @@ const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, siz
 
 /*
  * Reads the string at file offset `pointer` into meta->string, at most `limit` bytes. An invalid pointer or an
- * unterminated
- * string yields an empty string. Returns the size in bytes, or -1 with *error filled.
+ * unterminated string yields an empty string. Returns the size in bytes, or -1 with *error filled.
  */
 ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, struct pf_error *error);
 

@@ -33,8 +33,7 @@ struct reading {
 
 /*
  * Interns a string of the file in the tree's strings; PF_NO_STRING with *error filled. Strings of an undamaged file do
- * not
- * overlap, so their total size is at most the file's. Strings beyond that budget become empty.
+ * not overlap, so their total size is at most the file's. Strings beyond that budget become empty.
  */
 static uint32_t intern(struct reading *reading, uint64_t pointer, struct pf_error *error)
 {

@@ -43,8 +43,7 @@ const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, str
 /*
  * Extracts the unit from the brackets at the end of a metric's name: `sec` in `CPUTIME (sec) (I)` and in its statistic
  * `CPUTIME (sec):Mean (I)`. experiment.xml appends suffixes such as `:PARTIAL:0` or `:Sum` to the measured metric's
- * name; a
- * coefficient of variation has no unit. "" if there is none; NULL with *error filled.
+ * name; a coefficient of variation has no unit. "" if there is none; NULL with *error filled.
  */
 static const char *unit_of(struct hpc_state *state, const char *name, struct pf_error *error)
 {
@@ -77,8 +76,7 @@ int hpc_take_name(struct pf_strings *names, const char *name, size_t size, uint3
 
 /*
  * Makes a unique name: `NAME`, `NAME (SUFFIX)` if there is a suffix, `NAME (SUFFIX) (ID)` if that is taken. An empty
- * NAME
- * becomes `metric ID`. NULL with *error filled.
+ * NAME becomes `metric ID`. NULL with *error filled.
  */
 static const char *unique_name(struct pf_strings *names, const struct hpc_metric_facts *facts,
                                struct pf_error *error)
@@ -103,8 +101,7 @@ static const char *unique_name(struct pf_strings *names, const struct hpc_metric
 
 /*
  * Registers id and name of the metric at index `number`, and determines its unit. Returns 1; 0 if the id is taken; -1
- * with
- * *error filled.
+ * with *error filled.
  */
 static int take(struct hpc_state *state, struct hpc_taken *taken, size_t number,
                 const struct hpc_metric_facts *facts, const char **name, const char **unit,
@@ -125,8 +122,7 @@ static int take(struct hpc_state *state, struct hpc_taken *taken, size_t number,
 /*
  * How the scopes aggregate. Values of points are disjoint. An exclusive value of a frame includes its loops, lines and
  * instructions, so only frames add up. An inclusive value includes all descendants, so only roots add up. Other scopes
- * are
- * specific to the tool and do not add up.
+ * are specific to the tool and do not add up.
  */
 static const char of_exclusive[] = "cost of the context and what it holds, without what it calls";
 static const char of_inclusive[] = "cost of the context and all below it, calls included";

@@ -194,8 +194,7 @@ static void read_name(struct piece *piece, const char *name)
 
 /*
  * A file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64 offset; the parts;
- * 8
- * trailing bytes. A part ends where the next one begins.
+ * 8 trailing bytes. A part ends where the next one begins.
  */
 static int read_merged(struct pieces *pieces, const struct piece *file, struct pf_input *input,
                        struct pf_error *error)
@@ -272,8 +271,7 @@ static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
 
 /*
  * Adds the pieces of all files of one kind. Merged files are read first; if there is one, the single files, which are
- * its
- * sources, are skipped. Returns 0, or -1 with *error filled.
+ * its sources, are skipped. Returns 0, or -1 with *error filled.
  */
 static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *error)
 {
@@ -309,8 +307,7 @@ static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *erro
 
 /*
  * Independent processes all have rank 0 and thread 0; the rest of their files' names distinguishes them. Pieces of
- * merged files
- * have no names; their order distinguishes them.
+ * merged files have no names; their order distinguishes them.
  */
 static int compare_keys(const struct piece *a, const struct piece *b)
 {
@@ -331,8 +328,7 @@ static int by_key(const void *left, const void *right)
 
 /*
  * Assigns traces to values: among pieces of equal key, the n-th trace belongs to the n-th values. Returns 0, or -1 with
- * *error
- * filled.
+ * *error filled.
  */
 static int pair_up(struct pieces *pieces, struct pf_error *error)
 {

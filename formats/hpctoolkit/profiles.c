@@ -16,13 +16,11 @@ enum { TUPLE_MAX = 64 };
 
 /*
  * Finds the array of records of a file, with a stride of at least `least` bytes. Truncates an array that exceeds the
- * file,
- * with a note. `file` is the name for notes, `xml4` and `meta` are the magic bytes of the two layouts. Returns 0, or -1
- * with *error
- * filled.
- * experiment.xml's layout: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
- * meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
- * first section begins with {u64 array, u32 count, u8 stride}.
+ * file, with a note. `file` is the name for notes, `xml4` and `meta` are the magic bytes of the two layouts. Returns 0,
+ * or -1 with *error filled.
+ *   experiment.xml's layout: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
+ *   meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
+ *     first section begins with {u64 array, u32 count, u8 stride}.
  */
 static int read_array(const struct hpc_state *state, struct pf_input *input, const char *file,
                       const char *xml4, const char *meta, size_t least, struct hpc_array *array,
@@ -86,9 +84,9 @@ struct info {
 };
 
 /*
- * experiment.xml's layout: u64 tuple, 3 x u64 unused, u64 number of values, u32 contexts, u64 block.
- * meta.db's: u64 number of values, u64 their offset, u32 contexts, padding, u64 offset of the pairs, u64 tuple,
- * u32 flags (not in drafts; bit 0: a summary).
+ * experiment.xml's layout: u64 tuple, 3 x u64 unused, u64 number of values, u32 contexts, u64 block. meta.db's: u64
+ * number of values, u64 their offset, u32 contexts, padding, u64 offset of the pairs, u64 tuple, u32 flags (not in
+ * drafts; bit 0: a summary).
  */
 static struct info read_info(const struct hpc_state *state, const unsigned char *bytes, size_t size,
                              uint64_t i)
@@ -236,8 +234,7 @@ static bool is_inclusive(const struct pf_metric *metric)
 /*
  * Marks metrics without values as empty. whole: all values have been seen; otherwise only the first, which include the
  * root's inclusive values, so an exclusive metric is judged by its inclusive partner. An empty point metric loses its
- * partner: the
- * inclusive costs come from other scopes.
+ * partner: the inclusive costs come from other scopes.
  */
 static void mark_empty(struct hpc_state *state, const struct seen *seen, bool whole)
 {
@@ -305,8 +302,7 @@ int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_
 /*
  * Tuple: u16 number of elements (in meta.db's layouts followed by 6 bytes of padding), then the elements. An element in
  * experiment.xml's layout: u16 kind (its two top bits select how to print the element), u64 physical, u64 logical; in
- * meta.db's: u8 kind,
- * padding, u16 flags (bit 0: print the physical number too), u32 logical, u64 physical.
+ * meta.db's: u8 kind, padding, u16 flags (bit 0: print the physical number too), u32 logical, u64 physical.
  */
 static int read_tuple(struct reading *reading, uint64_t at, struct pf_error *error)
 {
@@ -370,8 +366,7 @@ static int read_threads(struct reading *reading, struct pf_error *error)
 
 /*
  * A trace's record: u32 profile; then in experiment.xml's layout u16 type, u64 start, u64 end; in meta.db's padding,
- * u64 start,
- * u64 end. The offset of an empty trace is not validated: writers leave it arbitrary.
+ * u64 start, u64 end. The offset of an empty trace is not validated: writers leave it arbitrary.
  */
 static int add_trace(struct hpc_state *state, const unsigned char *bytes, uint64_t at, struct pf_notes *notes)
 {

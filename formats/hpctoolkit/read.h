@@ -22,8 +22,7 @@ static inline bool hpc_fits(uint64_t offset, uint64_t count, uint64_t record, ui
 
 /*
  * True if opening failed because of the file itself (a link, a folder, no permission). The rest of the database is
- * served
- * without it. Other codes report a failure of the system or a concurrent change, and are errors.
+ * served without it. Other codes report a failure of the system or a concurrent change, and are errors.
  */
 static inline bool hpc_is_unreadable(int code)
 {
@@ -43,8 +42,7 @@ int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_
 
 /*
  * Builds the list of threads, the partitions' items and fields, and finds the summary. Returns 0, or -1 with *error
- * filled;
- * then the list of threads is empty again.
+ * filled; then the list of threads is empty again.
  */
 int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
 
@@ -72,16 +70,14 @@ void hpc_block_reader_close(struct hpc_block_reader *reader);
 
 /*
  * Checks that the pairs end with the terminator of experiment.xml's layout. Returns 1 if so (or if the layout has
- * none), 0 if
- * not, -1 with *error filled.
+ * none), 0 if not, -1 with *error filled.
  */
 int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *block,
                        struct pf_error *error);
 
 /*
  * Reads pair i of a block: its context's id and the range [*first, *end) of its values. Returns 1; 0 if the range is
- * invalid;
- * -1 with *error filled.
+ * invalid; -1 with *error filled.
  */
 int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i, uint32_t *id,
                    uint64_t *first, uint64_t *end, struct pf_error *error);
@@ -105,8 +101,7 @@ int hpc_group_add(struct hpc_group *group, uint32_t id, uint32_t metric, double 
 
 /*
  * Fills the group with the values of pair i by ascending metric id, without those of metrics that `known` does not
- * contain.
- * *context is the index of the pair's context, or PF_NO_ID. Returns 0, or -1 with *error filled.
+ * contain. *context is the index of the pair's context, or PF_NO_ID. Returns 0, or -1 with *error filled.
  */
 int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i,
                     const struct pf_ids *known, uint32_t *context, struct hpc_group *group,
@@ -114,8 +109,7 @@ int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *blo
 
 /*
  * Finds the pair of a context id by binary search. *entry is its number, or n_contexts if the block has none. Returns
- * 0,
- * or -1 with *error filled.
+ * 0, or -1 with *error filled.
  */
 int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, uint64_t id, uint32_t *entry,
                    struct pf_error *error);
@@ -124,10 +118,9 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
 
 /*
  * Maps contexts to their pairs in all threads' blocks. cct.db, the transpose of profile.db, is not read: the known
- * writers of
- * experiment.xml's layout left it full of zeros, and building the index takes no longer than verifying cct.db. A
- * database that
- * is too large for the index is served without: each lookup of a context searches every thread's block.
+ * writers of experiment.xml's layout left it full of zeros, and building the index takes no longer than verifying
+ * cct.db. A database that is too large for the index is served without: each lookup of a context searches every
+ * thread's block.
  */
 #define HPC_NO_PAIR UINT32_MAX
 
@@ -137,8 +130,7 @@ void hpc_index_free(struct hpc_index *index);
 
 /*
  * Returns the first pair of a context whose number is at least `from`, or HPC_NO_PAIR. `known` is any earlier pair of
- * this
- * context, from which the search starts; a value of `from` or more if none is known.
+ * this context, from which the search starts; a value of `from` or more if none is known.
  */
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from);
 
@@ -147,8 +139,7 @@ uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_
 /*
  * The files of each thread, a dense table of values (*.metric-db) and a trace (*.hpctrace), or the one file into which
  * hpcviewer has merged all files of a kind (experiment-1.mdb, experiment.mt). There may be thousands: each is open only
- * while
- * it is being read.
+ * while it is being read.
  */
 struct hpc_parts;
 
@@ -161,8 +152,7 @@ void hpc_parts_free(struct hpc_parts *parts);
 
 /*
  * Returns the input of file i, opened if necessary; NULL with *error filled. The caller releases it with
- * hpc_part_release.
- * Thread-safe.
+ * hpc_part_release. Thread-safe.
  */
 struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error);
 void hpc_part_release(struct hpc_parts *parts, uint32_t i);
@@ -171,8 +161,7 @@ void hpc_part_release(struct hpc_parts *parts, uint32_t i);
 
 /*
  * Builds profile->contexts: the described contexts, followed by those that have values but no description (instructions
- * that
- * the writer merged into lines), by ascending id. Returns 0, or -1 with *error filled and the model unchanged.
+ * that the writer merged into lines), by ascending id. Returns 0, or -1 with *error filled and the model unchanged.
  */
 int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_error *error);
 

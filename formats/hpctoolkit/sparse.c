@@ -46,9 +46,8 @@ static void sort_group(struct hpc_group *group)
 
 /*
  * Sizes of a value and a pair in bytes, and the context id of the terminating pair in experiment.xml's layout ("end!"),
- * whose
- * index is the number of values. A value in meta.db's layout: u16 metric, f64 value; in experiment.xml's: the reverse
- * order.
+ * whose index is the number of values. A value in meta.db's layout: u16 metric, f64 value; in experiment.xml's: the
+ * reverse order.
  */
 enum { VALUE = 10, PAIR = HPC_PAIR, END = 0x656e6421 };
 
@@ -207,8 +206,7 @@ void hpc_index_free(struct hpc_index *index)
 
 /*
  * Prepends a thread's pairs to the lists of their contexts; threads are added from the last to the first. A context has
- * at
- * most one pair per thread.
+ * at most one pair per thread.
  */
 static int add_pairs(struct hpc_index *index, struct hpc_block_reader *reader, uint32_t thread,
                      struct pf_error *error)

@@ -126,8 +126,7 @@ static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t numb
 
 /*
  * A row number of values is the entry's number, shifted left by VALUE_BITS, plus the index of the value in the entry.
- * Metric ids
- * have 16 bits, so the index fits.
+ * Metric ids have 16 bits, so the index fits.
  */
 enum { VALUE_BITS = 16 };
 
@@ -186,8 +185,7 @@ static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbe
 
 /*
  * Reads entry i of a thread of 2.x: row i of its dense table, one double per column, holds the values of context i + 1.
- * Zero means
- * no value.
+ * Zero means no value.
  */
 static int read_dense(struct reader *reader, const struct hpc_thread *thread, uint64_t i,
                       struct pf_error *error)
@@ -222,8 +220,7 @@ static int find_in_thread(const struct hpc_state *state, const struct hpc_thread
 
 /*
  * Finds the first entry of the cursor's context from *entry on; *entry becomes `end` if there is none. Returns 0, or -1
- * with
- * *error filled.
+ * with *error filled.
  */
 static int find_of_context(const struct pf_cursor *cursor, const struct reader *reader, uint64_t end,
                            uint64_t *entry, struct pf_error *error)
@@ -419,8 +416,7 @@ static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summar
 
 /*
  * Finds, by binary search, the summary's first value whose context is `context` or later. Returns its number, or -1
- * with *error
- * filled.
+ * with *error filled.
  */
 static int64_t first_kept(const struct pf_store *store, uint64_t context, struct pf_error *error)
 {
