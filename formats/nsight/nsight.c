@@ -61,32 +61,6 @@ static bool is_export(const struct pf_sql *sql)
     return events && pf_sql_has_table(sql, NSIGHT_STRINGS);
 }
 
-int nsight_nvtx_text(struct pf_sql *sql, const struct pf_sql_row *row, const char **text, size_t *size,
-                     struct pf_error *error)
-{
-    *text = pf_sql_text(row, NVTX_TEXT, size);
-    return !*text && pf_sql_is_set(row, NVTX_TEXT_ID)
-               ? pf_sql_find(sql, NSIGHT_STRINGS, pf_sql_int(row, NVTX_TEXT_ID), text, size, error)
-               : 0;
-}
-
-int64_t nsight_duration(struct nsight_model *model, const struct pf_sql_row *row)
-{
-    int64_t duration;
-    if (pf_sql_is_set(row, ACTIVITY_START) && pf_sql_is_set(row, ACTIVITY_END) &&
-        !__builtin_sub_overflow(pf_sql_int(row, ACTIVITY_END), pf_sql_int(row, ACTIVITY_START), &duration) &&
-        duration >= 0)
-        return duration;
-    model->bad_times++;
-    return 0;
-}
-
-bool nsight_is_timed(struct nsight_model *model, int64_t start, int64_t end)
-{
-    model->untimed += !start && !end;
-    return start || end;
-}
-
 /* ---- tables and metrics of the profile ------------------------------------------------------------ */
 
 static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {{"thread", PF_PARTITION, 0},
@@ -231,13 +205,6 @@ static int open_file(struct pf_model *model, struct pf_error *error)
 
 /* Bytes that names may have beyond those of the export, which only a hostile one has use for. */
 enum { NAMES_SPARE = 1 << 20 };
-
-int nsight_add(struct nsight_model *model, uint32_t partition, uint32_t context, uint32_t metric,
-               int64_t value, struct pf_error *error)
-{
-    struct pf_cell cell = pf_int(value);
-    return pf_sums_add(model->sums, partition, context, metric, &cell, error);
-}
 
 /* Tables that ended before their ends, and columns that were passed over. */
 static int tell_table(struct nsight_model *model, unsigned t, struct pf_error *error)

@@ -18,12 +18,13 @@
  * Nsight Systems exports (`nsys export --type sqlite`), with or without the ranges that Extra-Prof has put into
  * them. The parts, each knowing those before it only:
  *   probe.c       the first pages -> whether it is an export
+ *   values.c      values of a row: durations, texts of ranges; adding to the profile's values
  *   partitions.c  threads and streams
- *   lookup.c      what an export knows by numbers: names, and contexts in bounded memory
+ *   lookup.c      numbers of an export -> names, and contexts in bounded memory
  *   paths.c       NVTX ranges, call chains, imported call paths -> contexts
  *   tallies.c     calls and activities added up by context and name
  *   calls.c       ranges and API calls -> times of the CPU
- *   activities.c  what GPUs did -> times of the GPU, the table "events"
+ *   activities.c  activities of GPUs -> times of the GPU, the table "events"
  *   nsight.c      the driver, and the one pass that does all that (PF_PARTITIONED)
  *   folder.c      folders of points that hold exports: an Extra-P experiment
  */

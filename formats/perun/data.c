@@ -213,3 +213,16 @@ int perun_step(struct perun_reading *reading, struct pf_error *error)
     pf_input_progress(reading->input, reading->body + offset, &done, &total);
     return pf_pass_step(done, total, error);
 }
+
+const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size,
+                       struct pf_error *error)
+{
+    char *copy = NULL;
+    int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* a NUL inside it ends it */
+    uint32_t string = length < 0 ? PF_NO_STRING : pf_intern(perun->names, copy, (size_t)length + 1, error);
+    if (length < 0)
+        pf_fail_memory(error);
+    else
+        free(copy);
+    return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
+}

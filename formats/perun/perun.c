@@ -25,19 +25,6 @@ static const struct pf_blob blobs[] = {{.name = "profile.json"}};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size,
-                       struct pf_error *error)
-{
-    char *copy = NULL;
-    int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* a NUL inside it ends it */
-    uint32_t string = length < 0 ? PF_NO_STRING : pf_intern(perun->names, copy, (size_t)length + 1, error);
-    if (length < 0)
-        pf_fail_memory(error);
-    else
-        free(copy);
-    return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* Opens the text: the file's, or what a stored object (a zlib stream, or gzip data) inflates to after its header. */

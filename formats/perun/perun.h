@@ -16,16 +16,18 @@
  * Perun profiles. One pass reads the JSON, whose regions stand in any order, and leaves behind what stands for resources
  * (struct perun_item), small and in the order of the file; all tables are made from that.
  *
- *   perun.c      the driver: opening, info.txt, tables
+ * The parts, each knowing those before it only:
  *   probe.c      recognising
- *   regions.c    the pass: the top level, snapshots and global regions, types with columns
- *   object.c     one resource, or what the rows of a type share
+ *   data.c       the results of the pass, names, kinds of warnings
  *   paths.c      contexts from trace, uid and command
- *   data.c       what the pass leaves behind; what may be wrong with a file
- *   rows.c       rows from items, resources.csv
- *   metrics.c    what the metrics are, and their sums
- *   models.c     regression models; points.c: their points
+ *   object.c     one resource, or what the rows of a type share
+ *   models.c     regression models
  *   properties.c regions without measurements
+ *   regions.c    the pass: the top level, snapshots and global regions, types with columns
+ *   rows.c       rows from items, resources.csv
+ *   points.c     the points of regression models
+ *   metrics.c    the metrics and their sums
+ *   perun.c      the driver: opening, info.txt, tables
  */
 
 #define PERUN_NONE UINT32_MAX
