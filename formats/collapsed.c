@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "formats/kit/build.h"
 #include "formats/kit/number.h"
+#include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_collapsed_driver;
 

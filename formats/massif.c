@@ -3,8 +3,8 @@
  * Massif's text: the heap at some moments, and for some of them a tree of who has allocated it. The file's tree is inverted: its root is
  * the allocator, and the children of a function are its callers. It is served in call order. See docs/formats/massif.md.
  */
-#include "formats/kit/build.h"
 #include "formats/kit/number.h"
+#include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_massif_driver;
 

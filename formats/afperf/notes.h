@@ -2,7 +2,7 @@
 #ifndef PF_AFPERF_NOTES_H
 #define PF_AFPERF_NOTES_H
 
-#include "formats/kit/notes.h"
+#include "formats/runtime/notes.h"
 
 /*
  * What may be wrong with a file: name, severity, code, text. Fatal problems end the reading, errors drop the record, after

@@ -2,9 +2,9 @@
 #ifndef CALLGRIND_H
 #define CALLGRIND_H
 
-#include "formats/kit/build.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/line_sums.h"
+#include "formats/runtime/build.h"
+#include "formats/runtime/line_sums.h"
 
 /*
  * Callgrind's and Cachegrind's text, as valgrind, xdebug, yappi, pprof, ruby-prof and others write it. One grammar: lines

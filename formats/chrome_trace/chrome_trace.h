@@ -2,8 +2,8 @@
 #ifndef PF_CHROME_TRACE_H
 #define PF_CHROME_TRACE_H
 
-#include "formats/kit/build.h"
 #include "formats/kit/sorter.h"
+#include "formats/runtime/build.h"
 
 /* Times are less than this, in ns, so that differences of times fit too: 146 years. */
 #define TRACE_TIME_MAX (INT64_C(1) << 62)

@@ -10,10 +10,10 @@
 #include "formats/driver.h"
 #include "formats/input/window.h"
 #include "formats/kit/bytes.h"
-#include "formats/kit/notes.h"
 #include "formats/kit/store.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
+#include "formats/runtime/notes.h"
 
 /*
  * One Cube file: metrics, regions, call tree, system tree and locations, and the positions of the values. A profile

@@ -10,10 +10,10 @@
 #include "formats/input/source.h"
 #include "formats/kit/array.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/notes.h"
 #include "formats/kit/store.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
+#include "formats/runtime/notes.h"
 
 /*
  * The common model of all Extra-P formats: a study measures a program at several points of a parameter space. Points,

@@ -4,8 +4,8 @@
 
 #include "formats/driver.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/notes.h"
 #include "formats/kit/store.h"
+#include "formats/runtime/notes.h"
 
 /*
  * HPCToolkit databases. A database is a directory with one file that describes what was measured (meta.db or

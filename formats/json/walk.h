@@ -4,7 +4,7 @@
 
 #include "formats/driver.h"
 #include "formats/json/json.h"
-#include "formats/kit/build.h"
+#include "formats/runtime/build.h"
 
 /*
  * Objects by tables of their members, for drivers of files whose members come in any order: a table says what becomes of the

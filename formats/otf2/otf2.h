@@ -2,9 +2,9 @@
 #ifndef OTF2_H
 #define OTF2_H
 
-#include "formats/kit/build.h"
 #include "formats/kit/ids.h"
 #include "formats/otf2/reader.h"
+#include "formats/runtime/build.h"
 
 /*
  * OTF2 archives, as Score-P writes them: a folder with an anchor (NAME.otf2), definitions (NAME.def) and, in NAME/, a file of

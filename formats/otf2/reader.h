@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "formats/input/window.h"
-#include "formats/kit/build.h"
+#include "formats/runtime/build.h"
 
 /*
  * Walks the records of an archive's file, of either byte order. A file is chunks of one size, each begins with its byte order

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of `perf script`: a header per sample, and a line per frame below it. See docs/formats/perf-script.md. */
-#include "formats/kit/build.h"
 #include "formats/kit/number.h"
-#include "formats/kit/line_sums.h"
 #include "formats/kit/sorter.h"
 #include "formats/perf_script/line.h"
+#include "formats/runtime/build.h"
+#include "formats/runtime/line_sums.h"
 
 extern const struct pf_driver pf_perf_script_driver;
 
@@ -92,12 +92,12 @@ struct perf_script {
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
-    uint64_t bad_end;        /* where a line ends that has been left out */
+    uint64_t bad_end;           /* where a line ends that has been left out */
     struct pf_source_line leaf; /* of the innermost frame */
     bool has_lines;             /* some sample has a line of its innermost frame */
     struct pf_line_sums *lines;
     PF_LIST(pf_int128) elsewhere; /* by metric: values of samples without such a line */
-    struct pf_sorter *times; /* of all samples with a time: thread, number, time, context */
+    struct pf_sorter *times;      /* of all samples with a time: thread, number, time, context */
     uint64_t n_times;
 };
 
@@ -197,7 +197,8 @@ static void end_lines(struct perf_script *script)
     if (!script->has_lines)
         return;
     for (uint32_t metric = 0; metric < script->build->n_metrics; metric++)
-        pf_line_sums_add(script->lines, &none, metric, *PF_ITEM(script->build->run, script->elsewhere, metric));
+        pf_line_sums_add(script->lines, &none, metric,
+                         *PF_ITEM(script->build->run, script->elsewhere, metric));
     pf_line_sums_end(script->lines, 0);
 }
 

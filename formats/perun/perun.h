@@ -7,10 +7,10 @@
 #include "formats/driver.h"
 #include "formats/json/tree.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/notes.h"
 #include "formats/kit/numbered.h"
 #include "formats/kit/store.h"
 #include "formats/kit/sums.h"
+#include "formats/runtime/notes.h"
 
 /*
  * Perun profiles. One pass reads the JSON, whose regions stand in any order, and leaves behind what stands for resources

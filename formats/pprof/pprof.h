@@ -2,10 +2,10 @@
 #ifndef PF_PPROF_H
 #define PF_PPROF_H
 
-#include "formats/kit/build.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/line_sums.h"
 #include "formats/kit/sorter.h"
+#include "formats/runtime/build.h"
+#include "formats/runtime/line_sums.h"
 
 /* The parts of the reader of pprof's profiles, each knowing those before it only; pprof.c is the driver. */
 

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
-#include "formats/kit/notes.h"
 #include "formats/kit/store.h"
+#include "formats/runtime/notes.h"
 #include "formats/xray/fold.h"
 #include "formats/xray/names.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/build.h"
 #include "formats/kit/pass.h"
+#include "formats/runtime/build.h"
 #include "tests/unit/profile_file.h"
 
 extern const struct pf_driver pf_collapsed_driver;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wrong with a file: which notes are kept, in which order, and what they become. */
-#include "formats/kit/notes.h"
+#include "formats/runtime/notes.h"
 #include "tests/unit/tap.h"
 
 static const struct pf_note_kind cut = {"fatal", "cut", "the file ends here"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A run of a driver's code: how it fails, what it frees, which warnings it leaves. */
-#include "formats/kit/run.h"
+#include "formats/runtime/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/build.h"
+#include "formats/runtime/build.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/run.h"
+#include "formats/runtime/run.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/notes.h"
+#include "formats/runtime/notes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

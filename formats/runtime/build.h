@@ -4,10 +4,10 @@
 
 #include "formats/input/linereader.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/run.h"
 #include "formats/kit/slice.h"
 #include "formats/kit/stored.h"
 #include "formats/kit/sums.h"
+#include "formats/runtime/run.h"
 
 /*
  * Builds a model from one pass over a file. The driver adds names, contexts, partitions, metrics, values and rows as it reads of them;

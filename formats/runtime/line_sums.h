@@ -2,7 +2,7 @@
 #ifndef PF_LINE_SUMS_H
 #define PF_LINE_SUMS_H
 
-#include "formats/kit/build.h"
+#include "formats/runtime/build.h"
 
 /*
  * Values by source line, for formats whose lines are not contexts: adds up exclusive values by metric, function name, file and line

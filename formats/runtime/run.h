@@ -5,7 +5,7 @@
 #include <setjmp.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/notes.h"
+#include "formats/runtime/notes.h"
 
 /*
  * One run of a driver's code, such as a pass over a file:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/line_sums.h"
+#include "formats/runtime/line_sums.h"
 
 #include <stdlib.h>
 
