@@ -39,12 +39,12 @@ void pf_access_narrow(struct pf_access *access, const struct pf_access *further,
     }
     bool one_owner = access->uid == further->uid, one_group = access->gid == further->gid;
     mode_t both = access->mode & further->mode;
-    /* Who is in the group, or another, on one side may be more than that on the other side, and be denied as such there. */
+    /* A member of the group, or of others, on one side may have fewer rights on the other side. */
     if (!one_owner || !one_group)
         both &= ~(mode_t)OTHERS;
     if (!one_group)
         both &= ~(mode_t)GROUP;
-    if (!(both & OWNER)) /* an owner who is denied, but belongs to those who are not */
+    if (!(both & OWNER)) /* an owner without permission could still belong to a class that has it */
         both = 0;
     if (!one_owner || !(both & OWNER)) {
         access->uid = reader;
@@ -53,7 +53,7 @@ void pf_access_narrow(struct pf_access *access, const struct pf_access *further,
     access->mode = both;
 }
 
-/* An entry of a list as the kernel hands it out, little-endian. */
+/* An entry of a POSIX ACL in the xattr format of the kernel, little-endian. */
 struct list_entry {
     uint16_t tag, rights;
     uint32_t id;
@@ -67,7 +67,7 @@ enum {
     TAG_MASK = 16
 };
 
-/* What everybody has whom the list names, of 07. */
+/* The rights (of 07) that all entries of the list grant. */
 static mode_t common_rights(const char *list, size_t size)
 {
     mode_t common = 07;
@@ -97,7 +97,7 @@ mode_t pf_mode_without_list(int directory, const char *name, mode_t mode)
     if (size > 0)
         mode &= ~(mode_t)0077 | common_rights(list, (size_t)size);
     else if (size < 0 && errno != ENODATA && errno != EOPNOTSUPP)
-        mode &= ~(mode_t)0077; /* it cannot be told: nobody is let in by mistake */
+        mode &= ~(mode_t)0077; /* unknown: deny group and others */
     free(list);
     free(path);
     return mode;

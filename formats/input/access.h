@@ -5,33 +5,32 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/*
- * Who may read something: as owner, group and mode tell of a file, so that it can be shown as that of another file made from
- * several. All functions are safe from any thread.
- */
+/* Read permission of a file as owner, group and mode, so that a file made from several others can get the intersection
+ * of their permissions. All functions are thread-safe. */
 struct pf_access {
     uid_t uid;
     gid_t gid;
     mode_t mode; /* of 0444 */
 };
 
-/* Who may read a file, or list a folder and reach what is in it. */
+/* The permission to read a file, or to list a folder and access its entries. */
 struct pf_access pf_access_of(const struct stat *st);
-/* Who may reach what is in a folder. */
+/* The permission to access the entries of a folder (search permission). */
 struct pf_access pf_access_through(const struct stat *st);
 
 /*
- * Leaves only those who may read both, as far as one owner, one group and one mode can say so: never more. Where the owners differ
- * what is left is `reader`'s, the user that this process runs for, who could read both.
+ * Intersects two permissions. The result may grant less than the exact intersection, since it must have one owner, one
+ * group and one mode, but never more. If the owners differ, only `reader` keeps access: the user of this process, who
+ * could read both.
  */
 void pf_access_narrow(struct pf_access *access, const struct pf_access *further, uid_t reader);
 
 bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 
 /*
- * The bits of a mode that an access control list changes the meaning of: the group's are dropped, and others keep what
- * everybody has whom the list names. Nothing is asked where the mode grants them nothing. `name` is what the mode is of in the
- * open directory; "": the directory itself, which may be any descriptor.
+ * Corrects the bits of a mode whose meaning an access control list changes: drops the group's bits, and leaves others
+ * only what all entries of the list grant. Does not read the list if the mode grants nothing to group and others.
+ * `name` is the file's name in the open directory; "" is the directory itself, which may be any descriptor.
  */
 mode_t pf_mode_without_list(int directory, const char *name, mode_t mode);
 

@@ -17,31 +17,31 @@
 #include "formats/kit/lock.h"
 
 enum {
-    IDLE_MAX = 8,   /* archives without users that stay known */
-    NESTED_MAX = 2, /* an archive in an archive is entered; one in that is a file */
-    KEPT_MAX = 16,  /* members, compressed one by one, that stay unpacked */
-    HEAD = 4096     /* bytes that show what an archive is */
+    IDLE_MAX = 8,   /* archives without users that stay cached */
+    NESTED_MAX = 2, /* maximum nesting of archives; an archive nested deeper is a file */
+    KEPT_MAX = 16,  /* individually compressed members that stay unpacked */
+    HEAD = 4096     /* bytes that suffice to detect an archive */
 };
 
-/* A member that is unpacked alone. */
+/* A cached unpacked member. */
 struct kept_member {
-    struct pf_unpacked *unpacked; /* NULL: none */
+    struct pf_unpacked *unpacked; /* NULL: unused */
     uint32_t member;
 };
 
 struct pf_archive {
-    struct pf_holder holder; /* first: opened members refer to the archive by it */
+    struct pf_holder holder; /* first member, for the cast from pf_holder */
     struct pf_archives *archives;
     struct pf_archive *older;
-    unsigned users, within;        /* within: number of archives that its members lie in */
-    bool made;                     /* it has its index; guarded by archives->lock, as are users and older */
-    struct pf_archive_place place; /* of its file; owned: a reference, a descriptor, a string */
+    unsigned users, within;        /* within: archive nesting depth of its members */
+    bool made;                     /* the index is complete; guarded by archives->lock, as are users and older */
+    struct pf_archive_place place; /* of its file; owns the reference, descriptor and string */
     struct pf_stamp stamp;
     struct stat st;
     struct pf_opened file;
     struct pf_archive_tree tree;
     struct pf_archive_bytes bytes;
-    struct pf_lock lock; /* guards the following */
+    struct pf_lock lock; /* guards the members below */
     struct kept_member kept[KEPT_MAX];
     unsigned next_kept;
 };
@@ -50,8 +50,8 @@ struct pf_archives {
     bool enter;
     struct pf_unpackings *unpackings;
     struct pf_archive_keeper keeper;
-    pthread_cond_t over; /* the making of an index has ended */
-    struct pf_lock lock; /* guards the following, and `made`, `users` and `older` of each archive */
+    pthread_cond_t over; /* signalled when an index has been made or has failed */
+    struct pf_lock lock; /* guards the members below, and `made`, `users` and `older` of each archive */
     struct pf_archive *newest;
 };
 
@@ -105,7 +105,7 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
     return archive;
 }
 
-/* Takes the least recently used archive without users off the list if there are more than `max` such. */
+/* Unlinks and returns the least recently used archive without users if there are more than `max` of these. */
 static struct pf_archive *take_idle(struct pf_archives *archives, unsigned max)
 {
     pf_assert_held(&archives->lock);
@@ -133,7 +133,7 @@ void pf_archive_release(struct pf_archive *archive)
     free_archive(taken);
 }
 
-/* Frees all archives without users. One in another is a user of that, so it goes first. */
+/* Frees all archives without users. A nested archive is a user of the outer one, so it is freed first. */
 static void free_idle(struct pf_archives *archives)
 {
     struct pf_archive *taken;
@@ -162,7 +162,7 @@ void pf_archives_free(struct pf_archives *archives)
     free(archives);
 }
 
-/* The archive of this version, moved to the front and held; NULL: none. */
+/* Finds the archive of this version, moves it to the front and takes a reference; NULL if not cached. */
 static struct pf_archive *find_archive(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
     pf_assert_held(&archives->lock);
@@ -220,7 +220,7 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const struct
     return NULL;
 }
 
-/* As find_archive, but waits while another thread makes the index. */
+/* Like find_archive, but waits while another thread makes the index. */
 static struct pf_archive *find_made(struct pf_archives *archives, const struct pf_stamp *stamp)
 {
     pf_assert_held(&archives->lock);
@@ -243,7 +243,7 @@ static void unlist_archive(struct pf_archives *archives, const struct pf_archive
 
 /* ---- the index ---------------------------------------------------------------------------------- */
 
-/* The last name of a path. */
+/* The last component of a path. */
 static const char *last_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -259,7 +259,7 @@ static int unpack_tar(struct pf_archive *archive, enum pf_packing_kind kind, str
     return archive->bytes.unpacked ? 0 : pf_fail_memory(error);
 }
 
-/* Fills the tree with what was kept of this version. */
+/* Fills the tree from the stored index of this version. Returns false if there is none. */
 static bool get_index(struct pf_archive *archive, const struct pf_archive_keeper *keeper)
 {
     size_t size = 0;
@@ -298,7 +298,8 @@ static int fill_index(struct pf_archive *archive, struct pf_error *error)
     return 0;
 }
 
-/* Makes the index of an archive that is in the list; other threads that enter it wait. NULL with errno: the archive is freed. */
+/* Makes the index of an archive that is already in the list; other threads that enter it wait. NULL with errno, and the
+ * archive is freed. */
 static struct pf_archive *make_index(struct pf_archive *archive)
 {
     struct pf_archives *archives = archive->archives;
@@ -332,7 +333,7 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct p
     if (!new)
         return found;
     pf_lock_take(&archives->lock);
-    found = find_made(archives, &stamp); /* by now */
+    found = find_made(archives, &stamp); /* another thread may have added it meanwhile */
     if (!found) {
         new->older = archives->newest;
         archives->newest = new;
@@ -390,7 +391,7 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
     uint64_t inode = archive->st.st_ino;
     *st = archive->st;
     st->st_ino =
-        member ? (pf_digest(1, &inode, sizeof inode) << 24) + member : inode; /* members of one are near */
+        member ? (pf_digest(1, &inode, sizeof inode) << 24) + member : inode; /* inode numbers of one archive are consecutive */
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;
@@ -407,7 +408,7 @@ const char *pf_archive_link(const struct pf_archive *archive, uint32_t member)
 {
     const struct pf_member *about = &archive->tree.members[member];
     return about->type == DT_LNK ? pf_interned(archive->tree.strings, about->link).text
-                                 : NULL; /* a NUL stands behind it */
+                                 : NULL; /* NUL-terminated */
 }
 
 void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg)
@@ -419,7 +420,7 @@ void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folde
             return;
 }
 
-/* The member's place in `kept`; NULL: it has none. */
+/* The member's item of `kept`; NULL if it is not cached. */
 static struct kept_member *find_kept(struct pf_archive *archive, uint32_t member)
 {
     pf_assert_held(&archive->lock);
@@ -437,7 +438,7 @@ static struct pf_unpacked *start_unpacking(struct pf_archive *archive, uint32_t 
                            about->start, archive->tree.size, about->size);
 }
 
-/* What a deflated or sparse member unpacks to, held; NULL: out of memory. */
+/* The unpacked view of a deflated or sparse member; returns a reference. NULL: out of memory. */
 static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t member)
 {
     pf_lock_take(&archive->lock);

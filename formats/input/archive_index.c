@@ -49,16 +49,16 @@ ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, s
                            : pf_archive_read_file(arg, buffer, size, offset, error);
 }
 
-/* What libarchive reads: the bytes of the archive, unpacked if it is a compressed tar. */
+/* The input of libarchive: the bytes of the archive, unpacked if it is a compressed tar. */
 struct range {
     struct pf_archive_bytes from;
     uint64_t size, at;
-    size_t want; /* of the next read: small after a skip, which mostly leads to a header, then doubled */
+    size_t want; /* size of the next read: small after a skip, which usually leads to a header, then doubled */
     struct pf_error error;
     char bytes[WINDOW];
 };
 
-/* Reports progress; of a compressed tar, unpacks as far as the next read. */
+/* Reports progress; for a compressed tar, unpacks up to the next read. */
 static int step(const struct range *range, struct pf_error *error)
 {
     return range->from.unpacked ? pf_unpacked_reach(range->from.unpacked, range->at, error)
@@ -122,19 +122,20 @@ static struct archive *reader_of(struct range *range, struct pf_error *error)
 /* ---- names in a zip ----------------------------------------------------------------------------- */
 
 /*
- * libarchive gives no name, and no target of a link, that the locale cannot hold or that is declared UTF-8 and is not. These are
- * looked up by the place of the member, in the central directory or, in an archive that is cut off, in the member's header.
+ * libarchive returns no name, and no link target, if the locale cannot represent it or if it is declared UTF-8 and is
+ * invalid. Such a name is looked up by the member's offset, in the central directory or, in a truncated archive, in the
+ * member's local header.
  */
 struct zip_name {
     uint64_t header, data, packed;
-    uint32_t name; /* a number of a string */
+    uint32_t name; /* string number */
     unsigned method;
 };
 
 struct zip_names {
     struct range *range;
     struct pf_strings *strings; /* NULL: not read yet */
-    struct zip_name *all;       /* by header, once sorted */
+    struct zip_name *all;       /* sorted by header */
     size_t count, room;
     bool failed;
     struct pf_error *error;
@@ -178,7 +179,7 @@ static int read_zip_names(struct zip_names *names)
     return 0;
 }
 
-/* The last member whose header is before the place that libarchive has read to. NULL: none. */
+/* The last member whose header is before the offset up to which libarchive has read; NULL if there is none. */
 static const struct zip_name *zip_name_before(const struct zip_names *names, uint64_t place)
 {
     size_t low = 0, high = names->count;
@@ -192,7 +193,7 @@ static const struct zip_name *zip_name_before(const struct zip_names *names, uin
     return low ? &names->all[low - 1] : NULL;
 }
 
-/* The member that libarchive is at. 1 with *name; 0: it is not found; -1 with *error filled. */
+/* Finds the member that libarchive has just read. Returns 1 with *name, 0 if not found, -1 with *error filled. */
 static int find_zip_name(struct zip_names *names, struct archive *reader, struct zip_name *name)
 {
     if (read_zip_names(names))
@@ -220,7 +221,7 @@ static int set_data(void *arg, const struct pf_zip_entry *entry)
     return 0;
 }
 
-/* The target of a link, which is the member's data. As find_zip_name. */
+/* Reads the target of a symbolic link, which is the member's data. Returns as find_zip_name. */
 static int read_zip_target(struct zip_names *names, const struct zip_name *name, char target[PATH_MAX])
 {
     struct pf_archive_bytes *from = &names->range->from;
@@ -244,7 +245,7 @@ static void free_zip_names(struct zip_names *names)
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Control characters become %XX, as in all names. */
+/* Escapes control characters as %XX, as in all names. */
 static size_t clean_name(const char *name, size_t size, char clean[256])
 {
     size_t n = 0;
@@ -258,7 +259,7 @@ static size_t clean_name(const char *name, size_t size, char clean[256])
     return n;
 }
 
-/* Makes a member what a later one of the same name is. A file or link that becomes a folder is lost. */
+/* Replaces a member by a later one of the same name. The content of a file or link that becomes a folder is lost. */
 static int replace(struct pf_archive_tree *tree, uint32_t at, uint8_t type, const char *path, const char *end,
                    struct pf_error *error)
 {
@@ -276,10 +277,8 @@ static int replace(struct pf_archive_tree *tree, uint32_t at, uint8_t type, cons
                 : 0;
 }
 
-/*
- * The member at a path, made if need be with the folders above it; what would lead out of the archive stays in it. Of two
- * members of one name the last counts. PF_NO_MEMBER: it has no name of its own (error->code 0), or *error is filled.
- */
+/* Finds or adds the member at a path, with its parent folders. `..` cannot leave the archive. The last of two members
+ * with one name wins. Returns PF_NO_MEMBER if the path is empty (error->code 0), or with *error filled. */
 static uint32_t place_member(struct pf_archive_tree *tree, const char *path, uint8_t type,
                              struct pf_error *error)
 {
@@ -315,7 +314,7 @@ static uint32_t place_member(struct pf_archive_tree *tree, const char *path, uin
     return at ? at : PF_NO_MEMBER;
 }
 
-/* How a zip's member is packed: libarchive tells it by words. */
+/* The compression method of a zip's member; libarchive reports it only as text. */
 static uint8_t method_of(struct archive *reader)
 {
     const char *name = archive_format_name(reader);
@@ -334,7 +333,7 @@ static uint8_t type_of(struct archive_entry *entry)
                                          : DT_UNKNOWN;
 }
 
-/* A further name of a member that came before. */
+/* Adds a hard link to an earlier member. */
 static int add_alias(struct pf_archive_tree *tree, struct pf_member *member, const char *target,
                      const char *path, struct pf_error *error)
 {
@@ -374,13 +373,13 @@ static int fill_file(struct pf_archive_tree *tree, struct archive *reader, struc
     return problem(tree, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
 }
 
-/* The name of an entry and the target of its link; NULL if it has none. */
+/* The name of an entry and its link targets; NULL if absent. */
 struct labels {
     const char *path, *hard, *soft;
     char target[PATH_MAX];
 };
 
-/* Looks up what libarchive does not give of a zip's member. 0, or -1 with *error filled. */
+/* Looks up the names that libarchive does not return for a zip's member. Returns 0, or -1 with *error filled. */
 static int find_labels(struct zip_names *names, struct archive *reader, uint8_t type, struct labels *labels)
 {
     struct zip_name name;
@@ -431,7 +430,7 @@ static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struc
         return problem(tree, error, "warning", "bad-name",
                        "%.200s...: a path of %zu bytes, of which at most %d can be opened: left out", path,
                        size, PATH_MAX - 1);
-    if (names && type == DT_REG && size && path[size - 1] == '/') /* libarchive has not seen the name */
+    if (names && type == DT_REG && size && path[size - 1] == '/') /* libarchive did not get the name and reports a file */
         type = DT_DIR;
     uint32_t at = place_member(tree, path, type, error);
     if (at == PF_NO_MEMBER && error->code)
@@ -487,7 +486,7 @@ static int index_members(struct pf_archive_tree *tree, struct range *range, bool
     return failed;
 }
 
-/* Cuts the members of a compressed tar at its end, once that is known. */
+/* Truncates the members of a compressed tar at the end of the tar, once its size is known. */
 static int cut_members(struct pf_archive_tree *tree, struct pf_unpacked *unpacked, struct pf_error *error)
 {
     struct pf_error damage;

@@ -11,17 +11,19 @@
 /* The bytes of an archive; both are borrowed. */
 struct pf_archive_bytes {
     const struct pf_opened *file;
-    struct pf_unpacked *unpacked; /* of a compressed tar: its members lie in that; else NULL */
+    struct pf_unpacked *unpacked; /* the uncompressed bytes of a compressed tar, which contain its members; otherwise NULL */
 };
 
-/* As pf_inflate_source, arg being a pf_archive_bytes: bytes of the file; bytes of what the members lie in. */
+/* Read functions (see pf_inflate_source; arg is a pf_archive_bytes): the first reads the archive's file, the second the
+ * bytes that contain the members. */
 ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
 /*
- * Fills an empty tree. Damage ends the list and is one of the tree's problems. tree->size is what the members lie in, or INT64_MAX
- * for a compressed tar, whose size is filled here. Reports progress to the thread's pass. 0, or -1 with *error filled if bytes cannot
- * be read, memory is out or the pass is cancelled.
+ * Fills an empty tree. Damage ends the listing and is recorded as a problem of the tree. tree->size must be the size of
+ * the bytes that contain the members; INT64_MAX for a compressed tar, for which this function sets it. Reports progress
+ * to the thread's pass. Returns 0, or -1 with *error filled if bytes cannot be read, memory runs out or the pass is
+ * cancelled.
  */
 int pf_archive_index(struct pf_archive_tree *tree, const struct pf_archive_bytes *bytes,
                      enum pf_archive_kind kind, struct pf_error *error);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Raised whenever an index is made in another way. The bytes, in the machine's order: head, members, strings, problems. */
+/* Increment this when the index or its layout changes. Layout, in host byte order: head, members, strings, problems. */
 #define EDITION (UINT64_C(0x7461727a69700000) + 3)
 
 struct head {
@@ -14,7 +14,7 @@ struct head {
     uint64_t size, members, strings, problems;
 };
 
-/* Bytes to write to (NULL: only count), or bytes left to read. */
+/* The output buffer (at NULL: only count bytes), or the remaining input. */
 struct run {
     unsigned char *at;
     size_t size;
@@ -61,7 +61,7 @@ void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp 
     return run.at;
 }
 
-/* ---- and back ----------------------------------------------------------------------------------- */
+/* ---- deserializing ------------------------------------------------------------------------------ */
 
 static const void *take(struct run *run, uint64_t size)
 {
@@ -106,7 +106,7 @@ static bool take_problems(struct pf_archive_tree *tree, struct run *run, uint64_
     return true;
 }
 
-/* A member follows its folder, in the folder's order, so adding it again restores all links. */
+/* Members come after their folder and in the folder's order, so adding them again restores all links. */
 static bool take_member(struct pf_archive_tree *tree, const struct pf_member *kept, uint64_t strings)
 {
     struct pf_error error;

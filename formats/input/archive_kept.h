@@ -5,11 +5,12 @@
 #include "formats/input/archive_tree.h"
 #include "formats/input/stamp.h"
 
-/* Converts a tree of members to bytes, which are kept between mounts, and back. */
+/* Serializes a tree of members, to be stored between mounts, and deserializes it. */
 
-/* Returns the tree of this version of an archive as bytes, from malloc; NULL: out of memory. */
+/* Returns the tree of this version of an archive as malloc'd bytes, which the caller frees; NULL: out of memory. */
 void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, size_t *size);
-/* Fills an empty tree. false: the bytes are damaged, or of another version or edition; the tree is empty. */
+/* Fills an empty tree. Returns false, with the tree empty, if the bytes are damaged or belong to another version or
+ * edition. */
 bool pf_archive_unpack_index(struct pf_archive_tree *tree, const struct pf_stamp *stamp, const void *bytes,
                              size_t size);
 

@@ -16,7 +16,7 @@ struct pf_member {
     uint32_t parent;            /* a member; PF_NO_MEMBER: none */
     uint32_t name, link;        /* strings; PF_NO_STRING: none */
     uint32_t first, last, next; /* a folder's members, in the archive's order */
-    uint64_t start, size;       /* its bytes in what the members lie in (SPARSE: start is its header) */
+    uint64_t start, size;       /* location in the bytes that contain the members (SPARSE: start is its header) */
     int64_t mtime;              /* seconds */
     uint8_t type, method;       /* DT_DIR, DT_REG, DT_LNK; PF_MEMBER_... */
 };
@@ -27,24 +27,24 @@ struct pf_archive_tree {
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;
-    uint64_t size;            /* bytes of what the members lie in; UINT64_MAX: unknown */
+    uint64_t size;            /* of the bytes that contain the members; UINT64_MAX: unknown */
     struct pf_rows *problems; /* severity, code, text */
 };
 
-/* Makes a tree without members. false: out of memory; pf_archive_tree_end is due in either case. */
+/* Initializes an empty tree. Returns false if out of memory; the caller must call pf_archive_tree_end in either case. */
 bool pf_archive_tree_begin(struct pf_archive_tree *tree, uint64_t size);
 void pf_archive_tree_end(struct pf_archive_tree *tree);
-/* Removes all members and problems. Strings stay. */
+/* Removes all members and problems, but keeps the strings. */
 void pf_archive_tree_clear(struct pf_archive_tree *tree);
 
-/* Adds a member to a folder (PF_NO_MEMBER: the first of all). PF_NO_MEMBER with *error filled. */
+/* Adds a member to a folder (PF_NO_MEMBER: adds the root folder). PF_NO_MEMBER with *error filled. */
 uint32_t pf_archive_tree_add(struct pf_archive_tree *tree, uint32_t folder, uint32_t name, uint8_t type,
                              struct pf_error *error);
 
-/* The member of this name in a folder; PF_NO_MEMBER: there is none. */
+/* The member with this name in a folder; PF_NO_MEMBER if there is no such member. */
 uint32_t pf_archive_tree_child(const struct pf_archive_tree *tree, uint32_t folder, const char *name,
                                size_t size);
-/* The member at a path from another one (0: the archive's own folder); PF_NO_MEMBER: there is none. */
+/* The member at a path relative to another member (0: the root folder); PF_NO_MEMBER if there is no such member. */
 uint32_t pf_archive_tree_find(const struct pf_archive_tree *tree, uint32_t from, const char *path);
 
 #endif

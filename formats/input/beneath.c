@@ -14,7 +14,7 @@
 static int open_beneath(int folder, const char *name, int flags, uint64_t further)
 {
     pf_may_block();
-    /* Never to hang on a FIFO; openat2 refuses such flags beside O_PATH. */
+    /* Avoid blocking on a FIFO; openat2 rejects these flags in combination with O_PATH. */
     int careful = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     struct open_how how = {.flags = (uint64_t)(flags | careful),
                            .resolve =
@@ -22,7 +22,7 @@ static int open_beneath(int folder, const char *name, int flags, uint64_t furthe
     long fd = syscall(SYS_openat2, folder, name, &how, sizeof how);
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return (int)fd;
-    /* No openat2 here (old kernel, seccomp): step by step, so that no part may be a link. */
+    /* Without openat2 (old kernel, seccomp): open each component on its own, and reject symbolic links. */
     int at = dup(folder);
     char part[256];
     while (at >= 0) {

@@ -13,9 +13,9 @@
 
 struct pf_folder {
     int fd;      /* -1: in an archive */
-    char *below; /* an archive in the folder: what is asked for stands in that; NULL */
+    char *below; /* path of an archive in the folder, in which all paths are resolved; NULL: none */
     struct pf_archives *archives;
-    struct pf_archive *archive; /* held */
+    struct pf_archive *archive; /* a reference */
     uint32_t member;
 };
 
@@ -74,13 +74,13 @@ int pf_folder_fd(const struct pf_folder *folder)
 
 /* ---- archives ----------------------------------------------------------------------------------- */
 
-/* The member of an archive that a folder's path leads to. */
+/* A member of an archive, as the result of resolving a path. */
 struct place {
-    struct pf_archive *archive; /* held */
+    struct pf_archive *archive; /* a reference */
     uint32_t member;
 };
 
-/* The archive that a folder is below, opened. NULL with errno. */
+/* Opens the archive that a folder was made for (pf_folder_below). NULL with errno. */
 static struct pf_folder *open_below(const struct pf_folder *folder)
 {
     const struct pf_folder outer = {.fd = folder->fd, .archives = folder->archives};
@@ -89,7 +89,8 @@ static struct pf_folder *open_below(const struct pf_folder *folder)
 
 static int find_through(const struct pf_folder *folder, const char *path, struct place *place);
 
-/* Enters the archive that a file is, and goes on below it, if need be through one that is a member. 0 or an errno value. */
+/* Enters the archive in a file and resolves the rest of the path in it, through nested archives if necessary. Returns 0
+ * or an errno value. */
 static int enter(const struct pf_folder *from, const char *path, const struct pf_opened *file,
                  const char *rest, struct place *place)
 {
@@ -106,7 +107,7 @@ static int enter(const struct pf_folder *from, const char *path, const struct pf
     return result;
 }
 
-/* The member that a path in an archive leads to, not through others. 0 or an errno value. */
+/* Resolves a path within one archive, not through nested ones. Returns 0 or an errno value. */
 static int find_member(const struct pf_folder *folder, const char *path, struct place *place)
 {
     uint32_t member =
@@ -117,7 +118,7 @@ static int find_member(const struct pf_folder *folder, const char *path, struct 
     return 0;
 }
 
-/* What is in the folder without leading through an archive. Both give 0 or an errno value. */
+/* Attributes of an entry whose path does not lead through an archive. Returns 0 or an errno value. */
 static int stat_here(const struct pf_folder *folder, const char *path, struct stat *st)
 {
     pf_may_block();
@@ -158,16 +159,14 @@ static int file_here(const struct pf_folder *folder, const char *path, struct pf
     return result;
 }
 
-/* True if what was not found may be behind an archive. */
+/* True if an entry that was not found may be inside an archive. */
 static bool may_lead_through(const struct pf_folder *folder, const char *path, int result)
 {
     return folder->archives && (folder->fd >= 0 ? result == ENOTDIR : result == ENOENT && strchr(path, '/'));
 }
 
-/*
- * A path that a file stands in the way of, which may be an archive. Parts are tried from the shortest on: what comes before
- * the file are folders.
- */
+/* Resolves a path that has a file as an inner component, which may be an archive. Tries prefixes of the path from the
+ * shortest on, since all components before the file are folders. */
 static int find_through(const struct pf_folder *folder, const char *path, struct place *place)
 {
     char *part = strdup(path);
@@ -211,7 +210,7 @@ static struct pf_folder *folder_at(const struct pf_folder *from, const struct pl
     return folder;
 }
 
-/* A folder in the file system: one that may not be listed may still be looked into. NULL with errno. */
+/* Opens a folder in the file system; search permission suffices. NULL with errno. */
 static struct pf_folder *open_real(const struct pf_folder *folder, const char *path)
 {
     int fd = pf_open_beneath(folder->fd, path, O_RDONLY | O_DIRECTORY);
@@ -227,7 +226,7 @@ static bool is_folder(const struct place *place)
     return S_ISDIR(st.st_mode);
 }
 
-/* From a member that is an archive to what it holds. 0 or an errno value. */
+/* Replaces a member that is an archive by the root of the archive. Returns 0 or an errno value. */
 static int enter_member(const struct pf_folder *folder, const char *path, struct place *place)
 {
     struct pf_opened file;
@@ -308,7 +307,7 @@ int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *
         pf_archive_list(folder->archive, folder->member, each, arg);
         return 0;
     }
-    /* A listing of its own: two at once must not move each other's place. */
+    /* A new open file description: concurrent listings must not share a directory position. */
     int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing) {

@@ -10,20 +10,21 @@
 #include "formats/kit/lock.h"
 #include "formats/kit/store.h"
 
-/* Text between two seek points; doubled for each further DENSE points, so that they stay few in any file. */
+/* Distance in the text between seek points; it doubles after every DENSE points, so that their number stays small for
+ * any file. */
 #define SPACING ((uint64_t)2 << 20)
 #define DENSE   1024
 
-/* What windows take in memory before they go into an unlinked file. */
+/* Maximum memory for windows; more go into an unlinked file. */
 #define WINDOWS_IN_MEMORY ((uint64_t)2 << 20)
 
-/* Runs that are kept where they stand; about 120 KB each. */
+/* Number of inflaters kept at their positions; about 120 KB each. */
 enum { RUNS = 8 };
 
 struct slot {
-    struct pf_inflater *run; /* NULL: not needed so far */
-    bool busy;               /* in use by a thread, without the lock */
-    uint64_t used;           /* when last, by the clock below */
+    struct pf_inflater *run; /* NULL: not created yet */
+    bool busy;               /* in use by a thread that does not hold the lock */
+    uint64_t used;           /* time of last use, in units of `clock` */
 };
 
 struct pf_inflate {
@@ -31,17 +32,17 @@ struct pf_inflate {
     void *arg;
     uint64_t packed_size;
 
-    struct pf_lock lock; /* guards all that follows, but not the runs in busy slots */
-    pthread_cond_t idle; /* a slot has become so */
+    struct pf_lock lock; /* guards all members below, except the runs in busy slots */
+    pthread_cond_t idle; /* signalled when a slot becomes idle */
     struct slot slots[RUNS];
     uint64_t clock;
     struct pf_seek_point *points; /* in the order of the text */
     size_t n_points, room;
     struct pf_store *windows;
-    uint64_t text_size; /* UINT64_MAX: not known yet */
+    uint64_t text_size; /* UINT64_MAX: unknown */
     bool damaged;
     struct pf_error damage;
-    uint64_t packed_end; /* where a zlib stream that is whole has ended; UINT64_MAX: not known */
+    uint64_t packed_end; /* where an intact zlib stream has ended; UINT64_MAX: unknown */
 };
 
 struct pf_inflate *pf_inflate_new(pf_inflate_source *source, void *arg, uint64_t packed_size)
@@ -73,9 +74,9 @@ void pf_inflate_free(struct pf_inflate *inflate)
     free(inflate);
 }
 
-/* ---- seek points, under the lock ---------------------------------------------------------------- */
+/* ---- seek points; the caller holds the lock ----------------------------------------------------- */
 
-/* How many points lie at or before an offset of the text. */
+/* The number of seek points at or before an offset of the text. */
 static size_t points_to(const struct pf_inflate *inflate, uint64_t offset)
 {
     size_t low = 0, high = inflate->n_points;
@@ -89,7 +90,7 @@ static size_t points_to(const struct pf_inflate *inflate, uint64_t offset)
     return low;
 }
 
-/* From where on in the text the next point is wanted. */
+/* The offset in the text from which the next seek point should be recorded. */
 static uint64_t next_point(const struct pf_inflate *inflate)
 {
     uint64_t last = inflate->n_points ? inflate->points[inflate->n_points - 1].text : 0;
@@ -97,7 +98,8 @@ static uint64_t next_point(const struct pf_inflate *inflate)
     return last + (SPACING << (doublings < 20 ? doublings : 20));
 }
 
-/* Notes the place where a run stands, unless another run has been here. Without memory: no point, slower. */
+/* Records the run's position as a seek point unless another run has done so. If memory runs out, no point is recorded,
+ * and reading is slower. */
 static void add_point(struct pf_inflate *inflate, struct pf_inflater *run)
 {
     unsigned char window[PF_INFLATER_WINDOW];
@@ -115,7 +117,7 @@ static void add_point(struct pf_inflate *inflate, struct pf_inflater *run)
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-/* True if a run can go on to an offset; *from is then where its text that is not made yet starts. */
+/* True if a run can reach an offset by inflating forward; *from is the text offset where it would continue. */
 static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *from)
 {
     uint64_t end = run->base + run->have;
@@ -123,7 +125,8 @@ static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *
     return !run->lost && run->base <= offset && !(run->ended && offset > end);
 }
 
-/* The idle run from which an offset is nearest, if it is at least as near as from the last point before. */
+/* The idle run with the shortest distance to an offset, if that is no longer than from the last seek point before the
+ * offset. */
 static struct slot *nearest(struct pf_inflate *inflate, uint64_t offset)
 {
     size_t points = points_to(inflate, offset);
@@ -140,7 +143,7 @@ static struct slot *nearest(struct pf_inflate *inflate, uint64_t offset)
     return found;
 }
 
-/* A slot for a new run: one never used, else the idle one that was used longest ago; NULL: all are busy. */
+/* A slot for a new run: an unused one, otherwise the least recently used idle one; NULL if all are busy. */
 static struct slot *spare(struct pf_inflate *inflate)
 {
     struct slot *oldest = NULL;
@@ -154,7 +157,7 @@ static struct slot *spare(struct pf_inflate *inflate)
     return oldest;
 }
 
-/* Starts a slot's run at the last point before an offset. */
+/* Restarts a slot's run at the last seek point before an offset. */
 static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offset, struct pf_error *error)
 {
     unsigned char window[PF_INFLATER_WINDOW];
@@ -169,7 +172,7 @@ static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offse
     return pf_inflater_start(slot->run, point, window, error);
 }
 
-/* A run for this thread alone, that stands at or before an offset; NULL with *error filled. */
+/* Acquires a run positioned at or before an offset, for exclusive use by this thread. NULL with *error filled. */
 static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
 {
     pf_assert_held(&inflate->lock);
@@ -187,7 +190,7 @@ static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_
     return slot;
 }
 
-/* Ends a run's text at the most that there may be. */
+/* Ends a run's text at the size limit. */
 static void cut_beyond(struct pf_inflater *run, uint64_t limit)
 {
     if (run->have <= limit - run->base)
@@ -198,7 +201,7 @@ static void cut_beyond(struct pf_inflater *run, uint64_t limit)
     pf_fail_at(&run->damage, EFBIG, (int64_t)pf_inflater_packed(run), PF_PACKING_BEYOND);
 }
 
-/* Makes the next block of a run that this thread holds. */
+/* Inflates the next block of a run that this thread has acquired. */
 static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct pf_error *error)
 {
     pf_lock_take(&inflate->lock);
@@ -221,7 +224,7 @@ static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct p
     return 0;
 }
 
-/* Copies text from the run's blocks; returns how much there was. */
+/* Copies text from the run's blocks; returns the number of bytes. */
 static ssize_t read_run(struct pf_inflate *inflate, struct pf_inflater *run, unsigned char *buffer,
                         size_t size, uint64_t offset, struct pf_error *error)
 {
@@ -260,7 +263,7 @@ ssize_t pf_inflate_read(struct pf_inflate *inflate, void *buffer, size_t size, u
     return got;
 }
 
-/* ---- what is known ------------------------------------------------------------------------------ */
+/* ---- state -------------------------------------------------------------------------------------- */
 
 uint64_t pf_inflate_size(struct pf_inflate *inflate)
 {
@@ -293,7 +296,7 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
     pf_lock_take(&inflate->lock);
     size_t points = points_to(inflate, offset);
     uint64_t packed = points ? inflate->points[points - 1].packed : 0;
-    /* A run whose block holds the offset knows better; one that is before it is no farther than the point. */
+    /* A run whose block holds the offset gives a better estimate. */
     for (size_t i = 0; i < RUNS; i++) {
         const struct slot *slot = &inflate->slots[i];
         if (slot->run && !slot->busy && slot->run->base <= offset && pf_inflater_packed(slot->run) > packed)

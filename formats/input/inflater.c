@@ -11,18 +11,18 @@
 
 #include "formats/kit/pass.h"
 
-/* RFC 1952, section 2.3.1: what a gzip header has after its ten bytes. */
+/* RFC 1952, section 2.3.1: flags of the optional parts after the ten-byte gzip header. */
 enum { HEADER_CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16, RESERVED = 0xe0 };
 
-/* A longer name or comment in a gzip header is none. */
+/* Maximum length of a name or comment in a gzip header; a longer one is damage. */
 #define STRING_MAX ((unsigned)1 << 20)
 
-/* What get() says when there is no byte: reading failed, or there are no more (which is then the damage). */
+/* Results of get() without a byte: reading failed, or the input has ended (which is damage). */
 enum { FAILED = -1, NO_MORE = -2 };
 
 struct pf_inflater *pf_inflater_new(pf_inflate_source *source, void *arg)
 {
-    /* The buffers are left as they are: only bytes that were written are looked at. */
+    /* Buffers are left uninitialized: only bytes that were written are read. */
     struct pf_inflater *run = malloc(sizeof *run);
     if (!run)
         return NULL;
@@ -49,14 +49,14 @@ uint64_t pf_inflater_packed(const struct pf_inflater *run)
     return run->filled - run->z.avail_in;
 }
 
-/* The text ends here, and not as it should. */
+/* Ends the text with damage. */
 static void end_damaged(struct pf_inflater *run, const char *what)
 {
     run->ended = run->damaged = true;
     pf_fail_at(&run->damage, EBADMSG, (int64_t)pf_inflater_packed(run), "%s", what);
 }
 
-/* Makes bytes available: 1; 0: there are no more; -1: *error filled. */
+/* Reads more compressed bytes. Returns 1, 0 at the end of the input, or -1 with *error filled. */
 static int refill(struct pf_inflater *run, struct pf_error *error)
 {
     if (run->z.avail_in)
@@ -72,7 +72,7 @@ static int refill(struct pf_inflater *run, struct pf_error *error)
 
 /* ---- headers and trailers ----------------------------------------------------------------------- */
 
-/* The next byte, or FAILED, or NO_MORE, whereupon the text has ended damaged. */
+/* The next byte; FAILED; or NO_MORE, after which the text has ended with damage. */
 static int get(struct pf_inflater *run, struct pf_error *error)
 {
     int got = refill(run, error);
@@ -86,7 +86,7 @@ static int get(struct pf_inflater *run, struct pf_error *error)
     return *run->z.next_in++;
 }
 
-/* n bytes as a number, the first the lowest. FAILED or NO_MORE otherwise. */
+/* A little-endian number of n bytes. FAILED or NO_MORE otherwise. */
 static int64_t get_little(struct pf_inflater *run, unsigned n, struct pf_error *error)
 {
     int64_t number = 0;
@@ -107,7 +107,7 @@ static int64_t skip(struct pf_inflater *run, int64_t n, struct pf_error *error)
     return byte < 0 ? byte : 0;
 }
 
-/* Up to and with the next zero. */
+/* Skips a NUL-terminated string. */
 static int64_t skip_string(struct pf_inflater *run, struct pf_error *error)
 {
     for (unsigned size = 0; size < STRING_MAX; size++) {
@@ -119,7 +119,7 @@ static int64_t skip_string(struct pf_inflater *run, struct pf_error *error)
     return NO_MORE;
 }
 
-/* What follows the first two bytes. 0, FAILED or NO_MORE. */
+/* Reads the rest of a gzip header, after the first two bytes. Returns 0, FAILED or NO_MORE. */
 static int64_t read_gzip_header(struct pf_inflater *run, struct pf_error *error)
 {
     int64_t method = get(run, error), flags = method < 0 ? method : get(run, error);
@@ -129,7 +129,7 @@ static int64_t read_gzip_header(struct pf_inflater *run, struct pf_error *error)
         end_damaged(run, "a gzip header of an unknown kind");
         return NO_MORE;
     }
-    int64_t result = skip(run, 6, error); /* time, level, system */
+    int64_t result = skip(run, 6, error); /* mtime, extra flags, OS */
     if (!result && flags & EXTRA)
         result = skip(run, get_little(run, 2, error), error);
     if (!result && flags & NAME)
@@ -160,12 +160,12 @@ static int64_t read_header(struct pf_inflater *run, struct pf_error *error)
     return NO_MORE;
 }
 
-/* Goes into the next member if there is one; otherwise the text has ended. */
+/* Starts the next member if there is one; otherwise ends the text. */
 static int begin_member(struct pf_inflater *run, struct pf_error *error)
 {
     if (run->wrapping == PF_GZIP) {
         int got = refill(run, error);
-        /* Tapes and some transfers fill up with zeros. */
+        /* Tapes and some transfer protocols pad files with zeros. */
         run->ended = !got || (got > 0 && *run->z.next_in == 0);
         if (got < 0 || run->ended)
             return got < 0 ? -1 : 0;
@@ -185,7 +185,7 @@ static uint32_t swapped(uint32_t x)
     return x >> 24 | (x >> 8 & 0xff00) | (x << 8 & 0xff0000) | x << 24;
 }
 
-/* The check sum, of gzip also the size modulo 2^32; then the member has ended. */
+/* Checks the checksum and, for gzip, the size modulo 2^32, and ends the member. */
 static int end_member(struct pf_inflater *run, struct pf_error *error)
 {
     run->inside = false;
@@ -208,7 +208,7 @@ static int end_member(struct pf_inflater *run, struct pf_error *error)
 
 /* ---- deflate ------------------------------------------------------------------------------------ */
 
-/* Takes note of what inflate has written to the end of the block. */
+/* Accounts for the bytes that inflate has written to the end of the block. */
 static void count(struct pf_inflater *run)
 {
     size_t have = sizeof run->block - run->z.avail_out;
@@ -220,7 +220,7 @@ static void count(struct pf_inflater *run)
     run->have = have;
 }
 
-/* Some more of the member's text into the block. */
+/* Inflates some more of the member's text into the block. */
 static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_error *error)
 {
     int got = refill(run, error);
@@ -240,7 +240,7 @@ static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_erro
         return pf_fail_memory(error);
     if (result != Z_OK && result != Z_BUF_ERROR)
         end_damaged(run, run->z.msg ? run->z.msg : "the compressed data are damaged");
-    /* zlib.h: 128 is added behind a block (or the header, which is none here), 64 in the last block. */
+    /* zlib.h: data_type has 128 set after a block (or a header, which raw deflate lacks), 64 in the last block. */
     run->at_boundary = watch && result == Z_OK && (run->z.data_type & 192) == 128;
     return 0;
 }
@@ -282,7 +282,7 @@ void pf_inflater_point(struct pf_inflater *run, struct pf_seek_point *point,
                                     .inside = run->inside};
 }
 
-/* Gives inflate what it had at the point: the bits left of a byte, and the text before. */
+/* Restores inflate's state at a seek point: the unused bits of a byte, and the window. */
 static int prime(struct pf_inflater *run, const struct pf_seek_point *point, const unsigned char *window,
                  struct pf_error *error)
 {

@@ -6,45 +6,43 @@
 
 #include "formats/input/packing.h"
 
-/*
- * One run through zlib or gzip data, from its start or from a seek point, text coming in blocks. The part of
- * pf_inflate that knows the two formats. Belongs to one thread at a time.
- */
+/* A sequential run through zlib or gzip data, from the start or from a seek point, that returns text in blocks. This is
+ * the part of pf_inflate that knows the two formats. One thread at a time. */
 #define PF_INFLATER_BLOCK  ((size_t)64 * 1024)
 #define PF_INFLATER_INPUT  ((size_t)16 * 1024)
 #define PF_INFLATER_WINDOW ((size_t)32 * 1024)
 
-enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* deflate data alone: only a point tells */ };
+enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* raw deflate data; only a seek point has this */ };
 
-/* Where a run may start: at the start of a member, or between two of its deflate blocks. */
+/* A position where a run may start: the start of a member, or a boundary between two of its deflate blocks. */
 struct pf_seek_point {
     uint64_t text;        /* offset in the text */
-    uint64_t packed;      /* offset in the compressed bytes, of the first byte not used at all */
-    uint64_t member;      /* bytes of text of the member before this place */
-    uint64_t window;      /* where the text before it is kept: for who keeps it */
+    uint64_t packed;      /* offset in the compressed bytes of the first byte of which no bit has been used */
+    uint64_t member;      /* size of the member's text before this position */
+    uint64_t window;      /* location of the stored window; for the caller's use */
     uint32_t window_size; /* in bytes, at most PF_INFLATER_WINDOW */
-    uint32_t check;       /* the check sum over the member so far */
-    uint8_t bits;         /* of the byte before `packed` that are not used yet: 0 to 7, the upper ones */
+    uint32_t check;       /* checksum of the member's text so far */
+    uint8_t bits;         /* number of unused bits of the byte before `packed`, 0 to 7; they are its upper bits */
     uint8_t wrapping;     /* enum pf_wrapping */
-    bool inside;          /* a member; else before its header */
+    bool inside;          /* inside a member; otherwise before a header */
 };
 
 struct pf_inflater {
     pf_inflate_source *source;
     void *arg;
 
-    bool lost;     /* stands nowhere: to be started */
+    bool lost;     /* the position is invalid: call pf_inflater_start */
     uint64_t base; /* offset in the text of block[0] */
     size_t have;   /* bytes of the block */
-    bool ended;    /* no text follows */
-    bool damaged;  /* because of this: */
+    bool ended;    /* no more text */
+    bool damaged;  /* with the reason in `damage` */
     struct pf_error damage;
 
-    /* Within the run. */
-    uint64_t filled; /* offset in the compressed bytes behind what `input` holds */
+    /* Current state. */
+    uint64_t filled; /* offset in the compressed bytes of the end of `input` */
     enum pf_wrapping wrapping;
-    bool inside;      /* a member */
-    bool at_boundary; /* a seek point may be taken here */
+    bool inside;      /* inside a member */
+    bool at_boundary; /* the position may become a seek point */
     uint64_t member;
     uint32_t check;
     z_stream z;
@@ -52,29 +50,28 @@ struct pf_inflater {
     unsigned char block[PF_INFLATER_BLOCK];
 };
 
-/* A run that stands nowhere yet; NULL: out of memory. */
+/* A run without a position (`lost`). NULL: out of memory. */
 struct pf_inflater *pf_inflater_new(pf_inflate_source *source, void *arg);
 void pf_inflater_free(struct pf_inflater *run);
 
-/*
- * Stand at a point, or at the start (point NULL), with an empty block. `window` holds the point's window_size
- * bytes. -1 with *error filled on failure: the run is then lost.
- */
+/* Moves to a seek point, or to the start (point NULL), with an empty block. `window` holds the point's window_size
+ * bytes. Returns -1 with *error filled on failure, and the run is then lost. */
 int pf_inflater_start(struct pf_inflater *run, const struct pf_seek_point *point, const unsigned char *window,
                       struct pf_error *error);
 
 /*
- * Make the next block: full, or shorter where the text ends or, from the offset `wanted` in the text on, where a
- * seek point may be taken (at_boundary). -1 with *error filled if the thread's pass was stopped, or if the compressed bytes cannot be
- * read: then the run is lost.
+ * Inflates the next block. It is full, or shorter at the end of the text or, at or after the text offset `wanted`, at a
+ * possible seek point (at_boundary). Returns -1 with *error filled if the thread's pass was stopped, or if the
+ * compressed bytes cannot be read, in which case the run is lost.
  */
 int pf_inflater_next(struct pf_inflater *run, uint64_t wanted, struct pf_error *error);
 
-/* The point behind the block (if at_boundary), all but point->window; its window is written to `window`. */
+/* Fills *point with the seek point after the block (requires at_boundary), except for point->window, and copies its
+ * window to `window`. */
 void pf_inflater_point(struct pf_inflater *run, struct pf_seek_point *point,
                        unsigned char window[PF_INFLATER_WINDOW]);
 
-/* The offset in the compressed bytes of the first byte not used yet. */
+/* The offset in the compressed bytes of the first unused byte. */
 uint64_t pf_inflater_packed(const struct pf_inflater *run);
 
 #endif

@@ -10,53 +10,49 @@
 #include "formats/input/stamp.h"
 #include "formats/kit/error.h"
 
-/*
- * An open file of a source (formats/input/source.h): its bytes as they are, or what they unpack to. Belongs to its source. Reading is
- * safe from many threads at once.
- */
+/* An open file of a source (formats/input/source.h): its raw bytes, or the bytes it unpacks to. Owned by its source.
+ * Reading is thread-safe. */
 struct pf_input;
 
-/* Names of listings, which are inputs, too: of what is in the source's folder but folders; of the folders in it. */
+/* Names of the listings of the source's folder, which are inputs, too: PF_FOLDER lists all entries except folders,
+ * PF_FOLDERS the folders. */
 #define PF_FOLDER  "."
 #define PF_FOLDERS "./"
 
-/* True if a name in the source's folder can be of interest to its driver. */
+/* True if the driver may need a file of this name in the source's folder. */
 typedef bool pf_matters(const char *name);
 
 /*
- * Reads up to `size` bytes at `offset`. Returns the number of bytes, less than `size` only at the end of the file as it was when
- * opened; -1 with *error filled: ESTALE if the file has been truncated or closed since, ECANCELED if the thread's pass was cancelled.
+ * Reads up to `size` bytes at `offset`. Returns the number of bytes, fewer than `size` only at the end of the file as
+ * of its opening; -1 with *error filled: ESTALE if the file has since been truncated or closed, ECANCELED if the
+ * thread's pass was cancelled.
  */
 ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                       struct pf_error *error);
 
 /*
- * The size in bytes when the input was opened. UINT64_MAX for an unpacked input until a read has met its end, unless it was opened
- * with PF_SIZED: an upper bound, while the end is where a read returns less than was asked for.
+ * The size in bytes at opening. For an unpacked input: UINT64_MAX until a read has reached the end, unless the input
+ * was opened with PF_SIZED; the size may be an upper bound, and the input ends where a read returns fewer bytes than
+ * requested.
  */
 uint64_t pf_input_size(const struct pf_input *input);
 
-/*
- * True if a read has met the place where a compressed input is damaged or cut off: the input ends there. *damage holds what is wrong
- * and where, its offset being one in the compressed file. Always false for other inputs.
- */
+/* True if a read has reached the place where a compressed input is damaged or truncated; the input ends there. *damage
+ * holds the reason and the offset in the compressed file. Always false for other inputs. */
 bool pf_input_damage(struct pf_input *input, struct pf_error *damage);
 
-/* True if a read has met the end of the zlib stream that the input is made of and bytes of the file follow; *offset is theirs. */
+/* True if a read has reached the end of the zlib stream in the input's file and more bytes follow; *offset is where
+ * they begin. */
 bool pf_input_trailing(struct pf_input *input, uint64_t *offset);
 
-/*
- * The progress of a pass that reads an input from its start and has reached `offset`, in bytes of the file: *done of *total. An
- * estimate for a compressed file.
- */
+/* Progress of a sequential pass over an input that has reached `offset`, in bytes of the file: *done of *total. An
+ * estimate for a compressed file. */
 void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total);
 
-/*
- * The bytes of memory that may be made of an input: 4 times its bytes on disk (of the archive that holds it, if these are fewer),
- * at least 256 MB. A bound for what few compressed bytes can expand to.
- */
+/* The limit on memory for data derived from an input: 4 times its size on disk (or the size of the archive that
+ * contains it, if smaller), at least 256 MB. Bounds the expansion of a few compressed bytes. */
 uint64_t pf_input_memory(const struct pf_input *input);
-/* True if its bytes on disk are fewer than those that are read. */
+/* True if the input's size on disk is smaller than the number of bytes read from it. */
 bool pf_input_is_packed(const struct pf_input *input);
 /* The version of the file. Valid as long as the input. */
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input);

@@ -8,42 +8,43 @@
 #include "formats/input/opened.h"
 #include "formats/input/packing.h"
 
-/* An open file with a reference count, so that it can be looked at while another thread closes the input. Immutable otherwise. */
+/* A reference-counted open file, so that a thread can use it while another thread closes the input. Otherwise
+ * immutable. */
 struct pf_input_file {
     atomic_uint references;
     struct pf_opened opened;
-    struct pf_stamp held; /* of the file of the file system that holds the bytes, when it was opened */
-    nlink_t links;        /* number of names that that file had then */
+    struct pf_stamp held; /* of the file in the file system that contains the bytes, at opening */
+    nlink_t links;        /* that file's link count at opening */
 };
 
 struct pf_input {
     struct pf_source *source;
-    char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
-    bool present; /* when it was first opened */
-    struct pf_stamp stamp;      /* of the file, then */
-    uint64_t disk;              /* bytes of the file of the file system that holds the bytes */
+    char *name;   /* as passed to pf_source_open; NULL: the source itself; absolute: given by the user */
+    bool present; /* at the first opening */
+    struct pf_stamp stamp;      /* of the file at the first opening */
+    uint64_t disk;              /* size of the file in the file system that contains the bytes */
     struct pf_input_file *file; /* NULL: absent, a listing, or closed */
-    bool idle;                  /* closed by pf_source_close_files: opened again before the next use */
-    struct pf_input *view;      /* what the file unpacks to, once that was asked for; owned */
-    struct pf_input *packed;    /* of such a view: the file's input; then one of */
-    struct pf_inflate *inflate; /* gzip and zlib data, and */
+    bool idle;                  /* closed by pf_source_close_files; must be reopened before use */
+    struct pf_input *view;      /* the unpacked view of the file, if requested; owned */
+    struct pf_input *packed;    /* for an unpacked view: the file's input; and one of */
+    struct pf_inflate *inflate; /* for gzip and zlib data, or */
     struct pf_unpacked *unpacked;
 };
 
-/* Takes *opened over, also on failure. NULL with errno. May block. */
+/* Takes ownership of *opened, even on failure. NULL with errno. May block. */
 struct pf_input_file *pf_input_file_new(struct pf_opened *opened);
 struct pf_input_file *pf_input_file_hold(struct pf_input_file *file);
 void pf_input_file_release(
-    struct pf_input_file *file); /* closes the file with the last reference; NULL is fine */
+    struct pf_input_file *file); /* drops a reference; the last one closes the file. NULL is a no-op */
 
 /*
- * True if the bytes of an open file are those of when it was opened. Compares the time of change, since a writer can reset the
- * time of writing; but that changes, too, when the file gains or loses a name, so not if the number of names differs: a file that
- * was deleted or replaced can be read to its end. May block.
+ * True if an open file's bytes are unchanged since opening. Compares ctime, because a writer can reset mtime. A change
+ * of the link count also updates ctime, so ctime is not compared if the link count differs: a deleted or replaced file
+ * can still be read to its end. May block.
  */
 bool pf_input_file_intact(const struct pf_input_file *file);
 
-/* A view of what a file's input unpacks to (PF_UNPACKED: a zlib stream), bounded by `all`. NULL: out of memory. */
+/* Creates the unpacked view of a file's input (PF_UNPACKED: a zlib stream), limited by `all`. NULL: out of memory. */
 struct pf_unpackings;
 struct pf_input *pf_input_view_new(struct pf_input *packed, enum pf_packing_kind kind,
                                    struct pf_unpackings *all);

@@ -7,7 +7,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/slice.h"
 
-/* The first read after a jump; each further one is twice as long, up to the window. */
+/* Size of the first read after a seek; each further read doubles, up to the window's size. */
 #define FIRST_READ ((size_t)4096)
 
 struct pf_linereader {
@@ -15,17 +15,17 @@ struct pf_linereader {
     uint64_t base;     /* file offset of window[0] */
     size_t start, end; /* the unread part of the window */
     size_t read_size;  /* of the next read */
-    uint64_t number;   /* of the line that the next piece belongs to */
+    uint64_t number;   /* line number of the next piece */
     bool inside;       /* the next piece continues a line */
-    bool at_end;       /* nothing follows in the file after window[end] */
-    char *joined;      /* the pieces of a line */
+    bool at_end;       /* window[end] is the end of the file */
+    char *joined;      /* buffer for the joined pieces of a line */
     size_t joined_room;
     char window[PF_LINE_WINDOW];
 };
 
 struct pf_linereader *pf_linereader_new(struct pf_input *input)
 {
-    /* The window is left as it is: only bytes that a read has filled are looked at. */
+    /* The window is left uninitialized: only bytes that a read has filled are used. */
     struct pf_linereader *reader = malloc(sizeof *reader);
     if (!reader)
         return NULL;
@@ -66,7 +66,7 @@ uint64_t pf_linereader_tell(const struct pf_linereader *reader)
     return reader->base + reader->start;
 }
 
-/* Moves the unread part to the front of the window and reads on behind it. */
+/* Moves the unread part to the front of the window and reads more after it. */
 static int refill(struct pf_linereader *reader, struct pf_error *error)
 {
     size_t have = reader->end - reader->start;
@@ -87,7 +87,7 @@ static int refill(struct pf_linereader *reader, struct pf_error *error)
     return 0;
 }
 
-/* Finds the end of the line that starts the unread part; *newline is NULL if the window does not hold it. */
+/* Finds the end of the line at the start of the unread part; *newline is NULL if the window does not contain it. */
 static int find_newline(struct pf_linereader *reader, const char **newline, struct pf_error *error)
 {
     size_t searched = 0;
@@ -103,7 +103,7 @@ static int find_newline(struct pf_linereader *reader, const char **newline, stru
     }
 }
 
-/* Where to cut a line of which the full window holds no end: after its last blank or tab, if it has one. */
+/* Where to cut a line whose end is not in the full window: after its last blank or tab, if there is one. */
 static size_t cut(const char *text, size_t size)
 {
     const char *blank = memrchr(text, ' ', size);
@@ -113,7 +113,7 @@ static size_t cut(const char *text, size_t size)
         after = (size_t)(tab - text) + 1;
     if (after)
         return after;
-    /* A CR at the very end may be half of a line end: it belongs to the next piece. */
+    /* A CR at the very end may be half of a CR LF: it belongs to the next piece. */
     return text[size - 1] == '\r' ? size - 1 : size;
 }
 
@@ -160,7 +160,7 @@ int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struc
     return 1;
 }
 
-/* Copies a piece behind the first `size` bytes of those joined. */
+/* Appends a piece to the first `size` bytes of the joined line. */
 static int join(struct pf_linereader *reader, size_t size, const struct pf_line *piece,
                 struct pf_error *error)
 {

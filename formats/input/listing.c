@@ -12,7 +12,7 @@
 enum listed { FILES, FOLDERS };
 static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
 
-/* FILES or FOLDERS; -1: the name is not that of a digest. */
+/* FILES or FOLDERS; -1 if the name is not one of the two digests'. */
 static int listed_by(const char *name)
 {
     for (int listed = FILES; listed <= FOLDERS; listed++)
@@ -40,7 +40,7 @@ void pf_listing_remember(struct pf_source *source, const char *name, const struc
 
 /* ---- digests of names --------------------------------------------------------------------------- */
 
-/* A walk over the names in a folder that matter: the folders among them, or everything else. */
+/* A walk over the relevant names in a folder: either the folders, or all other entries. */
 struct walk {
     const struct pf_folder *folder;
     pf_matters *matters;
@@ -58,7 +58,7 @@ static bool is_folder(const struct pf_folder *folder, const char *name, unsigned
     return !pf_folder_stat(folder, name, &st) && S_ISDIR(st.st_mode);
 }
 
-/* The digest does not depend on the order of the names. */
+/* Combines hashes commutatively: the digest must not depend on the order of names. */
 static int visit_name(void *arg, const char *name, unsigned char type)
 {
     struct walk *walk = arg;
@@ -72,7 +72,7 @@ static int visit_name(void *arg, const char *name, unsigned char type)
     return 0;
 }
 
-/* Makes the digest of a folder whose attributes are *st. 0 or an errno value. */
+/* Computes the digest of a folder with the attributes *st. Returns 0 or an errno value. */
 static int digest_names(const struct pf_source *source, const struct pf_folder *folder, enum listed listed,
                         struct stat *st, struct pf_stamp *digest)
 {
@@ -82,13 +82,13 @@ static int digest_names(const struct pf_source *source, const struct pf_folder *
     int failed = pf_folder_list(folder, visit_name, &walk);
     const struct pf_stamp times = pf_stamp_of(st);
     *digest = walk.digest;
-    digest->device = 1; /* not all zero: the folder exists */
+    digest->device = 1; /* not all zero, which would mean absent */
     digest->mtime_ns = times.mtime_ns;
     digest->ctime_ns = times.ctime_ns;
     return failed;
 }
 
-/* As digest_names, for the folder of an open source, or by path from the top. */
+/* Like digest_names, for the folder of an open source, or by path from the top folder. */
 static int digest_place(const struct pf_source *source, const struct pf_input_place *place,
                         enum listed listed, struct stat *st, struct pf_stamp *digest)
 {
@@ -100,7 +100,8 @@ static int digest_place(const struct pf_source *source, const struct pf_input_pl
     return failed;
 }
 
-/* The present digest, all zero if there is no folder; made again only if the folder's times have changed. 0 or a transient errno value. */
+/* The current digest, all zero if there is no folder; recomputed only if the folder's times have changed. Returns 0 or
+ * a transient errno value. */
 static int digest_now(struct pf_source *source, enum listed listed, struct pf_stamp *digest)
 {
     struct pf_input_place place;
@@ -128,14 +129,14 @@ static int digest_now(struct pf_source *source, enum listed listed, struct pf_st
 
 /* ---- folders in the source ---------------------------------------------------------------------- */
 
-/* True for the name of an input that is the listing of a folder in the source. */
+/* True for the name of an input that is the listing of a subfolder of the source. */
 static bool is_inner_folder(const char *name)
 {
     size_t size = strlen(name);
     return size > 1 && *name != '/' && name[size - 1] == '/' && listed_by(name) < 0;
 }
 
-/* The times of a folder in the source change with the names in it. */
+/* The version of a subfolder: its times, which change with the names in it. */
 static int inner_folder_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct pf_input_place place;
@@ -181,7 +182,7 @@ static int list(struct pf_source *source, enum listed listed, pf_folder_visit *v
     int failed = digest_now(source, listed, &digest);
     if (failed)
         return pf_fail(error, failed, "%s", strerror(failed));
-    /* The stamp of an earlier listing stays: if they differ, the profile is stale. */
+    /* The stamp of an earlier listing is kept: if it differs, the profile is stale. */
     if (pf_record_stamp(source, listings[listed], &digest, true, error))
         return -1;
     struct pf_input_place place;
@@ -204,7 +205,7 @@ int pf_source_list_folders(struct pf_source *source, pf_folder_visit *visit, voi
     return list(source, FOLDERS, visit, arg, error);
 }
 
-/* Records a folder as it was before its listing. */
+/* Records a folder's version as of before its listing. */
 static int record_inner_folder(struct pf_source *source, const char *name, const struct pf_folder *folder,
                                struct pf_error *error)
 {

@@ -9,7 +9,7 @@ bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size)
     return size >= 3 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == Z_DEFLATED;
 }
 
-/* Method 8, a window of at most 32 KiB, no preset dictionary, and the two bytes are a multiple of 31. */
+/* Method 8 (deflate), a window of at most 32 KiB, no preset dictionary, and a header checksum that is a multiple of 31. */
 bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size)
 {
     return size >= 2 && (bytes[0] & 15) == Z_DEFLATED && bytes[0] >> 4 <= 7 && !(bytes[1] & 0x20) &&
@@ -53,11 +53,11 @@ enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size)
 uint64_t pf_packing_limit(uint64_t packed)
 {
     enum { RATIO_MAX = 250 };
-    const uint64_t any = UINT64_C(1) << 30; /* of any number of bytes */
+    const uint64_t any = UINT64_C(1) << 30; /* allowed for files of any size */
     return packed < (UINT64_MAX - any) / RATIO_MAX ? any + packed * RATIO_MAX : UINT64_MAX;
 }
 
-/* "ustar" is in every tar header that has been written since 1988. */
+/* Every tar header written since 1988 contains "ustar". */
 static bool is_tar(const unsigned char *head, size_t size)
 {
     return size > 262 && !memcmp(head + 257, "ustar", 5);

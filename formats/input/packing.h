@@ -11,18 +11,17 @@
 
 /* Recognises compressed files and archives by their first bytes and names. All functions are pure. */
 
-/* Reads compressed bytes as pf_input_read does; called from the threads that read what they unpack to. */
+/* A callback that reads compressed bytes as pf_input_read does. Called by the threads that read the unpacked bytes. */
 typedef ssize_t pf_inflate_source(void *arg, void *buffer, size_t size, uint64_t offset,
                                   struct pf_error *error);
 
-/* True if bytes begin as gzip data do, or as a zlib stream does (two bytes, which other data may begin with by chance). */
+/* True if the bytes begin like gzip data, or like a zlib stream (a magic number of two bytes, which other data may
+ * match by chance). */
 bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size);
 bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size);
 
-/*
- * How bytes are compressed. The last two have no magic number: bare deflate data, as in a zip; and a sparse member of a tar, from
- * its header on, whose holes are left out.
- */
+/* How bytes are compressed. The last two kinds have no magic number: raw deflate data, as in a zip; and a sparse member
+ * of a tar, from its header on, which omits the holes. */
 enum pf_packing_kind {
     PF_UNPACKED,
     PF_GZIP_PACKED,
@@ -33,20 +32,21 @@ enum pf_packing_kind {
     PF_SPARSE
 };
 
-/* The kind of compression by a file's first bytes. */
+/* Detects the compression of a file by its first bytes. */
 enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size);
-/* The length of a name without an ending of compression (.gz, .zst, .xz, .bz2). */
+/* The length of a name without a compression suffix (.gz, .zst, .xz, .bz2). */
 size_t pf_packing_stem(const char *name);
 
-/* The most bytes that `packed` compressed bytes may unpack to; the rest is left out, as PF_PACKING_BEYOND reports. */
+/* The maximum number of bytes to unpack from `packed` compressed bytes; the rest is dropped, with the error
+ * PF_PACKING_BEYOND. */
 uint64_t pf_packing_limit(uint64_t packed);
 #define PF_PACKING_BEYOND "it unpacks to more than is sound: the rest is left out"
 
 enum pf_archive_kind { PF_NO_ARCHIVE, PF_TAR, PF_TAR_PACKED, PF_ZIP };
 
-/* The kind of archive by a file's name and first bytes. */
+/* Detects the kind of an archive by the file's name and first bytes. */
 enum pf_archive_kind pf_archive_kind_of(const char *name, const unsigned char *head, size_t size);
-/* True if bytes are the head of a tar or zip archive, whatever the file's name is. */
+/* True if the bytes are the beginning of a tar or zip archive, whatever the file's name. */
 bool pf_archive_begins(const unsigned char *head, size_t size);
 
 #endif

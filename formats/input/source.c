@@ -33,7 +33,7 @@ struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bo
     return source;
 }
 
-/* Opens the folder that the entry is in. NULL with errno. */
+/* Opens the parent folder of the entry. NULL with errno. */
 static struct pf_folder *open_parent(const struct pf_source *source)
 {
     if (source->name == source->path)
@@ -44,7 +44,7 @@ static struct pf_folder *open_parent(const struct pf_source *source)
     return parent;
 }
 
-/* Opens the entry in its folder, which is taken over; NULL with errno: that failed. */
+/* Opens the entry in `parent`, which it takes ownership of; NULL with errno: opening the parent failed. */
 static int open_folders(struct pf_source *source, struct pf_folder *parent, struct pf_error *error)
 {
     struct stat st = {0};
@@ -70,7 +70,7 @@ static int open_folders(struct pf_source *source, struct pf_folder *parent, stru
     if (needed)
         source->folders = folders;
     pf_lock_drop(&source->lock);
-    if (!needed) /* another thread was faster */
+    if (!needed) /* another thread has opened them */
         pf_source_folders_release(folders);
     return 0;
 }
@@ -100,7 +100,7 @@ static struct pf_input *input_at(struct pf_source *source, size_t i)
     return input;
 }
 
-/* Takes the open file out of an input; NULL: it is closed. */
+/* Detaches the open file from an input; NULL if it is closed. */
 static struct pf_input_file *take_file(struct pf_input *input)
 {
     pf_lock_take(&input->source->lock);
@@ -198,10 +198,8 @@ struct pf_access pf_source_access(struct pf_source *source)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/*
- * Fills *stamp with what is at an input's place now; all zero if there is no file of its kind. 0, or an errno value if that is unknown
- * just now (pf_is_transient).
- */
+/* Fills *stamp with the current version of an input; all zero if there is no suitable file. Returns 0, or an errno
+ * value on a transient error (pf_is_transient). */
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct pf_input_place place;
@@ -222,7 +220,7 @@ static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp
     return pf_is_transient(result) ? result : 0;
 }
 
-/* Opens a regular file, without waiting for a FIFO. 0 or an errno value. */
+/* Opens a regular file without blocking on a FIFO. Returns 0 or an errno value. */
 static int open_place(const struct pf_input_place *place, struct pf_opened *opened)
 {
     if (*place->relative != '/')
@@ -236,7 +234,7 @@ static int open_place(const struct pf_input_place *place, struct pf_opened *open
     return result;
 }
 
-/* Opens the file at an input's place. NULL with *error filled. */
+/* Opens the file at an input's location. NULL with *error filled. */
 static struct pf_input_file *open_file(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_input_place place;
@@ -257,7 +255,7 @@ static struct pf_input_file *open_file(struct pf_source *source, const char *nam
     return file;
 }
 
-/* Opens an input; its source's lock is held if it has been recorded. */
+/* Sets the open file of an input. If the input is recorded, the caller holds its source's lock. */
 static void set_file(struct pf_input *input, struct pf_input_file *file)
 {
     input->present = true;
@@ -269,7 +267,7 @@ static void set_file(struct pf_input *input, struct pf_input_file *file)
     input->idle = false;
 }
 
-/* Records an open file, which is taken over, unless another thread has opened it meanwhile. */
+/* Records an open file and takes ownership of it, unless another thread has opened the input meanwhile. */
 static int record_file(struct pf_source *source, const char *name, struct pf_input_file *file,
                        struct pf_input **input, struct pf_error *error)
 {
@@ -294,7 +292,7 @@ static int record_file(struct pf_source *source, const char *name, struct pf_inp
     return result;
 }
 
-/* Records a file that cannot be opened for the reason in *error. It is looked for again once something about it has changed. */
+/* Records a file that cannot be opened for the reason in *error. It is tried again after it has changed. */
 static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_stamp stamp = {0};
@@ -347,7 +345,7 @@ static int peek(struct pf_source *source, const char *name, struct pf_input **in
 
 /* ---- idle sources ------------------------------------------------------------------------------- */
 
-/* Takes a use if all files are open; else *next is the next idle input from *at on, cyclically, or NULL. */
+/* Takes a use if all files are open; otherwise sets *next to the next idle input from *at on, cyclically, or NULL. */
 static bool use_source(struct pf_source *source, size_t *at, const struct pf_input **next)
 {
     *next = NULL;
@@ -420,7 +418,7 @@ void pf_source_close_files(struct pf_source *source)
 
 /* ---- compressed files --------------------------------------------------------------------------- */
 
-/* Reads an unpacked input to its end, so that its size is known. */
+/* Reads an unpacked input to its end, to learn its size. */
 static int reach_end(struct pf_input *view, struct pf_error *error)
 {
     enum { STEP = 4 << 20 };
@@ -434,7 +432,7 @@ static int reach_end(struct pf_input *view, struct pf_error *error)
     return 0;
 }
 
-/* The one view of a file's input. */
+/* The unpacked view of a file's input; at most one exists. */
 static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind kind)
 {
     struct pf_unpackings *all = pf_folder_unpackings(packed->source->top);
@@ -446,7 +444,7 @@ static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind ki
     return view;
 }
 
-/* Replaces a file's input by what the file unpacks to, if it is compressed. */
+/* Replaces a file's input by its unpacked view if the file is compressed. */
 static int unpack(struct pf_input **input, unsigned flags, struct pf_error *error)
 {
     unsigned char head[16];
@@ -469,7 +467,7 @@ int pf_source_open(struct pf_source *source, const char *name, unsigned flags, s
     *input = NULL;
     if (flags & PF_PATH && !absolute)
         return pf_fail(error, EINVAL, "not an absolute path");
-    if (!(flags & PF_PATH) && absolute) /* a path in a profile must not become one that the user has named */
+    if (!(flags & PF_PATH) && absolute) /* a path in a profile must not pass for one that the user specified */
         return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
     int failed =
         flags & PF_PEEK ? peek(source, name, input, error) : open_recorded(source, name, input, error);
@@ -492,7 +490,7 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
 
 /* ---- change ------------------------------------------------------------------------------------- */
 
-/* Compares an input by its path, which also shows a replaced file. */
+/* Compares an input by path, which also detects a replaced file. */
 static int check_input(const struct pf_input *input, struct pf_error *error)
 {
     struct pf_stamp now;
@@ -516,7 +514,7 @@ int pf_source_check(struct pf_source *source, struct pf_error *error)
 
 enum { BATCH = 64 };
 
-/* Holds the files of the next open inputs from *at on. */
+/* Takes references to the files of the next open inputs from *at on. */
 static size_t hold_files(struct pf_source *source, size_t *at, struct pf_input_file *files[BATCH])
 {
     size_t n = 0;

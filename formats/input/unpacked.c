@@ -11,13 +11,13 @@
 #include "formats/kit/store.h"
 
 enum {
-    IN_MEMORY = 64 * 1024, /* of a part, before it goes into a file */
-    PART_MIN = 1 << 20,    /* however small the bound is, two parts of this size are kept of what is read */
-    BEHIND = 64 * 1024,    /* kept of what lies before the place where unpacking anew is to go on */
-    RUNS_MAX = 8, /* runs that stand somewhere: each takes some hundred KB, or what its format wants */
+    IN_MEMORY = 64 * 1024, /* bytes of a part in memory; a longer part goes into a file */
+    PART_MIN = 1 << 20,    /* minimum size of a part, whatever the limit; two parts are cached */
+    BEHIND = 64 * 1024,    /* kept before the offset at which reading resumes after a restart */
+    RUNS_MAX = 8, /* runs with a position: each takes some hundred KB, or what its format needs */
 };
 
-/* A stretch of unpacked bytes. */
+/* A contiguous range of unpacked bytes. */
 struct part {
     uint64_t base;
     struct pf_store *store; /* NULL: empty */
@@ -33,14 +33,14 @@ struct pf_unpacked {
 
     struct pf_lock lock; /* guards the following */
     struct pf_unpacker *run;
-    uint64_t at;              /* where the run stands */
-    struct part older, newer; /* one behind the other; what is read next is unpacked behind them */
-    uint64_t size;            /* UINT64_MAX: not known yet */
+    uint64_t at;              /* offset of the run */
+    struct part older, newer; /* adjacent; the next bytes are appended to the newer one */
+    uint64_t size;            /* UINT64_MAX: unknown */
     bool damaged;
     struct pf_error damage;
 
     /* Guarded by all->lock: */
-    struct pf_unpacked *more, *less; /* in the list, recently used */
+    struct pf_unpacked *more, *less; /* neighbours in the LRU list */
     uint64_t held;
     bool runs;
 };
@@ -78,7 +78,7 @@ uint64_t pf_unpackings_held(struct pf_unpackings *all)
     return held;
 }
 
-/* ---- parts; with unpacked->lock held ------------------------------------------------------------ */
+/* ---- parts; the caller holds unpacked->lock ----------------------------------------------------- */
 
 static uint64_t bytes_of(const struct part *part)
 {
@@ -108,7 +108,7 @@ static void drop_run(struct pf_unpacked *unpacked)
     unpacked->run = NULL;
 }
 
-/* The part that holds a byte; NULL: it is not there. */
+/* The part that holds a byte; NULL if it is not cached. */
 static const struct part *part_of(const struct pf_unpacked *unpacked, uint64_t offset)
 {
     const struct part *parts[] = {&unpacked->newer, &unpacked->older};
@@ -123,7 +123,7 @@ static uint64_t first_byte(const struct pf_unpacked *unpacked)
     return unpacked->older.store ? unpacked->older.base : unpacked->newer.base;
 }
 
-/* ---- the bound ---------------------------------------------------------------------------------- */
+/* ---- the limit ---------------------------------------------------------------------------------- */
 
 static void unlist(struct pf_unpackings *all, struct pf_unpacked *unpacked)
 {
@@ -143,7 +143,7 @@ static void count(struct pf_unpackings *all, struct pf_unpacked *unpacked)
     unpacked->runs = unpacked->run != NULL;
 }
 
-/* Takes from those that were used longest ago, but never waits for one that is being read. */
+/* Evicts from the least recently used, but never waits for one that is being read. */
 static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
 {
     if (!pf_lock_try(&from->lock))
@@ -156,7 +156,7 @@ static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
     pf_lock_drop(&from->lock);
 }
 
-/* To be called after a read: counts the bytes that are kept now, and evicts from others if these are too many. */
+/* Must be called after a read: accounts for the cached bytes, and evicts others' bytes if the limit is exceeded. */
 static void note_use(struct pf_unpacked *unpacked)
 {
     pf_assert_held(&unpacked->lock);
@@ -235,9 +235,9 @@ void pf_unpacked_release(struct pf_unpacked *unpacked)
     free(unpacked);
 }
 
-/* ---- unpacking; with unpacked->lock held -------------------------------------------------------- */
+/* ---- unpacking; the caller holds unpacked->lock ------------------------------------------------- */
 
-/* A new part once the newer one is half of what may be kept. */
+/* Starts a new part once the newer one has half of the limit; drops the older one. */
 static int make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_error *error)
 {
     uint64_t half = unpacked->all ? unpacked->all->limit / 2 : UINT64_MAX;
@@ -251,7 +251,7 @@ static int make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_erro
     return unpacked->newer.store ? 0 : pf_fail_memory(error);
 }
 
-/* Keeps a piece that begins where the run stood, as far as it lies behind what is there already. */
+/* Caches the part of a piece, which begins at the run's offset, that is not cached yet. */
 static int keep(struct pf_unpacked *unpacked, const unsigned char *bytes, size_t size, struct pf_error *error)
 {
     uint64_t from = unpacked->newer.store ? end_of(&unpacked->newer) : unpacked->at;
@@ -271,7 +271,7 @@ static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage
     drop_run(unpacked);
 }
 
-/* Unpacks the next piece; what lies before `wanted` is not kept if nothing is yet. */
+/* Unpacks the next piece. While nothing is cached, bytes before `wanted` are dropped. */
 static int go_on(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
 {
     struct pf_error damage = {0};
@@ -303,12 +303,12 @@ static int start_run(struct pf_unpacked *unpacked, struct pf_error *error)
     return unpacked->run ? 0 : -1;
 }
 
-/* Unpacks a piece more if a byte is not there yet: 0; 1 if it is, or the end has come; -1. */
+/* Unpacks one more piece if a byte is not cached yet. Returns 0; 1 if it is cached or after the end; -1 on failure. */
 static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
 {
     if (offset >= unpacked->size || part_of(unpacked, offset))
         return 1;
-    if (pf_pass_check(error)) /* before anything changes: the run can go on later */
+    if (pf_pass_check(error)) /* before any change, so that the run stays usable */
         return -1;
     if (unpacked->newer.store && offset < first_byte(unpacked)) {
         drop_parts(unpacked);
@@ -319,7 +319,7 @@ static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_
         return -1;
     int failed = go_on(unpacked, offset, error);
     if (failed)
-        drop_run(unpacked); /* it may stand anywhere */
+        drop_run(unpacked); /* its position is undefined after an error */
     return failed;
 }
 
@@ -373,7 +373,7 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
     return there < 0 ? -1 : 0;
 }
 
-/* ---- what is known ------------------------------------------------------------------------------ */
+/* ---- state -------------------------------------------------------------------------------------- */
 
 uint64_t pf_unpacked_size(struct pf_unpacked *unpacked)
 {

@@ -5,26 +5,29 @@
 #include "formats/input/unpacker.h"
 
 /*
- * What a compressed file unpacks to, read at any offset as pread of a plain file. It is unpacked from its start on as far as
- * somebody reads, and kept, in memory or in an unlinked file; what all of them keep is bounded. What had to go is unpacked again
- * when it is read again, from the start on. (gzip data that are read alone have seek points instead: formats/input/inflate.h.)
+ * The unpacked bytes of a compressed file, with random access. They are unpacked sequentially, as far as they are read,
+ * and cached in memory or in an unlinked file; the caches share a size limit. Evicted bytes are unpacked again, from
+ * the start of the file, when they are read again. (gzip data outside archives have seek points instead:
+ * formats/input/inflate.h.)
  *
- * What is damaged or cut off ends there, and so does what unpacks to more than is sound. Safe to use from many threads.
+ * A damaged or truncated file ends at the damage, and a file that expands too far at the limit. Thread-safe.
  */
 struct pf_unpacked;
 
-/* All that share a bound of `limit` bytes. NULL: out of memory. Freed after the last of them. */
+/* Creates a group of files that share a limit of `limit` bytes. NULL: out of memory. Must be freed after the last of
+ * its files. */
 struct pf_unpackings;
 struct pf_unpackings *pf_unpackings_new(uint64_t limit);
 void pf_unpackings_free(struct pf_unpackings *all);
-/* How many bytes they keep. */
+/* The number of bytes cached in the group. */
 uint64_t pf_unpackings_held(struct pf_unpackings *all);
-/* Drops what takes a descriptor and is not being read. */
+/* Evicts caches that use a descriptor and are not being read. */
 void pf_unpackings_relieve(struct pf_unpackings *all);
 
 /*
- * The compressed bytes that `source` reads from `start` to `end`; nothing is read yet. all NULL: for itself. size: what is known to come out (more is not
- * unpacked), or UINT64_MAX. `arg` stays the caller's and must outlive it. One reference is the caller's; NULL: out of memory.
+ * Creates the unpacked view of the compressed bytes that `source` reads from `start` to `end`, without reading yet.
+ * all: the group; NULL: no limit. size: the unpacked size if known (no more is unpacked), otherwise UINT64_MAX. `arg`
+ * is borrowed and must outlive the view. Returns one reference; NULL: out of memory.
  */
 struct pf_unpacked *pf_unpacked_new(struct pf_unpackings *all, enum pf_packing_kind kind,
                                     pf_inflate_source *source, void *arg, uint64_t start, uint64_t end,
@@ -32,24 +35,24 @@ struct pf_unpacked *pf_unpacked_new(struct pf_unpackings *all, enum pf_packing_k
 struct pf_unpacked *pf_unpacked_hold(struct pf_unpacked *unpacked);
 void pf_unpacked_release(struct pf_unpacked *unpacked);
 
-/* Up to `size` bytes at an offset, fewer only at the end; -1 with *error filled if compressed bytes cannot be read or there is no
- * room. */
+/* Reads up to `size` bytes at an offset, fewer only at the end; -1 with *error filled if the compressed bytes cannot be
+ * read or there is no space. */
 ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error);
 
-/* Unpacks as far as an offset and reports progress to the thread's pass. 0, or -1 with *error filled. */
+/* Unpacks up to an offset and reports progress to the thread's pass. Returns 0, or -1 with *error filled. */
 int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error);
 
-/* How many bytes there are; UINT64_MAX until the end has been met. */
+/* The number of unpacked bytes; UINT64_MAX until the end has been reached. */
 uint64_t pf_unpacked_size(struct pf_unpacked *unpacked);
 
-/* How much must be unpacked before a byte can be read: 0 if it is there. */
+/* The number of bytes to unpack before a byte can be read; 0 if it is cached. */
 uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset);
 
-/* True if damage ends it, once that has been met. */
+/* True if unpacking has reached damage that ends the file. */
 bool pf_unpacked_damage(struct pf_unpacked *unpacked, struct pf_error *damage);
 
-/* About how many compressed bytes lie before an offset: for progress. */
+/* The approximate number of compressed bytes before an offset: for progress. */
 uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset);
 
 #endif

@@ -15,14 +15,14 @@ struct pf_unpacker {
     pf_inflate_source *source;
     void *arg;
     uint64_t start, end;
-    struct pf_inflater *inflater; /* of gzip and bare deflate data; NULL: it is */
+    struct pf_inflater *inflater; /* for gzip and raw deflate data; NULL: `reader` is used */
     struct archive *reader;
-    uint64_t at;           /* where that reads on */
-    struct pf_error error; /* why it could not; code 0: it could */
+    uint64_t at;           /* offset of the next read from `source` */
+    struct pf_error error; /* error of the read callback; code 0: none */
     bool ended;
-    const void *block; /* what it gave last, not passed on yet: */
+    const void *block; /* last data block that libarchive returned, not yet passed on */
     size_t left;
-    la_int64_t offset; /* where that belongs; what lies before it and has not been given are zeros */
+    la_int64_t offset; /* offset of the block; a gap between `given` and it is a hole (zeros) */
     la_int64_t given;
     unsigned char in[PIECE];
 };
@@ -50,7 +50,7 @@ static la_ssize_t read_for_archive(struct archive *reader, void *arg, const void
 
 /* ---- starting ----------------------------------------------------------------------------------- */
 
-/* One filter, whatever is beneath it: what has been packed twice is unpacked once; or the first member of a tar. */
+/* Uses one filter only: a file compressed twice is unpacked once. For a sparse file, reads the first member of a tar. */
 static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, struct pf_error *error)
 {
     static const int filters[] = {[PF_ZSTD_PACKED] = ARCHIVE_FILTER_ZSTD,
@@ -67,7 +67,7 @@ static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, str
     int got = archive_read_open(reader, run, NULL, read_for_archive, NULL);
     if (got == ARCHIVE_OK)
         got = archive_read_next_header(reader, &entry);
-    run->ended = got == ARCHIVE_EOF; /* it unpacks to nothing */
+    run->ended = got == ARCHIVE_EOF; /* empty content */
     if (run->error.code) {
         *error = run->error;
         return -1;

@@ -4,24 +4,23 @@
 
 #include "formats/input/input.h"
 
-/*
- * Reads records of an input through a piece of it that is held in memory: it begins with the last record that was not in the one
- * before. All zero but `input` and `room` it holds nothing yet. For one thread.
- */
+/* Reads records of an input through a buffer. A record outside the buffer refills it, starting at that record.
+ * Zero-initialize all members except `input` and `room`. One thread at a time. */
 struct pf_window {
     struct pf_input *input; /* borrowed */
-    size_t room;            /* bytes to read at once, if a record is not longer; 0: 4 KB */
-    unsigned char *bytes;   /* owned; NULL until something is read */
-    size_t size;            /* of that memory */
+    size_t room;            /* minimum number of bytes per read; 0: 4 KB */
+    unsigned char *bytes;   /* owned; NULL before the first read */
+    size_t size;            /* capacity of `bytes` */
     uint64_t start;         /* offset of bytes[0] in the input */
-    size_t have;            /* bytes held */
+    size_t have;            /* number of valid bytes */
 };
 
-/* For the next function. */
+/* Slow path of pf_window_at. */
 const unsigned char *pf_window_load(struct pf_window *window, uint64_t offset, size_t size,
                                     struct pf_error *error);
 
-/* `size` bytes at `offset`, valid until the next call. NULL with *error filled: ENODATA if the input ends before. */
+/* Returns `size` bytes at `offset`, valid until the next call. NULL with *error filled: ENODATA if the input is too
+ * short. */
 static inline const unsigned char *pf_window_at(struct pf_window *window, uint64_t offset, size_t size,
                                                 struct pf_error *error)
 {
@@ -31,13 +30,13 @@ static inline const unsigned char *pf_window_at(struct pf_window *window, uint64
     return pf_window_load(window, offset, size, error);
 }
 
-/* How many bytes are held from these on, which the last call has given. */
+/* The number of buffered bytes from `bytes` on, a pointer that the last call returned. */
 static inline size_t pf_window_rest(const struct pf_window *window, const unsigned char *bytes)
 {
     return window->have - (size_t)(bytes - window->bytes);
 }
 
-/* Frees the piece; the window may be used again. */
+/* Frees the buffer; the window may be used again. */
 void pf_window_close(struct pf_window *window);
 
 #endif

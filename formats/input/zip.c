@@ -7,7 +7,7 @@
 
 #include "formats/kit/bytes.h"
 
-/* Sizes of fixed parts; the longest record is ENTRY and three fields of 65535 bytes. */
+/* Sizes of the fixed parts; the longest record is ENTRY plus three fields of 65535 bytes. */
 enum { LOCAL = 30, ENTRY = 46, END = 22, END64 = 56, LOCATOR = 20, COMMENT_MAX = 65535, BUFFER = 256 * 1024 };
 
 static bool has_magic(const unsigned char *bytes, const char *magic)
@@ -20,7 +20,7 @@ struct zip {
     pf_inflate_source *source;
     void *arg;
     struct pf_error *error;
-    unsigned char *bytes; /* BUFFER of them */
+    unsigned char *bytes; /* a buffer of BUFFER bytes */
 };
 
 static ssize_t read_at(const struct zip *zip, size_t size, uint64_t offset)
@@ -30,7 +30,7 @@ static ssize_t read_at(const struct zip *zip, size_t size, uint64_t offset)
 
 /* ---- a member's header -------------------------------------------------------------------------- */
 
-/* The sizes and offset that do not fit into 32 bits, in the order of the header. */
+/* Reads the sizes and offset that do not fit into 32 bits, in the order of the header. */
 static void read_zip64(const unsigned char *field, size_t size, bool wide_size, struct pf_zip_entry *entry)
 {
     uint64_t *const values[] = {&entry->packed, &entry->header};
@@ -43,7 +43,8 @@ static void read_zip64(const unsigned char *field, size_t size, bool wide_size, 
     }
 }
 
-/* The UTF-8 name of a member; valid if the member has not been renamed since by a program that does not know the field. */
+/* Reads the UTF-8 name of a member (Info-ZIP extra field 0x7075). Its checksum shows whether a program that ignores the
+ * field has renamed the member. */
 static void read_unicode_name(const unsigned char *field, size_t size, struct pf_zip_entry *entry)
 {
     if (size <= 5 || field[0] != 1 ||
@@ -67,7 +68,7 @@ static void read_extra(const unsigned char *extra, size_t size, bool wide_size, 
     }
 }
 
-/* Windows' own programs wrote backslashes between names for years; libarchive reads these as slashes, too. */
+/* Converts backslashes to slashes, as libarchive does: Windows' own programs wrote backslashes for years. */
 static void turn_backslashes(char *name, size_t size)
 {
     for (char *at = memchr(name, '/', size) ? NULL : memchr(name, '\\', size); at;
@@ -75,11 +76,11 @@ static void turn_backslashes(char *name, size_t size)
         *at = '/';
 }
 
-/* Parses a header. Returns its size; 0 if it is not in the `size` bytes as a whole. */
+/* Parses a header. Returns its size; 0 if the `size` bytes do not contain the whole header. */
 static size_t parse(unsigned char *bytes, size_t size, bool local, struct pf_zip_entry *entry)
 {
     size_t fixed = local ? LOCAL : ENTRY;
-    const unsigned char *at = bytes + (local ? 8 : 10); /* the first of the fields that both headers have */
+    const unsigned char *at = bytes + (local ? 8 : 10); /* the first field common to both headers */
     if (size < fixed || !has_magic(bytes, local ? "PK\3\4" : "PK\1\2"))
         return 0;
     size_t name = pf_u16(at + 18, false), extra = pf_u16(at + 20, false),
@@ -99,7 +100,8 @@ static size_t parse(unsigned char *bytes, size_t size, bool local, struct pf_zip
 
 /* ---- the central directory ---------------------------------------------------------------------- */
 
-/* Where it is, and what has been put before the archive since its offsets were written. */
+/* The location of the directory; `shift` is the number of bytes that were prepended to the archive after its offsets
+ * were written. */
 struct directory {
     uint64_t start, end, shift;
 };
@@ -112,7 +114,7 @@ static bool place_directory(struct directory *directory, uint64_t end, uint64_t 
     return true;
 }
 
-/* From the record of ZIP64, which is before the other one. 1, 0 or -1. */
+/* Locates the directory by the ZIP64 record, which is before the regular one. Returns 1, 0 or -1. */
 static int find_directory64(const struct zip *zip, uint64_t end, struct directory *directory)
 {
     unsigned char record[END64];
@@ -128,7 +130,7 @@ static int find_directory64(const struct zip *zip, uint64_t end, struct director
     return place_directory(directory, at, pf_u64(record + 40, false), pf_u64(record + 48, false));
 }
 
-/* 1, 0 or -1. */
+/* Locates the directory. Returns 1 if found, 0 if not, -1 on failure. */
 static int find_directory(const struct zip *zip, uint64_t size, struct directory *directory)
 {
     uint64_t tail = size < END + COMMENT_MAX ? size : END + COMMENT_MAX;
@@ -141,7 +143,7 @@ static int find_directory(const struct zip *zip, uint64_t size, struct directory
             continue;
         uint64_t end = size - tail + at, bytes = pf_u32(record + 12, false),
                  declared = pf_u32(record + 16, false);
-        /* Some writers have the record of ZIP64 without saying so in this one. */
+        /* Some writers add a ZIP64 record without marking it in the regular one. */
         int found = find_directory64(zip, end, directory);
         if (found || place_directory(directory, end, bytes, declared))
             return found ? found : 1;
@@ -149,7 +151,8 @@ static int find_directory(const struct zip *zip, uint64_t size, struct directory
     return 0;
 }
 
-/* The entries in the `size` bytes of the directory that have been read. Returns the size of the whole ones; 0 ends the walk. */
+/* Visits the entries in the `size` bytes of the directory that have been read. Returns the size of the complete ones; 0
+ * ends the walk. */
 static size_t visit_entries(const struct zip *zip, size_t size, uint64_t shift, pf_zip_entry_visit *visit,
                             void *arg)
 {

@@ -4,14 +4,12 @@
 
 #include "formats/input/packing.h"
 
-/*
- * Headers of ZIP archives. libarchive converts members' names to the locale and returns NULL for a name that the locale cannot
- * hold; the functions here return the bytes of the archive.
- */
+/* Headers of ZIP archives. Needed because libarchive converts member names to the locale and returns NULL for a name
+ * that the locale cannot represent; the functions here return the raw bytes. */
 
 enum { PF_ZIP_STORED = 0, PF_ZIP_DEFLATED = 8 };
 
-/* A member, as its header describes it. */
+/* A member, from its header. */
 struct pf_zip_entry {
     const char *name; /* as written, or the UTF-8 name of Info-ZIP's extra field 0x7075; not terminated */
     size_t name_size;
@@ -21,17 +19,15 @@ struct pf_zip_entry {
     unsigned method;
 };
 
-/* Nonzero ends the listing. The entry is valid during the call. */
+/* Visits an entry, which is valid during the call. Nonzero ends the listing. */
 typedef int pf_zip_entry_visit(void *arg, const struct pf_zip_entry *entry);
 
-/*
- * Calls visit for the entries of the central directory of an archive of `size` bytes, which `source` reads. Entries after a
- * damaged one are not listed. 1; 0 if the archive has no central directory; -1 with *error filled.
- */
+/* Visits the entries of the central directory of an archive of `size` bytes, which `source` reads. Stops at a damaged
+ * entry. Returns 1; 0 if the archive has no central directory; -1 with *error filled. */
 int pf_zip_list(pf_inflate_source *source, void *source_arg, uint64_t size, pf_zip_entry_visit *visit,
                 void *visit_arg, struct pf_error *error);
 
-/* Calls visit for the local header at an offset. 1 if there is one, else 0; -1 with *error filled. */
+/* Visits the local header at an offset. Returns 1 if there is one, 0 if not, -1 with *error filled. */
 int pf_zip_local(pf_inflate_source *source, void *source_arg, uint64_t offset, pf_zip_entry_visit *visit,
                  void *visit_arg, struct pf_error *error);
 

@@ -9,13 +9,15 @@
 #include "fs/sums/units.h"
 #include "fs/text/lines.h"
 
-/* Aggregates of a profile's values, and the views of them under metrics/. One pass over profile->cells computes the
+/*
+ * Aggregates of a profile's values, and the views of them under metrics/. One pass over profile->cells computes the
  * aggregates of all metrics.
  * Sums follow each metric's over_contexts and over_partitions. Values are added in the table's order, so the text does
  * not depend on scheduling. Integers are added as 128-bit integers, doubles with compensated summation. An aggregate is
  * immutable once made.
  * Memory: all aggregates of the process and the arrangements of their views share a budget of options->cache bytes;
- * each aggregate may use a small share of the budget in any case. Sums beyond the budget are in mapped unlinked files. */
+ * each aggregate may use a small share of the budget in any case. Sums beyond the budget are in mapped unlinked files.
+ */
 struct pf_aggregate;
 
 /* Aggregates all metrics. Returns NULL with *error filled on failure (ECANCELED if the pass was stopped). The profile
@@ -45,10 +47,12 @@ bool pf_aggregate_is_large(const struct pf_model *model);
  * none. */
 int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
 
-/* Serializes the aggregate for the cache file: appends it to `out`. Returns false, with `out` unchanged, if that would
+/*
+ * Serializes the aggregate for the cache file: appends it to `out`. Returns false, with `out` unchanged, if that would
  * take more than `limit` bytes.
  * pf_aggregate_unpack deserializes an aggregate for the same profile, loaded up to the same stage. Returns NULL if the
- * bytes do not fit the profile or memory runs out; the caller must then aggregate the values again. */
+ * bytes do not fit the profile or memory runs out; the caller must then aggregate the values again.
+ */
 bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out);
 struct pf_aggregate *pf_aggregate_unpack(const struct pf_model *model, const void *bytes, size_t size);
 
@@ -59,9 +63,11 @@ bool pf_adds_up(const struct pf_metric *metric);
  * point to *wide, which the caller owns. */
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
 
-/* True if a function or context has more than 100 % of the metric: values are negative, have wrapped around or run
+/*
+ * True if a function or context has more than 100 % of the metric: values are negative, have wrapped around or run
  * backwards, or calls form cycles that no tree keeps apart. Needs an aggregate of all metrics. False for the second
- * metric of a pair of partners if the first is reported. */
+ * metric of a pair of partners if the first is reported.
+ */
 bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
 
 /* One metric in one context, over the partitions that have a value. Unknown cells are absent: all cells if count is 0;
@@ -98,9 +104,11 @@ enum pf_metric_view {
     PF_METRIC_VIEWS
 };
 
-/* The unit of a metric's folded stacks, whose values are integers: times in ns, other integers unchanged, other values
+/*
+ * The unit of a metric's folded stacks, whose values are integers: times in ns, other integers unchanged, other values
  * in millionths of their unit. The choice depends on the metric only, never on its values, so that two runs can be
- * compared. */
+ * compared.
+ */
 struct pf_folding {
     int64_t factor;   /* values are multiplied by this */
     const char *part; /* "" or "1e-6": prefix of the unit */
@@ -120,9 +128,11 @@ int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t
 struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                  enum pf_metric_view view, struct pf_error *error);
 
-/* The primary metric: `metric` by name if given and known, otherwise `time`, otherwise the first exclusive one with a
+/*
+ * The primary metric: `metric` by name if given and known, otherwise `time`, otherwise the first exclusive one with a
  * time unit, otherwise the first exclusive one, otherwise the first. Metrics that are known to have no values come
- * last. Returns -1 if there are no metrics. */
+ * last. Returns -1 if there are no metrics.
+ */
 int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *metric);
 
 #endif

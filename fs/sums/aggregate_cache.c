@@ -2,9 +2,11 @@
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/pack.h"
 
-/* Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its kind of
+/*
+ * Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its kind of
  * numbers, magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
- * partitions. */
+ * partitions.
+ */
 
 enum { REAL = 1, BEYOND = 2 };
 

@@ -3,10 +3,12 @@
 
 #include "fs/sums/aggregate_private.h"
 
-/* Finds the metrics with shares above 100 %. Most metrics of a database of thousands have no values in most contexts,
+/*
+ * Finds the metrics with shares above 100 %. Most metrics of a database of thousands have no values in most contexts,
  * so a cheap pass over the stored values selects the candidates first: metrics with a negative value, or with a value
  * below the sum of its callees. Only the candidates are then checked in the way functions.csv, hot.txt and tree.txt are
- * made. */
+ * made.
+ */
 
 /* Relative tolerance for rounding errors in sums of doubles. */
 #define SLACK 1e-9

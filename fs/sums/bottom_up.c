@@ -4,10 +4,12 @@
 #include "formats/kit/array.h"
 #include "fs/sums/eyes.h"
 
-/* bottom_up.txt: functions by exclusive value and, below each function, its callers with the part of the value that
+/*
+ * bottom_up.txt: functions by exclusive value and, below each function, its callers with the part of the value that
  * came through them.
  * The tree of reversed call paths can be much larger than the call tree, so it is never built. The walk keeps one path
- * per frame with a value, and splits a function's paths by caller only if the function is printed. */
+ * per frame with a value, and splits a function's paths by caller only if the function is printed.
+ */
 
 enum { LEVELS_MAX = 8, INDENT = 2, LINES_MAX = 500, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
 

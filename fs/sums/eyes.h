@@ -4,10 +4,12 @@
 
 #include "fs/sums/aggregate_private.h"
 
-/* Prints numbers, shares and names for the human-readable texts: hot.txt, tree.txt, bottom_up.txt, summary.md,
+/*
+ * Prints numbers, shares and names for the human-readable texts: hot.txt, tree.txt, bottom_up.txt, summary.md,
  * callgraph.dot.
  * The print functions write to `out`, which must have room for PF_NUMBER_MAX bytes (print.h), and return the end of the
- * written text; they do not terminate it. The add functions append to a buffer. None of them keeps state. */
+ * written text; they do not terminate it. The add functions append to a buffer. None of them keeps state.
+ */
 
 /* Prints an integer exactly; a double with six significant digits and all digits before the point. */
 char *pf_print_rounded(char *out, const union pf_number *number, bool real);

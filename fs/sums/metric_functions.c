@@ -5,9 +5,11 @@
 #include "formats/kit/table.h"
 #include "fs/sums/eyes.h"
 
-/* Arrangements for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
+/*
+ * Arrangements for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
  * kind, name and file; the key of a pair of caller and callee is the two names. A call graph consists of functions with
- * one name each and of pairs of their names; loops and lines count for the function that contains them. */
+ * one name each and of pairs of their names; loops and lines count for the function that contains them.
+ */
 
 #define NO_NUMBER UINT32_MAX
 

@@ -7,10 +7,12 @@
 #include "fs/text/csv.h"
 #include "fs/text/table.h"
 
-/* modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line.
+/*
+ * modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line.
  * A context without a place of its own belongs to that of the nearest context above it, up to its frame: an instruction
  * to the file of its line, a line to the module of its function. A format whose lines are not contexts has a table
- * "lines", from which lines.csv is then made. */
+ * "lines", from which lines.csv is then made.
+ */
 
 /* Places are numbered in order of first appearance. */
 struct places {

@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Protects mappings of temporary files against disk errors. Touching a page that cannot be read raises SIGBUS, which
+/*
+ * Protects mappings of temporary files against disk errors. Touching a page that cannot be read raises SIGBUS, which
  * would end the process. For a guarded mapping, the handler sets *lost and replaces the mapping by zeroed memory, so
  * that the interrupted code continues.
  * A reader of a guarded mapping must tolerate zeros anywhere in it, and check *lost before it relies on what it has
- * read. */
+ * read.
+ */
 struct pf_guard;
 
 /* Guards a mapping until pf_guard_release, which must be called before the mapping is unmapped. Borrows `lost`. Returns

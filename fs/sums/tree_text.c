@@ -4,9 +4,11 @@
 #include "formats/kit/array.h"
 #include "fs/sums/eyes.h"
 
-/* tree.txt: contexts with their callees indented below them, heaviest first. Only printed siblings are sorted, from the
+/*
+ * tree.txt: contexts with their callees indented below them, heaviest first. Only printed siblings are sorted, from the
  * roots down: a context below 0.1 % of the total is left out with its subtree, and the text has at most LINES_MAX
- * lines. */
+ * lines.
+ */
 
 enum { INDENT = 2, LEVELS_MAX = 64, LINES_MAX = 2000, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
 
