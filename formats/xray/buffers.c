@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/xray/records.h"
 
-/* What can be wrong. A number follows some texts. */
+/* Problems of a file. Some messages end in a number. */
 static const struct pf_note_kind beyond_end = {
     "error", "extents-beyond-end",
     "this buffer is declared to reach beyond the end of the file; declared bytes"};
@@ -15,21 +15,21 @@ static const struct pf_note_kind buffer_size = {
     "warning", "buffer-size", "the whole file is read as one buffer, because the header's buffer size is"};
 
 /*
- * The light pass over an FDR log: which buffers it has, of which threads. Only the start of each buffer is read, unless the
- * file is damaged there.
+ * The index pass over an FDR log: finds the buffers and their threads. It reads only the start of each buffer, unless
+ * the declared size of a buffer is wrong.
  */
 
-/* Extents, NewBuffer, wall time, process, CPU, and usually the first event. */
+/* Bytes of a buffer's first records: BufferExtents, NewBuffer, wall time, process, CPU, and usually the first event. */
 enum { PREAMBLE = 160 };
 
-/* At least `want` bytes at an offset, less only at the end of the file. NULL with *error filled. */
+/* Returns at least `want` bytes at an offset, fewer only at the end of the file; NULL with *error filled. */
 static const unsigned char *peek(struct xray_indexing *scan, uint64_t offset, size_t want, size_t *have,
                                  struct pf_error *error)
 {
     return xray_peek(&scan->decoder, offset, want, have, error);
 }
 
-/* Whether a metadata record of this kind starts with this byte. */
+/* Returns true if `byte` starts a metadata record of this kind. */
 static bool is_metadata(const struct xray_indexing *scan, unsigned char byte, enum xray_metadata kind)
 {
     return byte == xray_metadata_byte(kind, scan->header->big_endian);
@@ -37,7 +37,7 @@ static bool is_metadata(const struct xray_indexing *scan, unsigned char byte, en
 
 /* ---- one buffer --------------------------------------------------------------------------------- */
 
-/* Reads what a buffer says about itself: the records after NewBuffer up to the first NewCPUId. */
+/* Reads the preamble: the records after NewBuffer up to the first NewCPUId. */
 static void read_preamble(struct xray_part *part, const unsigned char *bytes, size_t size, bool big_endian)
 {
     for (; size >= XRAY_METADATA_SIZE; bytes += XRAY_METADATA_SIZE, size -= XRAY_METADATA_SIZE) {
@@ -60,7 +60,7 @@ static void read_preamble(struct xray_part *part, const unsigned char *bytes, si
     }
 }
 
-/* Takes the buffer whose NewBuffer record stands at offset and whose records end at `end`. */
+/* Adds the buffer whose NewBuffer record is at `offset` and whose records end at `end`. */
 static int take_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t end, struct pf_error *error)
 {
     size_t have;
@@ -119,7 +119,10 @@ static bool starts_buffer(const struct xray_indexing *scan, const unsigned char 
            is_metadata(scan, bytes[XRAY_METADATA_SIZE], XRAY_NEW_BUFFER);
 }
 
-/* The first place from `offset` on where BufferExtents is followed by NewBuffer, or the end of the file. */
+/*
+ * Finds the next BufferExtents that NewBuffer follows, from `offset` on; *found is the end of the file if there is
+ * none.
+ */
 static int find_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t *found, struct pf_error *error)
 {
     unsigned char first = xray_metadata_byte(XRAY_BUFFER_EXTENTS, scan->header->big_endian);
@@ -140,7 +143,10 @@ static int find_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t *fo
     return 0;
 }
 
-/* Whether buffers go on at offset: BufferExtents, or the end of the file. -1 with *error filled. */
+/*
+ * Returns 1 if the next buffer may begin at `offset`: there is a BufferExtents, or the file ends. 0 if not; -1 with
+ * *error filled.
+ */
 static int goes_on(struct xray_indexing *scan, uint64_t offset, struct pf_error *error)
 {
     size_t have;
@@ -148,7 +154,7 @@ static int goes_on(struct xray_indexing *scan, uint64_t offset, struct pf_error 
     return bytes ? !have || is_metadata(scan, bytes[0], XRAY_BUFFER_EXTENTS) : -1;
 }
 
-/* Whether a buffer and its thread are at offset. -1 with *error filled. */
+/* Returns 1 if a BufferExtents and a NewBuffer are at `offset`, 0 if not; -1 with *error filled. */
 static int buffer_at(struct xray_indexing *scan, uint64_t offset, struct pf_error *error)
 {
     size_t have;
@@ -157,8 +163,9 @@ static int buffer_at(struct xray_indexing *scan, uint64_t offset, struct pf_erro
 }
 
 /*
- * A buffer whose declared end cannot be right: it lies beyond the end of the file, or no buffer starts
- * there. Its records tell where it ends: where they meet another buffer, or where the next one is found. *end: of them.
+ * Finds the end of a buffer whose declared end is wrong: it is beyond the end of the file, or no buffer begins there.
+ * The records are decoded up to the first fault. If another buffer begins at the fault, this buffer ends there;
+ * otherwise the next buffer is searched for after the fault. *end: where the buffer's records end.
  */
 static int find_end(struct xray_indexing *scan, uint64_t offset, uint64_t extents, uint64_t *end,
                     struct pf_error *error)
@@ -191,7 +198,10 @@ static int find_end(struct xray_indexing *scan, uint64_t offset, uint64_t extent
     return beyond || met ? xray_index_add_damage(scan, *end, error) : 0;
 }
 
-/* A BufferExtents without NewBuffer: nobody's. Its extents are believed only if they lead to another. */
+/*
+ * Skips a BufferExtents without NewBuffer, whose thread is unknown. Its declared size is used only if another buffer
+ * (or the end of the file) follows; otherwise the next buffer is searched for.
+ */
 static int pass_nobodys(struct xray_indexing *scan, uint64_t offset, uint64_t extents, uint64_t *next,
                         struct pf_error *error)
 {
@@ -213,7 +223,7 @@ static int pass_nobodys(struct xray_indexing *scan, uint64_t offset, uint64_t ex
     return sound ? 0 : find_buffer(scan, offset + 1, next, error);
 }
 
-/* What stands at offset, where a buffer should start; *next: where to go on. */
+/* Reads the buffer that should start at `offset`. *next: where to continue. */
 static int scan_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t *next, struct pf_error *error)
 {
     size_t have;
@@ -231,7 +241,7 @@ static int scan_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t *ne
         xray_note_number(&scan->notes, &resynchronised, offset, *next - offset);
         return xray_index_add_damage(scan, offset, error);
     }
-    /* Bytes of the buffer after this record. */
+    /* Size of the buffer's records after this one, in bytes. */
     uint64_t extents = pf_u64(bytes + 1, scan->header->big_endian);
     bool owned = extents >= XRAY_METADATA_SIZE && have > XRAY_METADATA_SIZE && starts_buffer(scan, bytes) &&
                  have >= 2 * (size_t)XRAY_METADATA_SIZE;

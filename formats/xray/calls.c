@@ -4,7 +4,7 @@
 #include "formats/kit/array.h"
 #include "formats/xray/stack.h"
 
-/* What can be wrong. A number follows some texts. */
+/* Problems of a file. Some messages end in a number. */
 static const struct pf_note_kind no_end = {"warning", "buffer-without-end", "this buffer has no end record"};
 static const struct pf_note_kind untimed = {
     "error", "record-without-time",
@@ -21,25 +21,26 @@ static const struct pf_note_kind too_large = {
 static const struct pf_note_kind open_across = {"warning", "open-across-damage", NULL};
 
 /*
- * The model pass: the events of each thread are its calls, which become the profile's contexts, in the order of their first
- * entries, thread by thread, their measures, and fields of threads.
+ * The model pass: turns the events of each thread into calls. Calls become the profile's contexts, in order of first
+ * entry, thread by thread; their measures; and fields of the threads.
  *
- *  - An entry opens a call in the context of the calls around it.
- *  - An exit (or tail exit, which carries the id of the function that is left) closes the nearest open call
- *    of its function, and every call above it: those have been left by an exception or a jump. An exit of a
- *    function that is not open is ignored.
- *  - Calls open at the thread's end have no duration; what calls inside them took is in their inclusive time.
+ * - An entry opens a call in the context of the enclosing calls.
+ * - An exit (or a tail exit, which carries the id of the function that is left) closes the innermost open call of its
+ * function, and every call inside it: an exception or a jump has left those. An exit of a function that is not open is
+ * ignored.
+ * - Calls still open at the thread's end have no duration; the durations of calls inside them count in their inclusive
+ * time.
  */
 
 /* ---- the calls of a thread ---------------------------------------------------------------------- */
 
-/* A context that was looked for lately. */
+/* An entry of the cache of contexts. */
 struct recent {
     uint32_t parent, function;
-    uint32_t context; /* + 1; 0: none */
+    uint32_t context; /* context + 1; 0: the entry is empty */
 };
 
-/* As many as the processor's cache has room for beside the rest. */
+/* Cache size: fits into the processor's cache together with the other data of the pass. */
 enum { RECENT_BITS = 15 };
 
 struct reader {
@@ -48,26 +49,26 @@ struct reader {
     struct xray_decoder decoder;
     struct xray_stack stack;
     uint32_t *
-        names; /* of functions in the tree's strings + 1, by the stack's numbers; 0: not entered yet; owned */
+        names; /* function's number in the stack -> its name in the tree's strings + 1; 0: not entered yet; owned */
     size_t names_room;
     uint32_t contexts_most;
-    bool full;             /* there are more: no further event is read */
-    struct recent *recent; /* 1 << RECENT_BITS of them, where recent_of says; owned */
+    bool full;             /* too many contexts: no further event is read */
+    struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of; owned */
 
-    /* Of the thread that is read. */
+    /* State of the current thread. */
     uint64_t events, first_tsc, last_tsc;
-    uint64_t unmatched; /* exits of functions that were not open, which have been ignored */
-    uint64_t implicit;  /* calls closed by the exit of a call around them: left by an exception or a jump */
+    uint64_t unmatched; /* ignored exits, of functions that were not open */
+    uint64_t implicit;  /* calls closed by the exit of an enclosing call: left by an exception or a jump */
     size_t max_depth;
 
-    /* Of FDR logs. */
+    /* FDR logs only. */
     const struct pf_rows *threads; /* the partitions */
     size_t thread;
-    uint64_t buffer_end; /* offset where the buffer of the last event ends */
-    uint64_t damage;     /* offset of records after the last event that were left out; UINT64_MAX: none */
+    uint64_t buffer_end; /* file offset of the end of the last event's buffer */
+    uint64_t damage;     /* file offset of records lost since the last event; UINT64_MAX: none */
 };
 
-/* Names a function that is entered for the first time. */
+/* Names a function at its first entry. */
 static int name_function(struct reader *reader, uint32_t function, struct pf_error *error)
 {
     char buffer[XRAY_NAME_MAX];
@@ -80,7 +81,10 @@ static int name_function(struct reader *reader, uint32_t function, struct pf_err
     return 0;
 }
 
-/* Where a context would stand. Children of one that take turns are found without a branch that depends on which it is. */
+/*
+ * Returns the cache entry of a context, indexed by a hash. A hash needs no list of children, whose branches mispredict
+ * when a context's children alternate.
+ */
 static inline struct recent *recent_of(struct reader *reader, uint32_t parent, uint32_t function)
 {
     uint64_t hash = ((uint64_t)parent << 32 | function) * UINT64_C(0x9e3779b97f4a7c15);
@@ -112,7 +116,10 @@ static inline int enter(struct reader *reader, uint32_t function, const struct x
     return 0;
 }
 
-/* Ends the innermost call, of which there must be one. Ticks are counted modulo 2^64, so that no file can overflow. */
+/*
+ * Closes the innermost call, which must exist. Ticks are counted modulo 2^64: unsigned arithmetic, so that no file
+ * causes signed overflow.
+ */
 static inline int close_call(struct reader *reader, uint64_t tsc, struct pf_error *error)
 {
     struct xray_call *call = xray_stack_pop(&reader->stack);
@@ -129,7 +136,7 @@ static inline int close_call(struct reader *reader, uint64_t tsc, struct pf_erro
     return 0;
 }
 
-/* An exit: nearly always of the innermost call. */
+/* Handles an exit. Fast path: the innermost call exits. */
 static inline int leave(struct reader *reader, uint32_t function, uint64_t tsc, struct pf_error *error)
 {
     struct xray_stack *stack = &reader->stack;
@@ -146,7 +153,7 @@ static inline int leave(struct reader *reader, uint32_t function, uint64_t tsc, 
     return 0;
 }
 
-/* A custom or typed event happens in the innermost call, and changes nothing. */
+/* Handles an event. Custom and typed events do not change the stack. */
 static inline int take_event(struct reader *reader, const struct xray_event *event, struct pf_error *error)
 {
     if (event->kind > XRAY_ENTER_ARG)
@@ -159,8 +166,9 @@ static inline int take_event(struct reader *reader, const struct xray_event *eve
 }
 
 /*
- * Calls that had not ended have no duration, but what the calls inside them took is theirs, and their callers': so each
- * context's inclusive time is its own time and the inclusive times below it.
+ * Ends the calls that are still open at the thread's end. They have no duration; the inclusive time of each is the sum
+ * of the inclusive times of the calls inside it. So each context's inclusive time is its own time plus the inclusive
+ * times of its children.
  */
 static int end_open_calls(struct reader *reader, struct pf_error *error)
 {
@@ -179,7 +187,10 @@ static int end_open_calls(struct reader *reader, struct pf_error *error)
 
 /* ---- the events of a thread --------------------------------------------------------------------- */
 
-/* Of FDR logs: the light pass over a basic log has seen all records, and has told everything. */
+/*
+ * Notes the problems of a buffer. FDR logs only: the index pass has decoded a basic log completely and noted its
+ * problems.
+ */
 static void note_problems(struct reader *reader, const struct xray_range *range)
 {
     const struct xray_header *header = &reader->state->header;
@@ -193,7 +204,7 @@ static void note_problems(struct reader *reader, const struct xray_range *range)
         xray_note(notes, decoder->fault == &xray_record_cut && at_end ? &xray_file_cut : decoder->fault, at);
     else if (decoder->fault != NULL)
         xray_note_number(notes, decoder->fault, at, decoder->fault_detail);
-    /* Version 1: a buffer that the file ends in has no EndOfBuffer, nor has one that was damaged. */
+    /* Version 1: EndOfBuffer is missing if the file ends inside the buffer, and if the buffer is damaged. */
     else if (header->version == 1 && !decoder->closed && range->end - offset < header->buffer_size)
         xray_note_number(notes, &xray_buffer_cut, offset, header->buffer_size - (range->end - offset));
     else if (header->version == 1 && !decoder->closed)
@@ -204,7 +215,7 @@ static void note_problems(struct reader *reader, const struct xray_range *range)
         xray_note_number(notes, &stray, offset, decoder->strays);
 }
 
-/* Arguments and payloads matter to the trace only, but what it leaves out is told here. */
+/* Counts the arguments and payload bytes that the trace will omit, so that warnings report them. */
 static int check_extras(struct reader *reader, const struct xray_event *event, struct pf_error *error)
 {
     struct pf_notes *notes = &reader->model.notes;
@@ -220,8 +231,9 @@ static int check_extras(struct reader *reader, const struct xray_event *event, s
 }
 
 /*
- * The first event of a buffer of an FDR log. If records between it and the last one may be lost, open calls still have all of the time
- * between the two: some may have ended, and others begun and ended. Lost buffers may be any thread's.
+ * Called at the first event of a buffer of an FDR log. If records may have been lost between the previous event and
+ * this one, open calls include all of the time in between, although some may have ended, and others may have begun and
+ * ended. A lost buffer may belong to any thread.
  */
 static void note_open_across(struct reader *reader, const struct xray_range *range, uint64_t tsc)
 {
@@ -334,7 +346,7 @@ int xray_load_calls(struct pf_model *model, struct pf_error *error)
 {
     struct xray_state *state = xray_state(model);
     struct reader reader = {.state = state, .threads = model->partitions.items};
-    enum { CONTEXT_BYTES = 128 }; /* with what is added up for it later */
+    enum { CONTEXT_BYTES = 128 }; /* tree node and fold record, in bytes */
     uint64_t most = pf_input_memory(state->input) / CONTEXT_BYTES;
     reader.contexts_most =
         pf_input_is_packed(state->input) && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;

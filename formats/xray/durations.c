@@ -9,12 +9,12 @@
 #include "formats/xray/stack.h"
 
 /*
- * How long the completed calls of functions took, in each thread and in all, with percentiles: a second pass over the file hands
- * the durations to sorters, of the thread that it is in and of all threads, and sorted ones are counted off. Where there is one
- * thread only, its are those of all.
+ * Duration statistics of the completed calls of each function, per thread and over all threads, with percentiles. A
+ * second pass over the file adds the durations to two sorters, one for the current thread and one for all threads;
+ * statistics are then read off the sorted durations. With one thread, its sorter is reused for the total.
  */
 
-/* A row of the tables. */
+/* A row of the tables of durations. */
 struct duration {
     uint32_t thread, id;
     uint64_t count;
@@ -22,20 +22,20 @@ struct duration {
     pf_uint128 sum;
 };
 
-/* The completed calls of a thread, or of all. */
+/* The completed calls of one thread, or of all threads. */
 struct group {
-    struct pf_sorter *durations; /* function's number, ticks; owned */
-    uint64_t *counts;            /* of each function, by number; owned */
+    struct pf_sorter *durations; /* records of function's number and ticks; owned */
+    uint64_t *counts;            /* number of calls by function's number; owned */
     size_t counts_room;
 };
 
 struct ranking {
     const struct xray_state *state;
-    uint64_t limit; /* bytes to hold in memory */
+    uint64_t limit; /* memory limit, in bytes; more is spilled */
     struct xray_decoder decoder;
-    struct xray_stack stack;    /* numbers functions as the model pass did */
-    struct group thread, all;   /* all: empty where there is one thread only */
-    struct xray_durations done; /* struct duration */
+    struct xray_stack stack;    /* assigns the same function numbers as the model pass */
+    struct group thread, all;   /* all: unused if there is only one thread */
+    struct xray_durations done; /* rows of struct duration */
 };
 
 /* ---- calls -------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static int add_duration(struct group *group, uint32_t function, uint64_t ticks, 
     return pf_sorter_add(group->durations, record, error);
 }
 
-/* Ends the innermost call. */
+/* Ends the innermost call and records its duration. */
 static int end_call(struct ranking *ranking, uint64_t tsc, struct pf_error *error)
 {
     const struct xray_call *call = xray_stack_pop(&ranking->stack);
@@ -59,7 +59,7 @@ static int end_call(struct ranking *ranking, uint64_t tsc, struct pf_error *erro
     return ranking->all.durations ? add_duration(&ranking->all, call->function, ticks, error) : 0;
 }
 
-/* By the rules of the model pass (see calls.c), but without contexts. */
+/* Follows the same rules as the model pass (calls.c), without contexts. */
 static inline int take_event(struct ranking *ranking, const struct xray_event *event, struct pf_error *error)
 {
     struct xray_stack *stack = &ranking->stack;
@@ -102,7 +102,7 @@ static int read_thread(struct ranking *ranking, size_t thread, struct pf_error *
 
 static int begin_group(const struct ranking *ranking, struct group *group, struct pf_error *error)
 {
-    /* As much again is held for the group of all. */
+    /* The other half of the limit is for the group of all threads. */
     group->durations = pf_sorter_new(2, 2, ranking->limit / 2);
     return group->durations ? 0 : pf_fail_memory(error);
 }
@@ -114,10 +114,10 @@ static void free_group(struct group *group)
     *group = (struct group){0};
 }
 
-/* Takes a function's calls, the shortest first: `seen` ones were shorter. */
+/* Adds `ticks` to a function's row. Calls come in ascending order; `seen` calls were shorter. */
 static void count_off(struct duration *row, uint64_t seen, uint64_t ticks)
 {
-    /* floor(0.9 n) and floor(0.99 n) without overflow: of the hundreds, then of the rest. */
+    /* floor(0.9 n) and floor(0.99 n) without overflow: the hundreds and the rest are scaled separately. */
     uint64_t hundreds = row->count / 100, rest = row->count % 100;
     if (seen == 0)
         row->min = ticks;
@@ -137,7 +137,7 @@ static int by_id(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Makes the rows of a group's functions, by number. Returns how many there are; -1: *error filled. */
+/* Makes the rows of a group, in order of the functions' numbers. Returns the number of rows; -1 with *error filled. */
 static int64_t make_rows(struct ranking *ranking, size_t thread, struct group *group, struct duration **rows,
                          struct pf_error *error)
 {
@@ -163,7 +163,7 @@ static int64_t make_rows(struct ranking *ranking, size_t thread, struct group *g
     return more ? -1 : (int64_t)n;
 }
 
-/* The rows of those functions that have completed calls, by id, go to the store. */
+/* Ends a group: stores the rows of functions with completed calls, sorted by id. */
 static int end_group(struct ranking *ranking, size_t thread, struct group *group, struct pf_error *error)
 {
     struct duration *rows = NULL;
@@ -221,13 +221,13 @@ int xray_load_durations(struct pf_model *model, struct pf_error *error)
 
 /* ---- the tables --------------------------------------------------------------------------------- */
 
-/* What a row's cells borrow. */
+/* Storage that a row's cells borrow from. */
 struct text {
     char name[XRAY_NAME_MAX];
     pf_int128 sum;
 };
 
-/* Of all threads together, or of each of the restriction's. */
+/* Sets the range of rows: the totals over all threads, or the threads that the restriction allows. */
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->model);

@@ -9,45 +9,47 @@
 #include "formats/xray/names.h"
 
 /*
- * Entries ("sleds") of xray_instr_map, in words of the program (W: 4 or 8 bytes):
+ * Reader of the section xray_instr_map of ELF files. An entry ("sled") consists of the program's words (W: 4 or 8
+ * bytes):
  *   W address, W function, u8 kind, u8 always, u8 version, padding to 4 W
- * Versions 0 and 1 hold addresses; in a program that can be loaded anywhere they are zero in the file, and
- * the addend of a relocation against no symbol (R_*_RELATIVE) stands for them. Where relocations have no
- * addends of their own (REL, RELR) the fields hold them. Later versions hold the distance from the field.
- * A function has several entries in a row; ids count functions from 1.
+ * In versions 0 and 1, address and function are absolute. In position-independent programs they are zero in the file,
+ * and the addend of a relocation without symbol (R_*_RELATIVE) holds the value; relocations without addends (REL, RELR)
+ * use the field itself. In later versions, they are relative to the field. A function has several consecutive entries;
+ * ids number the functions from 1.
  *
- * libelf translates the records, which are read here: it would keep whole symbol tables in memory.
+ * libelf only translates the byte order of records. They are read here, because libelf would keep whole symbol tables
+ * in memory.
  */
 
 enum { SECTIONS_MAX = 100000, ENTRIES_MAX = 1 << 24, ENTRY_WORDS = 4 };
 
 struct elf {
     struct pf_input *input;
-    bool wide;         /* 64 bits */
-    unsigned encoding; /* ELFDATA2LSB, ELFDATA2MSB */
-    uint64_t sections; /* offset of the section headers */
+    bool wide;         /* ELFCLASS64 */
+    unsigned encoding; /* ELFDATA2LSB or ELFDATA2MSB */
+    uint64_t sections; /* file offset of the section headers */
     size_t n_sections;
-    uint64_t section_names; /* offset of the string table of sections' names */
+    uint64_t section_names; /* file offset of the section name string table */
 };
 
 /* A function of the map; its id is its index + 1. */
 struct target {
     uint64_t address;
-    uint64_t name;  /* offset of the symbol's name in the file */
-    uint32_t first; /* the first target of this address, whose symbol is that of all of them */
-    uint8_t rank;   /* of the symbol; 0: none */
+    uint64_t name;  /* file offset of the symbol's name */
+    uint32_t first; /* the first target with this address; it holds the symbol for all of them */
+    uint8_t rank;   /* of the symbol; 0: no symbol */
 };
 
 struct map {
     struct elf elf;
     struct xray_names *names;
-    GElf_Shdr section;   /* xray_instr_map */
-    uint64_t *functions; /* of each entry; owned */
+    GElf_Shdr section;   /* header of xray_instr_map */
+    uint64_t *functions; /* function address of each entry; owned */
     size_t n_entries, entries_room;
     struct target *targets; /* owned */
     size_t n_targets, targets_room;
-    struct pf_hash_table by_address; /* the first of each */
-    GElf_Shdr strings;               /* of the symbols that are read */
+    struct pf_hash_table by_address; /* address -> first target with it */
+    GElf_Shdr strings;               /* header of the current symbol table's strings */
 };
 
 /* ---- reading records ---------------------------------------------------------------------------- */
@@ -58,8 +60,8 @@ static size_t record_size(const struct elf *elf, Elf_Type type)
 }
 
 /*
- * Reads up to `count` records as the file has them and translates them to the machine's byte order. Returns
- * how many are there in whole, -1 with *error filled.
+ * Reads up to `count` records and translates them to the host's byte order. Returns how many were read completely, -1
+ * with *error filled.
  */
 static ssize_t read_records(const struct elf *elf, Elf_Type type, uint64_t offset, void *records,
                             size_t count, struct pf_error *error)
@@ -76,10 +78,13 @@ static ssize_t read_records(const struct elf *elf, Elf_Type type, uint64_t offse
     return translated ? (ssize_t)count : 0;
 }
 
-/* Takes an item of a table: one record, or an entry's words. */
+/* Callback for an item of a table: one record, or the words of an entry. */
 typedef int take_item(struct map *map, const void *item, struct pf_error *error);
 
-/* Takes `n` items of so many records each from an offset on. 1; 0: the file ends before; -1: *error filled. */
+/*
+ * Calls `take` for `n` items from an offset on; an item is `records` records. Returns 1; 0 if the file ends early; -1
+ * with *error filled.
+ */
 static int each(struct map *map, Elf_Type type, unsigned records, uint64_t offset, uint64_t n,
                 take_item *take, struct pf_error *error)
 {
@@ -101,7 +106,7 @@ static int each(struct map *map, Elf_Type type, unsigned records, uint64_t offse
     return 1;
 }
 
-/* 1: *section is header i; 0: the file ends before it; -1: *error filled. */
+/* Reads section header i. Returns 1; 0 if the file ends in front of it; -1 with *error filled. */
 static int read_section(const struct elf *elf, size_t i, GElf_Shdr *section, struct pf_error *error)
 {
     union {
@@ -126,7 +131,7 @@ static int read_section(const struct elf *elf, size_t i, GElf_Shdr *section, str
     return 1;
 }
 
-/* 1: *elf is filled; 0: no ELF file, or none whose sections can be found; -1: *error filled. */
+/* Returns 1 with *elf filled; 0 if the file is not ELF, or its sections cannot be found; -1 with *error filled. */
 static int open_elf(struct elf *elf, struct pf_input *input, struct pf_error *error)
 {
     union {
@@ -147,7 +152,7 @@ static int open_elf(struct elf *elf, struct pf_input *input, struct pf_error *er
     elf->sections = elf->wide ? header.wide.e_shoff : header.narrow.e_shoff;
     elf->n_sections = elf->wide ? header.wide.e_shnum : header.narrow.e_shnum;
     size_t names = elf->wide ? header.wide.e_shstrndx : header.narrow.e_shstrndx;
-    /* Numbers that do not fit the header's 16 bits stand in the first section header. */
+    /* Counts that do not fit the 16-bit fields of the ELF header are in the first section header. */
     GElf_Shdr section;
     int found = elf->sections ? read_section(elf, 0, &section, error) : 0;
     if (found <= 0)
@@ -173,7 +178,7 @@ static int is_map(const struct elf *elf, const GElf_Shdr *section, struct pf_err
     return got < 0 ? -1 : (size_t)got == sizeof text && !memcmp(text, name, sizeof name);
 }
 
-/* Opens a program and finds its map. 1: *section is the map's; 0: there is none; -1: *error filled. */
+/* Opens a program and finds its map. Returns 1 with *section filled; 0 if there is no map; -1 with *error filled. */
 static int find_map(struct elf *elf, struct pf_input *input, GElf_Shdr *section, struct pf_error *error)
 {
     int more = open_elf(elf, input, error), found = 0;
@@ -247,7 +252,10 @@ static int apply_relocations(struct map *map, struct pf_error *error)
 {
     GElf_Shdr section;
     uint64_t size = record_size(&map->elf, ELF_T_RELA);
-    /* Relocations still to be read. Sections that overlap would make a small file a long read. */
+    /*
+     * Remaining number of relocations to read. Overlapping sections would otherwise make a small file expensive to
+     * read.
+     */
     uint64_t budget = pf_input_size(map->elf.input) / size;
     int found = 1;
     for (size_t i = 0; i < map->elf.n_sections && found > 0; i++) {
@@ -269,20 +277,20 @@ static bool has_address(const void *of, uint32_t number, const void *key)
     return ((const struct target *)of)[number].address == *(const uint64_t *)key;
 }
 
-/* The first function at an address, or PF_NOT_THERE. */
+/* Returns the first target with an address, or PF_NOT_THERE. */
 static int64_t target_at(const struct map *map, uint64_t address)
 {
     return pf_hash_find(&map->by_address, pf_siphash_number(address), has_address, map->targets, &address);
 }
 
-/* The functions, numbered: a new one wherever the entries' function changes. */
+/* Numbers the functions: consecutive entries with the same address are one function. */
 static int make_targets(struct map *map, struct pf_error *error)
 {
     for (size_t i = 0; i < map->n_entries; i++) {
         uint64_t address = map->functions[i];
         if (i && address == map->functions[i - 1])
             continue;
-        if (map->n_targets > XRAY_NAMES_MAX) /* one more than are kept, which will be told */
+        if (map->n_targets > XRAY_NAMES_MAX) /* one more than the limit, so that the excess is reported */
             return 0;
         int64_t first = target_at(map, address);
         uint32_t number = (uint32_t)map->n_targets;
@@ -295,8 +303,10 @@ static int make_targets(struct map *map, struct pf_error *error)
     return 0;
 }
 
-/* Of several symbols at one address a global one is preferred to a weak one, that to a local one; of those
- * the first. */
+/*
+ * If an address has several symbols, a global symbol wins over a weak one, and a weak one over a local one; then the
+ * first wins.
+ */
 static int take_symbol(struct map *map, const void *item, struct pf_error *error)
 {
     const Elf64_Sym *wide = item;
@@ -317,7 +327,7 @@ static int take_symbol(struct map *map, const void *item, struct pf_error *error
     return 0;
 }
 
-/* 1: there is a table of symbols of this type, and it has been read; 0: there is none; -1: *error filled. */
+/* Reads the first symbol table of this type. Returns 1; 0 if there is none; -1 with *error filled. */
 static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
 {
     GElf_Shdr section;
@@ -338,7 +348,9 @@ static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
     return found < 0 ? -1 : 0;
 }
 
-/* The text at an offset up to its NUL, at most `room` bytes. Most names are short: a long one is read twice.
+/*
+ * Reads the text at an offset up to its NUL, at most `room` bytes. Most names are short, so a short read is tried
+ * first.
  */
 static ssize_t read_text(const struct elf *elf, uint64_t offset, char *text, size_t room,
                          struct pf_error *error)

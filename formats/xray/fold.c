@@ -8,8 +8,8 @@
 #include "formats/kit/store.h"
 
 /*
- * In the store, partition after partition, records sorted by context:
- * u32 context, then the measures, 8 bytes each, all in the machine's order.
+ * Layout of the store: the partitions in order, each with its records sorted by context. A record is a u32 context and
+ * the measures, 8 bytes each, in host byte order.
  */
 enum { MEASURES_AT = sizeof(uint32_t) };
 
@@ -49,7 +49,7 @@ void xray_fold_free(struct xray_fold *fold)
     free(fold);
 }
 
-/* Takes the record of a context off the partition. */
+/* Moves the record of a context out of the open partition. */
 static void take_record(struct xray_fold *fold, uint32_t context, unsigned char *record)
 {
     memcpy(record, &context, sizeof context);
@@ -58,7 +58,7 @@ static void take_record(struct xray_fold *fold, uint32_t context, unsigned char 
     fold->touched[context] = 0;
 }
 
-/* Some at a time, since a record is short. */
+/* Writes the records in batches, since a record is small. */
 static int write_records(struct xray_fold *fold, struct pf_error *error)
 {
     enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
@@ -74,7 +74,10 @@ static int write_records(struct xray_fold *fold, struct pf_error *error)
     return pf_store_append(fold->store, records, n * size, error);
 }
 
-/* Where contexts are many, room for a few more is enough, and what one partition took is given back before the next. */
+/*
+ * Growth of the open partition. Up to LARGE_ROOM contexts it doubles; a larger one grows by an eighth, and its memory
+ * is freed at the end of the partition.
+ */
 enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
 
 static void free_open(struct xray_fold *fold)
@@ -86,7 +89,10 @@ static void free_open(struct xray_fold *fold)
     fold->room = 0;
 }
 
-/* A large partition that holds nearly all contexts, as that of the only thread, stays as it is until another one is begun. */
+/*
+ * Keeps a large partition in memory if nearly all its contexts are touched (typically that of the only thread) until
+ * another partition begins.
+ */
 static void keep_partition(struct xray_fold *fold)
 {
     size_t size = fold->measures * sizeof *fold->open;
@@ -97,7 +103,7 @@ static void keep_partition(struct xray_fold *fold)
     fold->room = 0;
 }
 
-/* Others have been empty since. */
+/* Writes the kept partition to the store. The partitions after it are empty, so only their starts change. */
 static int write_kept(struct xray_fold *fold, struct pf_error *error)
 {
     fold->used = (uint32_t)(fold->starts[fold->partitions] - fold->kept);
@@ -152,13 +158,13 @@ int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-/* Its rows are numbered: value m of record r is number r * metrics + m. */
+/* State of a cursor. Value m of record r has number r * metrics + m. */
 struct look {
     struct pf_store_window window;
-    uint64_t low, high; /* the metrics that are wanted, one or two of them; or all between these */
+    uint64_t low, high; /* the wanted metrics: these one or two, or, if `all`, all in this range */
     bool all;
-    uint32_t partition; /* of the record that was looked at last */
-    uint64_t next;      /* the number behind the one that was looked at last */
+    uint32_t partition; /* of the last record read */
+    uint64_t next;      /* number after the last one returned */
 };
 
 static struct xray_fold *fold_of(const struct pf_cursor *cursor)
@@ -186,7 +192,7 @@ static bool is_wanted(const struct look *look, uint64_t metric)
     return look->all || metric == look->low || metric == look->high;
 }
 
-/* The first value of a record that the restriction may let through. */
+/* Returns the first number of a record that can pass the restriction. */
 static uint64_t number_of(const struct pf_cursor *cursor, const struct look *look, uint64_t record)
 {
     return record * fold_of(cursor)->metrics + look->low;
@@ -218,7 +224,7 @@ static void free_look(void *own)
     free(look);
 }
 
-/* The partition that a record is in: mostly that of the one before, or the next one. */
+/* Returns the partition of a record: usually `guess` or the next one. */
 static uint32_t partition_of(const struct xray_fold *fold, uint32_t guess, uint64_t record)
 {
     if (record < fold->starts[guess])
@@ -228,7 +234,7 @@ static uint32_t partition_of(const struct xray_fold *fold, uint32_t guess, uint6
     return guess;
 }
 
-/* The first of records [low, end), which are of one partition, that is of this context or a later one. */
+/* Finds the first record in [low, end), all in one partition, whose context is not below `wanted`. */
 static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end, uint32_t wanted,
                         uint64_t *found, struct pf_error *error)
 {
@@ -249,7 +255,7 @@ static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end
     return 0;
 }
 
-/* The measures of a record, and its context; NULL with *error filled. */
+/* Returns the measures of a record and sets its context; NULL with *error filled. */
 static const void *measures_of(const struct xray_fold *fold, struct look *look, uint64_t record,
                                uint32_t *context, struct pf_error *error)
 {
@@ -295,7 +301,7 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
         if (context < only->context &&
             seek_context(fold, record, end_of_partition, (uint32_t)only->context, &found, error))
             return -1;
-        /* A record of a later context takes it from there to the partition's end. */
+        /* A later context: continue with its record. */
         look->next = number_of(cursor, look, found);
         return 0;
     }

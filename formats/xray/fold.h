@@ -9,56 +9,60 @@
 #include "formats/kit/numbered.h"
 
 /*
- * The aggregator for formats whose values are derived from events: it folds what events add into one record a
- * (partition, context), and serves them as the table "values" (partition, context, metric, value, name),
- * whole or restricted. Partitions are folded one after another in their order; memory: one record a context,
- * the rest spills.
+ * Aggregator for formats whose values are derived from events: adds events to one record per (partition, context), and
+ * serves the records as the table "values" (partition, context, metric, value, name), whole or restricted. Partitions
+ * are processed one after another. Memory is one record per context; completed partitions spill to disk. Not
+ * thread-safe while it is filled.
  */
 
-/* A record: one number a measure. */
+/* A measure of a record. A record has at most PF_MEASURES_MAX. */
 #define PF_MEASURES_MAX 8
 union pf_measure {
     int64_t i;
     double d;
 };
 
-/* For the functions below alone. */
+/* Private to the functions below. */
 struct xray_fold {
     unsigned measures;
     const struct pf_derivation *derivations;
     size_t metrics;
     struct pf_store *store;
-    uint64_t *starts; /* record number of each partition's first record; partitions + 1 of them */
+    uint64_t *starts; /* first record of each partition; partitions + 1 entries */
     size_t partitions, starts_room;
 
-    union pf_measure *open; /* the partition being folded: a record a context, if that is touched */
+    union pf_measure *open; /* the open partition: one record per touched context */
     unsigned char *touched;
-    uint32_t room, used; /* contexts; used: one past the highest touched */
+    uint32_t room, used; /* in contexts; used: one more than the highest touched context */
 
-    /* The number of the first record of a partition that has stayed there, each at its context; UINT64_MAX: none has. */
+    /* First record of a partition kept in open[], indexed by context, not in the store; UINT64_MAX: none. */
     uint64_t kept;
 };
 
-/* How a metric's value comes from a record. */
+/* How a metric's value is computed from a record. */
 struct pf_derivation {
     unsigned measure; /* index of the measure */
-    bool real;        /* the measure holds doubles */
-    unsigned present; /* index of the (integer) measure that must not be zero for a value of zero to exist */
-    double scale;     /* 0: the measure as it is; else the value is the double (measure * scale / divisor) */
+    bool real;        /* the measure is a double */
+    unsigned present; /* index of the integer measure that must be nonzero for a zero value to exist */
+    double scale; /* 0: the value is the measure itself; else it is the double (measure * scale / divisor) */
     double divisor;
 };
 
-/* limit: bytes to hold in memory before spilling. derivations: one a metric, borrowed. NULL: out of memory.
+/*
+ * Creates a fold. limit: bytes held in memory before spilling. derivations: one per metric, borrowed. Returns NULL if
+ * out of memory.
  */
 struct xray_fold *xray_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
                                 uint64_t limit);
 void xray_fold_free(struct xray_fold *fold);
 
-/* Makes room for the record of a context. 0, or -1 with *error filled. */
+/* Makes room for the record of a context. Returns 0, or -1 with *error filled. */
 int xray_fold_grow(struct xray_fold *fold, uint32_t context, struct pf_error *error);
 
-/* The record of a context in the partition being folded, zero at first; NULL with *error filled. Valid until
- * the next call. */
+/*
+ * Returns the record of a context in the open partition, initially zero; NULL with *error filled. Valid until the next
+ * call.
+ */
 static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t context, struct pf_error *error)
 {
     if (context >= fold->room && xray_fold_grow(fold, context, error))
@@ -73,19 +77,22 @@ static inline union pf_measure *xray_fold_at(struct xray_fold *fold, uint32_t co
     return measures;
 }
 
-/* Only for speed: have the processor get the record of a context that xray_fold_at will be called for soon. */
+/* Prefetches the record of a context that xray_fold_at will be called for soon. A hint only. */
 static inline void xray_fold_expect(const struct xray_fold *fold, uint32_t context)
 {
     if (context < fold->room)
         __builtin_prefetch(fold->open + (size_t)context * fold->measures, 1);
 }
 
-/* Ends a partition (call it once for each, in order, also for empty ones). */
+/*
+ * Ends the open partition. Call once per partition, in order, also for empty partitions. Returns 0, or -1 with *error
+ * filled.
+ */
 int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error);
 
 /*
- * The cursor of the table "values" over a fold, whose columns are: the partition, the context, the metric, the value and
- * the context's name, in this order. The driver's profile->state begins with a struct xray_fold_state.
+ * Cursor of the table "values" over a fold. The table's columns must be partition, context, metric, value and the
+ * context's name, in this order. profile->state must begin with a struct xray_fold_state.
  */
 struct xray_fold_state {
     struct xray_fold *fold;
@@ -102,7 +109,7 @@ enum {
     XRAY_FOLD_COLUMNS
 };
 
-/* Its columns where the partitions are threads. */
+/* The table's columns if the partitions are threads. */
 extern const struct pf_column xray_fold_thread_columns[XRAY_FOLD_COLUMNS];
 
 #endif

@@ -8,7 +8,7 @@
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 
-/* What can be wrong. A number follows some texts. */
+/* Problems of a file. Some messages end in a number. */
 static const struct pf_note_kind stray_argument = {
     "warning", "stray-record", "ignored, here for the first time: arguments without their call; records"};
 static const struct pf_note_kind unknown = {
@@ -22,7 +22,7 @@ static int by_tid(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Processes are part of the name where threads of two have the same id. */
+/* Names the threads. The names include the process if threads of two processes have the same id. */
 static int name_threads(const struct xray_state *state, const struct xray_index *index, struct pf_rows *items,
                         struct pf_error *error)
 {
@@ -57,8 +57,9 @@ static int name_threads(const struct xray_state *state, const struct xray_index 
 /* ---- basic logs --------------------------------------------------------------------------------- */
 
 /*
- * After the header come records of 32 bytes each, of all threads. Threads write blocks of about a thousand records, so those
- * of one thread come in runs. What is no function record belongs to the run that it stands in.
+ * A basic log is a header and records of 32 bytes each, of all threads. Threads write blocks of about a thousand
+ * records, so the records of a thread form runs, which become its parts. A record that is not a function record belongs
+ * to the run around it.
  */
 static int scan_basic(struct xray_indexing *indexing, struct pf_error *error)
 {
@@ -85,7 +86,7 @@ static int scan_basic(struct xray_indexing *indexing, struct pf_error *error)
     run.range.end = indexing->size - indexing->size % XRAY_BASIC_SIZE;
     if (more < 0 || (run.range.body && xray_index_add(indexing, &run, error)))
         return -1;
-    /* All records have been seen, so everything that is wrong with them is told here. */
+    /* This pass decodes all records, so it notes all their problems. */
     if (decoder->fault == &xray_record_cut)
         xray_note(&indexing->notes, &xray_file_cut, decoder->fault_offset);
     if (decoder->unknown)

@@ -33,11 +33,10 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
 /* ---- demangling ------------------------------------------------------------------------------ */
 
 /*
- * Demangling by libiberty, whose callback variant holds everything on the stack, a kilobyte of symbol taking
- * about one of 100 KB. (The function of the C++ runtime returns memory of its own, and would bring that
- * runtime in.) A symbol of a hundred bytes can stand for a name of gigabytes, because parts of it may refer
- * to other parts; and the callback cannot say that it has had enough. So it jumps out: nothing is allocated
- * below it that could be lost.
+ * Demangles with libiberty, whose callback API allocates on the stack only: about 100 KB per kilobyte of symbol. (The
+ * C++ runtime's function returns memory of its own, and would add that runtime as a dependency.) A symbol of a hundred
+ * bytes can demangle to gigabytes, because its parts may refer to other parts, and the callback cannot stop libiberty.
+ * So the callback leaves it by longjmp, which is safe because libiberty holds no allocations there.
  */
 struct output {
     char *text;
@@ -56,7 +55,7 @@ static void take(const char *part, size_t size, void *opaque)
 
 size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
 {
-    /* libiberty refuses longer ones too, unless told to use any amount of stack. */
+    /* libiberty has the same limit, unless told to use unlimited stack. */
     enum { MANGLED_MAX = 1024 };
     char mangled[MANGLED_MAX + 1];
     if (size < 3 || size > MANGLED_MAX || memcmp(symbol, "_Z", 2) != 0 || memchr(symbol, 0, size))
@@ -71,7 +70,7 @@ size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* The readable form of a symbol as a string, PF_NO_STRING beyond the bound. */
+/* Interns the demangled symbol; PF_NO_STRING if the memory limit of names is reached. */
 static int intern(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,
                   struct pf_error *error)
 {
@@ -93,7 +92,7 @@ static int intern(struct xray_names *names, const char *symbol, size_t size, uin
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
                    struct pf_error *error)
 {
-    /* A function's entries follow each other in every map: it is named by the first. */
+    /* The entries of a function are consecutive in every map, and the first names it. */
     if (!names->count || names->items[names->count - 1].id != id) {
         if (names->count == XRAY_NAMES_MAX) {
             xray_names_problem(names, 0, "it has more than %zu functions; the rest is left out",
@@ -109,7 +108,7 @@ int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, cons
     return !symbol || !size || *string != PF_NO_STRING ? 0 : intern(names, symbol, size, string, error);
 }
 
-/* By id; of one id those with a string first. */
+/* Compares by id; of equal ids, those with a string come first. */
 static int by_id(const void *left, const void *right)
 {
     const struct xray_named *a = left, *b = right;
@@ -152,7 +151,7 @@ struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffe
     return pf_plain(buffer, (size_t)size);
 }
 
-/* The highest id of the log's functions below a limit, 0 if there is none. */
+/* Returns the highest function id of the log below `limit`, 0 if there is none. */
 static uint64_t highest_id(const struct pf_tree *contexts, uint64_t limit)
 {
     uint64_t highest = 0;
@@ -162,7 +161,7 @@ static uint64_t highest_id(const struct pf_tree *contexts, uint64_t limit)
     return highest;
 }
 
-/* Functions of shared objects, which a map of the program does not tell. */
+/* Warns of functions of shared objects, which the program's map does not contain. */
 static int tell_objects(const struct xray_names *names, uint64_t highest, struct pf_model *model,
                         struct pf_error *error)
 {

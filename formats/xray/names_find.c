@@ -8,23 +8,23 @@
 #include "formats/xray/names.h"
 
 /*
- * Which map belongs to a log: nothing in a log names its program, but the runtime calls it
- * xray-log.PROGRAM.XXXXXX. What may be the map is found when the log is opened, at the cost of looking at the
- * first bytes of files beside it; maps are read when names are needed.
+ * Finds the map that belongs to a log. A log does not name its program, but the runtime names the log
+ * xray-log.PROGRAM.XXXXXX. Candidates are searched for when the log is opened, which reads the first bytes of files
+ * next to it; the maps are read when names are needed.
  */
 
 #define LOG_PREFIX "xray-log."
 
-/* Entries of a folder that are gone through, and files that are looked into, before the search is given up. */
+/* Limits of the search: directory entries examined, and files opened. */
 enum { ENTRIES_MAX = 4096, CANDIDATES_MAX = 64 };
 
-/* What a file can be a map as. */
+/* The kinds of files that contain a map. */
 static const struct kind {
     int (*is)(struct pf_input *input, bool *is, struct pf_error *error);
     int (*read)(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 } kinds[] = {{xray_elf_has_map, xray_elf_map_read}, {xray_yaml_is_map, xray_yaml_map_read}};
 
-enum { KINDS = sizeof kinds / sizeof *kinds }; /* also: none of them */
+enum { KINDS = sizeof kinds / sizeof *kinds }; /* KINDS also means: not a map */
 
 /* ---- one file ----------------------------------------------------------------------------------- */
 
@@ -41,8 +41,8 @@ static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
 }
 
 /*
- * Reads the map that the option names, or one beside the log, if the file is one. Problems with the file are noted in *names; a
- * transient error fails, since it says nothing about the file.
+ * Reads a map given by the option, or found next to the log. Problems of the file are recorded in *names; a transient
+ * error fails, since it says nothing about the file.
  */
 static int read_map(struct xray_names *names, struct pf_source *source, const char *name, bool option,
                     struct pf_error *error)
@@ -68,8 +68,10 @@ static int read_map(struct xray_names *names, struct pf_source *source, const ch
 
 /* ---- by the log's name -------------------------------------------------------------------------- */
 
-/* The program in `xray-log.PROGRAM.XXXXXX`, or NULL with *error filled; empty if the log is called otherwise.
- * Owned by the caller. */
+/*
+ * Returns PROGRAM of a log named `xray-log.PROGRAM.XXXXXX`, empty if the log has another name; NULL with *error filled.
+ * The caller frees it.
+ */
 static char *program_of(const char *log, struct pf_error *error)
 {
     size_t prefix = strlen(LOG_PREFIX);
@@ -91,7 +93,10 @@ static int add_file(struct xray_maps *maps, const char *name, struct pf_error *e
     return maps->files[maps->count++] ? 0 : pf_fail_memory(error);
 }
 
-/* The kind of a file beside the log; none also if there is no such file. `recorded`: it is an input, since it may become a map. */
+/*
+ * Sets *kind of a file next to the log; KINDS if it is not a map or does not exist. recorded: the file becomes an input
+ * of the profile, since it may become a map.
+ */
 static int look_at(struct pf_source *source, const char *name, bool recorded, size_t *kind,
                    struct pf_error *error)
 {
@@ -135,7 +140,7 @@ struct folder {
 
 bool xray_name_matters(const char *name)
 {
-    /* What profiles and their companions are called; neither programs nor maps are. */
+    /* Endings of profiles and their companions, which are neither programs nor maps. */
     static const char *const others[] = {".xray", ".fdr",  ".log",   ".prof", ".trace", ".txt",
                                          ".csv",  ".json", ".jsonl", ".perf", ".md",    ".sqlite",
                                          ".html", ".gz",   ".xz",    ".zst",  ".tar",   ".cubex"};
@@ -150,7 +155,7 @@ bool xray_name_matters(const char *name)
 static int collect(void *arg, const char *name, unsigned char type)
 {
     struct folder *folder = arg;
-    folder->too_many = ++folder->n_entries > ENTRIES_MAX; /* of those that matter */
+    folder->too_many = ++folder->n_entries > ENTRIES_MAX; /* number of relevant entries */
     if (folder->too_many)
         return 1;
     if ((type != DT_REG && type != DT_UNKNOWN) || !strcmp(name, folder->log))
@@ -163,7 +168,7 @@ static int collect(void *arg, const char *name, unsigned char type)
     return folder->no_memory;
 }
 
-/* The one map of each kind. None at all where a kind has several: nothing tells them apart. */
+/* Finds the only map of each kind. If a kind has several, none is used, since nothing identifies the right one. */
 static int find_only(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
                      struct pf_error *error)
 {
@@ -221,7 +226,7 @@ void xray_maps_free(struct xray_maps *maps)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* A program and a map in YAML that agree in their functions are one map in two forms. */
+/* A program and a YAML map with the same functions are two forms of one map. */
 static bool same_functions(const struct xray_names *a, const struct xray_names *b)
 {
     if (a->count != b->count)
@@ -232,7 +237,10 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
     return true;
 }
 
-/* Of two maps that are to be one in two forms none is kept if they differ, else that which names more functions. */
+/*
+ * If two maps should be two forms of one but differ, neither is kept; otherwise the one that names more functions is
+ * kept.
+ */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_error *error)
 {

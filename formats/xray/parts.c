@@ -12,8 +12,9 @@ static const struct pf_note_kind duplicate = {"warning", "duplicate-buffer",
                                               "this buffer is in the file twice, and is left out once"};
 
 /*
- * A part while it is sorted. Runtimes write the buffer of one live thread twice, and lose another's: copies agree in all
- * words before LENGTH, and the longest comes first. A buffer without a TSC says too little about itself to be called a copy.
+ * Sort record of a part. Runtimes may write the buffer of one live thread twice, and lose that of another. Copies of a
+ * buffer have equal words in front of LENGTH, and the longest is sorted first. A buffer without TSC is never considered
+ * a copy.
  */
 enum { THREAD, SECONDS, MICROS, HAS_TSC, TSC, LENGTH, BODY, END, WORDS };
 
@@ -30,7 +31,7 @@ static bool is_thread(const void *of, uint32_t number, const void *key)
     return thread->tid == wanted->tid && thread->pid == wanted->pid && thread->has_pid == wanted->has_pid;
 }
 
-/* The number of a part's thread, added if new; -1 with *error filled. */
+/* Returns the number of a part's thread, added if new; -1 with *error filled. */
 static int64_t thread_number(struct xray_indexing *indexing, const struct xray_part *part,
                              struct pf_error *error)
 {

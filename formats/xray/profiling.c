@@ -6,7 +6,7 @@
 #include "formats/kit/array.h"
 #include "formats/xray/records.h"
 
-/* What can be wrong. A number follows some texts. */
+/* Problems of a file. Some messages end in a number. */
 static const struct pf_note_kind block_size = {
     "error", "block-size", "the rest of the file is left out: this block is too small; bytes"};
 static const struct pf_note_kind block_cut = {"fatal", "cut-block",
@@ -19,14 +19,14 @@ static const struct pf_note_kind long_path = {
     "error", "long-path", "this record is left out, because its path is too long; functions"};
 
 /*
- * Files that XRay's profiling mode writes: no events, but for each thread how often each calling context was
- * called and how many ticks it took. After the header come blocks, each of one thread: u32 size with these 16
- * bytes, u32 number, u64 thread; then records: u32 ids of functions from the innermost to the outermost, a
- * zero, u64 calls, i64 exclusive ticks. Nothing is aligned.
+ * Reader of files written by XRay's profiling mode. They have no events; instead, for each thread, the number of calls
+ * and ticks of each calling context. Layout: a header, then blocks of one thread each. A block is: u32 size (including
+ * these 16 bytes), u32 number, u64 thread; then records. A record is: u32 function ids from the innermost to the
+ * outermost, a zero, u64 calls, i64 exclusive ticks. Nothing is aligned.
  */
 enum {
     BLOCK_HEADER = 16,
-    /* Ids of one path that are held: 16 MB of them. Nothing calls as deep. */
+    /* Limit of ids kept of a path: 16 MB, far deeper than real call stacks. */
     PATH_MAX_IDS = 4 * 1024 * 1024,
 };
 
@@ -71,13 +71,13 @@ enum { CALLS, TICKS, PRESENT, MEASURES };
 struct model {
     const struct xray_state *state;
     struct xray_decoder decoder;
-    uint64_t at;    /* offset in the file of what is taken next */
+    uint64_t at;    /* file offset of the next item */
     uint32_t *path; /* ids, innermost first */
     size_t path_room;
     struct xray_model made;
 };
 
-/* The next `want` bytes, which the file must have. NULL with *error filled. */
+/* Returns the next `want` bytes, which must be inside the file, and advances; NULL with *error filled. */
 static const unsigned char *take(struct model *model, size_t want, struct pf_error *error)
 {
     size_t have;
@@ -86,7 +86,9 @@ static const unsigned char *take(struct model *model, size_t want, struct pf_err
     return xray_peek(&model->decoder, at, want, &have, error);
 }
 
-/* Reads ids up to the zero. 1: *size of them; 0: the block ends first; -1: *error filled. */
+/*
+ * Reads ids up to the zero. Returns 1 with *size set to their number; 0 if the block ends first; -1 with *error filled.
+ */
 static int read_path(struct model *model, uint64_t end, size_t *size, struct pf_error *error)
 {
     for (*size = 0; end - model->at >= sizeof(uint32_t); ++*size) {
@@ -96,7 +98,7 @@ static int read_path(struct model *model, uint64_t end, size_t *size, struct pf_
         uint32_t id = pf_u32(bytes, model->state->header.big_endian);
         if (!id)
             return 1;
-        if (*size >= PATH_MAX_IDS) /* only counted from here on */
+        if (*size >= PATH_MAX_IDS) /* beyond the limit, ids are only counted */
             continue;
         if (pf_array_room(&model->path, &model->path_room, *size, sizeof id, error))
             return -1;
@@ -105,7 +107,7 @@ static int read_path(struct model *model, uint64_t end, size_t *size, struct pf_
     return 0;
 }
 
-/* The context of the path that was read. PF_NO_CONTEXT with *error filled. */
+/* Returns the context of the path just read; PF_NO_CONTEXT with *error filled. */
 static uint32_t context_of(struct model *model, size_t size, struct pf_error *error)
 {
     uint32_t context = PF_NO_CONTEXT;
@@ -124,7 +126,7 @@ static uint32_t context_of(struct model *model, size_t size, struct pf_error *er
     return context;
 }
 
-/* Paths may be there several times, also in one block: they add up, modulo 2^64. */
+/* A path may occur several times, even in one block; the values are added, modulo 2^64. */
 static int add_values(struct model *model, size_t size, const unsigned char *bytes, struct pf_error *error)
 {
     uint64_t calls = pf_u64(bytes, model->state->header.big_endian);
@@ -142,8 +144,10 @@ static int add_values(struct model *model, size_t size, const unsigned char *byt
     return 0;
 }
 
-/* One record of the block that ends at `end`. 1; 0: the block ends inside it, which is noted; -1: *error
- * filled. */
+/*
+ * Reads one record of the block that ends at `end`. Returns 1; 0 if the block ends inside it (noted); -1 with *error
+ * filled.
+ */
 static int read_record(struct model *model, uint64_t end, struct pf_error *error)
 {
     enum { VALUES = 16 };

@@ -6,7 +6,7 @@
 
 #include "formats/kit/array.h"
 
-/* What can be wrong. A number follows some texts. */
+/* Problems of a file. Some messages end in a number. */
 const struct pf_note_kind xray_file_cut = {"fatal", "cut-record", "the file ends inside this record"};
 const struct pf_note_kind xray_buffer_cut = {"fatal", "cut-buffer",
                                              "the file ends inside this buffer; bytes missing"};
@@ -22,8 +22,8 @@ static const struct pf_note_kind nested = {"error", "overlapping-buffer",
                                            "the rest of the buffer is left out: another one starts here"};
 
 /*
- * The window is small at first, for those who want the first events of a buffer only. Where what is looked at lies closer than
- * NEAR to what was, one large read is cheaper than many small ones.
+ * The window starts small, for callers that read only the first events of a buffer. A peek that begins within NEAR
+ * bytes of the previous one reads a CHUNK, since one large read is cheaper than many small ones.
  */
 enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, CHUNK = 64 * 1024, NEAR = 4096 };
 
@@ -41,8 +41,11 @@ void xray_decoder_free(struct xray_decoder *decoder)
 
 /* ---- the window --------------------------------------------------------------------------------- */
 
-/* A function record at window[at] is decoded fast if the byte after it is there too: it tells whether an
- * argument follows. Only the little-endian FDR logs of all common machines are. */
+/*
+ * Sets the end of the fast path. It decodes a function record at window[at] if the following byte is in the window too,
+ * since that byte shows whether an argument follows. It handles little-endian FDR logs only, as written by all common
+ * machines.
+ */
 static void set_fast(struct xray_decoder *decoder)
 {
     bool ready = decoder->timed && !decoder->payload && decoder->have > XRAY_FUNCTION_SIZE &&
@@ -50,12 +53,12 @@ static void set_fast(struct xray_decoder *decoder)
     decoder->fast = ready ? decoder->have - XRAY_FUNCTION_SIZE : 0;
 }
 
-/* Fills the window with `size` bytes from an offset on, which the file must have. */
+/* Fills the window with `size` bytes from an offset on; they must be inside the file. */
 static int fill(struct xray_decoder *decoder, uint64_t offset, size_t size, struct pf_error *error)
 {
     decoder->base = offset;
     decoder->held = decoder->at = decoder->have = decoder->fast = 0;
-    if (size >= decoder->room) { /* of nothing there is a window, too */
+    if (size >= decoder->room) { /* size + 1, so that an empty window is not NULL */
         if (pf_array_resize(&decoder->window, size + 1, 1, error))
             return -1;
         decoder->room = size + 1;
@@ -96,7 +99,7 @@ void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t en
                                  .base = body,
                                  .end = end,
                                  .cpu = -1};
-    /* What has been peeked at is not read again. */
+    /* Bytes already peeked at are not read again. */
     if (body >= decoder->base && body - decoder->base <= decoder->held) {
         begun.base = decoder->base;
         begun.held = decoder->held;
@@ -106,7 +109,7 @@ void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t en
     *decoder = begun;
 }
 
-/* Fills the window from the current place on. Who has read one window through will read the next: larger steps. */
+/* Refills the window from the current position. The size doubles each time, for sequential readers. */
 static int refill(struct xray_decoder *decoder, struct pf_error *error)
 {
     uint64_t from = decoder->base + decoder->at, left = decoder->end - from;
@@ -118,8 +121,10 @@ static int refill(struct xray_decoder *decoder, struct pf_error *error)
     return 0;
 }
 
-/* Make the bytes of a record and those that tell whether an argument follows available, or all that are left:
- * a metadata record and one more byte, or two records of a basic log. */
+/*
+ * Makes a record and its lookahead (is there an argument?) available, or all bytes left: a metadata record and one more
+ * byte, or two records of a basic log.
+ */
 static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 {
     size_t want = decoder->header->type == XRAY_BASIC ? 2 * XRAY_BASIC_SIZE : XRAY_METADATA_SIZE + 1;
@@ -131,7 +136,7 @@ static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* What a record turned out to be. */
+/* The result of decoding one record. */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 
 static enum outcome fault(struct xray_decoder *decoder, const struct pf_note_kind *what, uint64_t detail)
@@ -139,7 +144,7 @@ static enum outcome fault(struct xray_decoder *decoder, const struct pf_note_kin
     decoder->fault = what;
     decoder->fault_offset = decoder->base + decoder->at;
     decoder->fault_detail = detail;
-    /* Nothing more comes of this buffer: what follows cannot be told from payload. */
+    /* Ends decoding of this buffer: after an unknown record, records cannot be distinguished from payload. */
     decoder->end = decoder->fault_offset;
     decoder->have = decoder->at;
     return ENDED;
@@ -152,8 +157,10 @@ static bool argument_follows(const struct xray_decoder *decoder)
                xray_metadata_byte(XRAY_CALL_ARGUMENT, decoder->header->big_endian);
 }
 
-/* The u32 of a function record has, from the lowest bit on, a zero, 3 bits of kind and 28 of id; big-endian
- * machines fill bit fields from the highest bit on. */
+/*
+ * A function record's u32 has, from the lowest bit: a zero, 3 bits of kind, 28 bits of id. Big-endian machines allocate
+ * bit fields from the highest bit.
+ */
 static enum outcome function_record(struct xray_decoder *decoder, struct xray_event *event)
 {
     if (decoder->have - decoder->at < XRAY_FUNCTION_SIZE)
@@ -180,9 +187,9 @@ static enum outcome function_record(struct xray_decoder *decoder, struct xray_ev
 }
 
 /*
- * Custom events: i32 size at 1; versions 1 to 4: u64 absolute TSC at 5, version 4: u16 CPU at 13; version 5:
- * i32 ticks since the record before at 5. Typed events have the same, and a u16 type at 13 (versions 2 to 4)
- * or 9 (version 5). Only version 5's move the buffer's time.
+ * Custom events: i32 size at 1; versions 1 to 4: u64 absolute TSC at 5; version 4: u16 CPU at 13; version 5: i32 ticks
+ * since the previous record at 5. Typed events have the same fields, plus a u16 type at 13 (versions 2 to 4) or 9
+ * (version 5). Only events of version 5 advance the buffer's time.
  */
 static enum outcome event_record(struct xray_decoder *decoder, struct xray_event *event, bool typed)
 {
@@ -220,7 +227,7 @@ static void set_time(struct xray_decoder *decoder, const unsigned char *tsc)
     decoder->timed = true;
 }
 
-/* A CallArgument that nobody has asked for. */
+/* Skips a CallArgument that the caller has not read. */
 static void skip_argument(struct xray_decoder *decoder, bool expected)
 {
     decoder->expecting = expected;
@@ -243,7 +250,7 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
     case XRAY_TSC_WRAP: /* u64 TSC at 1 */
         set_time(decoder, bytes + 1);
         break;
-    case XRAY_WALLTIME: /* of the preamble: read when the buffer was found */
+    case XRAY_WALLTIME: /* part of the preamble, which the index pass has read */
     case XRAY_PID:
         decoder->strays += decoder->timed;
         break;
@@ -266,7 +273,7 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
             return ENDED;
         }
         return fault(decoder, &metadata_kind, kind);
-    default: /* also NewBuffer: what follows would belong to another thread */
+    default: /* also NewBuffer: the following records would belong to another thread */
         return fault(decoder, &metadata_kind, kind);
     }
     decoder->at += XRAY_METADATA_SIZE;
@@ -276,9 +283,9 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
 /* ---- records of basic logs ---------------------------------------------------------------------- */
 
 /*
- * Argument record: u16 type; i32 function at 4, u32 thread at 8, u32 process at 12 (version 3), u64 value at
- * 16. It belongs to the function record just before: runtimes write the arguments of calls too deep to be
- * recorded themselves.
+ * Argument record: u16 type; i32 function at 4, u32 thread at 8, u32 process at 12 (version 3), u64 value at 16. It
+ * must match the function record just in front of it, because runtimes also write the arguments of calls that were too
+ * deep to be recorded.
  */
 static bool own_argument_follows(const struct xray_decoder *decoder)
 {
@@ -290,7 +297,9 @@ static bool own_argument_follows(const struct xray_decoder *decoder)
            (decoder->header->version < 3 || pf_u32(bytes + 12, decoder->header->big_endian) == decoder->pid);
 }
 
-/* Leaves out a record: an argument that nobody has asked for, one that nobody owns, or what is not known. */
+/*
+ * Skips a record: an argument that the caller has not read, an argument without its call, or a record of unknown type.
+ */
 static enum outcome pass_basic(struct xray_decoder *decoder, uint16_t type)
 {
     uint64_t offset = decoder->base + decoder->at;
@@ -342,7 +351,7 @@ static bool starts_metadata(const struct xray_decoder *decoder)
     return decoder->window[decoder->at] & (decoder->header->big_endian ? 0x80 : 1);
 }
 
-/* Step over what is left of a payload, without reading it. */
+/* Skips the unread rest of a payload without reading it from the file. */
 static void skip_payload(struct xray_decoder *decoder)
 {
     decoder->at += decoder->payload;

@@ -8,12 +8,12 @@
 #include "formats/xray/xray.h"
 
 /*
- * Decoding the records of one buffer of an FDR log, or of one run of a basic log, into events. A decoder knows
- * a byte range of the file and the log's header; it knows no calls. It reads through a window of its own, so
- * a buffer may have any length.
+ * Decodes the records of one buffer of an FDR log, or of one run of a basic log, into events. A decoder is given a byte
+ * range of the file and the log's header; it does not track calls. It reads through a window of its own, so a buffer
+ * may have any length. Not thread-safe; each thread needs its own decoder.
  *
- * A record of an FDR log starts with a byte of which one bit tells function records (0: 8 bytes) from
- * metadata (1: 16 bytes); the other seven are the metadata's kind. The bit is the lowest on little-endian
+ * A record of an FDR log starts with a byte in which one bit distinguishes function records (0: 8 bytes) from metadata
+ * records (1: 16 bytes); the other seven bits are the kind of metadata. The bit is the lowest on little-endian
  * machines, the highest on big-endian ones. Nothing is aligned. Records of a basic log have 32 bytes each.
  */
 enum {
@@ -22,10 +22,10 @@ enum {
     XRAY_BASIC_SIZE = 32,
 };
 
-/* Types of a basic log's records. */
+/* Record types of a basic log. */
 enum { XRAY_BASIC_FUNCTION, XRAY_BASIC_ARGUMENT };
 
-/* Metadata kinds, as in seven bits of the first byte. */
+/* Kinds of metadata: the seven bits of the first byte. */
 enum xray_metadata {
     XRAY_NEW_BUFFER,
     XRAY_END_OF_BUFFER,
@@ -39,23 +39,23 @@ enum xray_metadata {
     XRAY_PID,
 };
 
-/* The first byte of a metadata record of this kind. */
+/* Returns the first byte of a metadata record of this kind. */
 static inline unsigned char xray_metadata_byte(enum xray_metadata kind, bool big_endian)
 {
     return (unsigned char)(big_endian ? 0x80U | kind : kind << 1 | 1U);
 }
 
-/* The first four are the kinds of function records as they stand in the file. */
+/* Kinds of events. The first four have the values of function records in the file. */
 enum xray_kind { XRAY_ENTER, XRAY_EXIT, XRAY_TAIL_EXIT, XRAY_ENTER_ARG, XRAY_CUSTOM, XRAY_TYPED };
 
 struct xray_event {
     uint64_t tsc;
-    uint32_t function; /* of a function record: 28 bits in FDR logs */
-    int32_t cpu;       /* -1: not known */
-    uint32_t size;     /* of a custom or typed event: bytes of payload, all within the buffer */
-    uint16_t type;     /* of a typed event */
+    uint32_t function; /* function records only; 28 bits in FDR logs */
+    int32_t cpu;       /* -1: unknown */
+    uint32_t size;     /* of a custom or typed event: payload size in bytes, all inside the buffer */
+    uint16_t type;     /* typed events only */
     uint8_t kind;      /* enum xray_kind */
-    bool arguments;    /* xray_next_argument has something to give */
+    bool arguments;    /* xray_next_argument will return at least one argument */
 };
 
 #define XRAY_NO_NUMBER UINT64_MAX
@@ -67,52 +67,55 @@ struct xray_decoder {
 
     unsigned char *window; /* owned */
     size_t room, held;
-    uint64_t base; /* offset in the file of window[0] */
+    uint64_t base; /* file offset of window[0] */
 
-    /* The range that is decoded. */
-    uint64_t end; /* offset in the file */
-    size_t at;    /* of the next byte in the window; beyond `have` while a payload is being skipped */
-    size_t have;  /* where the range's bytes in the window end */
-    size_t fast;  /* below: a function record can be decoded without looking any further */
+    /* The range being decoded. */
+    uint64_t end; /* file offset */
+    size_t at;    /* index of the next byte in the window; beyond `have` while a payload is being skipped */
+    size_t have;  /* end of the range's bytes in the window */
+    size_t fast;  /* a function record that starts below this index can be decoded by the fast path */
 
     uint64_t tsc;
-    int32_t cpu;      /* -1: not known */
+    int32_t cpu;      /* -1: unknown */
     bool timed;       /* tsc is known */
-    bool expecting;   /* an argument may come: the record before was a function's, or another argument */
-    bool closed;      /* EndOfBuffer was met (version 1) */
-    uint32_t payload; /* bytes of the last event's payload not yet read */
+    bool expecting;   /* an argument may follow: the previous record was a function record or an argument */
+    bool closed;      /* EndOfBuffer has been read (version 1) */
+    uint32_t payload; /* unread bytes of the last event's payload */
 
-    /* fault_detail: a number, or XRAY_NO_NUMBER. */
-    const struct pf_note_kind *fault; /* why the range ended before its end; NULL: it did not */
+    /* fault_detail: a number for the message, or XRAY_NO_NUMBER. */
+    const struct pf_note_kind *fault; /* why decoding ended early; NULL: it did not */
     uint64_t fault_offset, fault_detail;
-    uint64_t untimed; /* records left out because no time was known yet */
-    uint64_t strays;  /* arguments that belong to no function record, and preamble records out of place */
+    uint64_t untimed; /* records skipped because the time was not known yet */
+    uint64_t strays;  /* arguments without a function record, and preamble records out of place */
 
     /* Basic logs only. */
     uint32_t function, tid, pid;         /* of the last function record; pid: version 3 only, else 0 */
-    uint64_t unknown;                    /* records left out because their type or kind is not known */
-    uint64_t first_stray, first_unknown; /* their offsets */
+    uint64_t unknown;                    /* records skipped because their type or kind is unknown */
+    uint64_t first_stray, first_unknown; /* offsets of the first stray and the first unknown record */
 };
 
 /*
- * A decoder without a range, at its end. It allocates when it reads. total: bytes that it will read, which pf_pass_step gets; 0: a
- * cursor's, whose caller reports. The input and the header must live as long.
+ * Initializes a decoder without a range. It allocates memory when it reads; free it with xray_decoder_free. total:
+ * number of bytes it will read, for progress reports by pf_pass_step; 0: no reports (cursors). The input and the header
+ * are borrowed.
  */
 void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
                        uint64_t total);
 void xray_decoder_free(struct xray_decoder *decoder);
 
 /*
- * Bytes of the file in the decoder's window: at least `want` of them from an offset on, less only at the end of the file;
- * *have: how many. Ends decoding; valid until the next call. NULL with *error filled.
+ * Returns at least `want` bytes from an offset on in the decoder's window, fewer only at the end of the file. *have:
+ * how many. Ends decoding of the current range. Valid until the next call on this decoder. NULL with *error filled.
  */
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
                                struct pf_error *error);
 
-/* Stand before the first record of the range [body, end) of the file; end must not exceed the file's size. */
+/* Starts decoding the range [body, end) of the file; `end` must not exceed the file's size. */
 void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t end);
 
-/* Stand before the first record of a thread's range of this ordinal. 0, or -1 with *error filled. */
+/*
+ * Starts decoding range number `ordinal` of a thread, which is returned in *range. Returns 0, or -1 with *error filled.
+ */
 static inline int xray_begin_range(struct xray_decoder *decoder, const struct xray_index *index,
                                    size_t thread, uint64_t ordinal, struct xray_range *range,
                                    struct pf_error *error)
@@ -123,30 +126,34 @@ static inline int xray_begin_range(struct xray_decoder *decoder, const struct xr
     return 0;
 }
 
-/* Offset in the file of the next record: of what follows the last event and its arguments and payload. */
+/* Returns the file offset of the next record, after the last event with its arguments and payload. */
 static inline uint64_t xray_decoder_offset(const struct xray_decoder *decoder)
 {
     return decoder->base + decoder->at + decoder->payload;
 }
 
-/* The general case of xray_next_event. */
+/* Slow path of xray_next_event. */
 int xray_next_event_slowly(struct xray_decoder *decoder, struct xray_event *event, struct pf_error *error);
 
-/* The next CallArgument of the last event. 1: *value; 0: no more; -1: *error filled. Those not taken are
- * skipped by xray_next_event. */
+/*
+ * Reads the next CallArgument of the last event. Returns 1 with *value filled; 0 at the end; -1 with *error filled.
+ * xray_next_event skips unread arguments.
+ */
 int xray_next_argument(struct xray_decoder *decoder, uint64_t *value, struct pf_error *error);
 
-/* The next bytes of the last event's payload, in the decoder's window; *size is 0 at its end. NULL with
- * *error filled. Those not taken are skipped by xray_next_event. */
+/*
+ * Returns the next bytes of the last event's payload, in the decoder's window; *size is 0 at its end. NULL with *error
+ * filled. xray_next_event skips unread payload.
+ */
 const unsigned char *xray_next_payload(struct xray_decoder *decoder, size_t *size, struct pf_error *error);
 
 /*
- * The next event of the buffer. 1: *event; 0: no more (decoder->fault tells whether the buffer ended
- * soundly); -1: *error filled.
+ * Reads the next event of the buffer. Returns 1 with *event filled; 0 at the end (decoder->fault is set if the buffer
+ * ended early); -1 with *error filled.
  *
- * Nearly all records are function records without arguments of a little-endian FDR log, so those are decoded
- * here. Function record: u32 with a zero bit, 3 bits of kind, 28 bits of id; u32 ticks since the record
- * before. Bit 3 is set in invalid kinds alone.
+ * Fast path: nearly all records are function records of a little-endian FDR log without arguments. Function record: u32
+ * with a zero bit, 3 bits of kind and 28 bits of id; u32 ticks since the previous record. Bit 3 is set in invalid kinds
+ * only.
  */
 static inline int xray_next_event(struct xray_decoder *decoder, struct xray_event *event,
                                   struct pf_error *error)
@@ -162,7 +169,7 @@ static inline int xray_next_event(struct xray_decoder *decoder, struct xray_even
             return 1;
         }
     }
-    struct xray_event general; /* of its own, so that *event can stay in registers */
+    struct xray_event general; /* a separate variable, so that *event can stay in registers */
     int found = xray_next_event_slowly(decoder, &general, error);
     if (found > 0)
         *event = general;
@@ -171,25 +178,25 @@ static inline int xray_next_event(struct xray_decoder *decoder, struct xray_even
 
 /* ---- the light pass ----------------------------------------------------------------------------- */
 
-/* What a light pass over a file works with. */
+/* State of the index pass over a file. */
 struct xray_indexing {
     const struct xray_header *header;
-    struct xray_decoder decoder; /* tells the pass how far it is, by its `done` */
-    uint64_t size;               /* of the file */
+    struct xray_decoder decoder; /* its `done` counts the bytes for progress reports */
+    uint64_t size;               /* of the file, in bytes */
     struct pf_notes notes;
     struct xray_index index;
     size_t threads_room, damage_room;
-    struct pf_hash_table by_ids; /* threads */
+    struct pf_hash_table by_ids; /* the threads, by their ids */
     struct pf_sorter *parts;     /* see parts.c */
 };
 
-/* A part of a thread. Those of one thread are in order of their wall time, then TSC, then place in the file. */
+/* A part of a thread. The parts of a thread are sorted by wall time, then TSC, then file offset. */
 struct xray_part {
     struct xray_range range;
     bool has_pid, has_tsc;
     int32_t pid;
     int64_t tid;
-    int64_t seconds; /* wall time of an FDR buffer's start, of the monotonic clock */
+    int64_t seconds; /* start of an FDR buffer, by the monotonic clock */
     int32_t micros;
     uint64_t tsc; /* of its first NewCPUId */
 };
@@ -201,11 +208,11 @@ struct xray_part {
 struct pf_sorter *xray_parts_new(void);
 /* Adds a part of a thread. The caller compares the time of its first event with index.start. 0, or -1 with *error filled. */
 int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error);
-/* Adds an offset to index.damage. 0, or -1 with *error filled. */
+/* Adds an offset to index.damage. Returns 0, or -1 with *error filled. */
 int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struct pf_error *error);
 /* Sorts the parts, drops duplicates, and gives each thread its ranges. 0, or -1 with *error filled. */
 int xray_parts_finish(struct xray_indexing *indexing, struct pf_error *error);
-/* Finds the parts of a file of its type. 0, or -1 with *error filled. */
+/* Finds the parts of a file, one function per file type. Returns 0, or -1 with *error filled. */
 typedef int xray_scan(struct xray_indexing *indexing, struct pf_error *error);
 xray_scan xray_scan_buffers, xray_scan_blocks;
 

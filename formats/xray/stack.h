@@ -6,50 +6,50 @@
 #include "formats/xray/records.h"
 
 /*
- * The open calls of a thread. Functions are numbered in the order in which events first tell of them, so that other things
- * about them can be kept in arrays: their ids have 32 bits and may be anything. Ids are mostly small, positions in a program's
- * map: their numbers are looked up in an array, those of others in a hash table.
+ * The open calls of a thread. Function ids are arbitrary 32-bit values, so functions are numbered in order of first
+ * appearance, and data about them can be kept in arrays. Most ids are small (positions in a program's map) and are
+ * mapped to numbers by an array; larger ids use a hash table. Not thread-safe.
  */
 #define XRAY_NO_FUNCTION UINT32_MAX
 
 /* An open call. */
 struct xray_call {
     uint64_t entered;  /* TSC */
-    uint64_t inside;   /* ticks of the calls that it has made and that are closed */
-    uint32_t function; /* number; XRAY_NO_FUNCTION: there is none, this is the place outside all calls */
+    uint64_t inside;   /* ticks of completed calls made by this call */
+    uint32_t function; /* function's number; XRAY_NO_FUNCTION: sentinel outside all calls */
     uint32_t context;
 };
 
 struct xray_stack {
     struct xray_seen {
         uint32_t id;
-        uint32_t open; /* how many calls of it are open in this stack */
-    } * functions;     /* by number; owned */
+        uint32_t open; /* number of its open calls in this stack */
+    } * functions;     /* indexed by number; owned */
     size_t n_functions, functions_room;
-    uint32_t *numbers; /* by id: number + 1; 0: not seen; owned */
+    uint32_t *numbers; /* small id -> number + 1; 0: not seen; owned */
     size_t numbers_room;
-    struct pf_hash_table others; /* numbers of functions with larger ids */
+    struct pf_hash_table others; /* number by id, for larger ids */
 
-    struct xray_call *calls; /* calls[1 .. depth], outermost first; calls[0] is outside all calls; owned */
+    struct xray_call *calls; /* calls[1 .. depth], outermost first; calls[0] is the sentinel; owned */
     size_t depth, room;
 };
 
 void xray_stack_free(struct xray_stack *stack);
 
-/* The general case of xray_stack_function. */
+/* Slow path of xray_stack_function. */
 uint32_t xray_stack_function_slowly(struct xray_stack *stack, uint32_t id, struct pf_error *error);
 
-/* The number of a function, a new one if it has not been seen; XRAY_NO_FUNCTION with *error filled. */
+/* Returns the number of a function, added if new; XRAY_NO_FUNCTION with *error filled. */
 static inline uint32_t xray_stack_function(struct xray_stack *stack, uint32_t id, struct pf_error *error)
 {
     uint32_t number = id < stack->numbers_room ? stack->numbers[id] : 0;
     return number ? number - 1 : xray_stack_function_slowly(stack, id, error);
 }
 
-/* The general case of xray_stack_reserve. */
+/* Slow path of xray_stack_reserve. */
 int xray_stack_grow(struct xray_stack *stack, struct pf_error *error);
 
-/* Makes room for one more open call. 0, or -1 with *error filled. */
+/* Makes room for one more open call. Returns 0, or -1 with *error filled. */
 static inline int xray_stack_reserve(struct xray_stack *stack, struct pf_error *error)
 {
     return stack->depth + 1 < stack->room ? 0 : xray_stack_grow(stack, error);
@@ -61,7 +61,7 @@ static inline bool xray_is_entry(const struct xray_event *event)
     return ENTRIES >> event->kind & 1;
 }
 
-/* Puts a call inside the others, for which there must be room. */
+/* Pushes a call; room must have been reserved. */
 static inline void xray_stack_push(struct xray_stack *stack, uint32_t function, uint32_t context,
                                    uint64_t entered)
 {
@@ -70,7 +70,7 @@ static inline void xray_stack_push(struct xray_stack *stack, uint32_t function, 
     stack->functions[function].open++;
 }
 
-/* Takes off the innermost call, which remains readable until the next is put there. */
+/* Pops the innermost call, which remains readable until the next push. */
 static inline struct xray_call *xray_stack_pop(struct xray_stack *stack)
 {
     struct xray_call *call = &stack->calls[stack->depth--];
@@ -79,9 +79,10 @@ static inline struct xray_call *xray_stack_pop(struct xray_stack *stack)
 }
 
 /*
- * How many calls there are around the nearest open call of this function; stack->depth if none is open: an exit closes all
- * calls above that, left by an exception or a jump. Costs no more than closing them will: a trace may hold a million open calls
- * and a million exits of none of them.
+ * Returns the number of calls around the innermost open call of a function; stack->depth if the function is not open.
+ * An exit of the function closes all calls above that depth (an exception or a jump has left the inner ones). If the
+ * function is not open, the cost is constant; otherwise it is proportional to the calls to be closed. A trace may have
+ * a million open calls and a million exits without a call.
  */
 static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t function)
 {
@@ -93,7 +94,7 @@ static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t 
     return i - 1;
 }
 
-/* Ticks from the entry of a call to its end. Clocks may step back, so the sign of the difference does not count. */
+/* Returns the ticks from a call's entry to `end`. Clocks may step back, so this is the absolute difference. */
 static inline uint64_t xray_duration(const struct xray_call *call, uint64_t end)
 {
     return end > call->entered ? end - call->entered : call->entered - end;

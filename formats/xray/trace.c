@@ -10,22 +10,22 @@
 #include "formats/xray/stack.h"
 
 /*
- * The table "trace": thread after thread, range after range, record after record. A walk keeps the open
- * calls of the thread it is in, for the column `depth`; it needs no model.
+ * The table "trace": all events, ordered by thread, range and record. A cursor tracks the open calls of the current
+ * thread for the column `depth`; it does not need the model.
  */
 
 /* ---- time --------------------------------------------------------------------------------------- */
 
 /*
- * Ticks as nanoseconds: floor(ticks * 10^9 / frequency), exact for every number of ticks. A division of 128
- * bits a row would cost more than all the rest of it, so the quotient is taken from a multiplication by the
- * reciprocal and corrected by the remainder.
+ * Converts ticks to nanoseconds: floor(ticks * 10^9 / frequency), exact for every number of ticks. A 128-bit division
+ * per row would dominate the cost of a row, so the quotient is computed with the reciprocal and corrected by the
+ * remainder.
  */
 struct clock {
-    uint64_t frequency; /* ticks a second; 0: time is in ticks */
-    uint64_t whole;     /* 10^9 / frequency, */
-    uint64_t fraction;  /* and what remains of it in units of 2^-64 */
-    uint64_t limit;     /* ticks up to which time fits 63 bits */
+    uint64_t frequency; /* ticks per second; 0: time is in ticks */
+    uint64_t whole;     /* integer part of 10^9 / frequency */
+    uint64_t fraction;  /* fractional part, in units of 2^-64 */
+    uint64_t limit;     /* highest number of ticks whose time fits 63 bits */
 };
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -39,24 +39,24 @@ static struct clock clock_new(uint64_t frequency)
     clock.fraction = (uint64_t)(((pf_uint128)(NS_PER_S % frequency) << 64) / frequency);
     pf_uint128 limit = (pf_uint128)INT64_MAX * frequency / NS_PER_S;
     clock.limit = limit < UINT64_MAX ? (uint64_t)limit : UINT64_MAX;
-    /* The remainder below must fit 64 bits. */
+    /* Required for the 64-bit remainder in short_time. */
     if (frequency > UINT64_MAX / 2)
         clock.limit = 0;
     return clock;
 }
 
-/* For ticks <= clock->limit. */
+/* Valid for ticks <= clock->limit. */
 static inline int64_t short_time(const struct clock *clock, uint64_t ticks)
 {
     if (!clock->frequency)
         return (int64_t)ticks;
     uint64_t quotient = ticks * clock->whole + (uint64_t)(((pf_uint128)ticks * clock->fraction) >> 64);
-    /* The quotient is right or one too small: the reciprocal is less than 2^-64 too small. */
+    /* The reciprocal is at most 2^-64 too small, so the quotient is exact or one too small. */
     uint64_t rest = ticks * NS_PER_S - quotient * clock->frequency;
     return (int64_t)(quotient + (rest >= clock->frequency));
 }
 
-/* For any ticks. *wide holds what does not fit 63 bits. */
+/* Valid for any number of ticks. *wide holds a time that does not fit 63 bits. */
 static inline struct pf_cell time_cell(const struct clock *clock, uint64_t ticks, pf_int128 *wide)
 {
     if (ticks <= clock->limit)
@@ -73,17 +73,17 @@ struct walk {
     const struct xray_state *state;
     struct xray_decoder decoder;
     struct xray_stack stack;
-    struct pf_strings *strings; /* functions' names */
-    struct pf_cell *names;      /* by the stack's numbers of functions */
+    struct pf_strings *strings; /* names of functions */
+    struct pf_cell *names;      /* indexed by function number of the stack */
     size_t n_names, names_room;
     struct clock clock;
-    uint64_t start;          /* T0 as this walk's rows have it */
-    size_t thread, end;      /* index; at the end of the walk `end` */
+    uint64_t start;          /* T0 of this walk's rows */
+    size_t thread, end;      /* indexes; the walk is over when thread == end */
     uint64_t next;           /* ordinal of the thread's next range */
-    struct xray_range range; /* the one before that */
-    char *text;              /* arguments or payload of the row */
+    struct xray_range range; /* the current range */
+    char *text;              /* arguments or payload of the current row */
     size_t text_room;
-    pf_int128 wide; /* time of the row, where it does not fit 63 bits */
+    pf_int128 wide; /* time of the current row, if it does not fit 63 bits */
 };
 
 static void begin_thread(struct walk *walk, size_t thread)
@@ -95,7 +95,7 @@ static void begin_thread(struct walk *walk, size_t thread)
     xray_decoder_begin(&walk->decoder, 0, 0);
 }
 
-/* To the next range. 1; 0: there is none; -1: *error filled. */
+/* Moves to the next range. Returns 1; 0 if there is none; -1 with *error filled. */
 static int next_range(struct walk *walk, struct pf_error *error)
 {
     const struct xray_index *index = &walk->state->index;
@@ -106,7 +106,7 @@ static int next_range(struct walk *walk, struct pf_error *error)
     return xray_begin_range(&walk->decoder, index, walk->thread, walk->next++, &walk->range, error) ? -1 : 1;
 }
 
-/* Makes the cell of a function's name once for all rows. */
+/* Makes the name cell of a function, once for all rows. */
 static int name_function(struct walk *walk, uint32_t function, struct pf_error *error)
 {
     char buffer[XRAY_NAME_MAX];
@@ -120,7 +120,7 @@ static int name_function(struct walk *walk, uint32_t function, struct pf_error *
     return 0;
 }
 
-/* The number of a function; XRAY_NO_FUNCTION with *error filled. */
+/* Returns the number of a function; XRAY_NO_FUNCTION with *error filled. */
 static inline uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error *error)
 {
     uint32_t function = xray_stack_function(&walk->stack, id, error);
@@ -130,8 +130,8 @@ static inline uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error
 }
 
 /*
- * Follows a function record with the stack. Returns the function's number; *depth: the calls around it.
- * Inlined by force: a call would put the event in memory, which costs a third of a row.
+ * Updates the stack by a function record. Returns the function's number; *depth is the number of calls around it.
+ * always_inline: a call would force the event into memory, which costs a third of a row.
  */
 __attribute__((always_inline)) static inline uint32_t
 follow(struct walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
@@ -154,7 +154,7 @@ follow(struct walk *walk, const struct xray_event *event, size_t *depth, struct 
 
 /* ---- the start of time -------------------------------------------------------------------------- */
 
-/* The smallest TSC of all events, by decoding them all. */
+/* Finds the smallest TSC of all events by decoding them all. */
 static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error)
 {
     const struct xray_index *index = &walk->state->index;
@@ -175,9 +175,8 @@ static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error
 }
 
 /*
- * An event is earlier than any first event of a buffer: its time would be negative. All are looked through
- * at once, so that a trace whose every event is earlier than the one before costs two passes, not a pass an
- * event.
+ * Lowers T0 after an event that is earlier than the first event of every buffer, since its time would be negative. One
+ * pass over all events finds the minimum, so even a trace with descending times costs two passes, not one per event.
  */
 static int lower_start(struct walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
 {
@@ -185,7 +184,7 @@ static int lower_start(struct walk *walk, struct xray_state *state, uint64_t tsc
     if (tsc < shared) {
         if (find_start(walk, &start, error))
             return -1;
-        if (start > tsc) /* the log has no such event: the position that this walk began from was damaged */
+        if (start > tsc) /* the log has no such event: the restored position was invalid */
             return pf_position_refuse(error);
         while (start < shared && !atomic_compare_exchange_weak(&state->start, &shared, start))
             ;
@@ -195,7 +194,7 @@ static int lower_start(struct walk *walk, struct xray_state *state, uint64_t tsc
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-/* Columns. */
+/* Columns of the table. */
 enum { THREAD, TIME, TSC, CPU, EVENT, FUNCTION, DEPTH, ARGS, EVENT_TYPE, DATA, NAME };
 
 const struct pf_column xray_trace_columns[XRAY_TRACE_COLUMNS] = {
@@ -215,7 +214,7 @@ static const struct pf_cell event_words[] = {
     [XRAY_CUSTOM] = WORD("custom"),       [XRAY_TYPED] = WORD("typed"),
 };
 
-/* Room for `more` bytes of text after the first `used`. NULL with *error filled. */
+/* Returns room for `more` bytes of text after the first `used`; NULL with *error filled. */
 static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_error *error)
 {
     if (walk->text_room - used < more && pf_array_grow(&walk->text, &walk->text_room, used + more, 1, error))
@@ -223,13 +222,13 @@ static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_er
     return walk->text + used;
 }
 
-/* The first `used` bytes of text as a cell. No text may have been made yet: then there is no room either. */
+/* Returns the first `used` bytes of text as a cell. If `used` is 0, the text may not be allocated. */
 static struct pf_cell text_cell(const struct walk *walk, size_t used)
 {
     return pf_plain(used ? walk->text : "", used);
 }
 
-/* Arguments in decimal, joined by blanks. */
+/* Formats the arguments in decimal, separated by spaces. */
 static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
     size_t used = 0;
@@ -249,7 +248,7 @@ static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_err
     return more;
 }
 
-/* The payload in hexadecimal. Text is made only for bytes that have been read. */
+/* Formats the payload in hexadecimal. Text is allocated only for bytes that have been read. */
 static int payload_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
     static const char hex[] = "0123456789abcdef";
@@ -292,7 +291,7 @@ static int function_cells(struct walk *walk, const struct xray_event *event, str
         return 1;
     if (arguments_cell(walk, &cells[ARGS], error))
         return -1;
-    /* Early runtimes write entries with arguments as plain ones. */
+    /* Old runtimes write entries with arguments as plain entries. */
     if (event->kind == XRAY_ENTER && cells[ARGS].size)
         cells[EVENT] = event_words[XRAY_ENTER_ARG];
     return 1;
@@ -333,19 +332,19 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* Where the next row comes from. */
+/* A saved cursor position: the source of the next row. */
 struct position {
     uint64_t start;  /* T0 of the rows */
-    uint64_t offset; /* of the next record, from the range's body */
-    uint64_t next;   /* 0: before the thread's first range; else one more than the range's ordinal */
+    uint64_t offset; /* offset of the next record, relative to the range's body */
+    uint64_t next;   /* ordinal of the current range + 1; 0: before the thread's first range */
     uint64_t tsc;
-    uint64_t depth; /* ids of so many functions follow, outermost first, if at most STACK_SAVED */
+    uint64_t depth; /* open calls; if at most STACK_SAVED, their function ids follow, outermost first */
     uint32_t thread;
     int32_t cpu;
     uint64_t timed;
 };
 
-/* Deeper stacks are not saved with a position: they are made anew from the thread's start. */
+/* Deeper stacks are not saved: restoring replays the thread from its start. */
 enum { STACK_SAVED = 65536 };
 
 static uint64_t ids_of(const struct position *position)
@@ -384,7 +383,7 @@ static bool is_position(const struct position *position, size_t size, const stru
            position->cpu <= UINT16_MAX && position->timed <= 1;
 }
 
-/* Walks the thread up to the position, for its stack. */
+/* Replays the thread up to the position, to rebuild the stack. */
 static int replay(struct pf_cursor *cursor, const struct position *to, struct pf_error *error)
 {
     const struct walk *walk = cursor->state;
@@ -418,11 +417,11 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     if (size < sizeof position)
         return pf_position_refuse(error);
     memcpy(&position, blob, sizeof position);
-    /* What an earlier run has found out about the start of time has been recalled before: see facts in xray.c. */
+    /* A lower T0 that an earlier process found has been restored by facts (xray.c) already. */
     walk->start = atomic_load(&walk->state->start);
     if (!is_position(&position, size, index) || position.start < walk->start)
         return pf_position_refuse(error);
-    /* The rows of a restriction that follow a position in another partition: all, or none. */
+    /* A position outside the restriction's partition: either all rows of the partition follow it, or none. */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {
         begin_thread(walk, position.thread < only ? (size_t)only : walk->end);

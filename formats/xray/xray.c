@@ -11,7 +11,7 @@ extern const struct pf_driver pf_xray_driver;
 
 /* ---- the header --------------------------------------------------------------------------------- */
 
-/* u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
+/* Profiling header: u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
 static bool read_profiling(struct xray_header *header, const unsigned char *bytes, bool big_endian)
 {
     static const uint64_t magic = UINT64_C(0x7872617970726f66), version = 0x20180424; /* "xrayprof" */
@@ -28,8 +28,8 @@ static bool read_profiling(struct xray_header *header, const unsigned char *byte
 }
 
 /*
- * u16 version, u16 type, flags, u64 ticks a second, u64 size of one buffer, 8 bytes of anything. The flags
- * are bit fields: constant_tsc and nonstop_tsc are the lowest bits of byte 4, or the highest on big-endian
+ * Log header: u16 version, u16 type, flags, u64 ticks per second, u64 size of a buffer, 8 bytes of any content. The
+ * flags are bit fields: constant_tsc and nonstop_tsc are the lowest bits of byte 4, or the highest on big-endian
  * machines.
  */
 static bool read_log(struct xray_header *header, const unsigned char *bytes, bool big_endian)
@@ -52,14 +52,16 @@ static bool read_log(struct xray_header *header, const unsigned char *bytes, boo
 
 static bool read_header(struct xray_header *header, const unsigned char *bytes, size_t size)
 {
-    /* The two orders cannot be confused: versions and types are small, and no version is 0. */
+    /* The byte orders are unambiguous: versions and types are small, and no version is 0. */
     return size >= XRAY_HEADER_SIZE &&
            (read_profiling(header, bytes, false) || read_profiling(header, bytes, true) ||
             read_log(header, bytes, false) || read_log(header, bytes, true));
 }
 
-/* A log has no magic number, but 4 bytes with five possible values, and the kind of the first record. One
- * whose first record is damaged is still told by the flags that every runtime sets. */
+/*
+ * A log has no magic number. Its evidence is 4 bytes with five possible values, and the kind of the first record. If
+ * the first record is damaged, the flags that every runtime sets are sufficient.
+ */
 static unsigned fdr_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {
     enum xray_metadata first = header->version == 1 ? XRAY_NEW_BUFFER : XRAY_BUFFER_EXTENTS;
@@ -70,9 +72,9 @@ static unsigned fdr_confidence(const struct xray_header *header, const unsigned 
 }
 
 /*
- * The first bytes of basic logs are those of many another format: a TrueType font begins as a big-endian one
- * of version 1, and 1, 2, 3 are popular numbers to begin with. So the clock's frequency must be that of a
- * clock, and the first record one that a runtime can have written.
+ * Other formats begin like basic logs: a TrueType font looks like a big-endian log of version 1, and many formats begin
+ * with 1, 2 or 3. So the frequency must be that of a plausible clock, and the first record must be one that a runtime
+ * can have written.
  */
 static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {
@@ -90,7 +92,7 @@ static unsigned basic_confidence(const struct xray_header *header, const unsigne
     return sound ? 24 : 0;
 }
 
-/* The version as info.txt tells it, e.g. "5", "basic 3", "profiling 0x20180424". */
+/* Formats the version for info.txt, for example "5", "basic 3", "profiling 0x20180424". */
 static void set_version(const struct xray_header *header, char *text, size_t room)
 {
     if (header->type == XRAY_PROFILING)
@@ -103,7 +105,7 @@ static void set_version(const struct xray_header *header, char *text, size_t roo
 
 static const struct pf_column context_columns[] = {{"function", PF_PLAIN, 0}};
 
-/* Of each thread; those of the whole log are the same without the first. */
+/* Columns of the table per thread; the table over all threads has the same without the first. */
 static const struct pf_column duration_columns[] = {
     {"thread", PF_PARTITION, 0}, {"function", PF_PLAIN, 0}, {"count", PF_PLAIN, 0}, {"min", PF_PLAIN, 0},
     {"median", PF_PLAIN, 0},     {"p90", PF_PLAIN, 0},      {"p99", PF_PLAIN, 0},   {"max", PF_PLAIN, 0},
@@ -155,7 +157,7 @@ static const struct pf_metric metrics[XRAY_METRICS] = {
      .partner = PF_NO_PARTNER},
 };
 
-/* How each comes from a context's measures; the two that are times are divided by the frequency. */
+/* Computation of each metric from a context's measures; the two times are divided by the frequency. */
 static const struct pf_derivation derivations[XRAY_METRICS] = {
     {.measure = XRAY_CALLS, .present = XRAY_CALLS},
     {.measure = XRAY_TICKS, .present = XRAY_CALLS, .scale = 1e9},
@@ -165,7 +167,7 @@ static const struct pf_derivation derivations[XRAY_METRICS] = {
     {.measure = XRAY_OPEN, .present = XRAY_OPEN},
 };
 
-/* All of them where the frequency is known, else all but the times. */
+/* Sets all metrics, without the times if the frequency is unknown. */
 static void set_metrics(struct pf_model *model, struct xray_state *state)
 {
     int left_out = 0;
@@ -236,7 +238,7 @@ static void context_cells(const struct pf_model *model, uint32_t context, struct
     cells[0] = pf_uint(model->contexts->key[context]);
 }
 
-/* The files that may be the map, before it is known which of them names more. */
+/* Lists the candidate maps in info.txt, before it is known which one names more functions. */
 static int set_map_info(struct pf_model *model, const struct xray_maps *maps, struct pf_error *error)
 {
     char *text = NULL;
@@ -254,7 +256,7 @@ static int set_map_info(struct pf_model *model, const struct xray_maps *maps, st
     return failed;
 }
 
-/* What all kinds of files have. */
+/* Sets what all file types have. */
 static void set_tables(struct pf_model *model)
 {
     model->partitions.singular = "thread";
@@ -265,12 +267,12 @@ static void set_tables(struct pf_model *model)
     model->context_cells = context_cells;
     model->metrics_stage = PF_OPENED;
     model->tables = tables;
-    model->n_tables = 1; /* the values */
+    model->n_tables = 1; /* only the values */
     model->cells = &tables[0];
     model->cells_value = XRAY_FOLD_VALUE;
 }
 
-/* What logs have: events. */
+/* Sets what logs have in addition: events. */
 static void set_log(struct pf_model *model, struct xray_state *state)
 {
     model->time_unit = state->header.frequency ? "ns" : "ticks";
@@ -310,7 +312,7 @@ static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *er
     bool profiling = state->header.type == XRAY_PROFILING;
     switch (stage) {
     case PF_PARTITIONED:
-        /* Names once read stay, even if what follows them fails: they are part of no table. */
+        /* Names are kept even if loading the threads fails: no table is made of them. */
         if (!state->names.map && xray_names_load(&state->names, &state->maps, model, error))
             return -1;
         return xray_load_threads(model, error);
@@ -337,7 +339,9 @@ static void close_file(struct pf_model *model)
     model->state = NULL;
 }
 
-/* The trace's first event, which the light pass can only guess and a pass over all events corrects. */
+/*
+ * Saves T0, the time of the trace's first event: the index pass estimates it, and a pass over all events corrects it.
+ */
 static size_t facts(const struct pf_model *model, void *blob, size_t room)
 {
     uint64_t start = atomic_load(&xray_state(model)->start);

@@ -11,25 +11,25 @@
 #include "formats/xray/names.h"
 
 /*
- * LLVM XRay logs, and profiles that its profiling mode writes. The parts, each knowing those before it only:
+ * LLVM XRay logs, and the files of its profiling mode. Parts, in order of dependency (each uses only those above it):
  *   records.c     bytes of a buffer -> events
  *   parts.c       parts of a file (buffers, runs, blocks) -> threads and their ranges, in order, without duplicates
  *   buffers.c     finds the parts of FDR logs
- *   names.c       names of functions; names_find.c looks for the map, elf_map.c and yaml_map.c read it
- *   fold.c        a record per thread and touched context, added up from events in the order of threads
- *   model.c       the contexts, values and fields of threads that the next two collect -> the profile's model
+ *   names.c       names of functions; names_find.c finds the map, elf_map.c and yaml_map.c read it
+ *   fold.c        adds events to one record per thread and touched context
+ *   model.c       contexts, values and fields of threads, collected by profiling.c and calls.c -> the profile's model
  *   profiling.c   profiling files: the parts, then threads, contexts, values
- *   index.c       the light pass over a file of any kind -> its threads (PF_PARTITIONED)
+ *   index.c       the index pass over a file of any type -> its threads (PF_PARTITIONED)
  *   stack.c       the open calls of a thread
  *   calls.c       events of a thread -> its calls, added up by context (PF_MODELLED)
- *   durations.c   duration of the calls of each function, over all threads and in each (PF_DERIVED)
+ *   durations.c   statistics of the durations of calls, per thread and in total (PF_DERIVED)
  *   trace.c       events as the table "trace"
- *   xray.c        the first bytes -> which kind of file; the driver
+ *   xray.c        the driver: file type from the first bytes, metrics, tables, stages
  */
 
 /* ---- the header --------------------------------------------------------------------------------- */
 
-/* What an XRay file is, told by its first bytes. There are three kinds, each in either byte order. */
+/* Header of an XRay file. There are three types, each in either byte order. */
 enum xray_type { XRAY_BASIC, XRAY_FDR, XRAY_PROFILING };
 
 struct xray_header {
@@ -37,12 +37,12 @@ struct xray_header {
     bool big_endian;
     uint64_t version; /* FDR: 1 to 5; basic: 1 to 3; profiling: 0x20180424 */
 
-    /* Of logs. */
+    /* Logs only. */
     bool constant_tsc, nonstop_tsc;
-    uint64_t frequency;   /* ticks a second; 0: not known */
-    uint64_t buffer_size; /* FDR: of one buffer; the layout of version 1, mere information later */
+    uint64_t frequency;   /* ticks per second; 0: unknown */
+    uint64_t buffer_size; /* FDR: size of a buffer in bytes; needed for the layout of version 1 only */
 
-    /* Of profiling files. */
+    /* Profiling files only. */
     uint64_t created; /* nanoseconds since 1970 */
     uint64_t pid;
 };
@@ -51,10 +51,13 @@ struct xray_header {
 
 /* ---- what is wrong ------------------------------------------------------------------------------ */
 
-/* Those that several files note: the file, or a buffer, ends inside a record; the file ends inside a buffer (bytes missing). */
+/*
+ * Problems noted by several source files: the file, or a buffer, ends inside a record; the file ends inside a buffer
+ * (bytes missing).
+ */
 extern const struct pf_note_kind xray_file_cut, xray_record_cut, xray_buffer_cut;
 
-/* Notes a problem at an offset (UINT64_MAX: at none), without or with a number. */
+/* Notes a problem at an offset (UINT64_MAX: no offset), without or with a number. */
 static inline void xray_note(struct pf_notes *notes, const struct pf_note_kind *kind, uint64_t offset)
 {
     pf_note(notes, kind, 0, (int64_t)offset, NULL);
@@ -69,43 +72,43 @@ static inline void xray_note_number(struct pf_notes *notes, const struct pf_note
 /* ---- whose what is ------------------------------------------------------------------------------ */
 
 /*
- * What a light pass over a file finds out: its threads, and which parts of the file are theirs. A part is a buffer of an FDR
- * log, a run of a basic log's records, a block of a profiling file. There can be as many as records in a file, so they are
- * held in a store that spills: memory is bounded by the threads.
+ * Result of the index pass: the threads, and the parts of the file that belong to each. A part is a buffer of an FDR
+ * log, a run of records of a basic log, or a block of a profiling file. There may be as many parts as records, so they
+ * are held in a store that spills; memory is bounded by the number of threads.
  */
 struct xray_range {
-    uint64_t body, end; /* bytes [body, end) of the file, without what only tells whose they are */
+    uint64_t body, end; /* file offsets [body, end), without the records that identify the thread */
 };
 
 struct xray_thread {
-    int64_t tid; /* of profiling files: all of 64 bits, to be read as unsigned */
+    int64_t tid; /* profiling files: 64 bits, unsigned */
     int32_t pid;
     bool has_pid;
     uint64_t first, count; /* ranges */
 };
 
 struct xray_index {
-    struct pf_store *ranges; /* thread after thread, in the order in which they were written */
+    struct pf_store *ranges; /* sorted by thread, then by the time they were written */
     uint64_t n_ranges;
-    struct xray_thread *threads; /* in the order in which they first appear in the file */
+    struct xray_thread *threads; /* in order of first appearance in the file */
     size_t n_threads;
-    uint64_t start; /* the smallest TSC of the ranges' first events; UINT64_MAX: there are none */
-    uint64_t bytes; /* of all ranges together */
-    /* Where damage has hidden or may have cut off buffers: offsets in the file, ascending. There may be more than are kept. */
+    uint64_t start; /* smallest TSC of the first events of all ranges; UINT64_MAX: no events */
+    uint64_t bytes; /* total size of all ranges */
+    /* File offsets, ascending, where damage has hidden or may have truncated buffers. The number kept is limited. */
     uint64_t *damage;
     size_t n_damage;
 };
 
-/* Range i < n_ranges. 0, or -1 with *error filled. */
+/* Reads range i (i < n_ranges). Returns 0, or -1 with *error filled. */
 int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_range *range,
                      struct pf_error *error);
 
-/* The first damage known at `from` or between there and `to`; UINT64_MAX: none. */
+/* Returns the first damage recorded in [from, to]; UINT64_MAX: none. */
 uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64_t to);
 
 void xray_index_free(struct xray_index *index);
 
-/* Offset of the record that a buffer starts with, given that of its records. */
+/* Returns the offset of a buffer's first record, given the offset of its body. */
 static inline uint64_t xray_buffer_offset(const struct xray_header *header, uint64_t body)
 {
     return body - (header->version == 1 ? 16 : 32);
@@ -118,29 +121,29 @@ enum { XRAY_CALLS, XRAY_TICKS, XRAY_TICKS_INC, XRAY_OPEN, XRAY_MEASURES };
 
 enum { XRAY_METRICS = 6 };
 
-/* The rows of the tables of durations, see durations.c. */
+/* The rows of the tables of durations (durations.c). */
 struct xray_durations {
     struct pf_store *store; /* owned, as is the next */
-    uint64_t *first;        /* row of each thread, of all together, and where all end */
+    uint64_t *first;        /* first row of each thread and of the total, and the end of all rows; owned */
 };
 
 struct xray_state {
-    struct xray_fold_state fold; /* first: see fold.h */
+    struct xray_fold_state fold; /* must be first, see fold.h */
     struct pf_input *input;
     struct xray_header header;
-    struct pf_metric metrics[XRAY_METRICS]; /* of logs */
+    struct pf_metric metrics[XRAY_METRICS]; /* logs only */
     struct pf_derivation derivations[XRAY_METRICS];
 
-    struct xray_index index; /* from PF_PARTITIONED on */
-    struct xray_maps maps;   /* from PF_OPENED on */
-    struct xray_names names; /* from PF_PARTITIONED on */
+    struct xray_index index; /* valid from PF_PARTITIONED on */
+    struct xray_maps maps;   /* valid from PF_OPENED on */
+    struct xray_names names; /* valid from PF_PARTITIONED on */
     /*
-     * The smallest TSC of all events, from which the trace counts time. The light pass can only guess it;
-     * a walk over the trace that meets an earlier event lowers it.
+     * T0: the smallest TSC of all events, where the trace's time starts. The index pass estimates it; a cursor of the
+     * trace that reads an earlier event lowers it. Atomic, because cursors of several threads use it.
      */
     _Atomic uint64_t start;
 
-    struct xray_durations durations; /* from PF_DERIVED on */
+    struct xray_durations durations; /* valid from PF_DERIVED on */
 };
 
 static inline struct xray_state *xray_state(const struct pf_model *model)
@@ -148,39 +151,44 @@ static inline struct xray_state *xray_state(const struct pf_model *model)
     return model->state;
 }
 
-/* What a pass over the data makes of it. */
+/* The model that a pass over the data builds. */
 struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
     struct pf_notes notes;
-    uint64_t negative; /* how often a context of a thread has negative ticks */
+    uint64_t negative; /* number of (thread, context) pairs with negative ticks */
 };
 
-/* An empty model. 0, or -1 with *error filled; xray_model_end is due in either case. */
+/*
+ * Initializes an empty model. Returns 0, or -1 with *error filled; the caller must call xray_model_end in either case.
+ */
 int xray_model_begin(struct xray_model *model, const struct pf_model *profile, unsigned measures,
                      struct pf_error *error);
-/* Gives the model to the profile, or frees it if making it has failed. 0, or -1 with *error filled. */
+/* Moves the model to the profile, or frees it if `failed`. Returns 0, or -1 with *error filled. */
 int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed, struct pf_error *error);
 
-/* The stages. Each leaves the profile as it was if it fails. */
+/* The stages. On failure the profile is unchanged. Return 0, or -1 with *error filled. */
 int xray_load_threads(struct pf_model *model, struct pf_error *error);
 int xray_load_calls(struct pf_model *model, struct pf_error *error);
 void xray_durations_free(struct xray_durations *durations);
 int xray_load_durations(struct pf_model *model, struct pf_error *error);
 
-/* Profiling files: metrics and fields of threads; PF_MODELLED. */
+/*
+ * Profiling files only: xray_profiling_set sets the metrics and the fields of threads; xray_profiling_contexts is the
+ * stage PF_MODELLED.
+ */
 void xray_profiling_set(struct pf_model *model);
 int xray_profiling_contexts(struct pf_model *model, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
-extern const struct pf_numbered xray_durations; /* of threads, or of all, as the first column tells */
+extern const struct pf_numbered xray_durations; /* per thread or in total, depending on the first column */
 
-/* Columns of logs' tables: of threads after id and name (see calls.c), of the trace. */
+/* Columns of the thread table of logs, after id and name (calls.c), and of the trace. */
 enum { XRAY_FIELDS = 10, XRAY_TRACE_COLUMNS = 11 };
 extern const struct pf_column xray_thread_fields[XRAY_FIELDS], xray_trace_columns[XRAY_TRACE_COLUMNS];
 
-/* What the trace shows of one event at most; more is left out and told in the warnings. */
+/* Limits of the payload and arguments shown per event; warnings report the excess. */
 enum { XRAY_PAYLOAD_SHOWN = 16 * 1024 * 1024, XRAY_ARGUMENTS_SHOWN = 64 * 1024 };
 
 #endif

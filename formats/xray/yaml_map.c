@@ -9,18 +9,18 @@
 #include "formats/xray/names.h"
 
 /*
- * The instrumentation map as `llvm-xray extract` prints it, a YAML list of mappings:
+ * Reader of the instrumentation map in YAML, as `llvm-xray extract` prints it: a list of mappings.
  *   - { id: 1, address: 0x11D00, function: 0x11D00, kind: function-enter, function-name: 'f(int)', ... }
- * One stands for each entry of the map, so a function has several. Read are `id`, `function` (its address) and
- * `function-name`.
+ * There is one mapping per entry of the map, so a function has several. The keys `id`, `function` (its address) and
+ * `function-name` are read.
  */
 
 enum { HEAD = 4096 };
 
-/* A larger file is no map: libyaml holds a scalar as a whole. */
+/* Size limit of a map, in bytes: libyaml holds a whole scalar in memory. */
 #define MAP_MAX ((uint64_t)256 << 20)
 
-/* The file, as libyaml reads it. */
+/* State of libyaml's read callback. */
 struct reading {
     struct pf_input *input;
     uint64_t at, size;
@@ -38,16 +38,18 @@ static int read_some(void *data, unsigned char *buffer, size_t room, size_t *siz
     return !reading->failed;
 }
 
-/* A mapping, as far as it has been read. */
+/* The mapping being read. */
 struct entry {
     char key[16];
-    bool keyed; /* the next scalar is the key's value */
+    bool keyed; /* the next scalar is the value of `key` */
     uint64_t id, address;
-    char *symbol; /* room for XRAY_SYMBOL_MAX bytes; owned */
+    char *symbol; /* of XRAY_SYMBOL_MAX bytes; owned */
     size_t symbol_size;
 };
 
-/* A number in decimal, or in hexadecimal after 0x; false if it is none, does not fit or is beyond `most`. */
+/*
+ * Parses a decimal number, or a hexadecimal one after 0x. Returns false if it is invalid, overflows or exceeds `most`.
+ */
 static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t *number)
 {
     char *end;
@@ -57,7 +59,7 @@ static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t 
     return size && end == text + size && !errno && *text >= '0' && *text <= '9' && *number <= most;
 }
 
-/* What is wrong with a key's value; NULL: nothing. */
+/* Takes a key's value. Returns NULL, or a message if the value is invalid. */
 static const char *take_value(struct entry *entry, const char *text, size_t size)
 {
     if (!strcmp(entry->key, "id")) {
@@ -73,7 +75,10 @@ static const char *take_value(struct entry *entry, const char *text, size_t size
     return NULL;
 }
 
-/* Takes an event, inside an entry if depth is 2. What is wrong with it, NULL if nothing is; or *failed with *error filled. */
+/*
+ * Takes an event; depth 2 is inside an entry. Returns NULL, or a message if the file is invalid. Sets *failed, with
+ * *error filled, on other errors.
+ */
 static const char *take_event(struct xray_names *names, struct entry *entry, const yaml_event_t *event,
                               int depth, bool *failed, struct pf_error *error)
 {
@@ -100,7 +105,7 @@ static const char *take_event(struct xray_names *names, struct entry *entry, con
     return NULL;
 }
 
-/* Reads until the end, or until something is wrong, which is noted. */
+/* Reads until the end, or until the first problem, which is recorded. */
 static int read_events(yaml_parser_t *parser, struct xray_names *names, struct reading *reading,
                        struct entry *entry)
 {
@@ -150,7 +155,7 @@ int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct 
     return failed;
 }
 
-/* Whether the head of a file may be that of a list of mappings, past comments, the document's mark and the list's dash. */
+/* Sets *is if a file's head may be a list of mappings, after comments, the document start mark and the list's dash. */
 int xray_yaml_is_map(struct pf_input *input, bool *is, struct pf_error *error)
 {
     char head[HEAD + 1];
