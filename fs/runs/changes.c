@@ -26,7 +26,7 @@ static char *escaped(struct pf_cell name)
     return NULL;
 }
 
-/* Puts the change in its place in a list, whose last may drop out. */
+/* Inserts the change into a sorted list; the last item of a full list drops out. */
 static int insert(struct pf_kept *list, size_t *n, const struct pf_change *change, struct pf_error *error)
 {
     size_t at = *n;
@@ -80,7 +80,7 @@ void pf_changes_free(struct pf_changes *changes)
 
 enum { WIDTH = 14, PERCENT_WIDTH = 10 };
 
-/* A column: its text right-aligned, at least a blank from the one before. */
+/* Appends right-aligned text, after at least one blank. */
 static void add_padded(struct pf_buf *out, const char *text, size_t width)
 {
     pf_buf_char(out, ' ');

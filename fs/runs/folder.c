@@ -11,11 +11,12 @@
 #include "fs/runs/part.h"
 #include "fs/text/csv.h"
 
-/* ---- all members, side by side -------------------------------------------------------------------- */
+/* ---- visits of all members, in parallel ----------------------------------------------------------- */
 
 /*
- * Each member is visited on some thread of the pool, by a piece that first does all that it can do by itself and then, in the order of the
- * members, adds what it has found between begin_turn and end_turn. So many members are open at once as there are threads.
+ * Each member is visited by a task on a thread of the pool. The task first does all independent work; then, in the
+ * order of the members, it adds its results between begin_turn and end_turn. The number of open members is the number
+ * of threads.
  */
 struct visits {
     struct pf_fs *fs;
@@ -24,10 +25,11 @@ struct visits {
     void *arg;
     struct pf_turns turns;
     atomic_bool failed;
-    struct pf_error *error; /* of the first that failed */
+    struct pf_error *error; /* of the first visit that failed */
 };
 
-/* 0, or -1: what failed hinders all (see pf_part_is_hindered), or an earlier visit has failed. */
+/* Waits for the turn of member i. Returns 0, or -1 if the failure is not the profile's (see pf_part_is_hindered) or an
+ * earlier visit has failed. */
 static int begin_turn(struct visits *visits, unsigned i, const struct pf_error *failure)
 {
     pf_turn_begin(pf_fs_core(visits->fs)->pool, &visits->turns, i);
@@ -61,7 +63,7 @@ static int visit_members(struct visits visits, struct pf_error *error)
     return visits.failed ? -1 : 0;
 }
 
-/* ---- what they have in common ------------------------------------------------------------------- */
+/* ---- the metrics that runs share ------------------------------------------------------------------ */
 
 static bool is_shared(const struct pf_shared *shared, const struct pf_metric *metric)
 {
@@ -69,7 +71,7 @@ static bool is_shared(const struct pf_shared *shared, const struct pf_metric *me
     return pf_comparable(&other, metric);
 }
 
-/* The metric of all runs that this one is, added if it is new; NULL: out of memory. */
+/* Finds or adds the shared metric with the same name and unit; NULL: out of memory. */
 static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct pf_part_metric *it)
 {
     const struct pf_metric metric = {.name = it->name, .unit = it->unit};
@@ -110,7 +112,7 @@ static void free_shared(struct pf_shared *shared)
     free(shared->dir);
 }
 
-/* Leaves those that two runs have. */
+/* Removes the metrics that fewer than two runs have. */
 static void drop_single(struct pf_shared_metrics *all)
 {
     size_t n = 0;
@@ -135,7 +137,7 @@ static void choose_primary(struct pf_shared_metrics *all)
     }
 }
 
-/* Tells folders of one name apart. */
+/* Makes the names of the metrics' folders unique. */
 static int settle_names(struct pf_shared_metrics *all)
 {
     for (size_t i = 1; i < all->n; i++) {
@@ -154,10 +156,8 @@ static int settle_names(struct pf_shared_metrics *all)
     return 0;
 }
 
-/*
- * Gives each member's part to `take`, NULL and the reason of one that can't be opened. What is made of a folder that can't be opened is
- * closed: its own mode does not say who may read it.
- */
+/* Receives each member's part; for a member that cannot be opened, NULL and the reason. Data derived from a member that
+ * cannot be opened are closed to others, since the mode of its folder does not show who may read it. */
 typedef int take_part(void *arg, unsigned i, const struct pf_part *part, const char *why,
                       struct pf_error *error);
 struct parts {
@@ -248,21 +248,21 @@ struct making {
     struct pf_fs *fs;
     const struct pf_members *members;
     const struct pf_shared *metric;
-    const char **runs; /* names of those that have the metric */
+    const char **runs; /* names of the runs that have the metric */
     unsigned n;
-    bool inclusive; /* the metric is */
+    bool inclusive; /* the metric is inclusive */
     struct pf_series *functions, *contexts;
     struct pf_runs_texts *texts;
     struct pf_changes changes;
-    struct pf_buf formats; /* of those that have the metric: "collapsed, pprof" */
+    struct pf_buf formats; /* formats of the runs that have the metric: "collapsed, pprof" */
     struct pf_runs_head head;
     struct pf_runs_picture *picture;
-    double *drawn; /* a function's values */
+    double *drawn; /* buffer for one function's values */
 };
 
-enum { IN_MEMORY = 1 << 20 }; /* of a text; larger ones take a descriptor */
+enum { IN_MEMORY = 1 << 20 }; /* bytes of a text in memory; a larger text takes a descriptor */
 
-/* Puts rows into their text; `out` is empty then. */
+/* Appends rows to their text and empties `out`. */
 static int put(struct making *making, enum pf_runs_table table, struct pf_buf *out, struct pf_error *error)
 {
     return pf_part_append(making->texts->table[table], out, error);
@@ -276,7 +276,7 @@ static int find_metric(const struct pf_model *model, const struct pf_shared *sha
     return -1;
 }
 
-/* Appends the format's name to `formats` unless it is there already. */
+/* Appends the format's name to `formats`, once. */
 static void note_format(struct making *making, const char *name)
 {
     struct pf_buf *formats = &making->formats;
@@ -289,7 +289,7 @@ static void note_format(struct making *making, const char *name)
     pf_buf_str(formats, name);
 }
 
-/* Adds what a run holds of the metric, if it has that. */
+/* Adds a run's values of the metric, if it has the metric. */
 static int add_run(struct making *making, const struct pf_member *member, struct pf_profile *profile,
                    struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
@@ -306,7 +306,7 @@ static int add_run(struct making *making, const struct pf_member *member, struct
                   : pf_series_add(making->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
 }
 
-/* One that can't be read adds nothing: the summary tells why. */
+/* A run that cannot be read adds nothing: the summary reports the reason. */
 static void visit_run(struct visits *visits, unsigned i)
 {
     struct making *making = visits->arg;
@@ -318,7 +318,7 @@ static void visit_run(struct visits *visits, unsigned i)
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
-    /* What add_run will ask for is made before its turn, for which others wait. */
+    /* Prepare what add_run needs before the turn, since other threads wait during it. */
     struct pf_arranged *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
         functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
@@ -360,7 +360,7 @@ static void add_values(const struct making *making, const struct pf_change *chan
     }
 }
 
-/* Offers what holds a value to the picture. */
+/* Passes a function that has a value to the picture. */
 static int draw_change(struct making *making, const struct pf_change *change, struct pf_error *error)
 {
     for (unsigned run = 0; run < making->n; run++)
@@ -370,7 +370,7 @@ static int draw_change(struct making *making, const struct pf_change *change, st
 
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
-/* function_changes.csv, function_values.csv, and what changes.txt and the picture show. */
+/* Writes function_changes.csv and function_values.csv, and collects the changes for changes.txt and the picture. */
 static int write_functions(struct making *making, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
@@ -422,10 +422,10 @@ static int write_contexts(struct making *making, struct pf_buf *out, struct pf_e
     return more;
 }
 
-/* Both, side by side. */
+/* The two kinds of tables, which are written in parallel. */
 struct writing {
     struct making *making;
-    struct pf_buf out; /* rows on their way to their text */
+    struct pf_buf out; /* rows that are not in their text yet */
     struct pf_error error;
     int result;
 };
@@ -465,7 +465,7 @@ static void write_changes(const struct making *making, struct pf_buf *out)
     pf_changes_print(&making->changes, making->runs, out);
 }
 
-/* What is made of all functions. */
+/* Writes the texts that summarize all functions. */
 static int write_overview(struct making *making, struct pf_error *error)
 {
     struct pf_buf out = {0};
@@ -512,7 +512,7 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                             .metric = metric,
                             .runs = calloc(members->n, sizeof *making.runs),
                             .functions = pf_series_new(metric->runs, limit),
-                            .contexts = pf_series_new(metric->runs, 2 * limit), /* there are more of these */
+                            .contexts = pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
                             .texts = texts};
     bool there = making.runs && making.functions && making.contexts;
     int result = there ? make_texts(&making, error) : pf_fail_memory(error);

@@ -4,24 +4,22 @@
 
 #include "fs/runs/members.h"
 
-/*
- * What the runs of a folder have in common. All is made by a pass's thread, which makes the passes over the runs too; functions
- * return 0, or -1 with *error filled and nothing to free.
- */
+/* Comparisons of the runs of a folder. All functions are called by the thread of a pass, in which they also make the
+ * passes over the runs. They return 0, or -1 with *error filled and nothing to free. */
 
 /* A metric that two or more runs have. */
 struct pf_shared {
     char *name, *unit, *dir;
-    unsigned runs, primary; /* how many have it, and in how many it is primary */
-    unsigned last;          /* of these, by number */
+    unsigned runs, primary; /* number of runs that have it, and number of runs of which it is the primary metric */
+    unsigned last;          /* index of the last run that has it */
 };
 
-/* All of these, found by opening the runs. */
+/* The shared metrics, found by opening the runs. */
 struct pf_shared_metrics {
     struct pf_shared *metrics;
     size_t n;
-    int primary; /* index, -1: there are none */
-    bool closed; /* not everybody may read all runs; so far, as in what follows */
+    int primary; /* index, -1 if there are no metrics */
+    bool closed; /* not all users may read all runs; as known so far, like `closed` below */
 };
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
                    struct pf_error *error);
@@ -41,7 +39,7 @@ enum pf_runs_table {
     PF_RUNS_TABLES
 };
 struct pf_runs_texts {
-    struct pf_store *table[PF_RUNS_TABLES]; /* settled; NULL: not made */
+    struct pf_store *table[PF_RUNS_TABLES]; /* settled (see pf_store_settle); NULL: not made */
     bool closed;
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);

@@ -12,7 +12,8 @@
 
 /* ---- the order of names ------------------------------------------------------------------------- */
 
-/* What a character outside numbers sorts by: `~` before the end, letters before other characters. */
+/* The sort weight of a character that is not part of a number: `~`, then the end of the name, letters, other
+ * characters. */
 static int order_of(const char *at, const char *end)
 {
     unsigned char c = at < end ? (unsigned char)*at : 0;
@@ -47,7 +48,7 @@ static int compare_parts(const char *a, const char *a_end, const char *b, const 
     return 0;
 }
 
-/* Where the suffixes begin: parts of a point, a letter or `~`, and letters, digits and `~`. */
+/* Where the file suffixes begin. A suffix is a point, a letter or `~`, and then letters, digits and `~`. */
 static const char *suffix_of(const char *name)
 {
     const char *suffix = name + strlen(name), *at = suffix;
@@ -91,7 +92,7 @@ static uint64_t note(uint64_t state, const char *name, const struct stat *st)
     return pf_digest(pf_digest(state, name, strlen(name)), numbers, sizeof numbers);
 }
 
-/* 0, also of what is no member; else an errno value. */
+/* Records an entry. Returns 0, also for an entry that is not a member, or an errno value. */
 static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
                       struct pf_members *members)
 {
@@ -99,7 +100,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
     struct pf_error error;
     int code = pf_classify_in_time(fs, folder, name, &found);
     if (!code && found.type == PF_ENTRY_FILE)
-        members->others += note(0, name, &found.st); /* in whatever order they come */
+        members->others += note(0, name, &found.st); /* a commutative sum: entries come in any order */
     if (code || found.type != PF_ENTRY_PROFILE)
         return pf_is_transient(code) ? code : 0;
     if (members->n == PF_MEMBERS_MOST) {
@@ -136,7 +137,7 @@ static int list_entry(void *arg, const char *name, unsigned char type)
     return listing->result;
 }
 
-/* ENOENT if the folder holds what a profile beside it is made of; 0, or a transient errno value. */
+/* Returns ENOENT if a profile next to the folder is made from the folder's files; 0; or a transient errno value. */
 static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
     struct pf_found found;
@@ -184,7 +185,7 @@ struct inside {
     uint64_t state;
 };
 
-/* Of a folder's entries, in whatever order they come. */
+/* Adds an entry of a folder to the state, commutatively: entries come in any order. */
 static int note_inside(void *arg, const char *name, unsigned char type)
 {
     struct inside *inside = arg;

@@ -12,7 +12,7 @@
 #include "fs/text/csv.h"
 #include "fs/text/pack.h"
 
-/* Larger parts are made anew rather than kept. */
+/* Maximum size of a cached part; a larger part is made again instead. */
 enum { KEPT_MAX = 1 << 20 };
 
 void pf_part_free(struct pf_part *part)
@@ -48,7 +48,7 @@ static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
     }
 }
 
-/* The rows of warnings.csv; *worst: the worst severity, absent if nothing is wrong. */
+/* Appends the rows of warnings.csv; *worst is the worst severity, absent if there are no warnings. */
 static void add_warnings(struct pf_profile *profile, struct pf_buf *out, struct pf_cell *worst)
 {
     static const char *const severities[] = {"warning", "error", "fatal"};
@@ -69,7 +69,7 @@ static void add_warnings(struct pf_profile *profile, struct pf_buf *out, struct 
     pf_buf_free(&scratch);
 }
 
-/* A value of the metric in what spans profiles, where times are in ns; may point to *number. */
+/* A value of the metric, with times in ns, as tables over several profiles need it; may point to *number. */
 static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell *value,
                             union pf_number *number)
 {
@@ -100,7 +100,7 @@ static void add_functions(const struct pf_model *model, unsigned primary,
     }
 }
 
-/* Of a profile without measurements, the aggregate is NULL. */
+/* The aggregate is NULL for a profile without measurements. */
 static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, struct pf_part *part,
                 struct pf_error *error)
 {
@@ -140,7 +140,7 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
     return aggregate ? pf_aggregate_check(aggregate, error) : 0;
 }
 
-/* ---- keeping ------------------------------------------------------------------------------------ */
+/* ---- caching ------------------------------------------------------------------------------------ */
 
 static void pack_text(struct pf_buf *out, const struct pf_buf *text)
 {

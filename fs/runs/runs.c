@@ -11,10 +11,8 @@
 #include "fs/snapshot.h"
 #include "fs/text/csv.h"
 
-/*
- * runs/: what the profiles of one folder of SOURCE have in common. What it holds is made when it is asked for: a list of metrics, a
- * summary, the texts of each metric. The subject of a snapshot is the number of the folder's entry.
- */
+/* runs/: comparisons of the profiles of one folder of SOURCE. Its content is made on demand: a list of metrics, a
+ * summary, and the texts of each metric. The subject of a snapshot is the entry number of the folder. */
 
 enum { KIND_RUNS = PF_KIND_VIRTUAL, BELIEVED_SECONDS = 10 };
 
@@ -27,20 +25,18 @@ struct all_runs {
 /* The runs of one folder. */
 struct runs {
     struct pf_snapshot snapshot;
-    uint64_t shown; /* what programs see as the st_ino of runs/ */
-    char *path;     /* of the folder below SOURCE */
+    uint64_t shown; /* st_ino of runs/ that programs see */
+    char *path;     /* of the folder, relative to SOURCE */
     struct pf_members members;
     /* Guarded by the lock of the snapshots: */
     bool
-        inside; /* the state includes the content of members that are directories: something was read of them */
-    bool everybodys; /* everybody may read all members, and what they were made from so far */
-    bool listed;     /* `metrics` is filled, and does not change any more */
+        inside; /* the state includes the content of members that are directories, since their content has been read */
+    bool everybodys; /* all users may read all members and all files used so far */
+    bool listed;     /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
 };
 
-/*
- * What stands in it, by number. From METRIC on, for each metric: its folder in changes/, its texts, its folder in export/.
- */
+/* Nodes by number. From METRIC on, each metric has: its folder in changes/, its texts, its folder in export/. */
 enum node {
     TOP,
     INFO,
@@ -75,7 +71,7 @@ static uint32_t metric_of(uint32_t node)
     return (node - METRIC) / METRIC_NODES;
 }
 
-/* Of a metric's node: CHANGES_DIR, EXPORT_DIR, or from TEXT on its texts. */
+/* The role of a metric's node: CHANGES_DIR, EXPORT_DIR, or from TEXT on its texts. */
 static uint32_t part_of(uint32_t node)
 {
     return (node - METRIC) % METRIC_NODES;
@@ -93,7 +89,7 @@ static bool is_link(uint32_t node)
     return node == LINK || node == EXPORT_LINK;
 }
 
-/* The number of the text that a file is; is_metric(node) or SUMMARY. */
+/* The number of the text in a file; requires is_metric(node) or SUMMARY. */
 static size_t text_of(uint32_t node)
 {
     return node == SUMMARY ? SUMMARY_TEXT
@@ -138,7 +134,7 @@ static void release_runs(struct all_runs *all, struct runs *runs)
     pf_snapshot_release(&all->snapshots, &runs->snapshot);
 }
 
-/* Lists the members again if it is time. True if they are the same. */
+/* Lists the members again if BELIEVED_SECONDS have passed. Returns true if they are unchanged. */
 static bool is_fresh(struct all_runs *all, struct runs *runs)
 {
     struct pf_members members = {0};
@@ -158,7 +154,7 @@ static bool is_fresh(struct all_runs *all, struct runs *runs)
     return same;
 }
 
-/* The runs that a node belongs to, as a user; NULL: they have changed. */
+/* Returns the runs that a node belongs to, with a use; NULL if they have changed. */
 static struct runs *enter_runs(struct all_runs *all, uint64_t ino)
 {
     struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
@@ -169,8 +165,9 @@ static struct runs *enter_runs(struct all_runs *all, uint64_t ino)
 }
 
 /*
- * With the snapshots' lock held: what was made is made from files that not everybody may read (closed), and others are let in. The
- * kernel has other permissions, so that it has to ask again: by another number.
+ * Withdraws other users' access if a text was made from files that not all users may read (closed). The kernel caches
+ * the old permissions, so runs/ gets another inode number, which makes the kernel ask again. The caller holds the
+ * snapshots' lock.
  */
 static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 {
@@ -182,7 +179,7 @@ static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* From now on the state includes what is in members that are directories. */
+/* Includes the content of members that are directories in the state from now on. */
 static void look_inside(struct all_runs *all, struct runs *runs)
 {
     pf_lock_take(&all->snapshots.lock);
@@ -239,7 +236,7 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
                                texts.table, PF_RUNS_TABLES, error);
 }
 
-/* The item is a node: a metric's, SUMMARY, or CHANGES for the list of metrics. */
+/* The item is a node: a metric's text, SUMMARY, or CHANGES for the list of metrics. */
 static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
                      struct pf_error *error)
 {
@@ -260,7 +257,7 @@ static bool is_made(const struct pf_snapshot *snapshot, uint32_t node)
 
 static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, free_runs};
 
-/* Makes what must be there before a node can be searched or read. 0 or an errno value. */
+/* Makes the items that searching or reading a node requires. Returns 0 or an errno value. */
 static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, struct pf_op *op)
 {
     struct pf_snapshots *set = &all->snapshots;
@@ -271,7 +268,7 @@ static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, str
         return result;
     if (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR)
         return ENOENT;
-    /* A job makes all texts of a metric. */
+    /* One job makes all texts of a metric. */
     return is_folder(node) ? 0 : pf_snapshot_need(set, &runs->snapshot, node - part_of(node) + TEXT, op);
 }
 
@@ -293,7 +290,7 @@ static void add_info(const struct runs *runs, struct pf_buf *out)
     pf_buf_str(out, "\nOrder: by name, as ls -v\n");
 }
 
-/* Appends a text that is made each time; false: it is one of the snapshot's. */
+/* Appends a text that is generated on each read; returns false if the text is one of the snapshot's. */
 static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf *out)
 {
     if (node == INFO)
@@ -307,7 +304,7 @@ static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf
     return !is_metric(node) && node != SUMMARY;
 }
 
-/* The size of a node that is ready. */
+/* The size of a node whose items have been made. */
 static uint64_t size_of(struct all_runs *all, const struct runs *runs, uint32_t node)
 {
     struct pf_buf small = {0};
@@ -352,7 +349,7 @@ static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t no
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Entry number i of a folder, which is ready. False past the end. */
+/* Entry number i of a folder whose items have been made. Returns false after the last entry. */
 static bool entry_of(const struct runs *runs, uint32_t folder, uint64_t i, const char **name, uint32_t *node)
 {
     static const struct {
@@ -469,7 +466,7 @@ static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dire
     const char *name;
     uint32_t node;
     struct runs *runs = enter_runs(all, ino);
-    /* The folder that the link leads to is the last entry at the top, and not listed. */
+    /* EXPORT, the target of the symbolic link, is the last entry of the root and is not listed. */
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;
     if (more) {
         strcpy(entry->name, name);
@@ -481,7 +478,7 @@ static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dire
     return more;
 }
 
-/* Makes a small text. 0, EINVAL if the node has none, or ENOMEM. */
+/* Generates a small text. Returns 0, EINVAL if the node has none, or ENOMEM. */
 static int copy_small_text(const struct runs *runs, uint32_t node, char **bytes, uint64_t *size)
 {
     struct pf_buf small = {0};

@@ -5,23 +5,24 @@
 
 #include "formats/kit/sorter.h"
 
-/* A record: whose value, of which run and what sort it is, and its bits. Runs come in order, and so they stay. */
+/* Layout of a sorter record: the name's number, the run and kind of the value, and the value's bits. Records are added
+ * in the order of runs, and the sorter is stable. */
 enum { NAME, RUN, LOW, WORDS = LOW + 2, KEYS = NAME + 1 };
-enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* sorts: a double; one of `others` */
+enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* kinds: a double; one of `others` */
 
 struct pf_series {
-    unsigned runs, n; /* room, and how many were added */
+    unsigned runs, n; /* maximum number of runs; number of runs added */
     struct pf_strings *names;
     struct pf_sorter *sorter;
-    uint32_t last;            /* the name that was added last */
-    struct pf_stack stack;    /* of the call path at hand */
-    struct pf_figure *values; /* one a run, and as many others */
-    double *plain;            /* the same as doubles, 0 where there is none */
+    uint32_t last;            /* the name added last */
+    struct pf_stack stack;    /* of the current call path */
+    struct pf_figure *values; /* one per run, then `others`, one per run */
+    double *plain;            /* values[] as doubles, 0 if absent */
     uint64_t pending[WORDS];  /* the first record of the next name */
     bool finished, more;
 };
 
-/* A name as a part of a path. */
+/* Appends a name as a component of a call path. */
 static void add_name(struct pf_buf *path, const struct pf_cell *name)
 {
     size_t at = path->size;
@@ -101,7 +102,7 @@ static void make_real(struct pf_figure *figure)
     figure->real = true;
 }
 
-/* Exactly, if both are integers and so is what comes of it. */
+/* Adds or subtracts exactly if both numbers are integers and the result fits. */
 static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
 {
     if (to->real || x.real) {
@@ -119,7 +120,8 @@ static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
 
 /* ---- adding ------------------------------------------------------------------------------------- */
 
-/* The id of a name, or PF_NO_STRING. Most runs have the names in one order, so the next one is likely the one that came next before. */
+/* Interns a name; PF_NO_STRING with *error filled. Most runs have the names in the same order, so the successor of the
+ * previous name is tried first. */
 static uint32_t intern(struct pf_series *series, struct pf_cell name, struct pf_error *error)
 {
     struct pf_cell next = pf_interned(series->names, series->last + 1);
@@ -214,7 +216,7 @@ int pf_step_of(const double *values, unsigned n)
     long double mean = sum / n;
     for (unsigned i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);
-    /* Of what is left of the mean, both sides have the same magnitude: the larger, the better the fit. */
+    /* Subtracting the mean makes both sides equal in magnitude: the larger, the better the fit. */
     for (unsigned k = 1; k < n; k++) {
         left += values[k - 1] - mean;
         long double gain = left * left / k + left * left / (n - k);
@@ -232,7 +234,7 @@ int pf_step_of(const double *values, unsigned n)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* The record becomes the pending one. */
+/* Reads the next record into pending[]. */
 static int advance(struct pf_series *series, struct pf_error *error)
 {
     const uint64_t *record;
@@ -272,7 +274,7 @@ static struct pf_figure mean_of(struct pf_figure sum, unsigned n)
     return sum;
 }
 
-/* Statistics over the runs that have a value. */
+/* Computes the statistics over the runs that have a value. */
 static void describe(const struct pf_series *series, struct pf_change *change)
 {
     struct pf_figure sum = {.there = true};
