@@ -16,10 +16,8 @@
 #include "fs/tree/listing.h"
 #include "fs/version.h"
 
-/*
- * .profilefs: what the mount says of itself. Its fixed nodes have the number 0 and an item of enum control. The lists and the tables are
- * snapshots: a node's item is then that of its subject's first text, plus the text.
- */
+/* .profilefs: information about the mount. A fixed node has the number 0 and an item of enum control. The lists and the
+ * tables are snapshots: a node's item is the first item of its subject plus the number of the text. */
 
 enum node {
     CONTROL_DIR,
@@ -58,7 +56,7 @@ struct control {
     struct pf_snapshots snapshots;
     struct pf_lock lock;
     size_t status_size;   /* of status.txt as it was opened last; guarded by `lock`, */
-    uint64_t status_read; /* as is when, in monotonic ms */
+    uint64_t status_read; /* size of the status.txt opened last, and the time of that open in monotonic ms; both guarded by `lock` */
 };
 
 static const char readme[] =

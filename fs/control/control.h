@@ -4,7 +4,7 @@
 
 #include "fs/tree/vfs.h"
 
-/* The folder .profilefs at the root: lists and tables of all profiles, the status of the mount. */
+/* The folder .profilefs in the root: lists and tables of all profiles, and the status of the mount. */
 extern const struct pf_virtual pf_control;
 
 #endif

@@ -10,9 +10,9 @@
 /* .profilefs/tables: rows of all profiles below SOURCE, except profiles that are made of a whole folder. */
 
 enum table {
-    FUNCTIONS, /* the rows of each one's primary/metric/functions.csv */
-    SUMMARY,   /* a row a profile */
-    WARNINGS,  /* the rows of each one's tables/warnings.csv */
+    FUNCTIONS, /* the rows of each profile's primary/metric/functions.csv */
+    SUMMARY,   /* one row per profile */
+    WARNINGS,  /* the rows of each profile's tables/warnings.csv */
     TABLES
 };
 _Static_assert((int)TABLES == (int)PF_CONTROL_TABLES, "as declared");
@@ -27,7 +27,7 @@ static const struct {
     [WARNINGS] = {"warnings.csv", "line,offset,severity,code,path,text\n"},
 };
 
-enum { IN_MEMORY = 4 << 20 }; /* of each text; longer ones take a descriptor */
+enum { IN_MEMORY = 4 << 20 }; /* bytes of each text in memory; a longer text takes a descriptor */
 
 const char *pf_table_name(uint64_t number)
 {
@@ -36,11 +36,11 @@ const char *pf_table_name(uint64_t number)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* A walk over all profiles, one at a time: memory does not grow with their number. */
+/* A walk over all profiles, one at a time, so that memory does not depend on their number. */
 struct making {
     struct pf_fs *fs;
-    uint64_t state;         /* of the profiles so far: differs once there are others, or one has changed */
-    struct pf_store **text; /* NULL: the state is all that is asked for */
+    uint64_t state;         /* digest of the profiles so far; changes when a profile appears, disappears or changes */
+    struct pf_store **text; /* NULL: compute the state only */
 };
 
 static int add_member(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)

@@ -8,14 +8,14 @@
 /* The files of .profilefs/tables. */
 enum { PF_CONTROL_TABLES = 3 };
 
-/* A table's file name; NULL past the last. */
+/* A table's file name; NULL after the last. */
 const char *pf_table_name(uint64_t number);
 
 /* Makes all tables in a pass. *state becomes a digest of the profiles. 0, or -1 with *error filled and nothing to free. */
 int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
                    struct pf_error *error);
 
-/* A number that differs once profiles have come, gone or changed. 0, or -1 with *error filled. */
+/* Computes a digest that changes when a profile appears, disappears or changes. Returns 0, or -1 with *error filled. */
 int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error);
 
 #endif
