@@ -17,7 +17,7 @@
 
 /* ---- finding ------------------------------------------------------------------------------------ */
 
-/* What the system refused: no such file, no memory, a full disk. */
+/* Reports a system error (no such file, no memory, a full disk) and returns the exit status. */
 static int complain(const char *path, const char *reason)
 {
     fflush(stdout);
@@ -67,10 +67,8 @@ static bool is_directory_profile(const char *path)
     return profile;
 }
 
-/*
- * What stands in a directory that is a profile is not shown as it is: of a path into one, only the part up to that
- * directory counts as existing.
- */
+/* The files of a profile that is a directory are not shown as such: of a path into the directory, only the part up to
+ * the directory counts as existing. */
 static size_t part_outside_profiles(char *path, size_t size)
 {
     for (size_t end = 1; end < size; end++)
@@ -84,16 +82,17 @@ static size_t part_outside_profiles(char *path, size_t size)
     return size;
 }
 
-/* A path of an argument. */
+/* A path argument. */
 struct typed {
-    const char *as; /* it was typed */
+    const char *as; /* as the user typed it */
     char *
-        path; /* the same, with a link that its longest part that exists ends in replaced by what that stands for */
-    char *source;     /* what SOURCE is for it */
-    const char *rest; /* what follows in `path` */
+        path; /* `as`, with a symbolic link at the end of its longest existing part replaced by the link's target */
+    char *source;     /* the folder to serve as SOURCE */
+    const char *rest; /* the part of `path` below SOURCE */
 };
 
-/* SOURCE of a path is its longest part that exists; if that is a file, the folder it stands in. 0 or -1 with errno. */
+/* SOURCE of a path is its longest existing part or, if that is a file, the folder of the file. Returns 0, or -1 with
+ * errno. */
 static int find_source(struct typed *typed)
 {
     struct stat st = {0};
@@ -128,7 +127,8 @@ static int from_root(struct pf_fs *fs, struct pf_attr *attr, struct pf_op *op)
     return result;
 }
 
-/* Takes the `..` at a place of a path off it, and the name before that, which is no link. 0, or EXDEV: there is none. */
+/* Removes a `..` from a path, together with the name before it, which must not be a symbolic link. Returns 0, or EXDEV
+ * if there is no name before it. */
 static int go_up(char *path, size_t at, size_t next)
 {
     size_t above = at;
@@ -140,7 +140,7 @@ static int go_up(char *path, size_t at, size_t next)
     return at ? 0 : EXDEV;
 }
 
-/* Puts a link's target in the place of its name. 0 or an errno value. */
+/* Replaces the name of a symbolic link in a path by the link's target. Returns 0 or an errno value. */
 static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_t next, struct pf_op *op)
 {
     char *target, *joined = NULL;
@@ -160,8 +160,9 @@ static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_
 }
 
 /*
- * The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through` or if a
- * slash follows it; EXDEV: one leads out. What a link or `..` has changed is walked from the root again. 0 or an errno value.
+ * Resolves a path below the root to a node; *attr has no size. Follows symbolic links within SOURCE; at the end of the
+ * path only if `through` is set or a slash follows. EXDEV: a link leads out of SOURCE. After a link or `..` has changed
+ * the path, the walk restarts at the root. Returns 0 or an errno value.
  */
 static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr, struct pf_op *op)
 {
@@ -196,7 +197,7 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
     return result;
 }
 
-/* What went wrong, in the words of whoever noticed if they are of use. */
+/* Reports an error, with the text of *error if that is more specific than the code's, and returns the exit status. */
 static int complain_of(const char *path, int code, const struct pf_error *error)
 {
     if (code == EXDEV)
@@ -212,7 +213,8 @@ static int complain_of(const char *path, int code, const struct pf_error *error)
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                      struct pf_op *op);
 
-/* The path with a last link replaced, if a command goes through links that a path ends in. 0 or -1 with errno. */
+/* Sets typed->path and finds SOURCE. Replaces a symbolic link at the end of the path if `through` or if a slash follows
+ * it. Returns 0, or -1 with errno. */
 static int find_path(struct typed *typed, bool through)
 {
     struct stat st;
@@ -251,7 +253,7 @@ static int visit_path(const struct pf_fs_options *options, const struct typed *t
     return status;
 }
 
-/* Visits the paths in one sandbox, which allows all their sources. */
+/* Visits the paths in one sandbox that permits all their sources. */
 static int visit_paths(const struct pf_fs_options *options, struct typed *typed, char **sources, size_t n,
                        visit_fn *visit, bool through)
 {
@@ -317,7 +319,7 @@ static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *c
     size_t room = 0;
     int more;
     for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL, op)) > 0;
-         at = entry.next) { /* behind . and .. */
+         at = entry.next) { /* after . and .. */
         struct pf_error lack;
         if (pf_array_room(names, &room, *count, sizeof **names, &lack)) {
             result = ENOMEM;
@@ -389,7 +391,7 @@ static size_t data_size(const struct pf_data *data)
     return size;
 }
 
-/* A file that passes through. */
+/* Copies a range of a file that is served from SOURCE directly. */
 static ssize_t copy_range(const struct pf_data *data)
 {
     static const size_t most = 65536;
@@ -413,7 +415,7 @@ static int print_file(struct pf_fs *fs, const char *path, const char *rest, cons
         return complain(path, strerror(EISDIR));
     struct pf_attr now = *attr;
     int code = pf_fs_open(fs, now.st.st_ino, true, &handle, op);
-    /* It has changed since it was found: as the kernel does, look the path up again. */
+    /* ESTALE: the file has changed since it was found. Look up the path again, as the kernel does. */
     for (int tries = 0; code == ESTALE && tries < OPEN_TRIES; tries++) {
         code = find(fs, rest, true, &now, op);
         if (!code)
@@ -448,7 +450,7 @@ int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
 
 static const char summary_file[] = "/primary/metric/summary.md";
 
-/* One of several pages: each stands below the name of its file. */
+/* Prints one of several pages, under the path of its profile. */
 static int print_page(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                       struct pf_op *op)
 {
@@ -464,7 +466,7 @@ int pf_command_summary(const struct pf_fs_options *options, int argc, char **arg
     struct pf_fs_options changed = *options;
     optind = 0;
     for (int c; (c = getopt_long(argc + 1, argv - 1, "", known, NULL)) >=
-                0;) { /* before them stands the command's name */
+                0;) { /* argv[1] is the command's name */
         if (c != 'm')
             return PF_EXIT_USAGE;
         changed.profile.metric = optarg;

@@ -52,17 +52,17 @@ int pf_command_formats(const struct pf_fs_options *options, int argc, char **arg
     return fflush(stdout) ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
-/* ---- asking an open profile and waiting for it -------------------------------------------------- */
+/* ---- operations on an open profile, with progress ----------------------------------------------- */
 
 enum { REPORT_MS = 10000 };
 
-/* An operation that shows how far its passes are. */
+/* An operation that displays the progress of its passes. */
 struct progress {
     struct pf_op op;
     bool shown;         /* standard error is a terminal */
-    const char *path;   /* of the profile at work */
-    const char *source; /* where standard error is no terminal, a line about it each REPORT_MS; NULL: never */
-    uint64_t start, next; /* monotonic ms: of the beginning, of the next line */
+    const char *path;   /* of the current profile */
+    const char *source; /* if standard error is not a terminal: SOURCE, for a line of progress every REPORT_MS; NULL: no lines */
+    uint64_t start, next; /* monotonic ms: the start, and when to print the next line */
     unsigned long profiles;
 };
 
@@ -93,7 +93,7 @@ static void hide_progress(const struct progress *progress)
         fputs("\r\033[K", stderr);
 }
 
-/* Everything that passes can find. */
+/* Runs all passes of a profile. */
 static int load_all(struct pf_profile *profile, struct pf_op *op)
 {
     int result = pf_profile_stage(profile, PF_DERIVED, op);
@@ -103,7 +103,7 @@ static int load_all(struct pf_profile *profile, struct pf_op *op)
     for (size_t t = 0; !result && t < model->n_tables; t++) {
         struct pf_family *family;
         if (model->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
-            continue; /* each of these files has a pass of its own */
+            continue; /* has a pass per file */
         result = pf_profile_family(profile, t, &family, op);
     }
     struct pf_aggregate *aggregate;
@@ -112,7 +112,7 @@ static int load_all(struct pf_profile *profile, struct pf_op *op)
     return result;
 }
 
-/* `profilefs: PATH: where: reason`, with line or offset. */
+/* Prints `profilefs: PATH: where: reason`, with line or offset. */
 static void print_error(const char *path, const struct pf_error *error)
 {
     char place[64] = "";
@@ -127,14 +127,14 @@ static void print_error(const char *path, const struct pf_error *error)
 
 /* ---- index -------------------------------------------------------------------------------------- */
 
-/* What people look at is looked at, so that it is known the next time: sizes, and the texts of small files. */
+/* Reads the files that users usually read first, so that their sizes and small texts are cached. */
 struct learning {
     struct pf_core *core;
     struct pf_profile *profile;
     struct pf_op *op;
 };
 
-/* Larger folders of items are listed, and that is all. */
+/* Larger folders of items are only listed. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
 static int read_file(struct learning *learning, struct pf_node node)
@@ -154,7 +154,7 @@ static int read_file(struct learning *learning, struct pf_node node)
     return result;
 }
 
-/* Files that have a pass of their own, or tell of one of very many, are left to who asks for them. */
+/* True for files that need a pass of their own, or belong to one of very many items: these are not precomputed. */
 static bool is_left_out(struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_BLOB || node.kind == PF_SOURCE_FOLDER)
@@ -192,9 +192,9 @@ static int learn_folder(struct learning *learning, struct pf_node folder, unsign
 
 struct indexing {
     struct pf_fs *fs;
-    const char *source;               /* as it was typed */
-    bool folder;                      /* it is no profile itself */
-    unsigned long profiles, problems; /* how many have been looked at, and of how many something is wrong */
+    const char *source;               /* as the user typed it */
+    bool folder;                      /* SOURCE is a folder, not a profile */
+    unsigned long profiles, problems; /* profiles examined, and profiles with problems */
     bool report;
     int status;
     struct progress progress;
@@ -246,7 +246,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
             print_counts(path, pf_profile_model(profile));
     }
     pf_profile_release(profile);
-    return 0; /* go on with the others */
+    return 0; /* continue with the next profile */
 }
 
 static int index_source(struct indexing *indexing, const struct pf_fs_options *options, char *source)
@@ -316,7 +316,8 @@ static void print_warning(const char *path, const struct pf_cell *row)
            (int)row[4].size, row[4].text);
 }
 
-/* The path of a profile as somebody would type it who typed SOURCE. Allocated; NULL: out of memory. */
+/* The path of a profile, relative to the same directory as the SOURCE that the user typed. Allocated; NULL: out of
+ * memory. */
 static char *typed_path(const struct indexing *checking, const char *path)
 {
     char *typed = NULL;
@@ -353,7 +354,7 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     return 0;
 }
 
-/* An archive whose problems are printed. */
+/* An archive whose problems are to be printed. */
 struct checked_archive {
     const char *typed;
     bool any;
@@ -380,7 +381,7 @@ static void check_folder(void *arg, const char *path, const struct pf_folder *fo
     free(typed);
 }
 
-/* Checks a path, typed so, that is at `source` on disk. */
+/* Checks a path, typed as `path`, whose location on disk is `source`. */
 static void check_path(const struct pf_fs_options *options, const char *path, const char *source,
                        struct indexing *checking)
 {

@@ -6,18 +6,16 @@
 
 #include "fs/tree/vfs.h"
 
-/*
- * The commands that need no mount. Each prints to standard output, its errors as `profilefs: PATH: reason`,
- * and returns the exit status.
- */
+/* Commands that need no mount. Each prints its results to standard output and errors as `profilefs: PATH: reason` to
+ * standard error, and returns the exit status. */
 struct pf_command {
     const char *name, *usage, *summary;
     int (*run)(const struct pf_fs_options *options, int argc, char **argv);
-    const char *options;  /* lines for --help; NULL: none of its own */
-    const char *statuses; /* lines for --help, of exit statuses that only this command has; NULL: none */
+    const char *options;  /* lines for --help; NULL: no options */
+    const char *statuses; /* lines for --help about exit statuses that only this command has; NULL: none */
 };
 
-/* All of them; name NULL at the end. */
+/* All commands, terminated by name NULL. */
 extern const struct pf_command pf_commands[];
 
 /* `ls`, `cat`, `summary`, `stat`, `tree` (browse.c); `index`, `check`, `formats` (commands.c); `cache`; `compare`. */
@@ -32,14 +30,15 @@ int pf_command_cache(const struct pf_fs_options *options, int argc, char **argv)
 int pf_command_compare(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_formats(const struct pf_fs_options *options, int argc, char **argv);
 
-/* The length of the longest part of a path that exists on disk, with its attributes in *st; 0: none. Changes nothing in the path. */
+/* The length of the longest prefix of a path that exists on disk, with its attributes in *st; 0 if none exists. `path`
+ * is unchanged afterwards. */
 size_t pf_existing_part(char *path, struct stat *st);
 
-/* The path on disk of a profile: if `path` lies in a mount of this program, the path below its SOURCE; else the same. The caller frees it.
- * NULL with errno. */
+/* The location of a profile on disk: if `path` is in a mount of this program, the corresponding path below the mount's
+ * SOURCE; otherwise a copy of `path`. The caller frees it. NULL with errno. */
 char *pf_path_on_disk(const char *path);
 
-/* Enters the sandbox of the sources of a command. 0, or the exit status: the error has been printed. */
+/* Enters the sandbox for the sources of a command. Returns 0, or the exit status after printing the error. */
 int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n);
 
 #endif

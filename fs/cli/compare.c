@@ -16,21 +16,22 @@
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs.h"
 
-/* `profilefs compare`: what grew and what shrank between the first and the last of some profiles; the gate of a CI run. */
+/* `profilefs compare`: reports what grew and what shrank between the first and the last of several profiles; can fail a
+ * CI job. */
 
 struct comparison {
     const char *metric; /* NULL: the primary one of the first profile */
     enum pf_series_by by;
-    double fail, min; /* in percent; fail < 0: nothing fails */
+    double fail, min; /* in percent; fail < 0: never fail */
     unsigned n;
-    char *const *paths; /* as typed */
-    char **sources; /* owned: the part of each path that exists on disk, outside of mounts of this program */
-    char **rests;   /* owned: what follows it, the path of a member of an archive; or empty */
+    char *const *paths; /* as the user typed them */
+    char **sources; /* owned: the existing part of each path on disk, outside mounts of this program */
+    char **rests;   /* owned: the rest of each path, that of an archive's member; may be empty */
 
-    struct pf_metric chosen; /* its name and unit; name NULL: not yet */
+    struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */
     struct pf_series *series;
     struct pf_changes changes;
-    struct pf_buf grown; /* names of what grew too much, a line each */
+    struct pf_buf grown; /* names of entries that grew too much, one per line */
     int status;
 };
 
@@ -49,13 +50,14 @@ static void complain(struct comparison *comparison, const char *path, const char
 
 /* ---- one profile -------------------------------------------------------------------------------- */
 
-/* True if a profile's primary metric may be compared with a chosen one of another name: both have the same unit. */
+/* True if a profile's primary metric may be compared with a chosen metric of another name: both have the same unit. */
 static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
 {
     return *a->unit && !strcmp(pf_series_unit(a->unit), pf_series_unit(b->unit));
 }
 
-/* Index of the metric to compare, or -1. The first profile chooses it; in a profile of another format its name may differ. */
+/* The index of the metric to compare, or -1. The first profile determines it; in a profile of another format, its name
+ * may differ. */
 static int metric_in(struct comparison *comparison, const struct pf_model *model)
 {
     int primary = pf_primary_metric(model->metrics, model->n_metrics, comparison->metric);
@@ -76,9 +78,9 @@ static int metric_in(struct comparison *comparison, const struct pf_model *model
                                                                                                    : -1;
 }
 
-enum { LISTED_MAX = 72 }; /* bytes of names, before the last one: a message has room for 192 */
+enum { LISTED_MAX = 72 }; /* bytes of names before the last one: a message has room for 192 */
 
-/* Fails with the metrics that the profile has, by name and unit. */
+/* Fails with a list of the profile's metrics, by name and unit. */
 static int fail_metric(const struct comparison *comparison, const struct pf_model *model,
                        struct pf_error *error)
 {
@@ -180,7 +182,7 @@ static int add_path(struct comparison *comparison, const struct pf_fs_options *o
 
 /* ---- all of them -------------------------------------------------------------------------------- */
 
-/* Of what holds enough: grew it by more than is allowed? What is new has grown without limit. */
+/* True if the entry is above --min and grew by more than --fail percent. A new entry always does. */
 static bool grew_too_much(const struct comparison *comparison, const struct pf_change *change)
 {
     const double *totals = comparison->changes.totals;
@@ -255,7 +257,7 @@ static int compare(struct comparison *comparison, const struct pf_fs_options *op
     return comparison->status || !comparison->grown.size ? comparison->status : PF_EXIT_GREW;
 }
 
-/* Finds out which profiles on disk the paths mean. 0, or -1 after a message. */
+/* Finds the profiles on disk that the paths refer to. Returns 0, or -1 after printing a message. */
 static int find_sources(struct comparison *comparison)
 {
     struct stat st;
@@ -266,7 +268,7 @@ static int find_sources(struct comparison *comparison)
     for (unsigned run = 0; run < comparison->n; run++) {
         char *path = comparison->sources[run] = pf_path_on_disk(comparison->paths[run]);
         size_t size = path ? pf_existing_part(path, &st) : 0;
-        /* Only archives, and folders as a mount shows them, hold profiles that are not on disk. */
+        /* Only archives, and folders as a mount shows them, contain profiles that are not on disk. */
         bool within =
             size && path[size] && (S_ISREG(st.st_mode) || strcmp(path, comparison->paths[run]) != 0);
         char *rest = comparison->rests[run] =
@@ -340,7 +342,7 @@ static bool read_options(struct comparison *comparison, int argc, char **argv)
 int pf_command_compare(const struct pf_fs_options *options, int argc, char **argv)
 {
     struct comparison comparison = {.metric = options->profile.metric, .fail = -1, .min = 1};
-    if (!read_options(&comparison, argc + 1, argv - 1)) /* before them stands the command's name */
+    if (!read_options(&comparison, argc + 1, argv - 1)) /* argv[1] is the command's name */
         return usage();
     int status = PF_EXIT_SYSTEM;
     if (!find_sources(&comparison) && !pf_confine(options, comparison.sources, comparison.n))
