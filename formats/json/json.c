@@ -10,10 +10,10 @@
 #include "formats/kit/number.h"
 #include "formats/kit/print.h"
 
-/* What peek says of the end of the text; no character. */
+/* Result of peek at the end of the text; not a character. */
 enum { TEXT_END = 256 };
 
-/* The next character that is no blank, which json->at then points to; TEXT_END; -1: *error filled. */
+/* Skips whitespace. Returns the next character, at json->at; TEXT_END; -1 with *error filled. */
 static inline int peek(struct pf_json *json, struct pf_error *error)
 {
     const char *at = json->at;
@@ -60,9 +60,9 @@ static int close_container(struct pf_json *json, struct pf_json_token *token, st
     return token->event = object ? PF_JSON_OBJECT_END : PF_JSON_ARRAY_END;
 }
 
-/* ---- where a number ends ------------------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* Reads digits on into *mantissa, which wraps round if they are too many. */
+/* Appends digits to *mantissa, which wraps on overflow. */
 static inline const char *scan_digits(const char *at, const char *end, uint64_t *mantissa)
 {
     while (end - at >= 8) {
@@ -80,7 +80,7 @@ static inline const char *scan_digits(const char *at, const char *end, uint64_t 
     return at;
 }
 
-/* Behind an `e`: where the exponent ends; *good if it is one. */
+/* Scans the exponent after an `e`. Returns its end; *good if it is valid. */
 static const char *scan_exponent(const char *at, bool *good)
 {
     at += *at == '+' || *at == '-';
@@ -91,8 +91,9 @@ static const char *scan_exponent(const char *at, bool *good)
 }
 
 /*
- * Where the number ends that begins at `at`; *good if it is one. A number of at most 18 digits without exponent is simple: its
- * digits are then in the token too. `end` is the window's: a number that ends there may go on behind it.
+ * Scans the number at `at`. Returns its end; *good if it is valid. A number of at most 18 digits without exponent is
+ * `simple`: the token then holds its digits. `end` is the end of the window; a number that ends there may continue
+ * after it.
  */
 static inline const char *scan_number(const char *at, const char *end, struct pf_json_token *token,
                                       bool *good)
@@ -147,8 +148,8 @@ static inline int read_number(struct pf_json *json, struct pf_json_token *token,
 }
 
 /*
- * The words that are values. NaN and the infinities are printed in many ways by C, Python and JavaScript: in any case, with a sign,
- * and by MSVC with the kind of the NaN, which is left out of the token's text.
+ * Parses the words that are values. NaN and the infinities have many spellings in C, Python and JavaScript: any case,
+ * with a sign; MSVC appends the kind of the NaN, which is left out of the token's text.
  */
 static int read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
@@ -242,7 +243,7 @@ static int at_text_end(struct pf_json *json, struct pf_error *error)
                         json->depth ? "the text ends inside a value" : "the text ends before a value", error);
 }
 
-/* Takes a comma or colon off the text where one has to be. 1: done, look at what follows; 0: it is none. */
+/* Consumes an expected comma or colon. Returns 1 if there was one. */
 static inline int take_separator(struct pf_json *json, int c)
 {
     if (json->expect == PF_EXPECT_COMMA && c == ',')
@@ -255,7 +256,7 @@ static inline int take_separator(struct pf_json *json, int c)
     return 1;
 }
 
-/* A value that a comma is before may be none; one that a colon is before has to be there. */
+/* True after a comma. A value may be missing after a comma (trailing comma), but not after a colon. */
 static inline bool is_behind_comma(const struct pf_json *json)
 {
     return json->depth && json->expect == (pf_json_in_object(json) ? PF_EXPECT_NAME : PF_EXPECT_VALUE);
@@ -293,7 +294,7 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
 
 /* ---- the next token ----------------------------------------------------------------------------- */
 
-/* What a token holds before it is known which one it is; the rest is for numbers alone. */
+/* Resets the token. The remaining fields are set only for numbers. */
 static inline void clear(const struct pf_json *json, struct pf_json_token *token)
 {
     token->event = PF_JSON_END;
@@ -313,7 +314,7 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
     }
     if (json->expect == PF_EXPECT_OVER)
         return PF_JSON_END;
-    /* Most of mass data are numbers. */
+    /* Fast path: mass data are mostly numbers. */
     if ((json->expect == PF_EXPECT_VALUE || json->expect == PF_EXPECT_FIRST) && pf_json_is_digit(*json->at))
         return read_number(json, token, error);
     int c;
@@ -348,7 +349,7 @@ int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_js
         json->taken_to = json->at - 1;
         got = pf_json_leave(json, error);
         const char *end = json->at;
-        while (!got && end[-1] != '}' && end[-1] != ']') /* a comma was read with the value */
+        while (!got && end[-1] != '}' && end[-1] != ']') /* the comma after the value was consumed with it */
             end--;
         if (!got)
             got = pf_json_take_up_to(json, end, error);
@@ -366,7 +367,7 @@ int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_js
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* Below 2^53 the mantissa is a double, as the power of ten is: dividing them rounds once. */
+/* Fast path: a mantissa below 2^53 and the power of ten are exact doubles, so their quotient is rounded once. */
 double pf_json_double(const struct pf_json_token *token)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,

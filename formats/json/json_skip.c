@@ -7,13 +7,16 @@
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
-/* Which characters matter where text is passed over: outside of strings, and inside. */
+/* Characters that need handling while skipping: outside strings, and inside. */
 static const bool matters[2][256] = {
     {[0] = true, ['\n'] = true, ['"'] = true, ['['] = true, ['{'] = true, [']'] = true, ['}'] = true},
     {SIXTEEN(true), SIXTEEN(true), ['"'] = true, ['\\'] = true},
 };
 
-/* Passes over a character that matters; *string: whether it stands in a string, and what follows it does. 0, or -1: *error filled. */
+/*
+ * Handles such a character. *string: whether it is inside a string; updated for the text after it. Returns 0, or -1
+ * with *error filled.
+ */
 static int pass(struct pf_json *json, const char **at, bool *string, struct pf_error *error)
 {
     char c = **at;

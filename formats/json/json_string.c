@@ -8,8 +8,7 @@
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
-/* What a string does not hold as it is, or not unseen: control characters, quote, backslash, and bytes of other
- * than ASCII. */
+/* Characters that end the fast scan of a string: control characters, quote, backslash, non-ASCII bytes. */
 static const bool is_special[256] = {
     SIXTEEN(1), SIXTEEN(1), 0,          0,          1,          0,          0,          0,
     0,          0,          0,          0,          0,          0,          0,          0,
@@ -22,7 +21,7 @@ static const bool is_special[256] = {
 /* The replacement character U+FFFD in UTF-8. */
 static const char replacement[] = "\xef\xbf\xbd";
 
-/* The first character from `at` on that is a quote, a backslash, or no printable ASCII. */
+/* Returns the first character from `at` on that is a quote, a backslash, a control character or not ASCII. */
 static const char *scan_ascii(const char *at)
 {
     while (!is_special[(unsigned char)*at])
@@ -30,9 +29,9 @@ static const char *scan_ascii(const char *at)
     return at;
 }
 
-/* ---- what the unescaped text is made of --------------------------------------------------------- */
+/* ---- appending to the unescaped text ------------------------------------------------------------ */
 
-/* Adds text: ASCII as far as it fits, else one character, if it fits. */
+/* Appends text: ASCII is truncated to the remaining room; a multi-byte character is appended only as a whole. */
 static void add(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size, bool ascii)
 {
     size_t room = PF_JSON_TEXT_MAX - token->size;
@@ -53,7 +52,7 @@ static void add_replacement(struct pf_json *json, struct pf_json_token *token)
 
 /* ---- escapes ------------------------------------------------------------------------------------ */
 
-/* Four digits of hex, or -1. Stops at the NUL behind the window like everything else. */
+/* Parses four hex digits; -1 if they are invalid. Stops at the sentinel. */
 static int32_t hex4(const char *at)
 {
     int32_t value = 0;
@@ -67,8 +66,10 @@ static int32_t hex4(const char *at)
     return value;
 }
 
-/* The code point at `\uXXXX`, two of which may be one; 0 for what is none. Moves *at behind it; -1 if it is no
- * hex. */
+/*
+ * Parses `\uXXXX`, possibly a surrogate pair. Returns the code point, 0 if it is invalid, -1 for invalid hex digits.
+ * Moves *at after the escape unless -1.
+ */
 static int32_t read_code_point(const char **at)
 {
     int32_t code = hex4(*at + 2);
@@ -86,7 +87,7 @@ static int32_t read_code_point(const char **at)
     return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* The character that stands for this one behind a backslash; 0: none does. */
+/* The character that a backslash and `c` denote; 0 if they are invalid. */
 static char escaped(char c)
 {
     switch (c) {
@@ -158,7 +159,10 @@ static int read_character(struct pf_json *json, struct pf_json_token *token, con
 
 /* ---- strings ------------------------------------------------------------------------------------ */
 
-/* Goes on with a string that is not simply a part of the window, from behind its quote. */
+/*
+ * Unescapes the rest of a string, from after its quote, into json->scratch. Used if the string is not a plain part of
+ * the window.
+ */
 static int unescape(struct pf_json *json, struct pf_json_token *token, const char *at, struct pf_error *error)
 {
     if (!json->scratch && !(json->scratch = malloc(PF_JSON_TEXT_MAX)))

@@ -8,7 +8,10 @@
 
 #include "formats/kit/array.h"
 
-/* Bytes of the first read after a jump, which may be for a single value. Later reads double up to the window. */
+/*
+ * Size in bytes of the first read after a seek, which may be for a single value. Later reads double up to the window's
+ * size.
+ */
 enum { FIRST_READ = 4096 };
 
 static ssize_t read_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
@@ -62,7 +65,7 @@ static void replace_semicolons(char *text, size_t size)
         text[i] = (char)(text[i] == ';' ? ',' : text[i]);
 }
 
-/* Where the window has room for text of `size` bytes that is kept. NULL: out of memory. */
+/* Allocates the window if necessary and moves the kept text to its front. NULL if memory is exhausted. */
 static char *make_window(struct pf_json *json, const char *keep, size_t size)
 {
     if (!json->window)
@@ -72,7 +75,7 @@ static char *make_window(struct pf_json *json, const char *keep, size_t size)
     return json->window;
 }
 
-/* Editors put a byte order mark before UTF-8. */
+/* Editors may put a byte order mark before UTF-8 text. */
 static void skip_mark(struct pf_json *json, size_t size)
 {
     if (json->base == 0 && size >= 3 && !memcmp(json->window, "\xef\xbb\xbf", 3)) {
@@ -192,7 +195,7 @@ int pf_json_pop(struct pf_json *json, const char *at, bool object, struct pf_err
     return 0;
 }
 
-/* ---- what is copied while it is passed over ----------------------------------------------------- */
+/* ---- copying skipped text ----------------------------------------------------------------------- */
 
 int pf_json_add_text(struct pf_json_buffer *buffer, const char *text, size_t size, struct pf_error *error)
 {

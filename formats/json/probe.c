@@ -9,10 +9,10 @@
 
 #include "formats/input/inflate.h"
 
-/* The most of a compressed file's head that is inflated: as much text as there is of a plain one, and some more. */
+/* Maximum decompressed size of a gzip file's head: the size of a plain file's head, and some more. */
 enum { INFLATED_MAX = 256 * 1024 };
 
-/* The bytes of what is looked at: the head, and the file itself beyond it. */
+/* Reads bytes of the examined part: from the head if possible, otherwise from the file. */
 static ssize_t read_look(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
     const struct pf_json_look *look = arg;
@@ -28,7 +28,7 @@ static ssize_t read_look(void *arg, void *buffer, size_t size, uint64_t offset, 
     return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
 }
 
-/* Most files are no JSON at all. The first byte that is no blank; 0 if there is none. */
+/* The first byte that is not whitespace; 0 if there is none. Cheap check, since most files are not JSON. */
 static unsigned char first_of(const unsigned char *head, size_t size)
 {
     size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -37,7 +37,7 @@ static unsigned char first_of(const unsigned char *head, size_t size)
     return at < size ? head[at] : 0;
 }
 
-/* Takes what the head of a gzip file inflates to for the head. */
+/* Replaces the head by its decompressed text. */
 static void inflate_head(struct pf_json_look *look, struct pf_error *error)
 {
     look->inflated = malloc(INFLATED_MAX);

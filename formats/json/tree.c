@@ -6,7 +6,7 @@
 
 struct pf_json_trees {
     struct json_tokener *tokener;
-    struct pf_json_buffer text; /* of the value */
+    struct pf_json_buffer text; /* of the current value */
 };
 
 struct pf_json_trees *pf_json_trees_new(size_t limit, bool strict)
@@ -34,7 +34,7 @@ void pf_json_trees_free(struct pf_json_trees *trees)
     free(trees);
 }
 
-/* What json-c finds wrong in the token's text has its place there. */
+/* Converts json-c's error in the token's text to an error with its offset and line in the file. */
 static int fail(struct pf_json_trees *trees, const struct pf_json_token *token, struct pf_error *error)
 {
     enum json_tokener_error code = json_tokener_get_error(trees->tokener);

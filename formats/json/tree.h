@@ -7,43 +7,43 @@
 #include "formats/json/json.h"
 
 /*
- * Values as trees of json-c, for what is small and whose members come in any order: heads, models, a line of JSON Lines. The
- * pull reader finds the value, so that mass data around it cost nothing and damage has its place in the file; json-c makes
- * its tree, in which of two equal names the last counts and integers beyond 64 bits become the nearest one within. A tree takes some ten times the memory of its text: so there
- * is a limit. For one thread.
+ * Parses values into json-c trees, for small values whose members come in any order: heads, models, a line of JSON
+ * Lines. The pull parser finds the value, so mass data around it is not stored, and damage has an offset in the file.
+ * In json-c's tree, the last of two equal names wins, and integers beyond 64 bits are clamped. A tree takes about ten
+ * times the memory of its text, hence the limit. For one thread.
  */
 struct pf_json_trees;
 
 /*
- * limit: the longest text, in bytes, that becomes a tree. strict: bytes that are no UTF-8 are an error; else they stand as they
- * are. NULL: out of memory.
+ * limit: maximum size of a value's text in bytes. strict: invalid UTF-8 is an error; otherwise it is kept. Returns NULL
+ * if memory is exhausted.
  */
 struct pf_json_trees *pf_json_trees_new(size_t limit, bool strict);
 void pf_json_trees_free(struct pf_json_trees *trees);
 
 /*
- * The next value of the reader, as pf_json_skip goes over it: *tree is its tree, which json_object_put frees (NULL for null, and
- * where the value is longer than the limit: token->cut). *token is its first token. Returns the token's event, PF_JSON_END or the
- * end of the container if there is no value; -1 with *error filled: as pf_json_next, also for what is wrong inside the value.
+ * Parses the reader's next value. *tree is its tree, owned by the caller (json_object_put); NULL for null, and if the
+ * value exceeds the limit (token->cut). *token is its first token. Returns the token's event; PF_JSON_END or the end of
+ * the container if there is no value; -1 with *error filled as by pf_json_next, also for errors inside the value.
  */
 int pf_json_tree(struct pf_json_trees *trees, struct pf_json *json, struct pf_json_token *token,
                  struct json_object **tree, struct pf_error *error);
 
-/* The same of a text that pf_json_take has given, with its token. 0, or -1 with *error filled. */
+/* Parses a text and token from pf_json_take. *tree is owned by the caller. Returns 0, or -1 with *error filled. */
 int pf_json_tree_of(struct pf_json_trees *trees, const struct pf_json_token *token, struct json_object **tree,
                     struct pf_error *error);
 
-/* The tree of a token that is a string, number, true or false; NULL for all else, and if memory runs out. */
+/* The tree of a string, number, true or false, owned by the caller. NULL for other tokens, and if memory is exhausted. */
 struct json_object *pf_json_scalar(const struct pf_json_token *token);
 
-/* The value of an object's member; NULL if it is null, there is none, or `object` is no object. */
+/* The value of an object's member, borrowed. NULL if it is null or missing, or `object` is not an object. */
 static inline struct json_object *pf_tree_get(struct json_object *object, const char *name)
 {
     struct json_object *value = NULL;
     return json_object_object_get_ex(object, name, &value) ? value : NULL;
 }
 
-/* The text of a string, absent for all else. Valid as long as the tree. */
+/* The text of a string, valid as long as the tree. Absent for other values. */
 static inline struct pf_cell pf_tree_text(struct json_object *value)
 {
     bool text = json_object_is_type(value, json_type_string);
@@ -51,10 +51,10 @@ static inline struct pf_cell pf_tree_text(struct json_object *value)
                 : pf_absent();
 }
 
-/* A number as a cell: an integer of up to 64 bits, else a double. Absent for all else. */
+/* A number as a cell: an integer of up to 64 bits, or a double. Absent for other values. */
 struct pf_cell pf_tree_number(struct json_object *value);
 
-/* True if the value is an object, or a list. */
+/* True if the value is an object, or an array. */
 static inline bool pf_tree_is_object(struct json_object *value)
 {
     return json_object_is_type(value, json_type_object);
@@ -65,7 +65,7 @@ static inline bool pf_tree_is_list(struct json_object *value)
     return json_object_is_type(value, json_type_array);
 }
 
-/* How many elements a list has: 0 for all else. */
+/* The number of elements of an array; 0 for other values. */
 static inline size_t pf_tree_length(struct json_object *value)
 {
     return pf_tree_is_list(value) ? json_object_array_length(value) : 0;

@@ -5,7 +5,10 @@
 
 #include "formats/json/probe.h"
 
-/* A value whose first token was read; `depth` is that before it. Passes over what the taker has left of it. */
+/*
+ * Passes a value whose first token was consumed to its taker, and skips the rest. `depth` is the nesting before that
+ * token.
+ */
 static int take_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
 {
     bool fits = event == PF_JSON_END || event == PF_JSON_NAME || event == (int)at.token->event;
