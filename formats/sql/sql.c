@@ -9,16 +9,19 @@
 
 #include "formats/kit/bytes.h"
 
-/* The progress handler runs once so many operations of SQLite's machine; a row takes 10 to 30. */
+/*
+ * Virtual machine operations between two calls of the progress handler (a row takes 10 to 30), and calls allowed for
+ * the schema.
+ */
 enum { OPERATIONS_PER_STEP = 2000, SCHEMA_STEPS = 65 };
 
-/* A statement in the schema, with its comments. Those of exports have up to 6 KB. */
+/* Maximum size of a statement in the schema, with comments. Statements of real exports have up to 6 KB. */
 enum { STATEMENT_MAX = 32 * 1024 };
 
-/* Bytes of the input to read at once. */
+/* Bytes of the input per read. */
 enum { WINDOW = 64 * 1024 };
 
-/* The function that rows are handed to, as statements call it. */
+/* The SQL function that receives the rows. */
 #define TAKE "take"
 
 /* A walk over a table. */
@@ -35,12 +38,12 @@ struct pf_sql_walk {
 
 int pf_sql_step(struct pf_sql *sql, struct pf_error *error)
 {
-    /* Tables that are not read, and such as are read twice, make this a rough measure. */
+    /* Approximate: tables may be skipped, or read twice. */
     uint64_t done = sql->read < sql->have ? sql->read : sql->have;
     return pf_pass_step(done, sql->have, error);
 }
 
-/* Nonzero interrupts what runs. */
+/* Returns nonzero to interrupt the statement. */
 static int on_progress(void *arg)
 {
     struct pf_sql *sql = arg;
@@ -51,7 +54,7 @@ static int on_progress(void *arg)
     return sql->failed;
 }
 
-/* Reading the known tables, and handing over their rows, is all that is allowed. */
+/* Allows only reading of the driver's tables and the row function. */
 static int authorize(void *arg, int action, const char *first, const char *second, const char *database,
                      const char *trigger)
 {
@@ -92,8 +95,10 @@ static void set_limits(sqlite3 *connection)
         {SQLITE_DBCONFIG_ENABLE_FKEY, 0},
         {SQLITE_DBCONFIG_DQS_DDL, 0},
         {SQLITE_DBCONFIG_DQS_DML, 0},
-        /* Not to write: it makes SQLite pass over statements that it cannot parse, as views are that another
-         * version has written. */
+        /*
+         * Nothing is written: this makes SQLite ignore schema statements that it cannot parse, such as views of other
+         * versions.
+         */
         {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1},
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
@@ -104,12 +109,12 @@ static void set_limits(sqlite3 *connection)
 
 /* ---- damage -------------------------------------------------------------------------------------- */
 
-/* More than SQLite needs for a row. */
+/* More memory in bytes than SQLite needs for a row. */
 enum { ROW_MEMORY = 4 * PF_SQL_TEXT_MAX };
 
 /*
- * SQLite says so too of damaged pages, whose sizes ask for more than it ever takes. (The pointer is volatile, or compilers
- * take it for granted that memory that nobody uses is there.)
+ * Distinguishes a real out-of-memory from SQLITE_NOMEM for damaged pages, which declare sizes that SQLite never
+ * allocates. (volatile: compilers may otherwise remove an unused allocation and assume that it succeeds.)
  */
 static bool is_memory_out(void)
 {
@@ -120,8 +125,8 @@ static bool is_memory_out(void)
 }
 
 /*
- * Whether SQLite's result is damage in the database, which ends a table but is no error. Otherwise (memory, reading,
- * a pass that was stopped) *error is filled.
+ * True if a result of SQLite means damage of the database, which ends a table but is not an error. Otherwise (memory, a
+ * failed read, a cancelled pass) *error is filled.
  */
 static bool is_damage(struct pf_sql *sql, int result, struct pf_error *error)
 {
@@ -138,14 +143,14 @@ static bool is_damage(struct pf_sql *sql, int result, struct pf_error *error)
 
 /* ---- the schema ---------------------------------------------------------------------------------- */
 
-/* Errors of reading the schema, as opposed to what is not in it. */
+/* True for errors of reading the schema; false if a table or column is merely missing. */
 static bool is_trouble(int result)
 {
     int kind = result & 0xff;
     return kind != SQLITE_OK && kind != SQLITE_ERROR;
 }
 
-/* SQLITE_OK if the parsed schema has this column; what a view or virtual table has is not looked at. */
+/* Returns SQLITE_OK if the parsed schema has this column. Columns of views and virtual tables are not considered. */
 static int look_for(sqlite3 *connection, const char *table, const char *column, const char **type, int *key)
 {
     const char *collation;
@@ -154,7 +159,7 @@ static int look_for(sqlite3 *connection, const char *table, const char *column, 
                                          &increments);
 }
 
-/* Whether rows have a number that goes by this name: asked for it, SQLite tells of an integer that is the primary key. */
+/* True if the table has rowids under this name. SQLite reports the rowid as an INTEGER primary key. */
 static bool has_rowid(sqlite3 *connection, const char *table)
 {
     const char *type;
@@ -164,8 +169,8 @@ static bool has_rowid(sqlite3 *connection, const char *table)
 }
 
 /*
- * The columns of a table that hold nothing, but are computed whenever they are read, or are those of a virtual table: no
- * program writes such, and what the expression costs nobody can bound. SQLITE_OK or what went wrong.
+ * Finds generated columns and hidden columns of virtual tables. No profiler writes such columns, and the cost of their
+ * expressions is unbounded. Returns SQLITE_OK, or the error.
  */
 static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, uint32_t *computed)
 {
@@ -185,7 +190,7 @@ static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, 
     return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-/* Which of the tables and columns there are. SQLITE_OK or what went wrong: SQLITE_NOMEM, an error of reading, ... */
+/* Determines which tables and columns exist. Returns SQLITE_OK, or the error: SQLITE_NOMEM, an I/O error, ... */
 static int read_schema(struct pf_sql *sql)
 {
     for (size_t t = 0; t < sql->n_tables; t++) {
@@ -223,7 +228,10 @@ static void read_cells(struct pf_sql_walk *walk)
     }
 }
 
-/* A tree of pages whose branches meet again gives rows without end, but not with growing numbers. */
+/*
+ * Receives a row. In a damaged tree of pages, shared branches yield endless rows, but their rowids do not ascend: this
+ * check stops them.
+ */
 static void take_row(sqlite3_context *context, int n, sqlite3_value **cells)
 {
     struct pf_sql *sql = sqlite3_user_data(context);
@@ -248,8 +256,8 @@ static void end_rows(sqlite3_context *context)
 }
 
 /*
- * `SELECT take(rowid,"a",NULL,"c") FROM "table" NOT INDEXED`: the function is one that adds up, and gets all rows without
- * SQLite's machine stopping at each. No index is used: one that lies would change what is read.
+ * Writes `SELECT take(rowid,"a",NULL,"c") FROM "table" NOT INDEXED`. An aggregate function receives all rows in one
+ * step of the statement. Indexes are disabled, because a forged one would change the result.
  */
 static void write_walk(const struct pf_sql *sql, unsigned table, sqlite3_str *text)
 {
@@ -262,7 +270,7 @@ static void write_walk(const struct pf_sql *sql, unsigned table, sqlite3_str *te
     sqlite3_str_appendf(text, ") FROM main.\"%w\" NOT INDEXED", sql->tables[table].name);
 }
 
-/* SQLITE_ROW when all rows were handed over. */
+/* Returns SQLITE_ROW if all rows have been passed. */
 static int run_walk(struct pf_sql *sql, struct pf_sql_walk *walk)
 {
     sqlite3_stmt *statement = NULL;
@@ -331,11 +339,11 @@ int pf_sql_find(struct pf_sql *sql, unsigned table, int64_t key, const char **te
     return 0;
 }
 
-/* ---- what SQLite opens ----------------------------------------------------------------------------- */
+/* ---- the VFS -------------------------------------------------------------------------------------- */
 
 /*
- * A file system that only this connection knows, whose one file is the input and never changes. Each connection registers one
- * of its own, so that nothing is shared between threads.
+ * A private VFS whose only file is the input, which never changes. Each connection registers its own, so threads share
+ * nothing.
  */
 #define FILE_NAME "database"
 
@@ -350,7 +358,7 @@ static int close_file(sqlite3_file *file)
     return SQLITE_OK;
 }
 
-/* Where the input has nothing, zeros are read: SQLite asks for this, and finds no page there. */
+/* Fills the buffer with zeros beyond the end of the input, as SQLite requires for short reads. */
 static int read_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset)
 {
     struct pf_sql *sql = ((struct file *)file)->sql;
@@ -360,7 +368,7 @@ static int read_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 o
     size_t n = (size_t)size < left ? (size_t)size : (size_t)left;
     const unsigned char *bytes = n ? pf_window_at(&sql->window, at, n, &sql->failure) : NULL;
     if (n && !bytes) {
-        sql->failed = true; /* until it is reported */
+        sql->failed = true; /* until is_damage reports it */
         return SQLITE_IOERR_READ;
     }
     if (n)
@@ -389,8 +397,8 @@ static int characteristics(sqlite3_file *file)
 }
 
 /*
- * An immutable file is not locked or written, and SQLite looks for no journal and no write-ahead log of it, whatever its header
- * says: of these methods there are none.
+ * SQLite neither locks nor writes an immutable file, and looks for no journal or write-ahead log, whatever its header
+ * declares. Such methods are not implemented.
  */
 static const sqlite3_io_methods file_methods = {
     .iVersion = 1,
@@ -401,7 +409,7 @@ static const sqlite3_io_methods file_methods = {
     .xDeviceCharacteristics = characteristics,
 };
 
-/* There is the one file; temporary ones are held in memory. */
+/* Opens the only file; temporary files are kept in memory. */
 static int open_file(sqlite3_vfs *methods, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
     file->pMethods = NULL;
@@ -422,8 +430,9 @@ static int full_name(sqlite3_vfs *methods, const char *name, int size, char *out
 }
 
 /*
- * The length that the header tells: the page size at 16 (1 stands for 65536) times the pages at 28, which hold if
- * the change counter at 24 is the one they were written with, at 92. 0: it tells none. All numbers are big-endian.
+ * The database size that the header declares: the page size at 16 (1 means 65536) times the number of pages at 28,
+ * which is valid if the change counter at 24 equals the version at 92. 0 if it declares none. All numbers are
+ * big-endian.
  */
 static uint64_t told_size(const unsigned char header[100])
 {
@@ -449,7 +458,7 @@ static int register_file(struct pf_sql *sql, struct pf_error *error)
     sql->have = pf_input_size(sql->window.input);
     sql->size = told > sql->have ? told : sql->have;
     snprintf(sql->vfs, sizeof sql->vfs, "profilefs-%" PRIxPTR, (uintptr_t)sql);
-    sql->methods = *system; /* for time, sleep and chance, which have no say in what is read */
+    sql->methods = *system; /* provides time, sleep and randomness, which do not affect what is read */
     sql->methods.iVersion = 1;
     sql->methods.szOsFile = sizeof(struct file);
     sql->methods.mxPathname = 64;
@@ -465,7 +474,7 @@ static int register_file(struct pf_sql *sql, struct pf_error *error)
 
 /* ---- the connection ------------------------------------------------------------------------------ */
 
-/* The schema first: it is asked for by pragmas, which nothing may use from there on. */
+/* Reads the schema before the authorizer is set, since the authorizer denies the necessary pragmas. */
 static int connect(struct pf_sql *sql)
 {
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
@@ -474,7 +483,7 @@ static int connect(struct pf_sql *sql)
         return result;
     set_limits(sql->connection);
     sqlite3_progress_handler(sql->connection, OPERATIONS_PER_STEP, on_progress, sql);
-    /* Pages of 4 KiB are read once: few need be kept. */
+    /* Pages (4 KiB) are read once: a small cache suffices. */
     result = sqlite3_exec(sql->connection, "PRAGMA cache_size=-512; PRAGMA temp_store=2", NULL, NULL, NULL);
     if (result == SQLITE_OK)
         result = read_schema(sql);
@@ -501,7 +510,7 @@ struct pf_sql *pf_sql_open(struct pf_input *input, const struct pf_sql_table *ta
     sql->steps_left = SCHEMA_STEPS;
     int result = connect(sql);
     sql->steps_left = 0;
-    /* A schema that cannot be read in full is passed over like one that cannot be parsed, but must not be. */
+    /* SQLite ignores a schema that fails to load like one that fails to parse, so sql->failed must be checked. */
     if (result == SQLITE_OK && !sql->failed)
         return sql;
     if (is_damage(sql, result, error))
