@@ -10,16 +10,16 @@
 #include "formats/kit/number.h"
 
 /*
- * Trace Event JSON, as Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others write it. Its
- * events stand in any order: they are sorted by thread and time, and then nested. All of that is one pass, since a thread may
- * be named by the last event.
+ * Trace Event JSON, written by Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others.
+ * Its events come in any order: they are sorted by thread and time, then nested. All of this is one pass, since the
+ * last event may name a thread.
  */
 
 extern const struct pf_driver pf_chrome_trace_driver;
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* The first element of an array tells events from other objects. */
+/* Members that distinguish an event, the first element of an array, from other objects. */
 struct signs {
     bool phase, place;
 };
@@ -38,7 +38,7 @@ static const struct pf_json_member look_event_members[] = {
     PF_MEMBERS_END,
 };
 
-/* 1 if it is an array. */
+/* Returns 1 for an array. */
 static int see_events(const struct pf_json_walk *walk)
 {
     return walk->token->event == PF_JSON_ARRAY ? 1 : -1;
@@ -49,7 +49,7 @@ static const struct pf_json_member look_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Kineto writes what it knows of each GPU before the events: they may begin beyond the head. */
+/* Kineto writes the properties of each GPU before the events, which may therefore begin after the head. */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     struct pf_json_look look;
@@ -76,7 +76,7 @@ static const struct pf_metric metrics[TRACE_METRICS] = {
     [TRACE_CALLS] = PF_EXCLUSIVE(TRACE_CALLS, "calls", "", "int"),
 };
 
-/* What belongs to no stack, in the order of the file: asynchronous events and flows, counters, instants. */
+/* Events outside stacks, in file order: asynchronous events and flows, counters, instants. */
 enum kind { ASYNC, COUNTERS, INSTANTS, KINDS };
 
 static const struct pf_column async_columns[] = {
@@ -106,58 +106,56 @@ static const struct pf_table tables[] = {
 
 /* ---- members of an event ------------------------------------------------------------------------ */
 
-/* The members that are read as text, in the order of event.texts. */
+/* Members that are read as text; indexes of reading.texts. */
 enum member { PID, TID, NAME, ID, CATEGORY, SCOPE, TEXTS };
 
-/* Text of an event, which belongs to its reader and is valid until the next event. */
+/* Text of the current event, owned by the reading. */
 struct text {
     char *text;
     size_t size, room;
     bool there;
 };
 
-/* Whether a time is in the file and what it is. */
+/* A time, and whether the event has one. */
 struct time {
     enum { ABSENT, GIVEN, UNUSABLE } given;
     int64_t ns;
 };
 
-/* How much of an event's args is kept, and of the name of a counter's series. */
+/* Maximum size in bytes of an event's args, and of the name of a counter's series. */
 enum { ARGS_MAX = 64 * 1024, SERIES_MAX = 256 };
 
-/* The threads of a trace: pairs of a pid and a tid, each a number or any text. */
+/* Threads are identified by a pair of pid and tid, each a number or any text. */
 #define UNLISTED UINT32_MAX
 
 struct thread {
-    uint32_t pid, tid, name; /* in `strings`; name: PF_NO_STRING until one is told */
-    uint32_t
-        number; /* its place among those listed: from its first event on that is more than metadata; else UNLISTED */
+    uint32_t pid, tid, name; /* in `strings`; name: PF_NO_STRING if unnamed */
+    uint32_t number; /* index in `listed`, from its first event that is not metadata on; otherwise UNLISTED */
 };
 
 struct reading {
     struct pf_build *build;
     struct trace_state *state;
-    struct pf_json *json, *args_reader; /* the second one reads what an event's args say */
+    struct pf_json *json, *args_reader; /* args_reader parses an event's args */
     bool inside;                        /* an event is being read */
-    uint64_t number;                    /* events so far */
+    uint64_t number;                    /* number of events so far */
 
     struct {
-        char phase; /* 0: none, and so no event */
+        char phase; /* 0: missing, so the object is not an event */
         struct time time, duration;
         uint64_t offset, line;
         bool has_args, args_cut;
     } event;
-    struct text texts[TEXTS];   /* of it */
-    struct pf_json_buffer args; /* JSON, of events whose args are wanted, and while the phase is not known */
+    struct text texts[TEXTS];   /* of the current event */
+    struct pf_json_buffer args; /* JSON text, kept if needed or while the phase is unknown */
     char series[SERIES_MAX];    /* name of the current member of args */
 
-    struct pf_strings *strings; /* pids, tids and what they are called */
-    struct pf_strings
-        *pairs; /* bytes of two numbers of strings, a pid and a tid: number i is that of thread i */
+    struct pf_strings *strings; /* pids, tids and names */
+    struct pf_strings *pairs;   /* interned pairs of string indexes (pid, tid); index i is thread i */
     PF_LIST(struct thread) threads;
-    size_t last;                 /* the thread that the last event was of */
-    PF_LIST(uint32_t) listed;    /* indexes of threads */
-    PF_LIST(uint32_t) processes; /* by pid: number of its name + 1, 0 if none is told */
+    size_t last;                 /* index of the last event's thread */
+    PF_LIST(uint32_t) listed;    /* indexes into threads */
+    PF_LIST(uint32_t) processes; /* by pid: index of its name + 1; 0 if unnamed */
 };
 
 static int take_phase(const struct pf_json_walk *walk)
@@ -174,12 +172,12 @@ static int take_text(const struct pf_json_walk *walk)
     text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
     text->size = text->there ? token->size : 0;
     pf_run_room(reading->build->run, &text->text, &text->room, text->size, 1);
-    if (text->size) /* token->text is NULL in other tokens */
+    if (text->size) /* other tokens have text NULL */
         memcpy(text->text, token->text, text->size);
     return 0;
 }
 
-/* Microseconds, as a number or as text of one, in ns. */
+/* Converts microseconds, a number or text, to ns. */
 static int take_time(const struct pf_json_walk *walk)
 {
     struct time *time = walk->place;
@@ -199,14 +197,14 @@ static int take_time(const struct pf_json_walk *walk)
     return 0;
 }
 
-/* The thread's own clock: for want of a better. */
+/* Fallback: the duration by the thread's clock. */
 static int take_thread_time(const struct pf_json_walk *walk)
 {
     const struct time *time = walk->place;
     return time->given == ABSENT ? take_time(walk) : 0;
 }
 
-/* Those of metadata and counters are wanted. They come before the phase in some files: then they are kept until that is known. */
+/* Keeps the args of metadata and counters. Some files write args before the phase: then they are kept in any case. */
 static int take_args(const struct pf_json_walk *walk)
 {
     struct reading *reading = walk->into;
@@ -251,8 +249,8 @@ static bool is(struct pf_cell cell, struct pf_cell other)
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 /*
- * The thread of the event, added if it is new. Without a pid it is 0; without a tid that is the pid, as Perfetto has it. Most events
- * are of the thread that the one before is of.
+ * Finds or adds the event's thread. A missing pid is 0; a missing tid equals the pid, as in Perfetto. Fast path: the
+ * thread of the previous event.
  */
 static struct thread *find_thread(struct reading *reading)
 {
@@ -274,7 +272,7 @@ static struct thread *find_thread(struct reading *reading)
     return thread;
 }
 
-/* The number of the event's thread, which is listed from now on. */
+/* The number of the event's thread, which is listed if it was not yet. */
 static uint32_t list_thread(struct reading *reading)
 {
     struct thread *thread = find_thread(reading);
@@ -304,7 +302,7 @@ static bool enter_args(struct reading *reading)
     return pf_json_next(reading->args_reader, &token, &ignored) == PF_JSON_OBJECT;
 }
 
-/* The next member of the event's args. Returns the event of its value; 0 at the end, also at the end of what can be read. */
+/* Reads the next member of the event's args. Returns the event of its value; 0 at the end or at an error. */
 static int next_arg(struct reading *reading, struct pf_json_token *member, struct pf_json_token *value)
 {
     struct pf_error error;
@@ -321,7 +319,7 @@ static int next_arg(struct reading *reading, struct pf_json_token *member, struc
     return got < 0 || got == PF_JSON_OBJECT_END ? 0 : got;
 }
 
-/* Takes what metadata say of a thread or process, before or behind its events: the member `name` of args. */
+/* Handles metadata that name a thread or process, before or after its events: the member `name` of args. */
 static void name_thread(struct reading *reading)
 {
     struct pf_json_token member, value = {0};
@@ -343,7 +341,7 @@ static void name_thread(struct reading *reading)
 static const struct pf_column thread_fields[] = {
     {"pid", PF_GROUP, 0}, {"tid", PF_PLAIN, 0}, {"process", PF_GROUP, 0}};
 
-/* Those listed are partitions, called `pid/tid`, or `pid/tid name`. */
+/* Makes the listed threads partitions, named `pid/tid` or `pid/tid name`. */
 static void add_threads(struct reading *reading)
 {
     const struct pf_strings *strings = reading->strings;
@@ -364,7 +362,7 @@ static void add_threads(struct reading *reading)
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-/* How long an X takes. One that would end beyond all times ends with them. */
+/* The duration of an X. An end beyond TRACE_TIME_MAX is clamped. */
 static int64_t duration_of(struct reading *reading)
 {
     const struct time *given = &reading->event.duration;
@@ -387,7 +385,7 @@ static enum kind kind_of(char phase)
     return phase == 'C' ? COUNTERS : KINDS;
 }
 
-/* A row for each series of a counter that is a number. */
+/* Adds a row for each series of a counter whose value is a number. */
 static void add_counter(struct reading *reading, uint32_t thread, uint32_t name)
 {
     struct pf_json_token member, value;
@@ -403,7 +401,7 @@ static void add_counter(struct reading *reading, uint32_t thread, uint32_t name)
     }
 }
 
-/* A row of the table that the event's kind has, if it has one. */
+/* Adds a row to the table of the event's kind, if there is one. */
 static void add_row(struct reading *reading, uint32_t thread, uint32_t name)
 {
     enum kind kind = kind_of(reading->event.phase);
@@ -427,7 +425,7 @@ static void add_record(struct reading *reading, uint32_t thread)
     struct trace_state *state = reading->state;
     char phase = reading->event.phase;
     struct pf_cell text = text_of(reading, NAME);
-    /* Chrome's older traces, and Perfetto as it reads them, take an E that is called "" for one without a name. */
+    /* Chrome's older traces write an E with the name "" for one without a name; Perfetto reads it so. */
     bool named = text.type != PF_ABSENT && (text.size || phase != 'E');
     uint32_t name = named ? pf_build_name(reading->build, text.text, text.size) : PF_NO_STRING;
     int64_t duration = phase == 'X' ? duration_of(reading) : 0;
@@ -500,10 +498,10 @@ static void read_events(struct reading *reading)
         got = pf_json_object(&walk, reading, file_members);
     } else if (got == PF_JSON_ARRAY) {
         got = pf_json_array(&walk, reading, PF_JSON_END, take_event);
-        if (got && build->run->error->code == ENODATA && !reading->inside) /* an array may lack its end */
+        if (got && build->run->error->code == ENODATA && !reading->inside) /* the `]` may be missing */
             return;
         if (!got)
-            got = pf_json_next(reading->json, &token, build->run->error); /* nothing may follow */
+            got = pf_json_next(reading->json, &token, build->run->error); /* no value may follow */
     }
     if (pf_json_got(build, got) >= 0)
         return;

@@ -5,28 +5,28 @@
 #include "formats/kit/sorter.h"
 #include "formats/runtime/build.h"
 
-/* Times are less than this, in ns, so that differences of times fit too: 146 years. */
+/* Upper bound of times in ns (146 years), so that differences of times do not overflow. */
 #define TRACE_TIME_MAX (INT64_C(1) << 62)
 
 struct trace_state {
     struct pf_build *build;
-    struct pf_sorter *sorter; /* of all events, while the file is read: */
-    uint64_t records;         /* how many are in it */
-    uint32_t nameless;        /* the name of what has none in it (PF_NO_STRING), in the tree's strings */
+    struct pf_sorter *sorter; /* all events, while the file is read */
+    uint64_t records;         /* number of records in the sorter */
+    uint32_t nameless;        /* index of the name for events without one (PF_NO_STRING in the sorter) */
 };
 
 /* ---- slices into call paths (nest.c) ------------------------------------------------------------ */
 
 /*
- * Events stand in a file in any order, so they are sorted by thread and time first; then a slice lies in the innermost one that
- * is open when it begins, and each moment's time is that of the innermost open slice.
+ * Events come in any order, so they are sorted by thread and time first. A slice is then a child of the innermost slice
+ * that is open when it begins, and the innermost open slice gets the time of each moment.
  */
 
-/* A record of the sorter: thread; time; place in the file and phase; duration; name. */
+/* Words of a sorter record. */
 enum { TRACE_RECORD_THREAD, TRACE_RECORD_TIME, TRACE_RECORD_PLACE, TRACE_RECORD_DURATION, TRACE_RECORD_NAME };
 enum { TRACE_RECORD_WORDS = TRACE_RECORD_NAME + 1, TRACE_RECORD_KEYS = TRACE_RECORD_PLACE + 1 };
 
-/* The place of an event: its number, with the phase in the lowest bits. */
+/* The position of an event in the file: its number, with the phase in the lowest 8 bits. */
 static inline uint64_t trace_place(uint64_t number, char phase)
 {
     return number << 8 | (unsigned char)phase;
@@ -35,7 +35,10 @@ static inline uint64_t trace_place(uint64_t number, char phase)
 /* The metrics. */
 enum { TRACE_TIME, TRACE_CALLS, TRACE_METRICS };
 
-/* Reads the sorter through, which is finished. The partitions are known. */
+/*
+ * Reads all records of the finished sorter, builds the call paths and adds their values. The partitions must be
+ * complete.
+ */
 void trace_nest_all(struct trace_state *state);
 
 #endif

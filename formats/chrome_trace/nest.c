@@ -4,22 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* An X has an end; that of a B is not known before its E comes. */
+/* End of a B until its E is read. */
 #define NO_END INT64_MAX
 
-/* How many open slices an E looks through for its B. */
+/* Maximum number of open slices that an E searches for its B. */
 enum { LOOK_BACK = 4096 };
 
-/* Events of one time that are sorted together: 32 MB of them. */
+/* Maximum number of events of one time that are sorted together (32 MB). */
 enum { GROUP_MAX = 1 << 20 };
 
-/* A slice that has begun. */
+/* An open slice. */
 struct slice {
     int64_t end;
-    uint64_t row; /* of the time line */
+    uint64_t row; /* its row in the timeline */
     int64_t begin;
     uint32_t context, name;
-    bool over; /* it has ended below others that have not */
+    bool over; /* it has ended, but slices above it have not */
 };
 
 struct event {
@@ -33,16 +33,16 @@ struct nesting {
     struct trace_state *state;
     struct pf_build *build;
     uint32_t thread;
-    PF_LIST(struct slice) open; /* the innermost last */
-    size_t over;                /* how many of them are */
-    PF_LIST(uint32_t) ends; /* a heap of the Xs in `open` that are not over: that which ends first on top */
-    int64_t now, last;      /* up to where time is told; the thread's last moment so far */
+    PF_LIST(struct slice) open; /* stack, the innermost last */
+    size_t over;                /* number of slices in `open` that are over */
+    PF_LIST(uint32_t) ends;     /* heap of the Xs in `open` that are not over, the earliest end on top */
+    int64_t now, last; /* time is attributed up to `now`; `last` is the thread's latest time so far */
     PF_LIST(struct event) group; /* events of one time without a B or E between them */
 };
 
 /* ---- the heap of ends --------------------------------------------------------------------------- */
 
-/* Of two that end at once the inner one ends first. */
+/* If two slices have equal ends, the inner one ends first. */
 static bool ends_before(const struct nesting *n, uint32_t a, uint32_t b)
 {
     return n->open.at[a].end != n->open.at[b].end ? n->open.at[a].end < n->open.at[b].end : a > b;
@@ -70,7 +70,7 @@ static void sift_down(struct nesting *n, size_t at)
 
 /* ---- slices ------------------------------------------------------------------------------------- */
 
-/* Gives the time up to `time` to the innermost slice. */
+/* Adds the time up to `time` to the innermost slice. */
 static void pass_time(struct nesting *n, int64_t time)
 {
     if (n->open.n && time > n->now)
@@ -82,7 +82,7 @@ static void pass_time(struct nesting *n, int64_t time)
         n->last = time;
 }
 
-/* Forgets slices that are over, once these are the most: the Xs of some files overlap each other without end. */
+/* Pops ended slices, and compacts the list when most slices have ended: X events may overlap without bound. */
 static void sweep(struct nesting *n)
 {
     while (n->open.n && n->open.at[n->open.n - 1].over) {
@@ -113,7 +113,7 @@ static void end_slice(struct nesting *n, size_t i)
     sweep(n);
 }
 
-/* Ends all Xs whose time is over at `time`. */
+/* Ends all Xs that end at or before `time`. */
 static void end_until(struct nesting *n, int64_t time)
 {
     while (n->ends.n && n->open.at[n->ends.at[0]].end <= time) {
@@ -136,7 +136,7 @@ static void warn(struct nesting *n, const char *code, const char *what, uint32_t
                   (int)(text.size < 64 ? text.size : 64), text.text, (long long)time, what);
 }
 
-/* Where the new slice `i` ends. */
+/* Adds the end of the new slice `i` to the heap. */
 static void add_end(struct nesting *n, uint32_t i)
 {
     const struct slice *slice = &n->open.at[i];
@@ -146,7 +146,7 @@ static void add_end(struct nesting *n, uint32_t i)
     sift_up(n, n->ends.n - 1);
 }
 
-/* A B or X begins; an X that takes no time is nobody's parent. */
+/* Begins a B or X. An X without duration gets no children. */
 static void begin(struct nesting *n, const struct event *event)
 {
     uint32_t parent = n->open.n ? n->open.at[n->open.n - 1].context : PF_NO_CONTEXT;
@@ -174,7 +174,7 @@ static void begin(struct nesting *n, const struct event *event)
         add_end(n, (uint32_t)n->open.n - 1);
 }
 
-/* An E ends the innermost B of its name; one without name the innermost B. */
+/* Ends the innermost B of the same name; an E without a name ends the innermost B. */
 static void end(struct nesting *n, const struct event *event)
 {
     bool any = event->name == PF_NO_STRING;
@@ -221,7 +221,7 @@ static void begin_thread(struct nesting *n, uint32_t thread)
     n->now = n->last = INT64_MIN;
 }
 
-/* What is still open ends with the thread. */
+/* Ends all slices that are still open. */
 static void end_thread(struct nesting *n)
 {
     for (size_t i = 0; i < n->ends.n; i++)
@@ -248,7 +248,10 @@ static int longer_first(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Of Xs that begin at once, without a B or E between them in the file, the longer one is the outer one. */
+/*
+ * Handles a group: Xs that begin at the same time, without a B or E between them in the file. The longer ones are
+ * outer.
+ */
 static void take_group(struct nesting *n)
 {
     if (n->group.n > 1)
