@@ -3,18 +3,18 @@
 
 enum {
     HEADER_LINES = 1000,
-    LOOK = 8192, /* bytes that probing looks at */
+    LOOK = 8192, /* bytes that probing examines */
 };
 
 /* ---- recognising ------------------------------------------------------------------------------------- */
 
-/* What the first lines hold. */
+/* Properties of the first lines. */
 struct look {
     bool seen[WORDS];
-    bool numbered; /* names as (1) or (1) name */
-    bool over;     /* nothing stands behind them */
-    bool body;     /* they go as far as a line of the body */
-    bool other;    /* a line that neither has */
+    bool numbered; /* names have the form (1) or (1) name */
+    bool over;     /* the file ends after them */
+    bool body;     /* they include a line of the body */
+    bool other;    /* a line of neither format */
     enum callgrind_word first;
     bool magic; /* `# callgrind format` */
 };
@@ -26,7 +26,7 @@ static void look_at_line(struct look *look, struct pf_slice line)
         return;
     }
     enum callgrind_word word = callgrind_take_word(&line);
-    if (look->body) { /* what is wrong here is for the reader to tell */
+    if (look->body) { /* errors in the body are left to the reader */
         look->seen[word] = true;
         return;
     }
@@ -34,7 +34,7 @@ static void look_at_line(struct look *look, struct pf_slice line)
     if (word == NO_WORD)
         look->other |= !pf_begins(line, "====");
     else if (word == EVENTS && value.at == value.end)
-        look->other = true; /* a key of YAML, say */
+        look->other = true; /* for example a key of YAML */
     if (!look->first)
         look->first = word;
     look->seen[word] = true;
@@ -52,7 +52,7 @@ static void look_at(struct pf_probe *probe, struct look *look)
         look_at_line(look, line);
 }
 
-/* True if some word stands there that Cachegrind's files never have. */
+/* True if a keyword occurs that Cachegrind's files never have. */
 static bool is_callgrind(const struct look *look)
 {
     for (enum callgrind_word word = OB; word < WORDS; word++)
@@ -61,7 +61,10 @@ static bool is_callgrind(const struct look *look)
     return look->numbered || (look->first != DESC && look->first != CMD);
 }
 
-/* Files of other tools have no magic number: nothing but lines of a header, with names of events, up to one of the body. */
+/*
+ * Files of other tools have no magic number: they are recognised by a header without foreign lines, with event names,
+ * followed by a line of the body.
+ */
 static unsigned confidence_of(const struct look *look)
 {
     if (look->magic)
@@ -70,7 +73,7 @@ static unsigned confidence_of(const struct look *look)
         return 0;
     if (look->seen[EVENTS] && look->body)
         return 16;
-    /* Nothing was measured, or a long command line hides the rest. */
+    /* An empty profile, or a long command line that fills the head. */
     bool named = look->seen[CREATOR] || look->seen[VERSION] || look->seen[CMD];
     return named && !look->body && (look->seen[EVENTS] || (!look->over && look->seen[CMD])) ? 8 : 0;
 }
@@ -93,7 +96,7 @@ static void probe_cachegrind(struct pf_probe *probe, struct pf_verdict *verdict)
 
 /* ---- the header -------------------------------------------------------------------------------------- */
 
-/* False: the header is over. */
+/* Handles a line of the header. Returns false at its end. */
 static bool open_line(struct pf_build *build, const struct pf_line *line, bool *events)
 {
     struct pf_slice text = pf_slice(line->text, line->size);
@@ -146,7 +149,7 @@ static const struct pf_table own_tables[] = {
 static void open_callgrind(struct pf_build *build)
 {
     struct pf_model *model = build->model;
-    model->edges = &model->tables[1 + CALLGRIND_CALLS]; /* the first one is "values" */
+    model->edges = &model->tables[1 + CALLGRIND_CALLS]; /* table 0 is "values" */
     open_file(build);
 }
 

@@ -7,11 +7,13 @@
 #include "formats/runtime/line_sums.h"
 
 /*
- * Callgrind's and Cachegrind's text, as valgrind, xdebug, yappi, pprof, ruby-prof and others write it. One grammar: lines
- * name an object (ob=), a file (fl=) and a function (fn=), then come lines of a position and a count for each of the header's
- * events: what the function cost there itself. After cfn= and calls=, one such line is what a call cost, all in all.
+ * The text formats of Callgrind and Cachegrind, as written by valgrind, xdebug, yappi, pprof, ruby-prof and others.
+ * Both have one grammar: lines select an object (ob=), a file (fl=) and a function (fn=); cost lines follow, with a
+ * position and a count per event of the header, which are the function's exclusive costs. After cfn= and calls=, one
+ * cost line holds a call's inclusive costs.
  *
- * No tree is stored. A context is a function, known by object, file and name; calls are a table of their own.
+ * The format has no call tree. A context is a function, identified by object, file and name; calls are a separate
+ * table.
  */
 
 enum {
@@ -27,7 +29,7 @@ enum {
 
 /* ---- lines.c: words and numbers of a line -------------------------------------------------------- */
 
-/* The words that lines begin with. */
+/* The keywords at the start of lines. */
 enum callgrind_word {
     NO_WORD,
     /* of the body */
@@ -63,55 +65,60 @@ enum callgrind_word {
     WORDS
 };
 
-/* What these functions take, they take off the text. */
 static inline bool callgrind_in_body(enum callgrind_word word)
 {
     return word != NO_WORD && word < VERSION;
 }
 
-/* True if Cachegrind's files have such lines too. */
+/* True if Cachegrind's files have this keyword, too. */
 static inline bool callgrind_in_both(enum callgrind_word word)
 {
     return (word >= FL && word <= FN) || word == CMD || word == DESC || word == EVENTS || word == SUMMARY;
 }
 
-/* True if a line that begins so is one of costs. */
+/* True if a line with this first character is a cost line. */
 static inline bool callgrind_begins_cost(char c)
 {
     return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '*';
 }
 
-/* The word that a line begins with, and what stands behind it. */
+/* The functions below consume what they parse. */
+
+/* Parses the keyword of a line; NO_WORD if it has none. */
 enum callgrind_word callgrind_take_word(struct pf_slice *line);
 
-/* Digits, decimal or 0x and hexadecimal; false if there are none or too many. */
+/* Parses decimal digits, or 0x and hex digits. Returns false if there are none, or on overflow. */
 bool callgrind_take_digits(struct pf_slice *text, pf_int128 *number);
 
-/* A count is a number, which may be negative, or a point for 0. */
+/* Parses a count: a number, possibly negative, or `.` for 0. Returns false if it is invalid. */
 bool callgrind_take_count(struct pf_slice *line, pf_int128 *count);
 
 /*
- * A position is a number, a difference to the last one (`+3`, `-3`), the last one (`*`), or a range, of which the first number counts.
- * *position is the last one of its column. False: the text is no position, and *position does not change.
+ * Parses a position: a number, a difference to the previous one (`+3`, `-3`), the previous one (`*`), or a range, of
+ * which the first number is used. *position is the previous one of this column. Returns false if the text is invalid;
+ * *position is then unchanged.
  */
 bool callgrind_take_position(struct pf_slice *line, pf_int128 *position);
 
-/* `(12)`, which a name may begin with; false if it does not, as `(below main)`. */
+/* Parses a name's reference, such as `(12)`. Returns false for other text, such as `(below main)`. */
 bool callgrind_take_reference(struct pf_slice *text, uint64_t *number);
 
 /* ---- read.c, finish.c: the pass ------------------------------------------------------------------ */
 
-enum { CALLGRIND_METRICS = 64 }; /* at most; valgrind has 24 events */
+enum { CALLGRIND_METRICS = 64 }; /* maximum; valgrind has 24 events */
 
-/* Functions are numbers of frames (see struct pf_frame). */
+/* No function. Functions are indexes of frames (see struct pf_frame). */
 #define CALLGRIND_NOBODY UINT32_MAX
 
-/* What a row of costs is of: a function itself (callee is CALLGRIND_NOBODY), or its calls of another. */
+/*
+ * The key of a row of costs: a function's exclusive costs (callee is CALLGRIND_NOBODY), or its calls of another
+ * function.
+ */
 struct callgrind_key {
     uint32_t thread, caller, callee;
 };
 
-/* The format's own tables; Cachegrind has the first only. */
+/* The format's own tables; Cachegrind has only the first. */
 enum { CALLGRIND_LINES, CALLGRIND_CALLS };
 
 enum callgrind_dictionary { OBJECTS, FILES, FUNCTIONS, DICTIONARIES };
@@ -119,34 +126,34 @@ enum callgrind_dictionary { OBJECTS, FILES, FUNCTIONS, DICTIONARIES };
 struct callgrind {
     struct pf_build *build;
     bool cachegrind;
-    bool ends_open;      /* the file's writer ends no file with a line end */
-    struct pf_line line; /* of the file, at hand */
+    bool ends_open;      /* the file's writer never ends a file with a newline */
+    struct pf_line line; /* the current line of the file */
 
-    struct pf_strings *keys;  /* bytes of struct callgrind_key: row i of costs belongs to key i */
-    PF_LIST(pf_int128) costs; /* `stride` numbers a row: how many calls, then one a metric */
+    struct pf_strings *keys;  /* interned struct callgrind_key: row i of costs has key i */
+    PF_LIST(pf_int128) costs; /* `stride` numbers per row: number of calls, then one per metric */
     size_t stride;
-    PF_LIST(bool) defined; /* by function: it has an fn= of its own */
+    PF_LIST(bool) defined; /* by function: it has an fn= line */
     PF_LIST(bool)
-    exists; /* by function: it has a cost line, calls or callers; a defined name without these is no function */
+    exists; /* by function: it has a cost line, calls or callers; a defined name without these is not a function */
 
-    struct pf_ids names[DICTIONARIES]; /* number in the file -> name */
+    struct pf_ids names[DICTIONARIES]; /* reference number in the file -> name */
     struct pf_line_sums *lines;        /* exclusive costs by line */
     unsigned positions, n_events, n_metrics, n_titles;
-    unsigned line_column;                  /* which of the positions is the line; beyond these if none is */
-    pf_int128 line_at;                     /* the last position there */
-    uint8_t metric[CALLGRIND_METRICS];     /* of each event */
-    uint32_t exclusive[CALLGRIND_METRICS]; /* index in metrics.csv of each metric */
+    unsigned line_column;                  /* index of the line among the positions; >= `positions`: none */
+    pf_int128 line_at;                     /* last position in that column */
+    uint8_t metric[CALLGRIND_METRICS];     /* event -> metric */
+    uint32_t exclusive[CALLGRIND_METRICS]; /* metric -> index in metrics.csv */
     uint32_t titles[CALLGRIND_METRICS][2]; /* short and long names of events */
 
-    uint32_t thread;             /* PF_NO_PARTITION: this part names none */
-    uint32_t object, file, here; /* file: of functions; here: of the lines that come now */
+    uint32_t thread;             /* PF_NO_PARTITION: not named yet in this part */
+    uint32_t object, file, here; /* file: of the function; here: of the following cost lines */
     uint32_t name, function;     /* PF_NO_STRING: none yet */
-    uint32_t own;                /* the function's row of costs, PF_NO_STRING: not known yet */
+    uint32_t own;                /* row of the function's exclusive costs; PF_NO_STRING: unknown */
     uint32_t callee_object, callee_file, callee_name;
-    bool calling, jumping; /* the next costs are those of calls, or just the place of a jump */
-    pf_int128 calls;       /* how many */
+    bool calling, jumping; /* the next cost line belongs to calls; to a jump, which has no costs */
+    pf_int128 calls;       /* number of calls */
 
-    /* What a part adds up to, and what it says that it does. */
+    /* A part's sums: computed, and as declared by its summary or totals line. */
     pf_int128 part[CALLGRIND_METRICS], told[CALLGRIND_METRICS];
     unsigned n_told;
     uint64_t told_line;
@@ -159,11 +166,12 @@ static inline struct callgrind_key callgrind_key_at(const struct callgrind *call
     return key;
 }
 
-/* What has been read becomes contexts, values and the table of calls. */
+/* Converts the costs to contexts, values and the table of calls. */
 void callgrind_finish(struct callgrind *callgrind);
 
 /*
- * Reads the whole file, of Cachegrind or of Callgrind, into the build. Called inside the build's pass; a failure jumps out of it.
+ * Reads a whole file of Cachegrind or Callgrind into the build. Must run inside the build's pass; on failure, it
+ * longjmps out of it.
  */
 void callgrind_read(struct pf_build *build, bool cachegrind);
 

@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-/* What stands for a name that several functions with an fn= of their own have, where that of the only one would. */
+/* Sentinel: several defined functions (with fn=) have this name. */
 #define SEVERAL (CALLGRIND_NOBODY - 1)
 
-/* A pair of functions of which one calls the other in a thread. */
+/* The calls of one function by another in one thread. */
 struct call {
     struct callgrind_key key;
-    uint32_t pair; /* of their names */
+    uint32_t pair; /* index of the pair of their names */
     const pf_int128 *costs;
 };
 
@@ -17,13 +17,13 @@ struct finish {
     struct callgrind *callgrind;
     struct pf_build *build;
     uint32_t functions;
-    uint32_t *context; /* by function, PF_NO_CONTEXT: it does not exist */
-    uint32_t *only;    /* by name: the only function with an fn= of its own, CALLGRIND_NOBODY or SEVERAL */
+    uint32_t *context; /* by function; PF_NO_CONTEXT: it does not exist */
+    uint32_t *only;    /* by name: the only defined function, CALLGRIND_NOBODY or SEVERAL */
     struct call *calls;
     size_t n_calls;
-    struct pf_strings *pairs; /* bytes of two numbers of names */
-    uint64_t *used;        /* by pair: bits of the metrics that are not 0 in some call of one by the other */
-    pf_int128 *own, *held; /* by function, added up over all threads; of one metric */
+    struct pf_strings *pairs; /* interned pairs of name indexes */
+    uint64_t *used;           /* by pair: bit m is set if metric m is not 0 in a call of this pair */
+    pf_int128 *own, *held;    /* by function: exclusive and inclusive cost of one metric in all threads */
 };
 
 static uint32_t name_of(const struct finish *finish, uint32_t function)
@@ -54,8 +54,8 @@ static void find_only(struct finish *finish, uint32_t names)
 }
 
 /*
- * Where old xdebug names no file of a callee, this one seems to be in the caller's. If there is no such function, the only one
- * of its name is meant.
+ * Resolves a callee. Old xdebug omits the file of a callee, which the reader then takes to be in the caller's file. If
+ * there is no such function, the only function of its name is meant.
  */
 static uint32_t callee_of(const struct finish *finish, uint32_t callee)
 {
@@ -70,9 +70,9 @@ static void add_value(struct finish *finish, const struct callgrind_key *key, ui
 }
 
 /*
- * A function's inclusive value is what it has itself and what its calls of others cost. Of several that have one name it is not
- * told: some hold each other (valgrind has two `(below main)`, one inside the other), and by name they are added up. One that
- * only holds something has an exclusive value, 0, all the same.
+ * Adds exclusive and inclusive values. A function's inclusive value is its exclusive value plus the costs of its calls.
+ * There is none if several functions share a name: some contain each other (valgrind has two `(below main)`, one inside
+ * the other), and values are added up by name. A function with only calls gets the exclusive value 0.
  */
 static void add_values(struct finish *finish, const struct callgrind_key *key, const pf_int128 *costs)
 {
@@ -121,12 +121,12 @@ static int by_key(const void *a, const void *b)
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (left[i] != right[i])
             return left[i] < right[i] ? -1 : 1;
-    return (x->costs > y->costs) - (x->costs < y->costs); /* in the order of the file */
+    return (x->costs > y->costs) - (x->costs < y->costs); /* in file order */
 }
 
 /*
- * The table has a row of the first metric, and of others that are not 0 for all calls between functions of these names: so that
- * counts can be added up by name.
+ * Lists calls. The table has a row for the first metric, and for each metric that is not 0 in some call between
+ * functions of these names, so that counts can be added up by name.
  */
 static void list_calls(struct finish *finish)
 {
@@ -158,7 +158,10 @@ static bool exceeds(pf_int128 part, pf_int128 total)
     return total > 0 ? part > total : part < total;
 }
 
-/* Costs may be negative, functions may call each other in circles, and what calls cost may be told beside what they are of. */
+/*
+ * Warns of shares above 100 %: costs may be negative, functions may be recursive, and a file may list the costs of
+ * calls without those of the callees.
+ */
 static void warn_of_shares(struct finish *finish, unsigned metric)
 {
     const struct callgrind *callgrind = finish->callgrind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/callgrind/callgrind.h"
 
-/* In the order of their numbers. */
+/* Indexed by enum callgrind_word. */
 static const char *const words[WORDS] = {
     "",      "ob=",     "fl=",    "fi=",        "fe=",    "fn=",     "cob=",     "cfi=",     "cfl=",  "cfn=",
     "jfi=",  "jfn=",    "calls=", "rcalls=",    "jump=",  "jcnd=",   "version:", "creator:", "pid:",  "cmd:",
@@ -15,7 +15,7 @@ enum callgrind_word callgrind_take_word(struct pf_slice *line)
     return NO_WORD;
 }
 
-/* The value of a digit, `base` or more if it is none. */
+/* The value of a digit; >= `base` if it is invalid. */
 static unsigned digit_of(char c)
 {
     unsigned decimal = (unsigned char)c - (unsigned)'0', letter = ((unsigned char)c | 32u) - 'a';

@@ -18,7 +18,7 @@ static uint32_t unknown_name(struct callgrind *callgrind)
 
 /* ---- costs ------------------------------------------------------------------------------------------- */
 
-/* Room for one more metric in each row. */
+/* Adds a column for one more metric to each row. */
 static void widen(struct callgrind *callgrind)
 {
     size_t rows = pf_strings_count(callgrind->keys), stride = callgrind->stride++;
@@ -52,7 +52,7 @@ static bool add_to(pf_int128 *sum, pf_int128 more)
     return fits;
 }
 
-/* Adds a function's own cost in an event to the line at hand. */
+/* Adds a function's exclusive cost of one metric to the current source line. */
 static void add_line_cost(struct callgrind *callgrind, unsigned metric, pf_int128 cost)
 {
     bool known = callgrind->line_column < callgrind->positions && callgrind->line_at > 0 &&
@@ -62,7 +62,7 @@ static void add_line_cost(struct callgrind *callgrind, unsigned metric, pf_int12
     pf_line_sums_add(callgrind->lines, &where, callgrind->exclusive[metric], cost);
 }
 
-/* Adds the counts of a cost line to a row; own: to the part's sums and to the line, too. */
+/* Adds the counts of a cost line to a row; own: also to the part's sums and to the source line. */
 static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, bool own)
 {
     for (unsigned event = 0; counts.at < counts.end; event++) {
@@ -114,7 +114,7 @@ static void read_call(struct callgrind *callgrind, struct pf_slice counts)
 
 static void read_costs(struct callgrind *callgrind, struct pf_slice line)
 {
-    pf_int128 address = 0; /* not served */
+    pf_int128 address = 0; /* ignored */
     for (unsigned i = 0; i < callgrind->positions; i++)
         if (!callgrind_take_position(&line, i == callgrind->line_column ? &callgrind->line_at : &address)) {
             warn(callgrind, "error", "bad-position", "a position that is none: the line is left out");
@@ -139,7 +139,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-/* `name`, `(12) name`, which gives the name a number, or `(12)`. */
+/* Resolves a name: `name`, `(12) name`, which defines reference 12, or `(12)`. */
 static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
                           struct pf_slice text)
 {
@@ -162,14 +162,14 @@ static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary
     return name;
 }
 
-/* A file or object: nothing is none. */
+/* Resolves a file or object. Empty text means none. */
 static uint32_t take_place(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
                            struct pf_slice text)
 {
     return text.at < text.end ? take_name(callgrind, dictionary, text) : PF_NO_STRING;
 }
 
-/* Ends a call that waits for its cost line. */
+/* Drops a pending call, which has no cost line. */
 static void end_call(struct callgrind *callgrind)
 {
     if (callgrind->calling)
@@ -204,7 +204,7 @@ static void read_name(struct callgrind *callgrind, enum callgrind_word word, str
     case FI:
     case FE:
         callgrind->here = take_place(callgrind, FILES, text);
-        /* To Cachegrind, a function's lines in another file are another function. */
+        /* In Cachegrind, a function's lines in another file count as another function. */
         if (callgrind->cachegrind && callgrind->function != PF_NO_STRING)
             enter_function(callgrind, callgrind->name);
         break;
@@ -247,7 +247,10 @@ static bool ends_with(struct pf_slice text, const char *end)
     return pf_size(text) >= size && !strncasecmp(text.end - size, end, size);
 }
 
-/* `Time_(10ns)` has its unit in brackets, `sysTime (elapsed ns)` too, before other words. */
+/*
+ * The unit in the brackets at the end of a name: `Time_(10ns)`, or after other words, `sysTime (elapsed ns)`. Empty if
+ * there is none.
+ */
 static struct pf_slice bracketed(struct pf_slice name, bool words_before)
 {
     if (!ends_with(name, ")"))
@@ -258,7 +261,7 @@ static struct pf_slice bracketed(struct pf_slice name, bool words_before)
     return unit;
 }
 
-/* The unit of an event: in its name, else in its long name, else it is a count. */
+/* The unit of an event: from its name, otherwise from its long name, otherwise it is a count. */
 static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, struct pf_slice title)
 {
     static const char *const units[][2] = {{"bytes", "bytes"},
@@ -268,7 +271,7 @@ static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, st
                                            {"seconds", "s"}};
     static const char *const times[] = {"ns", "us", "ms", "s"};
     struct pf_slice own = bracketed(name, false), other = bracketed(title, true);
-    if (own.at > name.at && own.at < own.end) /* a NUL stands behind names */
+    if (own.at > name.at && own.at < own.end) /* interned names are NUL-terminated */
         return pf_build_named(callgrind->build, pf_build_slice(callgrind->build, own)).text;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (ends_with(title, units[i][0]))
@@ -290,7 +293,7 @@ static struct pf_slice title_of(const struct callgrind *callgrind, struct pf_sli
     return (struct pf_slice){name.end, name.end};
 }
 
-/* The inclusive metric beside an exclusive one. What functions hold of each other never adds up. */
+/* Adds the inclusive metric of an exclusive one. Inclusive values of functions overlap, so they never add up. */
 static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
 {
     struct pf_build *build = callgrind->build;
@@ -305,7 +308,7 @@ static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
     build->metrics[exclusive].partner = (int)inclusive;
 }
 
-/* The metric of an event's name. */
+/* Finds or adds the metric of an event. */
 static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
 {
     struct pf_build *build = callgrind->build;
@@ -314,7 +317,7 @@ static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
     for (unsigned i = 0; i < callgrind->n_metrics; i++)
         if (callgrind->exclusive[i] == index)
             return i;
-    if (title.at < title.end) /* it is borrowed from the names, where a NUL stands behind each */
+    if (title.at < title.end) /* borrowed from the names, which are NUL-terminated */
         build->metrics[index].description = title.at;
     callgrind->exclusive[callgrind->n_metrics] = index;
     widen(callgrind);
@@ -336,7 +339,7 @@ static void read_events(struct callgrind *callgrind, struct pf_slice text)
     }
 }
 
-/* `event: short : long` or `event: short = formula : long`. */
+/* Parses `event: short : long` or `event: short = formula : long`. */
 static void read_title(struct callgrind *callgrind, struct pf_slice text)
 {
     const char *colon = memchr(text.at, ':', pf_size(text));
@@ -370,7 +373,7 @@ static void read_totals(struct callgrind *callgrind, struct pf_slice text)
     callgrind->told_line = callgrind->line.number;
 }
 
-/* A part is over: what it says that its functions add up to is compared with what they do. */
+/* Ends a part: compares its declared sums with the computed ones, and resets the state. */
 static void end_part(struct callgrind *callgrind)
 {
     for (unsigned i = 0; i < callgrind->n_told && i < callgrind->n_events; i++) {
@@ -414,9 +417,9 @@ static void read_header(struct callgrind *callgrind, enum callgrind_word word, s
     case EVENTS:
         read_events(callgrind, text);
         break;
-    case SUMMARY: /* of Callgrind's counters, which may have run on while nothing was collected */
+    case SUMMARY: /* Callgrind's summary counts events while collection was off, too */
     case TOTALS:
-    case TOTAL: /* as php-memprof calls it */
+    case TOTAL: /* php-memprof's keyword */
         if ((word == SUMMARY) == callgrind->cachegrind)
             read_totals(callgrind, text);
         break;
@@ -439,7 +442,7 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
         warn(callgrind, "warning", "long-line", "a line of which only the beginning is read");
     bool costs = callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at);
     enum callgrind_word word = costs ? NO_WORD : callgrind_take_word(&text);
-    if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no file is complete there */
+    if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends here */
         warn(callgrind, "fatal", "cut", "the last line has no line end: line skipped, the file is cut off");
         return;
     }
