@@ -11,18 +11,18 @@ extern const struct pf_driver pf_afperf_driver;
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* The header of version 1: this and blanks up to 16 bytes, then a line end or the end of the file. */
+/* Header of version 1: MAGIC, which is 16 bytes including trailing spaces, then a line end or the end of the file. */
 #define MAGIC      "# AFPerf v1     "
 #define MAGIC_SIZE (sizeof MAGIC - 1)
 
-/* Bytes that decide: a byte-order mark, the header and a line end. */
+/* Number of bytes needed for the decision: a byte order mark, the header and a line end. */
 enum { HEAD_SIZE = 3 + MAGIC_SIZE + 2 };
 
-/* What headers of other versions begin with too. */
+/* Common prefix of the headers of all versions. */
 #define COMMON      "# AFPerf v"
 #define COMMON_SIZE (sizeof COMMON - 1)
 
-/* True if the first line is a version header of some kind, and no heading that goes on with words. */
+/* Returns true if the first line is a header of any version, and not a heading that continues with words. */
 static bool is_header(const char *head, size_t size)
 {
     if (size <= COMMON_SIZE || memcmp(head, COMMON, COMMON_SIZE) != 0)
@@ -36,7 +36,7 @@ static bool is_header(const char *head, size_t size)
     return version && (at == size || head[at] == '\n');
 }
 
-/* Why a file cannot be read; NULL if it can. *mine: it is an AFPerf file all the same. */
+/* Returns why a file cannot be read, or NULL if it can. *mine: it is an AFPerf file nevertheless. */
 static const char *trouble_with(const char *head, size_t size, bool *mine)
 {
     *mine = true;
@@ -120,7 +120,7 @@ static void set_tables(struct pf_model *model, struct afperf_state *state)
     model->cells_value = 3;
 }
 
-/* What a compressed file inflates to. */
+/* The content of a compressed file, unpacked. */
 static const struct pf_blob blobs[] = {{.name = "profile.afperf"}};
 
 static int set_blobs(struct pf_model *model, struct pf_error *error)
@@ -141,7 +141,7 @@ static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size
                          struct pf_error *error)
 {
     const struct afperf_state *state = model->state;
-    (void)blob; /* there is one */
+    (void)blob; /* there is only one */
     return pf_input_read(state->input, buffer, size, offset, error);
 }
 
@@ -173,7 +173,7 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     return set_blobs(model, error);
 }
 
-/* What runs there are is known only when all has been read: then all else is too. */
+/* The runs are known only after the whole file has been read, and so is everything else: one stage suffices. */
 static int load(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;

@@ -5,7 +5,10 @@
 
 /* ---- targets ------------------------------------------------------------------------------------ */
 
-/* Nothing has the id that the data name, unless it is that of a run: aggregates may be of all regions or sections of one. */
+/*
+ * The id of the data is undefined. An aggregate may have the id of a run, and then covers all regions or sections of
+ * the run; any other data are orphaned.
+ */
 static void set_run_or_orphan(struct afperf_model *model, const struct afperf_data *data,
                               struct afperf_target *target, enum afperf_scope scope,
                               enum afperf_problem problem)
@@ -20,13 +23,13 @@ static void set_run_or_orphan(struct afperf_model *model, const struct afperf_da
         target->run = run;
 }
 
-/* The event that data without id belong to. */
+/* Returns the event that data without id belong to. */
 static struct afperf_event block_of(const struct afperf_model *model, const struct afperf_data *data)
 {
     return data->block ? model->log[data->block - 1] : (struct afperf_event){AFPERF_EVENT_RUN, 0};
 }
 
-/* The region that data name, or that of the block. */
+/* Returns the region that the data name, else the region of the block; AFPERF_NONE if there is none. */
 static uint32_t region_of(const struct afperf_model *model, const struct afperf_data *data)
 {
     if (data->object.given)
@@ -49,7 +52,10 @@ static uint32_t section_of(const struct afperf_model *model, const struct afperf
     return ref == AFPERF_NONE ? AFPERF_NONE : names->refs[ref].object;
 }
 
-/* The interval of the section that the data name, else (unless they are processed) that of the block; or none. */
+/*
+ * Returns the interval of `section` that the data name. Unprocessed data without interval id belong to the block's
+ * interval, if it is one of this section. AFPERF_NONE if there is none.
+ */
 static uint32_t interval_of(struct afperf_model *model, const struct afperf_data *data, uint32_t section)
 {
     const struct afperf_span *intervals = model->intervals.items;
@@ -67,7 +73,7 @@ static uint32_t interval_of(struct afperf_model *model, const struct afperf_data
     return AFPERF_NONE;
 }
 
-/* Data of a region or section, or of all of a run. */
+/* Sets the target of data of a region or section, or of all regions or sections of a run. */
 static void target_object(struct afperf_model *model, const struct afperf_data *data,
                           struct afperf_target *target, bool region)
 {
@@ -105,7 +111,10 @@ static struct afperf_target target_of(struct afperf_model *model, const struct a
     return target;
 }
 
-/* The run of a target lasts as long as its data, and is needed: of that before all that name a run, nothing else may tell. */
+/*
+ * Extends the run to the end of its data, and marks its reference as needed. Data may be the only evidence of the
+ * unnamed first run.
+ */
 static void tell_run(struct afperf_model *model, const struct afperf_data *data, uint32_t ref)
 {
     struct afperf_ref *needed = &model->names[AFPERF_RUNS].refs[ref];
@@ -142,7 +151,7 @@ int afperf_find_targets(struct afperf_model *model, struct pf_error *error)
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-/* The first type of this id that a run from this one on defines, or NULL. */
+/* Binary search: returns the first type with this id that a run from `run` on defines, or NULL. */
 static const struct afperf_measure *first_measure(const struct afperf_model *model, uint64_t id, uint32_t run)
 {
     const struct afperf_measure *all = model->measures;
@@ -175,7 +184,7 @@ int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t li
     return got > 0 && record->kind != AFPERF_FIELDS ? 0 : got;
 }
 
-/* What is wrong with the values of a record. */
+/* Notes the invalid values of a data record. */
 static int check_values(struct afperf_model *model, const struct afperf_target *target,
                         struct afperf_reader *reader, struct pf_error *error)
 {

@@ -4,11 +4,14 @@
 #include <string.h>
 
 /*
- * The fields of each type, in their order, a letter each:
- *   t timestamp   T the same, may be blank   e END, then START timestamp   r run id   o id of region or section
- *   i interval id   y id of a measurement type   a aggregation type   v measurements: pairs, to the end   n name or label
- *   g tags   u units   d datatype   s summary   x description   w wall-clock time   c format version   A application version
- * The format document's examples of some types leave a field out.
+ * The fields of each record type, in order, one letter each:
+ *   t timestamp   T timestamp, may be blank   e END, then START timestamp   r run id   o id of region or section
+ *   i interval id   y id of a measurement type   a aggregation type   v measurements: pairs, up to the end   n name
+ *     or label
+ *   g tags   u units   d datatype   s summary   x description   w wall-clock time   c format version   A application
+ *     version
+ *
+ * as_in_examples: the fields in the examples of the format document, which omit one in some types.
  */
 static const struct {
     const char *name, *fields, *as_in_examples;
@@ -30,7 +33,7 @@ static const struct {
     [AFPERF_SECTION_STOP] = {"SectionStop", "toi", NULL},
 };
 
-/* Types are given by name or number. */
+/* Returns the type of a record, which is given by name or by number. */
 static enum afperf_type type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
@@ -58,7 +61,7 @@ static bool is_integer(struct afperf_text text)
     return problem != AFPERF_MISSING_FIELD && problem != AFPERF_BAD_INTEGER;
 }
 
-/* `1.2.3` */
+/* Returns true for a version like `1.2.3`. */
 static bool is_version(struct afperf_text text)
 {
     size_t dots = 0, digits = 0;
@@ -72,7 +75,7 @@ static bool is_version(struct afperf_text text)
     return dots == 2 && digits;
 }
 
-/* Any major version but 1, however many zeros stand before it. */
+/* Returns true if the major version is not 1, ignoring leading zeros. */
 static bool is_other_major(struct afperf_text version)
 {
     size_t zeros = 0;
@@ -82,8 +85,9 @@ static bool is_other_major(struct afperf_text version)
 }
 
 /*
- * Whether a field is left out as in the document's examples. Field 3 of RegionStart and SectionInfo is an id in the full
- * shape, the label in the short one. Field 4 of RunInfo is the version, or the run's id; *error: it is neither.
+ * Returns true if the record omits a field, like the format document's examples (the short shape). Field 3 of
+ * RegionStart and SectionInfo is an id in the full shape, the label in the short one. Field 4 of RunInfo is the version
+ * in the full shape, the run's id in the short one; *error is set if it is neither.
  */
 static bool is_example(const struct afperf_record *record, enum afperf_type type, enum afperf_problem *error)
 {
@@ -104,7 +108,10 @@ static bool is_example(const struct afperf_record *record, enum afperf_type type
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
-/* Takes a number up to the record's first error. True if there is one; a blank field is an error only if it must not be. */
+/*
+ * Parses a number, unless the record has an error already. Returns true if there is a number. A blank field is an error
+ * unless `may_be_blank`.
+ */
 static bool take_number(struct afperf_decoded *decoded, struct afperf_text field, uint64_t *value,
                         bool may_be_blank)
 {
@@ -132,7 +139,7 @@ bool afperf_next_pair(const struct afperf_record *record, const struct afperf_de
     return false;
 }
 
-/* Spans that end before they start. */
+/* Rejects spans that end before they start. */
 static void check_span(struct afperf_decoded *decoded)
 {
     if (!decoded->error && decoded->end < decoded->time)
@@ -140,7 +147,7 @@ static void check_span(struct afperf_decoded *decoded)
                                                               : AFPERF_AGGREGATE_ENDS_BEFORE_START;
 }
 
-/* The rest of the record, from this field on: pairs. A blank last field is none. */
+/* Takes the measurements: the rest of the record, from field `first` on, in pairs. A blank last field is ignored. */
 static void take_values(const struct afperf_record *record, size_t first, struct afperf_decoded *decoded)
 {
     size_t n = record->n > first ? record->n - first : 0, pairs = n / 2, good = 0;
@@ -183,7 +190,7 @@ static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
     }
 }
 
-/* Takes field `at`, which has this letter. */
+/* Takes field number `at`, of the kind `letter`. */
 static void take(const struct afperf_record *record, size_t at, char letter, struct afperf_decoded *decoded)
 {
     struct afperf_text field = afperf_field(record, at);

@@ -16,7 +16,7 @@ static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *number
         numbers->next = model->runs[only].events;
         numbers->end = numbers->next + model->runs[only].n_events;
     }
-    numbers->own = afperf_reader_new(model->input); /* for tags */
+    numbers->own = afperf_reader_new(model->input); /* reads tags */
     return numbers->own ? 0 : pf_fail_memory(error);
 }
 
@@ -29,7 +29,7 @@ static const struct pf_column trace_columns[] = {{"run", PF_PARTITION, 0}, {.nam
                                                  {.name = "event"},        {"context", PF_CONTEXT, 0},
                                                  {.name = "tags"},         {"name", PF_CONTEXT_NAME, 0}};
 
-/* The tags of what starts. */
+/* Returns the tags of a started span, or of an interval's section, as a cell. */
 static int tags_of(const struct afperf_model *model, struct afperf_reader *reader, unsigned kind,
                    const struct afperf_span *span, struct pf_cell *cell, struct pf_error *error)
 {
@@ -91,18 +91,18 @@ const struct pf_table afperf_trace_table = {.name = "trace",
 /* ---- tags --------------------------------------------------------------------------------------- */
 
 /*
- * The table "tags": `a=b;c=d` of a RunInfo, RegionStart or SectionInfo, split. A tag's number is that of what has it, runs before
- * regions before sections, above the place of the tag in the text.
+ * The table "tags": the tags `a=b;c=d` of a RunInfo, RegionStart or SectionInfo, one row each. A row's number is the
+ * number of the tagged object (runs, then regions, then sections) above the tag's position in the text.
  */
-enum { PLACE_BITS = 22 }; /* text of a record of 1 MiB that is mended takes 3 */
+enum { PLACE_BITS = 22 }; /* the text of a mended record of 1 MiB may grow to 3 MiB */
 
 enum object { OF_RUN, OF_REGION, OF_SECTION };
 
 struct tags {
     struct afperf_reader *reader;
-    uint64_t entered; /* whose tags `text` holds, plus 1; 0: of none */
+    uint64_t entered; /* number of the object whose tags are in `text`, plus 1; 0: none */
     struct afperf_text text;
-    uint64_t next; /* number of the next tag */
+    uint64_t next; /* number of the next row */
 };
 
 static int begin_tags(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
@@ -123,7 +123,7 @@ static void free_tags(void *own)
     free(tags);
 }
 
-/* What has tags; *number becomes its own. */
+/* Returns the kind of a tagged object, and turns *number into its number within the kind. */
 static enum object object_of(const struct afperf_model *model, uint64_t *number)
 {
     if (*number < model->n_runs)
@@ -146,7 +146,7 @@ static int get_tags(const struct afperf_model *model, struct tags *tags, enum ob
     return 0;
 }
 
-/* The first tag of the text from this place on, and where the next may be; false if there is none. */
+/* Finds the first tag at or after position `at`. *next: where to continue. Returns false if there is none. */
 static bool find_tag(struct afperf_text text, size_t at, struct afperf_text *tag, size_t *next)
 {
     while (at < text.size) {

@@ -4,16 +4,16 @@
 #include "formats/afperf/model.h"
 
 /*
- * Runs whose regions break the format's rule of strict nesting: a region is inside the innermost one that holds it. Intervals
- * are half open: one that starts where another ends is behind it.
+ * Nests the regions of runs that violate the format's rule of strict nesting: the parent of a region is the innermost
+ * region that contains it. Extents are half open: a region that starts where another ends is not inside it.
  */
 
 struct geometry {
     struct afperf_model *model;
-    uint32_t *regions; /* of the run, by start, longer first, in file order */
+    uint32_t *regions; /* regions of the run, sorted by start, longer first, then in file order */
     size_t n;
-    uint64_t end;   /* of the run */
-    uint64_t *heap; /* stops of closed regions that have started */
+    uint64_t end;   /* end of the run */
+    uint64_t *heap; /* min-heap of the stops of closed regions that have started */
     size_t n_heap;
 };
 
@@ -65,7 +65,10 @@ static void heap_drop_smallest(struct geometry *geometry)
     geometry->heap[i] = last;
 }
 
-/* A region without stop ends with the first to end of the closed ones that hold its start, else with the run. */
+/*
+ * Sets missing stops: a region without stop ends with the closed region that contains its start and ends first, else
+ * with the run.
+ */
 static void close_open(struct geometry *geometry)
 {
     size_t started = 0;
@@ -89,7 +92,10 @@ static bool holds(const struct afperf_span *outer, const struct afperf_span *inn
     return inner->stop <= outer->stop && (inner->start < outer->stop || outer->start == outer->stop);
 }
 
-/* The innermost region around this one; what ends before it is looked at no more. */
+/*
+ * Sets the parent of a region: the innermost of `around` and its ancestors that contains it. Skipped ancestors end too
+ * early to contain later regions.
+ */
 static void set_parent(const struct geometry *geometry, uint32_t around, struct afperf_span *region)
 {
     const struct afperf_span *all = geometry->model->regions.items;

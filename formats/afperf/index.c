@@ -42,7 +42,7 @@ size_t afperf_bound(const struct afperf_index *index, uint32_t owner, uint64_t v
     return low;
 }
 
-/* The segment that an offset stands in: where it starts and ends. */
+/* Binary search: returns the bounds of the segment that contains an offset. */
 static void segment_at(const struct afperf_model *model, uint64_t offset, uint64_t *start, uint64_t *end)
 {
     size_t low = 0, high = model->n_segments;
@@ -57,7 +57,7 @@ static void segment_at(const struct afperf_model *model, uint64_t offset, uint64
     *end = low + 1 < model->n_segments ? model->segments[low + 1] : UINT64_MAX;
 }
 
-/* The key at a place in the index if it has this owner and id. */
+/* Returns the key at a position of the index if it has this owner and id, else NULL. */
 static const struct afperf_key *key_at(const struct afperf_index *index, size_t place, uint32_t owner,
                                        uint64_t id)
 {

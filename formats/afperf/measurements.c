@@ -5,19 +5,19 @@
 #include "formats/kit/numbered.h"
 
 /*
- * The table "measurements": all values as they stand in the file, which is read again for each walk where there are data that
- * are wanted. A value's number is its record's among the data above its field in the record; 0: the first value.
+ * The table "measurements": all values as in the file. Each cursor reads the wanted data records again. A value's
+ * number is that of its data record, above the number of its field in the record; 0: the first value.
  */
 enum { FIELD_BITS = 21 };
 
 struct measurements {
     struct pf_store_window targets;
     struct afperf_reader *reader;
-    uint64_t entered; /* which data `record` holds, plus 1; 0: none */
+    uint64_t entered; /* number of the data in `record`, plus 1; 0: none */
     struct afperf_target target;
     struct afperf_record record;
     struct afperf_decoded decoded;
-    uint64_t next; /* number of the next value */
+    uint64_t next; /* number of the next row */
     char id[AFPERF_HEX];
 };
 
@@ -49,7 +49,7 @@ static void free_measurements(void *own)
     free(measurements);
 }
 
-/* The context of what data belong to, or -1. */
+/* Returns the context that data belong to, or -1. */
 static int64_t context_of(const struct afperf_model *model, const struct afperf_target *target)
 {
     if (target->scope == AFPERF_SCOPE_REGION)
@@ -111,7 +111,7 @@ static void fill(const struct afperf_model *model, struct measurements *measurem
     memcpy(cells, row, sizeof row);
 }
 
-/* Reads the record of these data if they are wanted. 1; 0: they are not; -1: *error filled. */
+/* Reads the record of these data if the restriction allows them. Returns 1; 0 if not; -1 with *error filled. */
 static int enter(const struct pf_cursor *cursor, struct measurements *measurements, uint64_t data,
                  struct pf_error *error)
 {

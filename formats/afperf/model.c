@@ -54,7 +54,7 @@ static int make(struct afperf_model *model, struct pf_error *error)
     return pf_tree_finish(model->tree, error);
 }
 
-/* Bytes of what grows with the data that are held in memory before they spill. */
+/* Memory limit of what grows with the data, in bytes; more is spilled. */
 #define HELD ((uint64_t)4 << 20)
 
 struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_error *error)

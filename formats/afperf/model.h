@@ -9,82 +9,79 @@
 #include "formats/kit/tree.h"
 
 /*
- * AFPerf files: records in any order, which refer to each other over the whole file. The parts, each knowing those before it
- * only:
+ * AFPerf files: records in any order, which refer to each other across the whole file. Parts, in order of dependency
+ * (each uses only those above it):
  *   reader.c    bytes -> records and their fields
  *   number.c    fields -> numbers
  *   decode.c    fields -> the meaning of a record
  *   notes.c     kinds of warnings; growing lists; ids as text
  *   time.c      times of events, pauses before a time
  *   index.c     ids -> objects
- *   read.c      the pass over the file: what is defined, started, stopped and measured, and the names that records use
- *   names.c     which runs and sections these names mean
- *   pair.c      what each stop stops
- *   data.c      what data records belong to, and whether their values are sound
- *   nest.c      regions of a run -> tree, contexts, times; geometry.c: where they overlap
+ *   read.c      the pass over the file: definitions, starts, stops and data, and references by name
+ *   names.c     resolves references to runs and sections
+ *   pair.c      pairs stops with starts
+ *   data.c      owners of data records; checks their values
+ *   nest.c      regions of a run -> tree, contexts, times; geometry.c: overlapping regions
  *   sections.c  intervals of sections -> times
- *   model.c     all of these in turn
- *   tables.c    tables held in rows; spans_tables.c, events_tables.c, measurements.c: those that are walked
+ *   model.c     runs these steps in order
+ *   tables.c    tables held in rows; spans_tables.c, events_tables.c, measurements.c: tables with cursors
  *   afperf.c    the driver
  */
 #define AFPERF_NONE UINT32_MAX
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-/* A PauseResume, or several that touch. */
+/* A PauseResume, or several merged ones. */
 struct afperf_pause {
     uint64_t start, stop;
-    uint64_t before; /* ticks paused in this run before it */
-    uint32_t run;    /* while reading: its reference */
+    uint64_t before; /* ticks paused in this run before this pause */
+    uint32_t run;    /* while reading: a reference */
 };
 
-/* What records name: runs and sections. This they have in common. */
+/* The kinds of objects that records name: runs and sections. Both begin with struct afperf_object. */
 enum afperf_thing { AFPERF_RUNS, AFPERF_SECTIONS, AFPERF_THINGS };
 
 struct afperf_object {
-    uint64_t offset, line; /* of its RunInfo or SectionInfo; implicit: of the first record that needs it */
+    uint64_t offset, line; /* of its definition; if implicit, of the first record that needs it */
     struct afperf_id id;
     bool implicit;
-    uint32_t tags;   /* in model->strings */
-    uint32_t number; /* while they are put in order */
+    uint32_t tags;   /* string of model->strings */
+    uint32_t number; /* temporary, while objects are sorted */
 };
 
 struct afperf_run {
     struct afperf_object is;
-    uint64_t start, end;                                                  /* ticks; start: unless implicit */
-    uint32_t units, wallclock, version, application, application_version; /* in model->strings */
+    uint64_t start, end; /* in ticks; start: not of implicit runs */
+    uint32_t units, wallclock, version, application, application_version; /* strings of model->strings */
     bool geometry;
-    uint64_t nanoseconds; /* in a tick; 1 if unknown */
+    uint64_t nanoseconds; /* length of a tick; 1 if unknown */
 
-    size_t pauses, n_pauses; /* in model->pauses */
-    size_t events, n_events; /* in model->timeline */
-    size_t nodes;            /* where its own start in model->nodes */
-    uint32_t first_section;  /* the others are linked; AFPERF_NONE: it has none */
+    size_t pauses, n_pauses; /* range in model->pauses */
+    size_t events, n_events; /* range in model->timeline */
+    size_t nodes;            /* index of the run's first node in model->nodes */
+    uint32_t first_section;  /* head of the list of the run's sections; AFPERF_NONE: no sections */
 };
 
 /*
- * How records name a run or section. Records of one segment that name a run by its id mean the same one wherever they stand: they
- * share a reference; those that name a section by its id, as long as no further one of this id is told of. What is meant turns out
- * when all has been read. A run's reference 0 is the current run before any record has named one.
+ * A reference: how records name a run or section. All records of a segment that name a run by the same id share a
+ * reference. Records that name a section by the same id share one until another SectionInfo has this id. References are
+ * resolved after the whole file has been read. Reference 0 of runs is the current run before any record has named one.
  */
 struct afperf_ref {
     struct afperf_id id;
     uint32_t segment;
-    bool told;       /* a RunInfo or SectionInfo of the segment */
-    bool maybe;      /* first field of a short SectionInfo: an id, or if there is no such run a timestamp */
-    uint32_t object; /* run or section, or AFPERF_NONE */
-    uint64_t offset, line; /* of the first record that needs it; line 0: none does */
-    uint32_t current;      /* the current run's reference there */
+    bool told;       /* defined by a RunInfo or SectionInfo of the segment */
+    bool maybe;      /* first field of a short SectionInfo: an id, or, if no run has this id, a timestamp */
+    uint32_t object; /* resolved run or section, or AFPERF_NONE */
+    uint64_t offset, line; /* of the first record that needs it; line 0: not needed */
+    uint32_t current;      /* reference of the current run at that record */
 };
 
-/*
- * An index: what an id means at a place in the file is looked for here (index.c). Sorted by owner, value, offset.
- */
+/* Index that resolves an id at a file offset (index.c). Sorted by owner, value, offset. */
 struct afperf_key {
-    uint64_t value;  /* an id; of what has none, when it started */
-    uint64_t offset; /* where it stands */
-    uint32_t
-        owner; /* 0: ids count in the whole file; section, run; above AFPERF_NAMELESS of what has no id */
+    uint64_t value;  /* an id; if there is no id, the start time */
+    uint64_t offset; /* of the record in the file */
+    uint32_t owner;  /* scope of the id (0: the file; else a section or run); with AFPERF_NAMELESS: no id */
     uint32_t number;
 };
 #define AFPERF_NAMELESS (UINT32_C(1) << 31)
@@ -97,7 +94,7 @@ struct afperf_index {
 struct afperf_names {
     struct afperf_ref *refs;
     size_t n, room;
-    struct afperf_index index; /* a reference of each run or section that has an id */
+    struct afperf_index index; /* one reference per run or section with an id */
 };
 
 /* ---- measurement types -------------------------------------------------------------------------- */
@@ -111,15 +108,15 @@ enum afperf_type_field {
     AFPERF_TYPE_FIELDS
 };
 
-/* All definitions that one reference has made of an id; once runs are known, that a run has. */
+/* A measurement type: all definitions of an id by one reference; once runs are resolved, by one run. */
 struct afperf_measure {
     uint64_t id;
     uint32_t run; /* while reading: a reference */
     struct {
-        uint32_t text; /* in model->strings, or PF_NO_STRING */
-        uint64_t line; /* that set it */
+        uint32_t text; /* string of model->strings, or PF_NO_STRING */
+        uint64_t line; /* line of the definition that set it */
     } fields[AFPERF_TYPE_FIELDS];
-    uint64_t line, definitions; /* the last one's line */
+    uint64_t line, definitions; /* line: of the last definition; definitions: their number */
     enum afperf_datatype datatype;
 };
 
@@ -127,46 +124,46 @@ struct afperf_measure {
 
 struct afperf_section {
     struct afperf_object is;
-    uint32_t ref;   /* of its run */
-    uint32_t label; /* in model->strings */
+    uint32_t ref;   /* reference of its run */
+    uint32_t label; /* string of model->strings */
     uint32_t context;
-    uint32_t first, count; /* intervals, by number */
+    uint32_t first, count; /* range of numbers of its intervals */
     pf_int128 total, total_net;
     uint64_t covered, covered_net;
-    uint32_t next; /* in the same run, or AFPERF_NONE */
+    uint32_t next; /* next section of the run, or AFPERF_NONE */
 };
 
 /* ---- regions and intervals ---------------------------------------------------------------------- */
 
-/* A region or a section's interval: what starts and stops. There are as many as a file has room for. */
+/* A span: a region or an interval of a section. A file may have millions, so the struct is kept small. */
 struct afperf_span {
-    uint64_t id;                       /* 0 if anonymous */
-    uint64_t start, stop;              /* ticks; stop: once it is closed, for all once regions are nested */
-    uint64_t exclusive, exclusive_net; /* of a region: without children, and pauses */
-    uint64_t offset;                   /* of the start record in the file */
-    uint32_t line;                     /* likewise */
-    uint32_t owner;  /* region: its run's reference; interval: its section (while reading: its reference) */
-    uint32_t label;  /* of a region, in the tree's strings, or PF_NO_STRING */
-    uint32_t parent; /* of a region, or AFPERF_NONE */
+    uint64_t id;          /* 0 if anonymous */
+    uint64_t start, stop; /* in ticks; stop: valid once closed; of regions, always valid after nesting */
+    uint64_t exclusive, exclusive_net; /* regions only: ticks without children, and without pauses */
+    uint64_t offset;                   /* of the start record */
+    uint32_t line;                     /* of the start record */
+    uint32_t owner;  /* region: reference of its run; interval: its section (while reading: a reference) */
+    uint32_t label;  /* regions only: string of the tree, or PF_NO_STRING */
+    uint32_t parent; /* regions only: parent region, or AFPERF_NONE */
     union {
-        uint32_t context; /* of a region, once it is nested */
-        uint32_t number;  /* of an interval, in its table */
+        uint32_t context; /* of a region, after nesting */
+        uint32_t number;  /* of an interval: its row in the table */
     };
     uint8_t flags;
 };
 
 enum {
-    AFPERF_ANONYMOUS = 1, /* has no id */
-    AFPERF_CLOSED = 2,    /* a record stops it */
+    AFPERF_ANONYMOUS = 1, /* without id */
+    AFPERF_CLOSED = 2,    /* stopped by a record */
     AFPERF_TAGGED = 4,    /* its start record has tags */
 };
 
-/* In the order of the file. */
+/* Spans in file order. */
 struct afperf_spans {
     struct afperf_span *items;
     size_t room;
     uint32_t count;
-    bool scoped; /* ids count within an owner */
+    bool scoped; /* ids are unique within an owner only */
     struct afperf_index index;
 };
 
@@ -174,11 +171,11 @@ struct afperf_spans {
 
 enum { AFPERF_CALLS, AFPERF_TIME, AFPERF_TIME_INC, AFPERF_TIME_NET, AFPERF_TIME_NET_INC, AFPERF_METRICS };
 
-/* A context in a run: regions of one label path, or the sections of a label. */
+/* Values of a context in a run: regions of one label path, or sections of one label. */
 struct afperf_node {
     uint32_t run, context;
-    uint32_t next;                    /* of the same context, in a later run, plus 1; 0: none */
-    pf_int128 values[AFPERF_METRICS]; /* regions or intervals; ticks, of sections no exclusive ones */
+    uint32_t next;                    /* next node of the context, in a later run, plus 1; 0: none */
+    pf_int128 values[AFPERF_METRICS]; /* calls and ticks; sections have no exclusive ticks */
 };
 
 enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
@@ -186,18 +183,18 @@ enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
 /* ---- events ------------------------------------------------------------------------------------- */
 
 enum afperf_event_kind {
-    AFPERF_EVENT_RUN,            /* a reference */
-    AFPERF_EVENT_SECTION,        /* a section's reference */
-    AFPERF_EVENT_REGION_START,   /* a region */
-    AFPERF_EVENT_REGION_STOP,    /* likewise, or AFPERF_NO_NUMBER: none, or not known yet */
-    AFPERF_EVENT_INTERVAL_START, /* an interval */
-    AFPERF_EVENT_INTERVAL_STOP,  /* likewise */
-    AFPERF_EVENT_LOST_STOP, /* of a section (its reference), none of whose intervals it stops, or not yet */
-    AFPERF_EVENT_PAUSE,     /* a pause; in the timeline alone, as the next */
+    AFPERF_EVENT_RUN,            /* number: a reference */
+    AFPERF_EVENT_SECTION,        /* number: a section's reference */
+    AFPERF_EVENT_REGION_START,   /* number: a region */
+    AFPERF_EVENT_REGION_STOP,    /* number: a region, or AFPERF_NO_NUMBER: none, or not paired yet */
+    AFPERF_EVENT_INTERVAL_START, /* number: an interval */
+    AFPERF_EVENT_INTERVAL_STOP,  /* number: an interval */
+    AFPERF_EVENT_LOST_STOP, /* number: a section's reference; the stop matches no interval, or is not paired yet */
+    AFPERF_EVENT_PAUSE, /* number: a pause; PAUSE and RESUME occur in the timeline only */
     AFPERF_EVENT_RESUME,
 };
 
-/* A record that starts or stops something, or names a run or section. */
+/* An event of the log: a record that starts or stops something, or names a run or section. */
 struct afperf_event {
     uint32_t kind : 4, number : 28;
 };
@@ -213,25 +210,25 @@ static inline bool afperf_event_is_interval(struct afperf_event event)
     return event.kind == AFPERF_EVENT_INTERVAL_START || event.kind == AFPERF_EVENT_INTERVAL_STOP;
 }
 
-/* A record that stops something. */
+/* A stop record. */
 struct afperf_stop {
     uint64_t offset, line, time;
     struct afperf_id id;
-    uint32_t event; /* in the log */
-    uint32_t owner; /* region without id: the current run's reference; interval: the section's */
+    uint32_t event; /* index in the log */
+    uint32_t owner; /* region without id: reference of the current run; interval: reference of its section */
     bool region;
 };
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* A data record as it stands in the file. */
+/* A data record. */
 struct afperf_data {
     uint64_t offset, line, end; /* end: its last timestamp */
     struct afperf_id object, interval;
     enum afperf_type type;
-    bool processed; /* it has an aggregation type */
-    uint32_t run;   /* reference: of the run that it names, else of the current one */
-    uint32_t block; /* the event of the log that it belongs to if it has no id, plus 1; 0: none */
+    bool processed; /* has an aggregation type */
+    uint32_t run;   /* reference of the run that it names, else of the current run */
+    uint32_t block; /* data without id: index in the log of the event they belong to, plus 1; 0: none */
 };
 
 enum afperf_scope {
@@ -243,12 +240,12 @@ enum afperf_scope {
     AFPERF_SCOPE_ORPHAN,
 };
 
-/* What a data record belongs to. */
+/* The resolved owner of a data record. */
 struct afperf_target {
-    uint64_t offset, line; /* of the record */
+    uint64_t offset, line; /* of the data record */
     enum afperf_scope scope;
-    uint32_t run;              /* reference */
-    uint32_t object, interval; /* object: region or section; interval: its number; AFPERF_NONE: none */
+    uint32_t run;              /* a reference */
+    uint32_t object, interval; /* object: region or section; interval: its row number; AFPERF_NONE: none */
 };
 
 /* ---- the model ---------------------------------------------------------------------------------- */
@@ -258,97 +255,103 @@ struct afperf_model {
 
     struct pf_strings *strings;
     struct pf_tree *tree;
-    bool published; /* the tree belongs to the profile */
+    bool published; /* the profile owns the tree */
 
     struct afperf_names names[AFPERF_THINGS];
     struct afperf_run *runs;          /* in file order */
-    struct afperf_measure *measures;  /* once runs are known: by id, then run */
+    struct afperf_measure *measures;  /* once runs are resolved: sorted by id, then run */
     struct afperf_section *sections;  /* in file order */
-    uint64_t *segments;               /* where each starts */
-    struct afperf_pause *pauses;      /* once runs are known: by run, then start */
-    struct afperf_node *nodes;        /* by run, in it by first appearance */
-    uint32_t *first_node, *last_node; /* of each context, plus 1; 0: none */
-    struct afperf_event *log;         /* events in file order; while the model is made */
-    struct afperf_stop *stops;        /* likewise */
-    struct afperf_event *timeline; /* those that start or stop something, and pauses: by run, in it by time */
+    uint64_t *segments;               /* start offset of each segment */
+    struct afperf_pause *pauses;      /* once runs are resolved: sorted by run, then start */
+    struct afperf_node *nodes;        /* sorted by run; within a run in order of first appearance */
+    uint32_t *first_node, *last_node; /* by context: its first and last node, plus 1; 0: none */
+    struct afperf_event *log;         /* events in file order; freed once the model is complete */
+    struct afperf_stop *stops;        /* freed once the model is complete */
+    struct afperf_event *timeline;    /* starts, stops and pauses; sorted by run, then time */
     size_t n_runs, n_measures, n_sections, n_segments, n_pauses, n_nodes, n_log, n_stops, n_timeline;
     size_t runs_room, measures_room, sections_room, segments_room, pauses_room, nodes_room, first_node_room,
         last_node_room, log_room, stops_room;
 
     struct afperf_spans regions, intervals;
-    uint32_t *interval_order; /* interval of each number */
+    uint32_t *interval_order; /* row number -> interval */
 
-    struct pf_store *data;    /* struct afperf_data, while the model is made */
-    struct pf_store *targets; /* struct afperf_target of each */
+    struct pf_store *data;    /* items of struct afperf_data; freed once the model is complete */
+    struct pf_store *targets; /* one struct afperf_target per data record */
     struct pf_notes notes;
 };
 
-/* Makes the model. NULL with *error filled. */
+/*
+ * Reads the file and makes the model. The input is borrowed and must outlive the model. The caller frees the model with
+ * afperf_model_free. NULL with *error filled.
+ */
 struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_error *error);
 void afperf_model_free(struct afperf_model *model);
 
-/* Makes room for one more item of an array, of which there are at most 2^28. 0, or -1 with *error filled. */
+/* Makes room for one more item of an array, up to a limit of 2^28 items. Returns 0, or -1 with *error filled. */
 int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error);
 #define AFPERF_GROW(model, name, error)                                                                      \
     afperf_grow(&(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name, error)
 
-/* Text as a string of the model; PF_NO_STRING with *error filled if memory ran out. */
+/* Interns text in model->strings. PF_NO_STRING with *error filled if out of memory. */
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text, struct pf_error *error);
 
-/* Notes a problem of the record at this offset, in this line. */
+/* Notes a problem of the record at this offset and line. */
 void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line);
 
-/* The run that a reference means. */
+/* Returns the run that a reference resolves to. */
 static inline uint32_t afperf_run_of(const struct afperf_model *model, uint32_t ref)
 {
     return model->names[AFPERF_RUNS].refs[ref].object;
 }
 
-/* What an event of the log starts or stops; NULL if it does not. *run, *time: its. */
+/* Returns the span that an event of the log starts or stops, and fills *run and *time; NULL for other events. */
 const struct afperf_span *afperf_event_span(const struct afperf_model *model, struct afperf_event event,
                                             uint32_t *run, uint64_t *time);
 
-/* Ticks from start to stop that the run is paused. */
+/* Returns the ticks that the run is paused between start and stop. */
 uint64_t afperf_paused(const struct afperf_model *model, uint32_t run, uint64_t start, uint64_t stop);
 
-/* An id as hexadecimal text; returns the size. */
+/* Formats an id in hexadecimal, into AFPERF_HEX bytes. Returns the size. */
 enum { AFPERF_HEX = 19 };
 size_t afperf_hex(uint64_t id, char *text);
 
 /* ---- index.c ------------------------------------------------------------------------------------ */
 
-/* Gives an index room for n keys, in place of those that it has. 0, or -1 with *error filled. */
+/* Replaces the keys of an index by room for n keys. Returns 0, or -1 with *error filled. */
 int afperf_index_room(struct afperf_index *index, size_t n, struct pf_error *error);
 void afperf_index_sort(struct afperf_index *index);
 
-/* The first place in the index that is not before this owner, value and offset. */
+/* Binary search: returns the first position in the index not below (owner, value, offset). */
 size_t afperf_bound(const struct afperf_index *index, uint32_t owner, uint64_t value, uint64_t offset);
 
 /*
- * Which of two places, of which one stands before and one behind an offset in the file, a record there means that names this id:
- * the nearest before it in its segment, else the first behind it there, else the nearest before it, else the first behind it.
- * SIZE_MAX if neither has the id.
+ * Chooses what an id means at a file offset, from two candidate positions of the index: `before` (defined before the
+ * offset) and `behind` (defined after it). Order of preference: `before` in the same segment, `behind` in the same
+ * segment, `before`, `behind`. SIZE_MAX if neither has the id.
  */
 size_t afperf_choose(const struct afperf_model *model, const struct afperf_index *index, uint32_t owner,
                      uint64_t id, uint64_t offset, size_t before, size_t behind);
 
-/* The number of what a record at this offset means by the id, or AFPERF_NONE. */
+/* Returns the number of the object that an id means at a file offset, or AFPERF_NONE. */
 uint32_t afperf_find(const struct afperf_model *model, const struct afperf_index *index, uint32_t owner,
                      uint64_t id, uint64_t offset);
 
 /* ---- data.c ------------------------------------------------------------------------------------- */
 
-/* The type of this id as the run defines it, else as the first run does that defines it (*own: the run itself); NULL: none does. */
+/*
+ * Returns the measurement type of this id: the run's own definition (*own is set), else that of the first run that
+ * defines it; NULL if none does.
+ */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);
 
-/* Reads a record once more. 1; 0: there is none any more; -1: *error filled. */
+/* Reads the record at an offset again. Returns 1; 0 if it no longer exists; -1 with *error filled. */
 int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t line,
                       struct afperf_record *record, struct afperf_decoded *decoded, struct pf_error *error);
 
 /* ---- the steps, in order ------------------------------------------------------------------------ */
 
-/* Each: 0, or -1 with *error filled. */
+/* Each step returns 0, or -1 with *error filled. */
 int afperf_read(struct afperf_model *model, struct pf_error *error);
 int afperf_resolve_names(struct afperf_model *model, struct pf_error *error);
 int afperf_pair_stops(struct afperf_model *model, struct pf_error *error);
@@ -360,16 +363,16 @@ int afperf_nest(struct afperf_model *model, struct pf_error *error);
 
 /* ---- parts of steps ----------------------------------------------------------------------------- */
 
-/* Adds to the values of a context in a run, which are made run by run. 0, or -1 with *error filled. */
+/* Adds to the values of a context in a run. Runs must be processed in order. Returns 0, or -1 with *error filled. */
 int afperf_add_values(struct afperf_model *model, uint32_t run, uint32_t context,
                       const pf_int128 values[AFPERF_METRICS], struct pf_error *error);
 
-/* Adds the times of a run's sections. 0, or -1 with *error filled. */
+/* Adds the times of a run's sections. Returns 0, or -1 with *error filled. */
 int afperf_time_sections(struct afperf_model *model, uint32_t run, struct pf_error *error);
 
 /*
- * Nests the regions of a run, which overlap, by their times alone: puts them in an order in which parents come before their
- * children and siblings by their start, and sets parents and missing stops. 0, or -1 with *error filled.
+ * Nests the overlapping regions of a run by their times alone: sorts `regions` so that parents precede their children
+ * and siblings are ordered by start, and sets parents and missing stops. Returns 0, or -1 with *error filled.
  */
 int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, uint32_t *regions, size_t n,
                             struct pf_error *error);

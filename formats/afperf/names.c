@@ -10,7 +10,7 @@ static struct afperf_object *object_at(struct afperf_model *model, enum afperf_t
 
 /* ---- what references mean ----------------------------------------------------------------------- */
 
-/* Lists the runs or sections that have ids by these. */
+/* Indexes the references to runs or sections that are defined with an id. */
 static int list_named(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
 {
     struct afperf_names *names = &model->names[thing];
@@ -27,7 +27,7 @@ static int list_named(struct afperf_model *model, enum afperf_thing thing, struc
     return 0;
 }
 
-/* Something needs what this reference means, before all records that do. */
+/* Marks a reference as needed, and records the earliest record that needs it. */
 static void need(struct afperf_ref *needed, const struct afperf_ref *by)
 {
     if (needed->line && needed->line <= by->line)
@@ -64,7 +64,9 @@ static int add_implicit(struct afperf_model *model, enum afperf_thing thing, con
     return 0;
 }
 
-/* What is needed and not told of: one an id, and one for each reference that has none. */
+/*
+ * Creates implicit objects for needed but undefined references: one per id, and one for each reference without an id.
+ */
 static int add_all_implicit(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
 {
     struct afperf_ref *refs = model->names[thing].refs;
@@ -95,7 +97,7 @@ static int resolve(struct afperf_model *model, enum afperf_thing thing, struct p
     struct afperf_names *names = &model->names[thing];
     if (list_named(model, thing, error))
         return -1;
-    for (size_t i = names->n; i-- > 0;) { /* what a short SectionInfo falls back to comes before it */
+    for (size_t i = names->n; i-- > 0;) { /* backwards: a short SectionInfo falls back to an earlier one */
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
             continue;
@@ -116,7 +118,7 @@ static int by_offset(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Puts runs or sections into the order of the file: implicit ones have been added at the end. */
+/* Sorts runs or sections into file order, since implicit ones have been appended. */
 static int put_in_file_order(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
 {
     struct afperf_names *names = &model->names[thing];
@@ -127,7 +129,7 @@ static int put_in_file_order(struct afperf_model *model, enum afperf_thing thing
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < n; i++)
         object_at(model, thing, i)->number = i;
-    if (n && runs) /* an object is the first member of either */
+    if (n && runs) /* struct afperf_object is the first member of both */
         qsort(model->runs, n, sizeof *model->runs, by_offset);
     else if (n)
         qsort(model->sections, n, sizeof *model->sections, by_offset);
@@ -140,7 +142,10 @@ static int put_in_file_order(struct afperf_model *model, enum afperf_thing thing
     return 0;
 }
 
-/* The records before all that name a run mean the only run of the file if there is one; else they get one for the time being. */
+/*
+ * Resolves references to runs. The records before the first named run belong to the only run of the file, if there is
+ * only one; else to a provisional implicit run.
+ */
 static int resolve_runs(struct afperf_model *model, struct pf_error *error)
 {
     struct afperf_names *names = &model->names[AFPERF_RUNS];
@@ -180,7 +185,7 @@ static int by_id_and_run(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* Adds what another reference to the same run has defined. */
+/* Merges the definitions of another reference to the same run; per field, the later definition wins. */
 static void merge_measures(struct afperf_measure *into, const struct afperf_measure *from)
 {
     for (int field = 0; field < AFPERF_TYPE_FIELDS; field++) {
@@ -224,7 +229,7 @@ static int by_run_and_start(const void *left, const void *right)
     return a->stop < b->stop ? -1 : a->stop > b->stop;
 }
 
-/* Sorts the pauses by run, and joins those that overlap or touch. */
+/* Sorts the pauses by run, and merges those that overlap or touch. */
 static void merge_pauses(struct afperf_model *model)
 {
     struct afperf_pause *all = model->pauses;
@@ -253,7 +258,7 @@ static void merge_pauses(struct afperf_model *model)
 
 /* ---- numbers of runs ---------------------------------------------------------------------------- */
 
-/* Leaves out the run of records before all that name one, if nothing needs it. */
+/* Removes the provisional run of the records before the first named run, if no record needs it. */
 static int order_runs(struct afperf_model *model, struct pf_error *error)
 {
     struct afperf_ref *initial = &model->names[AFPERF_RUNS].refs[0];

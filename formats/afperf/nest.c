@@ -6,7 +6,7 @@
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-/* What a region is called in its path: its label, else its id. */
+/* Returns the name of a region in its path: its label, else its id. */
 static uint32_t name_of(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
 {
     char id[AFPERF_HEX];
@@ -17,7 +17,7 @@ static uint32_t name_of(struct afperf_model *model, const struct afperf_span *re
     return pf_intern(model->tree->strings, id, afperf_hex(region->id, id), error);
 }
 
-/* Gives a region, whose parent has one, its context. */
+/* Sets the context of a region; its parent must have one already. */
 static int enter(struct afperf_model *model, struct afperf_span *region, struct pf_error *error)
 {
     bool root = region->parent == AFPERF_NONE;
@@ -30,7 +30,10 @@ static int enter(struct afperf_model *model, struct afperf_span *region, struct 
     return region->context == PF_NO_CONTEXT ? -1 : 0;
 }
 
-/* Ends a region, whose `exclusive` times are those of its children so far: adds it to the values of its context. */
+/*
+ * Ends a region: computes its exclusive times (which hold the children's sum so far), and adds its times to its
+ * context.
+ */
 static int leave(struct afperf_model *model, uint32_t run, struct afperf_span *region, struct pf_error *error)
 {
     uint64_t inclusive = region->stop - region->start;
@@ -50,12 +53,12 @@ static int leave(struct afperf_model *model, uint32_t run, struct afperf_span *r
 /* ---- the timeline ------------------------------------------------------------------------------- */
 
 /*
- * Starts and stops by run, in each run by time and, at equal times, as they stand in the file, pauses first: but a region without
- * length never stops before it starts.
+ * A timeline entry. Sorted by run, then time, then pauses, then file order; but a region of zero length starts before
+ * it stops.
  */
 struct moment {
     uint64_t time,
-        rank; /* rank: place among pauses and in the log; of a region's stop at least that of its start */
+        rank; /* pauses first, then index in the log; the stop of a zero-length region gets at least its start's rank */
     uint32_t run;
     struct afperf_event event;
 };
@@ -69,11 +72,11 @@ static int by_moment(const void *left, const void *right)
         return a->time < b->time ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    /* A region's stop behind its start: kinds are so numbered. */
+    /* The stop of a region after its start: the enum has this order. */
     return (a->event.kind > b->event.kind) - (a->event.kind < b->event.kind);
 }
 
-/* A run lasts until the last thing in it. Of each region, the place of its start in the log is kept as its parent for a while. */
+/* Extends each run to its last event. Temporarily stores the log index of each region's start in `parent`. */
 static void look_at_log(struct afperf_model *model)
 {
     for (uint32_t i = 0; i < model->n_log; i++) {
@@ -88,7 +91,7 @@ static void look_at_log(struct afperf_model *model)
     }
 }
 
-/* Lists the moments as they stand in the file. Returns how many. */
+/* Lists the timeline entries in file order. Returns their number. */
 static size_t list_moments(const struct afperf_model *model, struct moment *moments)
 {
     size_t n = 0, pauses = 2 * model->n_pauses;
@@ -139,7 +142,10 @@ static int make_timeline(struct afperf_model *model, struct pf_error *error)
 
 /* ---- replay ------------------------------------------------------------------------------------- */
 
-/* Closes the regions above `number` at this time. False: one of them has a stop, so that the run's regions overlap. */
+/*
+ * Closes the open regions above `number` on the stack. Returns false if one of them has a stop of its own, so that
+ * regions overlap.
+ */
 static bool close_above(const struct afperf_model *model, uint32_t *top, uint32_t number, uint64_t time)
 {
     while (*top != number) {
@@ -153,8 +159,8 @@ static bool close_above(const struct afperf_model *model, uint32_t *top, uint32_
 }
 
 /*
- * Goes through the events of a run with a stack of open regions, each one's parent being the one below it, and closes those
- * without stop. False: the run's regions do not nest.
+ * Replays the events of a run with a stack of open regions: sets each region's parent to the one below it, and closes
+ * regions without stop. Returns false if the regions do not nest.
  */
 static bool play(const struct afperf_model *model, const struct afperf_run *run)
 {
@@ -178,10 +184,10 @@ static bool play(const struct afperf_model *model, const struct afperf_run *run)
 
 /* ---- times -------------------------------------------------------------------------------------- */
 
-/* A region around the current one. */
+/* An entry of the stack of enclosing regions. */
 struct around {
     uint32_t region;
-    uint64_t covered_to; /* its children cover it up to here, but for what is counted */
+    uint64_t covered_to; /* end of the part that the children cover; all of the covered ticks are counted */
 };
 
 struct stack {
@@ -189,7 +195,10 @@ struct stack {
     size_t depth, room;
 };
 
-/* A child covers of its parent what no child before it has covered; its exclusive times count what is covered at first. */
+/*
+ * Subtracts from the parent only the part that earlier children have not covered. Until the region ends, its exclusive
+ * times hold the covered ticks.
+ */
 static void cover(const struct afperf_model *model, uint32_t run, struct around *around,
                   const struct afperf_span *child)
 {
@@ -202,7 +211,10 @@ static void cover(const struct afperf_model *model, uint32_t run, struct around 
     around->covered_to = child->stop;
 }
 
-/* Regions whose parents and stops are known, parents before their children and siblings by their start, become contexts. */
+/*
+ * Makes contexts of regions whose parents and stops are known; parents must precede their children, and siblings must
+ * be ordered by start.
+ */
 static int settle(struct afperf_model *model, uint32_t run, const uint32_t *regions, size_t n,
                   struct stack *stack, struct pf_error *error)
 {

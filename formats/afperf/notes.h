@@ -5,8 +5,8 @@
 #include "formats/runtime/notes.h"
 
 /*
- * What may be wrong with a file: name, severity, code, text. Fatal problems end the reading, errors drop the record, after
- * warnings it is used.
+ * Problems of a file: name, severity, code, text. After a fatal problem reading ends; after an error the record is
+ * dropped; after a warning the record is used.
  */
 #define AFPERF_PROBLEM_LIST(X)                                                                               \
     X(OTHER_VERSION, "fatal", "other-version-header",                                                        \
@@ -64,14 +64,14 @@
       "no such section: a start makes one, a stop is ignored, data belong to none")
 
 enum afperf_problem {
-    AFPERF_SOUND, /* there is none */
+    AFPERF_SOUND, /* no problem */
 #define X(name, severity, code, text) AFPERF_##name,
     AFPERF_PROBLEM_LIST(X)
 #undef X
         AFPERF_PROBLEMS
 };
 
-/* By problem. */
+/* Indexed by problem. */
 extern const struct pf_note_kind afperf_note_kinds[AFPERF_PROBLEMS];
 
 #endif

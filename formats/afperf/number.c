@@ -7,7 +7,7 @@
 
 #include "formats/kit/number.h"
 
-/* Longer hexadecimal floating point numbers are taken for text. */
+/* Maximum length of a number read by strtod; longer ones are treated as text. */
 enum { HEX_MAX = 400 };
 
 struct afperf_text afperf_trim(struct afperf_text text)
@@ -27,7 +27,7 @@ bool afperf_is(struct afperf_text text, const char *word)
 
 /* ---- integers ----------------------------------------------------------------------------------- */
 
-/* What a digit is worth; 16 or more: it is none. */
+/* Returns the value of a hexadecimal digit; 16 or more if `c` is not one. */
 static unsigned digit_of(char c)
 {
     if (c >= '0' && c <= '9')
@@ -36,7 +36,7 @@ static unsigned digit_of(char c)
     return letter < 6 ? 10 + letter : 16;
 }
 
-/* An integer of any sign, as its size. */
+/* Parses an integer of any sign; *size is its absolute value. */
 static enum afperf_problem read_integer(struct afperf_text text, uint64_t *size, bool *minus, bool *padded)
 {
     text = afperf_trim(text);
@@ -72,7 +72,7 @@ enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bo
     return number && minus ? AFPERF_NEGATIVE_NUMBER : problem;
 }
 
-/* An integer from `low` to `high`. */
+/* Parses an integer in [low, high]. */
 static bool integer_value(struct afperf_text text, int64_t low, int64_t high, struct pf_cell *cell)
 {
     uint64_t size;
@@ -88,7 +88,10 @@ static bool integer_value(struct afperf_text text, int64_t low, int64_t high, st
 
 /* ---- floating point ----------------------------------------------------------------------------- */
 
-/* The C library reads what has 0x or brackets, from a copy with an end. The program never leaves the C locale. */
+/*
+ * Parses hexadecimal numbers and `nan(...)` with strtod, from a terminated copy. Requires the C locale, which the
+ * program never changes.
+ */
 static bool read_special(struct afperf_text text, double *value)
 {
     char copy[HEX_MAX + 1], *end;
@@ -107,7 +110,7 @@ bool afperf_double(struct afperf_text text, double *value)
         char c = text.text[i];
         if (c == 'x' || c == 'X' || c == '(')
             return read_special(text, value);
-        if (c == '_') /* the project's parser takes these between digits */
+        if (c == '_') /* pf_parse_double accepts underscores between digits */
             return false;
     }
     return pf_parse_double(text.text, text.size, value);
@@ -122,7 +125,7 @@ enum afperf_datatype afperf_datatype(struct afperf_text name)
         enum afperf_datatype datatype;
     } all[] = {
         {"double", AFPERF_DOUBLE}, {"int32", AFPERF_INT32}, {"int64", AFPERF_INT64},
-        {"integer", AFPERF_INT64}, /* in the format document's own list of examples */
+        {"integer", AFPERF_INT64}, /* used by the format document's examples */
         {"bool", AFPERF_BOOL},     {"string", AFPERF_TEXT}, {"enum", AFPERF_TEXT},
     };
     name = afperf_trim(name);
@@ -141,7 +144,7 @@ static bool double_value(struct afperf_text text, struct pf_cell *cell)
     return true;
 }
 
-/* What a value of unknown type looks like. */
+/* Parses a value of unknown datatype. */
 static bool any_value(struct afperf_text text, struct pf_cell *cell)
 {
     uint64_t large;
@@ -187,7 +190,7 @@ uint64_t afperf_nanoseconds(struct afperf_text unit)
         {"nanoseconds", 1},          {"ns", 1},       {"microseconds", 1000},  {"us", 1000},
         {"\xc2\xb5s", 1000},         /* micro sign */
         {"\xce\xbcs", 1000},         /* Greek mu */
-        {"\xc3\x8e\xc2\xbcs", 1000}, /* Greek mu, encoded twice: as the format document prints it */
+        {"\xc3\x8e\xc2\xbcs", 1000}, /* Greek mu, UTF-8 encoded twice, as printed in the format document */
         {"milliseconds", 1000000},   {"ms", 1000000}, {"seconds", 1000000000}, {"s", 1000000000},
     };
     unit = afperf_trim(unit);

@@ -7,26 +7,27 @@
 #include "formats/kit/cell.h"
 
 /*
- * Numbers as AFPerf writes them: integers as strtoll reads them, but leading zeros are decimal; floating point as
- * strtod reads it in the C locale. Blanks and tabs around them do not count.
+ * AFPerf's numbers: integers in strtoll's syntax, except that leading zeros do not mean octal; floating point in
+ * strtod's syntax in the C locale. Surrounding spaces and tabs are ignored. All functions are thread-safe.
  */
 
-/* Text without the blanks and tabs around it. */
+/* Returns the text without surrounding spaces and tabs. */
 struct afperf_text afperf_trim(struct afperf_text text);
 
 bool afperf_is(struct afperf_text text, const char *word);
 
 /*
- * An id or timestamp, 0 to 2^64 - 1: AFPERF_SOUND, or AFPERF_MISSING_FIELD for a blank one, AFPERF_BAD_INTEGER,
- * AFPERF_NEGATIVE_NUMBER, AFPERF_NUMBER_OUT_OF_RANGE. *padded (set, never cleared): it is decimal and has a leading zero.
+ * Parses an id or timestamp, 0 to 2^64 - 1. Returns AFPERF_SOUND; AFPERF_MISSING_FIELD if blank; AFPERF_BAD_INTEGER,
+ * AFPERF_NEGATIVE_NUMBER or AFPERF_NUMBER_OUT_OF_RANGE. *padded is set (never cleared) if a decimal number has a
+ * leading zero.
  */
 enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
 
 bool afperf_double(struct afperf_text text, double *value);
 
-/* What a measurement's datatype says about its values. */
+/* Datatype of a measurement's values. */
 enum afperf_datatype {
-    AFPERF_ANY, /* unknown or missing: integer if it is one, else floating point, else text */
+    AFPERF_ANY, /* unknown or missing: an integer if possible, else floating point, else text */
     AFPERF_DOUBLE,
     AFPERF_INT32,
     AFPERF_INT64,
@@ -37,12 +38,12 @@ enum afperf_datatype {
 enum afperf_datatype afperf_datatype(struct afperf_text name);
 
 /*
- * The value as a cell, which borrows text from `text`. A blank number is absent. False if it is no value of
- * this datatype: the cell is then the text.
+ * Converts a value to a cell, which may borrow `text`. A blank number is an absent cell. Returns false if the value
+ * does not have the datatype; the cell is the text then.
  */
 bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct pf_cell *cell);
 
-/* Nanoseconds in a unit of time, given as word or abbreviation; 0 if it is none. */
+/* Returns the nanoseconds in a unit of time, given as a word or abbreviation; 0 if it is not a unit of time. */
 uint64_t afperf_nanoseconds(struct afperf_text unit);
 
 #endif

@@ -4,9 +4,9 @@
 #include "formats/afperf/model.h"
 
 /*
- * What each stop stops: in the order of the file, of the open regions or intervals with its id the one that the id means. Without
- * ids, stops of regions come in the order of time, each stopping the innermost region that is open then; intervals of a section
- * are stopped in the order in which they started.
+ * Pairs stops with starts. Stops with an id are processed in file order; each stops the open region or interval that
+ * the id means at its offset. Stops without id: for regions, in order of time, each stops the innermost region open at
+ * that time; for intervals, they stop a section's intervals in order of their starts.
  */
 
 static int make_index(const struct afperf_model *model, struct afperf_spans *spans, struct pf_error *error)
@@ -29,13 +29,13 @@ static int make_index(const struct afperf_model *model, struct afperf_spans *spa
 /* ---- those that are open ------------------------------------------------------------------------ */
 
 /*
- * A union-find over the index: for each place, one nearer to the next open one to the right, and to the left; itself if it is
- * open. Paths are cut short as they are walked, so that any number of equal ids costs little.
+ * Two union-find structures over an index, which find the nearest open span to the right and to the left of a position.
+ * An open span's position links to itself. Path compression keeps many equal ids cheap.
  */
 struct open {
     const struct afperf_spans *spans;
-    uint32_t *right; /* up to and with spans->count, which stands for none */
-    uint32_t *left;  /* moved by 1: left[0] stands for none */
+    uint32_t *right; /* spans->count is the sentinel for none */
+    uint32_t *left;  /* shifted by 1: left[0] is the sentinel for none */
 };
 
 static int begin_open(struct open *open, const struct afperf_spans *spans, struct pf_error *error)
@@ -63,7 +63,7 @@ static uint32_t follow(uint32_t *links, uint32_t i)
 
 struct pairing {
     struct afperf_model *model;
-    struct open open[2]; /* intervals, regions */
+    struct open open[2]; /* indexed by stop->region: intervals, regions */
 };
 
 static void note(struct pairing *pairing, enum afperf_problem problem, const struct afperf_stop *stop)
@@ -71,7 +71,7 @@ static void note(struct pairing *pairing, enum afperf_problem problem, const str
     afperf_note(pairing->model, problem, stop->offset, stop->line);
 }
 
-/* Stops the span at a place in the index. A stop before the start is taken to be at the start. */
+/* Stops the span at a position of the index. A stop before the start is moved to the start. */
 static void close_span(struct afperf_model *model, const struct open *open, const struct afperf_stop *stop,
                        size_t place)
 {
@@ -105,7 +105,7 @@ static void pair_by_id(struct pairing *pairing, const struct afperf_stop *stop, 
         note(pairing, AFPERF_STOP_WITHOUT_START, stop);
 }
 
-/* A region's stop: the last of the run to have started before it of those still open. */
+/* Pairs a region's stop without id: with the run's latest started region that is still open. */
 static void pair_nameless_region(struct pairing *pairing, const struct afperf_stop *stop)
 {
     const struct open *open = &pairing->open[true];
@@ -119,7 +119,10 @@ static void pair_nameless_region(struct pairing *pairing, const struct afperf_st
         note(pairing, AFPERF_STOP_WITHOUT_START, stop);
 }
 
-/* An interval's: the first of the section to have started of those still open, unless that is behind the stop. */
+/*
+ * Pairs an interval's stop without id: with the section's earliest started interval that is still open, unless it
+ * starts after the stop.
+ */
 static void pair_nameless_interval(struct pairing *pairing, const struct afperf_stop *stop, uint32_t section)
 {
     const struct open *open = &pairing->open[false];
@@ -133,7 +136,7 @@ static void pair_nameless_interval(struct pairing *pairing, const struct afperf_
         note(pairing, AFPERF_STOP_WITHOUT_START, stop);
 }
 
-/* Pairs a stop; but those of regions without ids are left for later: true. */
+/* Pairs a stop. Returns true for a region's stop without id, which is paired later, in order of time. */
 static bool pair_stop(struct pairing *pairing, const struct afperf_stop *stop)
 {
     uint32_t section = stop->region ? 0 : pairing->model->names[AFPERF_SECTIONS].refs[stop->owner].object;

@@ -6,29 +6,30 @@
 #include "formats/afperf/model.h"
 #include "formats/kit/array.h"
 
-/* How often to say how far the pass is. */
+/* Interval of progress reports, in bytes. */
 #define STEP_BYTES ((uint64_t)1 << 20)
 
-/* Numbers by an id and a small number, a scope. */
+/* Map from an id and a scope (a small number) to a number. */
 struct map {
     struct pf_strings *keys;
-    uint32_t *values; /* by the key's number */
+    uint32_t *values; /* indexed by the key's number */
     size_t room;
 };
 
-/* The state of the pass over the file: what is needed to make the model, and not by the model itself. */
+/* State of the pass over the file that the model itself does not need. */
 struct reading {
     struct afperf_model *model;
-    uint64_t offset, line;          /* of the record being read */
-    uint32_t segment;               /* it stands in */
-    uint32_t run;                   /* reference of the current run */
-    uint32_t block;                 /* the last event that is no section's name, plus 1; 0: none */
-    uint32_t last_section;          /* reference of the last SectionInfo, or AFPERF_NONE */
-    struct map refs[AFPERF_THINGS]; /* by id and segment */
-    struct map measures;            /* by id and reference of the run */
+    uint64_t offset, line; /* of the current record */
+    uint32_t segment;      /* current segment */
+    uint32_t run;          /* reference of the current run */
+    uint32_t block;        /* index in the log of the last event that is not a section's name, plus 1; 0:
+                                     * none */
+    uint32_t last_section; /* reference of the last SectionInfo, or AFPERF_NONE */
+    struct map refs[AFPERF_THINGS]; /* id and segment -> reference */
+    struct map measures;            /* id and run reference -> index in model->measures */
 };
 
-/* The value of a key, AFPERF_NONE if it is new. Valid until the next call; NULL with *error filled. */
+/* Returns the value of a key, AFPERF_NONE if new; NULL with *error filled. Valid until the next call. */
 static uint32_t *look_up(struct map *map, uint64_t id, uint32_t scope, struct pf_error *error)
 {
     const uint64_t key[] = {id, scope};
@@ -52,7 +53,7 @@ static void free_map(struct map *map)
     free(map->values);
 }
 
-/* Notes a problem of the record being read. */
+/* Notes a problem of the current record. */
 static void note(struct reading *reading, enum afperf_problem problem)
 {
     afperf_note(reading->model, problem, reading->offset, reading->line);
@@ -77,7 +78,7 @@ static struct afperf_ref *ref_at(const struct reading *reading, enum afperf_thin
     return &reading->model->names[thing].refs[ref];
 }
 
-/* What this reference means is needed by the record being read. */
+/* Marks a reference as needed by the current record. */
 static void need(struct reading *reading, enum afperf_thing thing, uint32_t ref)
 {
     struct afperf_ref *needed = ref_at(reading, thing, ref);
@@ -88,7 +89,7 @@ static void need(struct reading *reading, enum afperf_thing thing, uint32_t ref)
     needed->current = reading->run;
 }
 
-/* A new reference, or AFPERF_NONE with *error filled. */
+/* Adds a reference. AFPERF_NONE with *error filled. */
 static uint32_t add_ref(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id,
                         struct pf_error *error)
 {
@@ -100,7 +101,7 @@ static uint32_t add_ref(struct reading *reading, enum afperf_thing thing, const 
     return (uint32_t)names->n++;
 }
 
-/* The reference by this id in this segment, made if there is none. */
+/* Returns the reference of this id in the current segment, added if new. */
 static uint32_t ref_of_id(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id,
                           struct pf_error *error)
 {
@@ -113,8 +114,8 @@ static uint32_t ref_of_id(struct reading *reading, enum afperf_thing thing, cons
 }
 
 /*
- * The reference of what a RunInfo or SectionInfo tells of, which its id means from here on in the segment. Without an id, each is
- * another. AFPERF_NONE with *error filled.
+ * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the
+ * segment. Each definition without an id gets a new reference. AFPERF_NONE with *error filled.
  */
 static uint32_t ref_of_told(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id,
                             struct pf_error *error)
@@ -130,7 +131,10 @@ static uint32_t ref_of_told(struct reading *reading, enum afperf_thing thing, co
     return latest ? *latest = add_ref(reading, thing, id, error) : AFPERF_NONE;
 }
 
-/* The reference of the run that a record names, or of the current one, which it needs; AFPERF_NONE with *error filled. */
+/*
+ * Returns the reference of the run that a record names, or of the current run, and marks it as needed. AFPERF_NONE with
+ * *error filled.
+ */
 static uint32_t run_named(struct reading *reading, const struct afperf_id *run, struct pf_error *error)
 {
     uint32_t ref = run->given ? ref_of_id(reading, AFPERF_RUNS, run, error) : reading->run;
@@ -141,7 +145,7 @@ static uint32_t run_named(struct reading *reading, const struct afperf_id *run, 
 
 /* ---- runs, types, pauses ------------------------------------------------------------------------ */
 
-/* What a RunInfo says of the run. */
+/* Adds the run that a RunInfo defines. */
 static int add_run(struct reading *reading, const struct afperf_decoded *decoded, struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
@@ -185,7 +189,7 @@ static int read_run_info(struct reading *reading, const struct afperf_decoded *d
     return log_event(reading, AFPERF_EVENT_RUN, number, error);
 }
 
-/* The definitions of this id by the reference, added if there are none. */
+/* Returns the measurement type of an id and reference, added if new. */
 static struct afperf_measure *measure_of(struct reading *reading, uint64_t id, uint32_t ref,
                                          struct pf_error *error)
 {
@@ -205,7 +209,7 @@ static struct afperf_measure *measure_of(struct reading *reading, uint64_t id, u
     return measure;
 }
 
-/* A later definition updates an earlier one; what it leaves blank stays. */
+/* A later definition updates an earlier one; its blank fields change nothing. */
 static int read_measurement_type(struct reading *reading, const struct afperf_decoded *decoded,
                                  struct pf_error *error)
 {
@@ -285,7 +289,7 @@ static int read_region_start(struct reading *reading, const struct afperf_decode
     return log_event(reading, AFPERF_EVENT_REGION_START, number, error);
 }
 
-/* Starts may stand behind their stops: these are paired when all has been read. */
+/* Stops are collected and paired after the pass, since a start may come after its stop in the file. */
 static int add_stop(struct reading *reading, const struct afperf_decoded *decoded, const struct afperf_id *id,
                     uint32_t owner, struct pf_error *error)
 {
@@ -306,7 +310,9 @@ static int add_stop(struct reading *reading, const struct afperf_decoded *decode
 
 /* ---- sections ----------------------------------------------------------------------------------- */
 
-/* The reference that a start or stop names its section by; without an id, the last section that the file told of. */
+/*
+ * Returns the reference of the section that a start or stop names; without an id, the last section defined in the file.
+ */
 static uint32_t section_named(struct reading *reading, const struct afperf_id *id, struct pf_error *error)
 {
     if (id->given)
@@ -316,7 +322,7 @@ static uint32_t section_named(struct reading *reading, const struct afperf_id *i
     return reading->last_section;
 }
 
-/* The run of a section: of the short shape, its first field may be a run's id. */
+/* Returns the run of a section. In the short shape, the first field may be a run's id. */
 static uint32_t run_of_section(struct reading *reading, const struct afperf_decoded *decoded,
                                struct pf_error *error)
 {
@@ -379,7 +385,7 @@ static int read_section_stop(struct reading *reading, const struct afperf_decode
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* Of data, those of a whole run alone name it, and so make one if there is none. */
+/* Only data of a whole run name the run, and thus create an implicit run if it is undefined. */
 static int read_data(struct reading *reading, const struct afperf_decoded *decoded, struct pf_error *error)
 {
     bool whole = decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE;
@@ -397,7 +403,7 @@ static int read_data(struct reading *reading, const struct afperf_decoded *decod
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* What is wrong with the record's text and fields. */
+/* Notes the problems of the record's text and fields. */
 static void note_record(struct reading *reading, const struct afperf_record *record,
                         const struct afperf_decoded *decoded)
 {
@@ -412,7 +418,7 @@ static void note_record(struct reading *reading, const struct afperf_record *rec
         {AFPERF_LEADING_ZERO, decoded->leading_zero},
         {AFPERF_ODD_MEASUREMENT, decoded->odd_measurement},
         {AFPERF_BAD_MEASUREMENT_TYPE, decoded->bad_measurement_types},
-        /* Of a record that is dropped it matters no more what it would have meant. */
+        /* If the record is dropped, problems of its meaning are not noted. */
         {AFPERF_EXAMPLE_SHAPE, decoded->example_shape && !decoded->error},
         {AFPERF_OTHER_RUN_VERSION, decoded->run_version && !decoded->error},
         {AFPERF_BAD_NUMBER, decoded->bad_wallclock && !decoded->error},
@@ -453,7 +459,7 @@ static int read_fields(struct reading *reading, const struct afperf_record *reco
     }
 }
 
-/* A header. 1: a segment starts; 0: reading ends here; -1: *error filled. */
+/* Handles a header line. Returns 1 if a segment starts; 0 if reading ends; -1 with *error filled. */
 static int read_header(struct reading *reading, struct afperf_text header, struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
@@ -473,7 +479,7 @@ static int read_header(struct reading *reading, struct afperf_text header, struc
     return 1;
 }
 
-/* One thing that the reader has come upon. 1: go on; 0: reading ends here; -1: *error filled. */
+/* Handles one item of the reader. Returns 1 to continue; 0 if reading ends; -1 with *error filled. */
 static int read_record(struct reading *reading, const struct afperf_record *record,
                        const struct afperf_decoded *decoded, struct pf_error *error)
 {

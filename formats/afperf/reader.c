@@ -9,35 +9,35 @@
 #include "formats/kit/utf8.h"
 
 /*
- * Bytes that may be read in vain behind lines whose record has no end. A file can be made so that each of its
- * lines begins such a record; from here on no record is taken to go on in the next line.
+ * Budget, in bytes, for re-reading after records whose quotes are not closed. A file in which every line begins such a
+ * record would take quadratic time; once the budget is used up, records no longer continue on the next line.
  */
 #define VAIN_MAX ((uint64_t)16 << 20)
 
-/* What takes the place of a byte that is no UTF-8. */
+/* Replacement for invalid UTF-8 bytes: U+FFFD. */
 #define REPLACEMENT      "\xef\xbf\xbd"
 #define REPLACEMENT_SIZE ((size_t)3)
 
-/* Where in a field of a record with quotes the next byte stands. */
+/* State of splitting a record with quotes: position of the next byte in its field. */
 enum state {
     AT_START,
     IN_PLAIN,
     IN_QUOTES,
-    BEHIND_QUOTE, /* which is the field's last, or the first of two */
-    IN_TAIL,      /* behind the end of the quoted part, or a quote in a plain field: this has been told */
+    BEHIND_QUOTE, /* after a quote, which ends the field or is the first of two */
+    IN_TAIL,      /* after the quoted part, or after a stray quote in a plain field (counted already) */
 };
 
 struct afperf_reader {
     struct pf_linereader *lines;
-    uint64_t end, end_line; /* behind what has been read */
-    uint64_t vain;          /* bytes read in vain so far */
+    uint64_t end, end_line; /* position after the bytes read so far */
+    uint64_t vain;          /* bytes re-read so far */
 
     struct afperf_text *fields;
     size_t n, fields_room;
-    char *unquoted; /* text of a record with quotes, or NULL: there was none yet */
+    char *unquoted; /* buffer for records with quotes; NULL until the first one */
     size_t used;
     enum state state;
-    char *mended; /* fields that are no UTF-8 */
+    char *mended; /* buffer for fields with invalid UTF-8 */
     size_t mended_room;
 };
 
@@ -98,7 +98,7 @@ static int split_plain(struct afperf_reader *reader, const struct pf_line *line,
     return add_field(reader, at, (size_t)(end - at), error);
 }
 
-/* Takes a byte into the last field. */
+/* Appends a byte to the last field. */
 static void put(struct afperf_reader *reader, char c)
 {
     reader->unquoted[reader->used++] = c;
@@ -111,7 +111,7 @@ static int begin_field(struct afperf_reader *reader, struct pf_error *error)
     return add_field(reader, reader->unquoted + reader->used, 0, error);
 }
 
-/* Goes on in a record with quotes, by bytes of a line. Text behind a quoted field's end is taken as if it belonged to it. */
+/* Continues splitting a record with quotes. Text after a quoted part is appended to the field. */
 static int split_quoted(struct afperf_reader *reader, const char *text, size_t size,
                         struct afperf_record *record, struct pf_error *error)
 {
@@ -143,7 +143,7 @@ static int split_quoted(struct afperf_reader *reader, const char *text, size_t s
 
 /* ---- UTF-8 -------------------------------------------------------------------------------------- */
 
-/* True if a byte of the line is a quote, NUL or beyond ASCII. Without branches, so that compilers look at many at once. */
+/* Returns true if the line has a quote, a NUL or a non-ASCII byte. Branchless, so that compilers vectorize it. */
 static bool has_special(const struct pf_line *line)
 {
     unsigned char found = 0;
@@ -154,7 +154,7 @@ static bool has_special(const struct pf_line *line)
     return found != 0;
 }
 
-/* Copies a field to `out`, each byte that is no UTF-8 replaced. Returns the copy's end. */
+/* Copies a field to `out`, replacing invalid UTF-8. Returns the end of the copy. */
 static char *mend(struct afperf_text *field, char *out, struct afperf_record *record)
 {
     const struct afperf_text from = *field;
@@ -187,7 +187,7 @@ static int mend_fields(struct afperf_reader *reader, struct afperf_record *recor
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* The next line; of one that is too long only its first part. What stands behind it is known then. */
+/* Reads the next line; of an overlong line only the first part. Sets reader->end to the position after it. */
 static int read_line(struct afperf_reader *reader, struct pf_line *line, struct pf_error *error)
 {
     int got = pf_linereader_whole(reader->lines, AFPERF_RECORD_MAX, line, error);
@@ -198,7 +198,7 @@ static int read_line(struct afperf_reader *reader, struct pf_line *line, struct 
     return 1;
 }
 
-/* Goes behind the rest of a line that is too long. */
+/* Skips the rest of an overlong line. */
 static int skip_rest(struct afperf_reader *reader, const struct pf_line *line, struct pf_error *error)
 {
     struct pf_line piece = *line;
@@ -210,8 +210,9 @@ static int skip_rest(struct afperf_reader *reader, const struct pf_line *line, s
 }
 
 /*
- * A record with quotes, whose first line is given: it goes on in the lines that follow until no quote is open. If it has no end
- * within 1 MiB, or at all, that line is dropped, and reading goes on behind it.
+ * Reads a record with quotes, given its first line; it continues on further lines until all quotes are closed. If it
+ * does not end within 1 MiB or before the end of the file, its first line is dropped, and reading continues after that
+ * line.
  */
 static int read_quoted(struct afperf_reader *reader, struct afperf_record *record, struct pf_line line,
                        struct pf_error *error)
@@ -262,7 +263,7 @@ static bool may_be_header(const struct pf_line *line)
     return line->size > n && !memcmp(line->text, start, n) && line->text[n] >= '0' && line->text[n] <= '9';
 }
 
-/* The record that a line begins with. 1; 0: it is a comment or blank; -1: *error filled. */
+/* Reads the record that a line begins. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
 static int read_record(struct afperf_reader *reader, const struct pf_line *line, struct afperf_record *record,
                        struct pf_error *error)
 {

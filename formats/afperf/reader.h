@@ -9,38 +9,38 @@
 #include "formats/input/source.h"
 
 /*
- * Reads an AFPerf file record by record: splits it into records and these into fields, as RFC 4180 quotes them,
- * and mends text that is no UTF-8. What a record means is not its business. A reader belongs to one thread.
+ * Reads an AFPerf file record by record: splits it into records and fields (quoting as in RFC 4180), and replaces
+ * invalid UTF-8. It does not interpret records. Not thread-safe; each thread needs its own reader.
  */
 
-/* A record that is longer is dropped. */
+/* Maximum size of a record, in bytes; longer records are dropped. */
 #define AFPERF_RECORD_MAX ((size_t)1 << 20)
 
-/* Text that belongs to somebody else; not terminated. */
+/* Borrowed text; not terminated. */
 struct afperf_text {
     const char *text;
     size_t size;
 };
 
-/* What the reader has come upon. Comments and blank records are passed over. */
+/* Kinds of items that the reader returns. Comments and blank records are skipped. */
 enum afperf_kind {
     AFPERF_FIELDS,             /* a record */
-    AFPERF_HEADER,             /* a line that may be a version header: fields[0] is all of it */
-    AFPERF_UNTERMINATED_QUOTE, /* a line dropped because its record's quoted field has no end */
-    AFPERF_TOO_LONG,           /* a line dropped because its record is too long */
+    AFPERF_HEADER,             /* a line that may be a version header: fields[0] is the whole line */
+    AFPERF_UNTERMINATED_QUOTE, /* a dropped line: its record's quoted field is not closed */
+    AFPERF_TOO_LONG,           /* a dropped line: its record is too long */
 };
 
 struct afperf_record {
     enum afperf_kind kind;
-    uint64_t offset, line; /* of its first byte; lines count from 1, physically */
-    size_t n;              /* fields; at least one */
+    uint64_t offset, line; /* of the first byte; lines are physical and count from 1 */
+    size_t n;              /* number of fields; at least one */
     const struct afperf_text *fields;
-    unsigned quotes_inside;    /* plain fields that hold a quote */
-    unsigned text_after_quote; /* quoted fields that go on behind their end */
-    bool bad_utf8, nul;        /* there was such a byte; U+FFFD stands in its place */
+    unsigned quotes_inside;    /* number of plain fields that contain a quote */
+    unsigned text_after_quote; /* number of quoted fields with text after the closing quote */
+    bool bad_utf8, nul;        /* invalid bytes, or NULs, were replaced by U+FFFD */
 };
 
-/* The field of this number; blank if the record has fewer. */
+/* Returns field i; blank if the record has fewer fields. */
 static inline struct afperf_text afperf_field(const struct afperf_record *record, size_t i)
 {
     return i < record->n ? record->fields[i] : (struct afperf_text){"", 0};
@@ -48,17 +48,20 @@ static inline struct afperf_text afperf_field(const struct afperf_record *record
 
 struct afperf_reader;
 
-/* A reader before the first record of an input, which must outlive it. NULL: out of memory. */
+/* Creates a reader at the start of an input, which must outlive it. Returns NULL if out of memory. */
 struct afperf_reader *afperf_reader_new(struct pf_input *input);
 void afperf_reader_free(struct afperf_reader *reader);
 
-/* Go to the first byte of a record, which stands in this line. Cheap where it has been read lately. */
+/* Seeks to the first byte of a record, which must be in this line. Cheap if the record was read recently. */
 void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t line);
 
-/* The next record, valid until the next call. 1: *record filled; 0: end of the input; -1: *error filled. */
+/*
+ * Reads the next record, valid until the next call. Returns 1 with *record filled; 0 at the end of the input; -1 with
+ * *error filled.
+ */
 int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error);
 
-/* Where the next record starts, and its line. */
+/* Returns the offset and line of the next record. */
 void afperf_reader_tell(const struct afperf_reader *reader, uint64_t *offset, uint64_t *line);
 
 #endif

@@ -26,7 +26,7 @@ int afperf_number_intervals(struct afperf_model *model, struct pf_error *error)
     return 0;
 }
 
-/* When an interval starts and stops. */
+/* Start and stop of an interval. */
 struct extent {
     uint64_t start, stop;
 };
@@ -37,7 +37,7 @@ static int by_start(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* The ticks that the intervals cover together. */
+/* Sets the ticks covered by the union of the section's intervals. */
 static void cover(const struct afperf_model *model, struct afperf_section *section, struct extent *extents)
 {
     uint32_t run = afperf_run_of(model, section->ref);
@@ -54,7 +54,7 @@ static void cover(const struct afperf_model *model, struct afperf_section *secti
     }
 }
 
-/* Closes what is open at the end of the run, and adds up. */
+/* Closes open intervals at the end of the run, and sums up the durations. */
 static void add_intervals(struct afperf_model *model, struct afperf_section *section, struct extent *extents)
 {
     uint32_t run = afperf_run_of(model, section->ref);
@@ -72,8 +72,8 @@ static void add_intervals(struct afperf_model *model, struct afperf_section *sec
 }
 
 /*
- * The context of a section: sections of one label are one. Its key is no name that a region can have, so that regions of
- * the same label are another.
+ * Returns the context of a section; sections of one label share one. Its key starts with a NUL, which no region's name
+ * contains, so that a region with the same label has another context.
  */
 static uint32_t context_of(struct afperf_model *model, const struct afperf_section *section,
                            struct pf_error *error)
@@ -90,7 +90,7 @@ static uint32_t context_of(struct afperf_model *model, const struct afperf_secti
         pf_fail_memory(error);
         return PF_NO_CONTEXT;
     }
-    key[0] = '\0'; /* text of the file has no NUL: it has been mended */
+    key[0] = '\0'; /* the reader replaces NULs in the file's text */
     memcpy(key + 1, label.text, label.size);
     uint32_t name = pf_intern(strings, label.text, label.size, error);
     uint32_t number = name == PF_NO_STRING ? name : pf_intern(strings, key, (size_t)label.size + 1, error);

@@ -5,8 +5,8 @@
 #include "formats/kit/numbered.h"
 
 /*
- * The tables "regions" and "intervals", by number. The model has all but the tags of regions: these are read in the file, whose
- * order that of the regions is.
+ * The tables "regions" and "intervals", by number. Everything is in the model, except tags of regions, which are read
+ * from the file; both are in the same order.
  */
 struct walk {
     struct afperf_reader *reader;

@@ -5,7 +5,7 @@
 #include "formats/afperf/model.h"
 #include "formats/driver.h"
 
-/* The tables that are walked through, then those that are held in rows. */
+/* The tables: first those with cursors of their own, then those held in rows. */
 enum afperf_table {
     VALUES,
     TRACE,
@@ -33,35 +33,41 @@ static inline const struct afperf_model *afperf_model(const struct pf_model *mod
     return ((const struct afperf_state *)model->state)->model;
 }
 
-/* Each file has the columns of its tables beside what fills them, in the same order. */
+/*
+ * Columns and count for a table's initializer. Each source file lists its columns next to the code that fills them, in
+ * the same order.
+ */
 #define AFPERF_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
 
 extern const struct pf_table afperf_values_table, afperf_trace_table, afperf_measurements_table,
     afperf_regions_table, afperf_intervals_table, afperf_tags_table;
 
-/* The short tables: name and columns of each, from TYPES on; and the runs' own columns. */
+/* Name and columns of each table held in rows, from TYPES on; and the columns of runs. */
 extern const struct pf_table afperf_short_tables[TABLES - WALKED];
 extern const struct pf_column afperf_run_columns[];
 extern const size_t afperf_n_run_columns;
 
-/* Hands a model's runs, contexts, short tables and warnings to its profile. 0; -1 with *error filled: the model is as it was. */
+/*
+ * Moves a model's runs, contexts, short tables and warnings to its profile. Returns 0; or -1 with *error filled, and
+ * the model unchanged.
+ */
 int afperf_publish(struct afperf_model *model, struct pf_model *profile, struct pf_error *error);
 
-/* An id as text in hexadecimal, in `text` of AFPERF_HEX bytes; absent if it is not given. */
+/* Formats an id in hexadecimal into `text`, of AFPERF_HEX bytes; absent if not given. */
 struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text);
 
-/* A string of the model; absent if it is empty. */
+/* Returns a string of the model; absent if empty. */
 struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string);
 
-/* A number that may need more than 64 bits, and none below 0. */
+/* Returns a non-negative number that may exceed 64 bits; borrows *value in that case. */
 static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
 {
     return *value <= UINT64_MAX ? pf_uint((uint64_t)*value) : pf_wide(value);
 }
 
 /*
- * The tags of a region as its start record has them, read from the file: borrowed from the reader. 0, or -1 with *error
- * filled.
+ * Reads the tags of a region's start record from the file. *tags is borrowed from the reader. Returns 0, or -1 with
+ * *error filled.
  */
 int afperf_region_tags(struct afperf_reader *reader, const struct afperf_span *region,
                        struct afperf_text *tags, struct pf_error *error);

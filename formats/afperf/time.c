@@ -14,7 +14,7 @@ const struct afperf_span *afperf_event_span(const struct afperf_model *model, st
     return span;
 }
 
-/* Ticks that the run is paused before this time. */
+/* Returns the ticks paused before `time`, by binary search. */
 static uint64_t paused_before(const struct afperf_pause *pauses, size_t n, uint64_t time)
 {
     size_t low = 0;

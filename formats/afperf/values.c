@@ -5,7 +5,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/numbered.h"
 
-/* The node of a context in the run whose things are being added, or NULL with *error filled. */
+/* Returns the node of a context in the run being processed, added if new; NULL with *error filled. */
 static struct afperf_node *node_of(struct afperf_model *model, uint32_t run, uint32_t context,
                                    struct pf_error *error)
 {
@@ -36,8 +36,8 @@ int afperf_add_values(struct afperf_model *model, uint32_t run, uint32_t context
 }
 
 /*
- * The table "values": node by node, metric by metric; a record's number is the node's times the metrics, plus the metric. Nodes
- * come by run; those of one context are linked.
+ * The table "values", ordered by node and metric. A row's number is node * metrics + metric. Nodes are sorted by run;
+ * the nodes of a context are linked.
  */
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
@@ -55,7 +55,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     }
     numbers->next = first * AFPERF_METRICS;
     numbers->end = end * AFPERF_METRICS;
-    numbers->own = malloc(sizeof(pf_int128)); /* a value of more than 64 bits */
+    numbers->own = malloc(sizeof(pf_int128)); /* storage of a value that exceeds 64 bits */
     return numbers->own ? 0 : pf_fail_memory(error);
 }
 
