@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/kit/table.h"
+#include "formats/kit/ids.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
 #include "fs/draw/head.h"
@@ -48,7 +48,7 @@ struct timeline {
     struct pf_cursor cursor;
     size_t threads, rows;
     uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack */
-    struct pf_map contexts; /* id + 1 to index + 1, for formats with their own ids and no column `depth` */
+    struct pf_ids contexts; /* indexes by id, for formats with their own ids and no column `depth` */
     long double start, end;
     struct last last;
     struct columns columns;
@@ -116,7 +116,7 @@ static bool depth_in(const struct timeline *line, const struct pf_cell *cells, u
         return false;
     uint64_t context = (uint64_t)number;
     if (tree->id && line->table->columns[line->columns.context].role != PF_CONTEXT)
-        context = (uint64_t)(uintptr_t)pf_map_get(&line->contexts, context + 1) - 1;
+        context = pf_ids_find(&line->contexts, context);
     if (context >= tree->count)
         return false;
     *depth = tree->depth[context];
@@ -347,7 +347,7 @@ static void close_lines(struct pf_lines *lines)
 {
     struct timeline *line = (struct timeline *)lines;
     close_cursor(line);
-    pf_map_free(&line->contexts);
+    pf_ids_free(&line->contexts);
     free(line->cells);
     free(line->grid);
     free(line);
@@ -361,9 +361,8 @@ static int list_contexts(struct timeline *line, struct pf_error *error)
     if (!tree || !tree->id || line->columns.depth >= 0 || line->columns.context < 0)
         return 0;
     for (uint32_t i = 0; i < tree->count; i++)
-        if (tree->id[i] < INT64_MAX &&
-            !pf_map_put(&line->contexts, tree->id[i] + 1, (void *)((uintptr_t)i + 1)))
-            return pf_fail_memory(error);
+        if (pf_ids_set(&line->contexts, tree->id[i], i, error))
+            return -1;
     return 0;
 }
 
