@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Collapsed stacks, as flamegraph.pl and its kin read them: `main;solve;sweep 12` a line. See docs/formats/collapsed.md. */
+/*
+ * Collapsed stacks, the input of flamegraph.pl and similar tools: one line such as `main;solve;sweep 12` per stack. See
+ * docs/formats/collapsed.md.
+ */
 #include <ctype.h>
 #include <string.h>
 
@@ -24,10 +27,13 @@ static const struct pf_metric metrics[][COUNTS] = {
 struct stack {
     struct pf_slice text;
     struct pf_cell count;
-    pf_int128 whole; /* what the count may point to */
+    pf_int128 whole; /* storage that `count` may point to */
 };
 
-/* Takes a count and the one blank before it off the end. False if there is none; *stack is as it was then. */
+/*
+ * Parses a count at the end of the text, and removes it and one blank before it. Returns false and leaves *stack
+ * unchanged if there is no count.
+ */
 static bool take_count(struct stack *stack)
 {
     const char *end = pf_trimmed(stack->text).end, *start = stack->text.at, *at;
@@ -41,15 +47,15 @@ static bool take_count(struct stack *stack)
     return true;
 }
 
-/* A stack may begin with the same character: `#<Class:Foo>#bar` is a method. */
+/* True for an empty line or a comment. A stack may also begin with `#`: `#<Class:Foo>#bar` is a method. */
 static bool is_nothing(struct pf_slice text)
 {
     return !pf_size(text) || (*text.at == '#' && (pf_size(text) == 1 || memchr(" \t!", text.at[1], 3)));
 }
 
 /*
- * Frames stand behind `;` without a blank; prose has one there, and tables may have comments that end in a number. Lists of
- * numbers (`05D0 05D1;0;1 1 2`) are no names.
+ * True if a text looks like a stack. Frames follow `;` without a blank, unlike prose; tables may have comments that end
+ * in a number; lists of numbers (`05D0 05D1;0;1 1 2`) are not names.
  */
 static bool is_stack(struct pf_slice slice)
 {
@@ -62,10 +68,10 @@ static bool is_stack(struct pf_slice slice)
            memcmp(text + size - 2, " #", 2) != 0 && (numbers < size || !memchr(text, ' ', size));
 }
 
-/* A million counts of this size add up to more than 64 bits. */
+/* The sum of a million counts of this size exceeds 64 bits. */
 #define LARGE_COUNT (UINT64_C(1) << 43)
 
-/* What the lines of a file's head are: such with a count, with two of them, with a `;` in the stack. */
+/* Numbers of lines in a file's head: all, with a count, with two counts, with a `;` in the stack. */
 struct look {
     unsigned lines, counted, twice, stacks;
     bool real, large;
@@ -75,7 +81,7 @@ static struct look look_at(const char *at, size_t size, bool all)
 {
     struct look look = {0};
     struct pf_slice text = pf_slice(at, size), line;
-    while (pf_take_line(&text, all, &line)) { /* one that is cut by the head's end tells nothing */
+    while (pf_take_line(&text, all, &line)) { /* ignores a line truncated by the head's end */
         struct stack stack = {.text = line};
         if (is_nothing(line) || !++look.lines || !take_count(&stack))
             continue;
@@ -96,13 +102,16 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
     bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
                   strcasestr(probe->name, ".stacks");
-    bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the head is not even the first line */
+    bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the first line is longer than the head */
     if (!memchr(head, 0, have) &&
         (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called))))
         verdict->confidence = 4;
 }
 
-/* Two numbers may be a count and a frame that ends in one: only where all lines have two is it a difference. */
+/*
+ * Two numbers may be a count after a frame that ends in a number: it is a difference of two profiles only if all lines
+ * have two.
+ */
 static void open_file(struct pf_build *build)
 {
     char head[PF_HEAD_MAX];
@@ -112,12 +121,12 @@ static void open_file(struct pf_build *build)
     build->model->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
 
-/* The context that a stack ends in. */
+/* Adds the contexts of a stack. Returns the innermost one. */
 static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
 {
     uint32_t context = PF_NO_CONTEXT;
     while (pf_size(stack) && stack.end[-1] == ';')
-        stack.end--; /* empty frames at the end are none */
+        stack.end--; /* empty frames at the end are ignored */
     for (const char *end; stack.at <= stack.end && !pf_run_is_full(build->run); stack.at = end + 1) {
         end = memchr(stack.at, ';', pf_size(stack));
         end = end ? end : stack.end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* V8's .cpuprofile and .heapprofile, of now and as node 8 wrote them: see docs/formats/cpuprofile.md. */
+/* V8's .cpuprofile and .heapprofile, in the current form and in node 8's: see docs/formats/cpuprofile.md. */
 #include <errno.h>
 
 #include "formats/json/probe.h"
@@ -14,26 +14,26 @@ enum { SAMPLES, TIME };
 
 #define NONE UINT32_MAX
 
-/* Times, in ns, are less than this, so that differences of times fit too. */
+/* Upper bound of times in ns, so that differences of times do not overflow. */
 #define TIME_MAX (INT64_C(1) << 61)
 
-/* A node of the tree of calls. */
+/* A node of the call tree. */
 struct node {
     struct pf_frame frame;
-    uint32_t parent, top; /* indexes; top: on the way to the first of its ancestors */
+    uint32_t parent, top; /* indexes; top: union-find link to the topmost ancestor */
     uint32_t context;
     int64_t id,
-        parent_id; /* -1: the file does not tell; parent_id: in files that tell that instead of children */
+        parent_id; /* -1: missing; parent_id: in files that list parents instead of children */
     int64_t hits, bytes;
 };
 
-/* A child as the file tells of it. */
+/* A child as listed in the file. */
 struct link {
     int64_t id;
-    uint32_t node; /* of which it is a child */
+    uint32_t node; /* index of its parent */
 };
 
-/* A time as the file tells of it: microseconds or, in old files, seconds. */
+/* A time as listed in the file: microseconds, or seconds in old files. */
 struct moment {
     pf_int128 billionths;
     bool told;
@@ -41,27 +41,27 @@ struct moment {
 
 struct v8 {
     struct pf_build *build;
-    struct pf_json *json, *times; /* the second one reads times beside samples */
+    struct pf_json *json, *times; /* the second one reads times in parallel to samples */
     PF_LIST(struct node) nodes;
     PF_LIST(struct link) links;
-    PF_LIST(uint32_t) open; /* nodes whose end has not come, the innermost last */
+    PF_LIST(uint32_t) open; /* stack of the nodes that are being read */
     struct pf_build_files files;
-    struct pf_ids ids; /* id -> index */
+    struct pf_ids ids; /* node id -> index */
     struct pf_sorter *sorter;
     bool heap, old;
-    unsigned wrapped; /* in so many objects */
+    unsigned wrapped; /* number of enclosing wrapper objects */
     struct pf_json_place sample_list, deltas, stamps;
     struct moment started, ended;
-    int64_t start, end; /* the same in ns; the end INT64_MIN if it is not told */
-    /* While samples are read. */
+    int64_t start, end; /* in ns; end: INT64_MIN if missing */
+    /* State while samples are read: */
     uint64_t samples, timed;
-    int64_t last; /* time stamp */
+    int64_t last; /* time stamp of the last sample */
     bool backwards;
 };
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* What the first node is told by: its first members are enough, its children may be the whole file. */
+/* Members that identify the first node. Its first members suffice; its children may be the rest of the file. */
 struct signs {
     bool frame, bytes, hits, function;
 };
@@ -81,7 +81,7 @@ static const struct pf_json_member look_node_members[] = {
     PF_MEMBERS_END,
 };
 
-/* These say 1 if it is a profile, -1 if not. */
+/* Return 1 if the file is a profile, -1 if not. */
 static int look_at_list(const struct pf_json_walk *walk)
 {
     struct pf_json_token token;
@@ -131,13 +131,13 @@ static const struct pf_json_member frame_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Lines count from 0 here, and from 1 in old files. */
+/* Lines count from 0 in this form, from 1 in old files. */
 static int take_frame(const struct pf_json_walk *walk)
 {
     struct pf_frame *frame = walk->place;
     frame->line = UINT32_MAX;
     int got = pf_json_object(walk, frame, frame_members);
-    frame->line++; /* 0 if there is none */
+    frame->line++; /* 0 if the line is missing */
     return got;
 }
 
@@ -147,7 +147,7 @@ static int take_bytes(const struct pf_json_walk *walk)
     return pf_json_take_whole(walk);
 }
 
-/* All of a node's but its children. */
+/* All members of a node except its children. */
 static const struct pf_json_member node_members[] = {
     PF_MEMBER("callFrame", PF_JSON_OBJECT, take_frame, struct node, frame),
     PF_MEMBER("id", PF_JSON_NUMBER, pf_json_take_whole, struct node, id),
@@ -160,7 +160,7 @@ static const struct pf_json_member node_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Opens a node, below that which is open. */
+/* Begins a node as a child of the innermost open node. */
 static void begin_node(struct v8 *v8)
 {
     uint32_t node = (uint32_t)v8->nodes.n, parent = v8->open.n ? v8->open.at[v8->open.n - 1] : NONE;
@@ -177,8 +177,9 @@ static void begin_node(struct v8 *v8)
 }
 
 /*
- * From a node's bracket to its end. A heap's nodes stand in their parents' list `children`, as deep as calls are: so what comes next
- * is a member of the innermost open node, or an element of its parent's list; others have ids there.
+ * Reads a node up to its end. Below `head`, nodes are nested in the lists `children` of their parents, as deep as the
+ * calls; the next token is therefore a member of the innermost open node, or an element of its parent's list. In a list
+ * `nodes`, `children` contains ids.
  */
 static int read_node(const struct pf_json_walk *walk)
 {
@@ -209,7 +210,7 @@ static int read_node(const struct pf_json_walk *walk)
             failed = got < 0;
     }
     if (failed && !v8->old)
-        v8->nodes.n = before; /* what is not whole tells nothing */
+        v8->nodes.n = before; /* drop an incomplete node */
     if (before % 1024 == 0)
         pf_build_step(v8->build, offset);
     return failed || pf_json_check_full(v8->build) ? -1 : 0;
@@ -217,7 +218,7 @@ static int read_node(const struct pf_json_walk *walk)
 
 /* ---- the tree ----------------------------------------------------------------------------------- */
 
-/* The node of an id, or NONE. */
+/* The index of the node with an id, or NONE. */
 static uint32_t node_of(const struct v8 *v8, int64_t id)
 {
     return pf_ids_find(&v8->ids, (uint64_t)id);
@@ -238,7 +239,7 @@ static void list_ids(struct v8 *v8)
     }
 }
 
-/* The first ancestor of a node; the way there is made shorter for whoever asks next. */
+/* Returns the topmost ancestor of a node, with path compression. */
 static uint32_t top_of(struct v8 *v8, uint32_t node)
 {
     while (v8->nodes.at[node].top != node) {
@@ -273,7 +274,7 @@ static void link_nodes(struct v8 *v8)
             set_parent(v8, (uint32_t)i, node_of(v8, v8->nodes.at[i].parent_id));
 }
 
-/* The name that a file gives, if that is one. */
+/* Returns the name, or PF_NO_STRING if it is empty. */
 static uint32_t named(const struct v8 *v8, uint32_t name)
 {
     return pf_build_named(v8->build, name).size ? name : PF_NO_STRING;
@@ -300,7 +301,7 @@ static void make_context(struct v8 *v8, struct node *node)
     node->context = pf_build_enter(v8->build, parent, pf_build_frame(v8->build, frame));
 }
 
-/* A context for each node, those above it first. */
+/* Adds a context for each node, ancestors first. */
 static void enter_nodes(struct v8 *v8)
 {
     for (size_t i = 0; i < v8->nodes.n; i++) {
@@ -313,7 +314,7 @@ static void enter_nodes(struct v8 *v8)
     }
 }
 
-/* What the nodes tell of themselves. */
+/* Adds the values that the nodes themselves declare. */
 static void add_counts(struct v8 *v8, const char *name, const char *unit)
 {
     uint32_t metric = pf_build_metric(v8->build, name, strlen(name), unit);
@@ -325,7 +326,7 @@ static void add_counts(struct v8 *v8, const char *name, const char *unit)
 
 /* ---- samples ------------------------------------------------------------------------------------ */
 
-/* Microseconds, in ns. */
+/* Converts a number in microseconds to ns. Returns false if it is invalid. */
 static bool time_of(const struct pf_json_token *token, int64_t *time)
 {
     pf_int128 value;
@@ -336,14 +337,14 @@ static bool time_of(const struct pf_json_token *token, int64_t *time)
     return true;
 }
 
-/* The next number of a list; false: there are no more. */
+/* Reads the next number of an array. Returns false at its end. */
 static bool next_number(struct v8 *v8, struct pf_json *json, struct pf_json_token *token)
 {
     int got = pf_json_got(v8->build, pf_json_skip(json, token, v8->build->run->error));
     return got > 0 && got != PF_JSON_ARRAY_END;
 }
 
-/* Samples by time: their time stamps, numbers and nodes. */
+/* Words of a sorter record of a sample: time stamp, number, node. */
 enum { AT, NUMBER, NODE, WORDS };
 
 static void add_at(struct v8 *v8, int64_t time, uint32_t node)
@@ -354,7 +355,7 @@ static void add_at(struct v8 *v8, int64_t time, uint32_t node)
     pf_run_check(v8->build->run, pf_sorter_add(v8->sorter, record, v8->build->run->error));
 }
 
-/* False: times add up to more than can be. */
+/* Adds a sample at a time or time delta. Returns false if the sum of the deltas is out of range. */
 static bool add_time(struct v8 *v8, int64_t time, uint32_t node)
 {
     if (!v8->stamps.line &&
@@ -365,8 +366,8 @@ static bool add_time(struct v8 *v8, int64_t time, uint32_t node)
 }
 
 /*
- * The oldest files have no times: samples are taken to stand at equal distances from the start to the end, as DevTools has it.
- * How many there are; 0: they have times, or there is nothing to go by.
+ * The oldest files have no times: their samples are taken as equidistant from start to end, as DevTools does. Returns
+ * the number of samples; 0 if there are times, or start and end are unusable.
  */
 static uint64_t count_untimed(struct v8 *v8)
 {
@@ -380,7 +381,7 @@ static uint64_t count_untimed(struct v8 *v8)
     return n;
 }
 
-/* Reads samples and, beside them, their times. */
+/* Reads samples and, in parallel, their times. */
 static void read_samples(struct v8 *v8)
 {
     struct pf_build *build = v8->build;
@@ -412,12 +413,12 @@ static void read_samples(struct v8 *v8)
         else
             pf_build_add(build, 0, v8->nodes.at[node].context, SAMPLES, pf_int(1));
     }
-    /* Of old files the last time stamp is the end of the last sample. */
+    /* In old files, the last time stamp is the end of the last sample. */
     if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !time_of(&time, &v8->end))
         pf_json_warn(build, &time, "bad-number", "invalid time of the end: ignored");
 }
 
-/* A sample lasts until the next one begins. */
+/* Adds a sample, which lasts until the next one begins. */
 static void add_sample(struct v8 *v8, int64_t from, int64_t to, uint32_t node)
 {
     if (node == NONE)
@@ -442,7 +443,7 @@ static void add_samples(struct v8 *v8)
     add_sample(v8, from, v8->end > from ? v8->end : from, node);
 }
 
-/* The values of a profile of time. */
+/* Reads the values of a CPU profile. */
 static void read_times(struct v8 *v8)
 {
     struct pf_build *build = v8->build;
@@ -475,7 +476,7 @@ static int take_head(const struct pf_json_walk *walk)
     return read_node(walk);
 }
 
-/* A number, or text of one, as cpuprofilify has it: to DevTools that is the same. */
+/* Reads a number, or its text as written by cpuprofilify; DevTools accepts both. */
 static int take_moment(const struct pf_json_walk *walk)
 {
     struct moment *moment = walk->place;
@@ -506,7 +507,7 @@ static const struct pf_json_member file_members[] = {
     PF_MEMBERS_END,
 };
 
-/* A profile as the answer of a protocol, or as what an answer holds. */
+/* Reads a profile that is wrapped in a protocol's reply, or in the result of one. */
 static int take_wrapped(const struct pf_json_walk *walk)
 {
     struct v8 *v8 = walk->into;
@@ -533,7 +534,7 @@ static void read_file(struct pf_build *build)
         got = pf_json_object(&walk, v8, file_members);
     if (pf_json_got(build, got) < 0)
         pf_json_warn_of_damage(build);
-    /* Old files have seconds here, and microseconds in `timestamps`. */
+    /* Old files have seconds here, but microseconds in `timestamps`. */
     v8->start = ns_of(&v8->started, v8->old && !v8->heap, 0);
     v8->end = ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
     list_ids(v8);

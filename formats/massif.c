@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Massif's text: the heap at some moments, and for some of them a tree of who has allocated it. The file's tree is inverted: its root is
- * the allocator, and the children of a function are its callers. It is served in call order. See docs/formats/massif.md.
+ * Massif's text: the size of the heap at several moments (snapshots), for some of them with a tree of the allocating
+ * functions. The file's tree is inverted: its root is the allocator, and the children of a function are its callers. It
+ * is served in call order. See docs/formats/massif.md.
  */
 #include "formats/kit/number.h"
 #include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_massif_driver;
 
-/* A file's main part repeats these, in this order. */
+/* Fields of a snapshot, in this order. */
 enum { TIME, HEAP, EXTRA, STACKS, TREE, FIELDS };
 static const char *const keys[FIELDS] = {
     "time=", "mem_heap_B=", "mem_heap_extra_B=", "mem_stacks_B=", "heap_tree="};
@@ -21,11 +22,14 @@ static const struct pf_column field_columns[FIELDS] = {
 enum { FUNCTION, ALLOCATOR, PLACES };
 static const char *const kinds[] = {[FUNCTION] = "function", [ALLOCATOR] = "allocator", [PLACES] = "places"};
 
-/* ---- what a node says --------------------------------------------------------------------------- */
+/* ---- the text of a node ------------------------------------------------------------------------- */
 
-/* `0xADDRESS: FUNCTION (FILE:LINE)`, `0xADDRESS: FUNCTION (in OBJECT)`, `0xADDRESS: ???`; else all of it is a name. */
+/*
+ * Parts of `0xADDRESS: FUNCTION (FILE:LINE)`, `0xADDRESS: FUNCTION (in OBJECT)`, `0xADDRESS: ???`. Any other text is a
+ * name.
+ */
 struct place {
-    struct pf_slice address, name, file, module; /* all NULL: none */
+    struct pf_slice address, name, file, module; /* at NULL: missing */
     uint32_t line;
 };
 
@@ -60,7 +64,7 @@ static struct place split(struct pf_slice text)
         return place;
     }
     place.name = text;
-    /* Names have brackets of their own: the last one is the place. */
+    /* Names may contain brackets: the last pair encloses the location. */
     const char *open = text.end;
     unsigned depth = 0;
     if (open == text.at || open[-1] != ')')
@@ -79,7 +83,7 @@ static struct place split(struct pf_slice text)
 static const char *const header[][2] = {{"cmd:", "Title"}, {"desc:", "Options"}, {"time_unit:", "Time unit"}};
 enum { HEADERS = sizeof header / sizeof *header, LOOK = 8192, TAIL = 4096 };
 
-/* What stands behind a word of the header, NULL if the line is not of it. */
+/* Consumes a keyword of the header. Returns its key for info.txt, NULL if the line is not part of the header. */
 static const char *take_header(struct pf_slice *line)
 {
     for (size_t i = 0; i < HEADERS; i++)
@@ -104,7 +108,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     }
 }
 
-/* The header's lines are kept for info.txt. True if there are any. */
+/* Adds the header's lines to the profile's info. Returns true if there are any. */
 static bool add_info(struct pf_build *build, bool tail)
 {
     char bytes[LOOK];
@@ -135,7 +139,7 @@ static void open_file(struct pf_build *build)
     build->model->context_columns = context_columns;
     build->model->n_context_columns = 1;
     build->model->context_cells = context_cells;
-    /* heaptrack_print writes its header at the end. */
+    /* heaptrack_print writes the header at the end. */
     if (!add_info(build, false) && pf_input_size(build->input) != UINT64_MAX)
         add_info(build, true);
 }
@@ -144,28 +148,28 @@ static void open_file(struct pf_build *build)
 
 /* A node whose callers are being read. */
 struct node {
-    uint32_t key, name; /* numbers of strings */
+    uint32_t key, name; /* indexes of strings */
     uint8_t kind;
-    uint64_t announced, seen; /* nodes below it */
+    uint64_t announced, seen; /* number of its children: as declared, and as read */
     int64_t bytes, below;
 };
 
 struct massif {
     struct pf_build *build;
-    struct pf_line line; /* that was read last */
+    struct pf_line line; /* the last line read */
     uint32_t metric;
 
-    bool within;        /* a snapshot, whose name and fields follow */
+    bool within;        /* inside a snapshot, whose name and fields follow */
     uint32_t partition; /* PF_NO_PARTITION: not added yet */
-    uint32_t name;      /* number of a string */
-    uint64_t begun;     /* line */
+    uint32_t name;      /* index of a string */
+    uint64_t begun;     /* line in which the snapshot begins */
     struct pf_cell fields[FIELDS];
-    pf_int128 numbers[FIELDS]; /* what they may point to */
-    bool tree;                 /* one is announced */
+    pf_int128 numbers[FIELDS]; /* storage that `fields` may point to */
+    bool tree;                 /* the snapshot declares a tree */
 
-    PF_LIST(struct node) open; /* from the root on */
-    uint32_t peak, largest;    /* partitions */
-    int64_t most;              /* bytes of the largest snapshot with a tree */
+    PF_LIST(struct node) open; /* stack, from the root on */
+    uint32_t peak, largest;    /* partitions of the peak snapshot, and of the largest one with a tree */
+    int64_t most;              /* bytes of the latter */
 };
 
 static void warn(struct massif *massif, const char *severity, const char *code, const char *what)
@@ -173,7 +177,7 @@ static void warn(struct massif *massif, const char *severity, const char *code, 
     pf_build_warn(massif->build, massif->line.number, massif->line.offset, severity, code, "%s", what);
 }
 
-/* The snapshot's row, once all is known that stands before its tree. */
+/* Adds the snapshot's partition, once the fields before its tree are known. */
 static void add_snapshot(struct massif *massif)
 {
     struct pf_build *build = massif->build;
@@ -192,8 +196,9 @@ static void add_snapshot(struct massif *massif)
 }
 
 /*
- * Adds the bytes of node `depth` that none of its callers accounts for. Its context is the path from it up to the root, which is no
- * function: it is a context only for its own bytes. Such a path has fewer contexts than the node's line has bytes of indentation.
+ * Adds the bytes of node `depth` that its callers do not account for. Their context is the path from the node to the
+ * root. The root is not a function: it is a context only for its own bytes. Such a path has fewer contexts than the
+ * node's line has bytes of indentation.
  */
 static void add_own(struct massif *massif, size_t depth, int64_t own)
 {
@@ -209,7 +214,7 @@ static void add_own(struct massif *massif, size_t depth, int64_t own)
     pf_build_add(build, massif->partition, context, massif->metric, pf_int(own));
 }
 
-/* Adds all open nodes at `depth` or below: all their callers have been read. */
+/* Closes all open nodes at `depth` or deeper, whose callers have all been read. */
 static void close_nodes(struct massif *massif, size_t depth)
 {
     while (massif->open.n > depth) {
@@ -241,7 +246,10 @@ static void open_node(struct massif *massif, struct node node, struct pf_slice t
     *PF_PUSH(build->run, massif->open) = node;
 }
 
-/* Takes `nCALLERS: BYTES ` and the blanks before it, of which there are as many as the node is deep; false: it is no node. */
+/*
+ * Parses `nCALLERS: BYTES ` and the leading blanks, whose number is the node's depth. Returns false if it is not a
+ * node.
+ */
 static bool take_node(struct pf_slice *line, size_t *depth, struct node *node)
 {
     uint64_t bytes;
@@ -254,7 +262,7 @@ static bool take_node(struct pf_slice *line, size_t *depth, struct node *node)
     return true;
 }
 
-/* Reads a node of a tree. False: the line is not one. */
+/* Reads a node of the tree. Returns false if the line is not a node. */
 static bool read_node(struct massif *massif, struct pf_slice line)
 {
     struct node node = {0};
@@ -306,7 +314,10 @@ static void end_snapshot(struct massif *massif)
     massif->partition = PF_NO_PARTITION;
 }
 
-/* True if a file may end with this line: with a word of the header, the kind of a tree, or a node and all of its place. */
+/*
+ * True if a complete file may end with this line: a line of the header, the kind of a tree, or a node with its whole
+ * location.
+ */
 static bool is_whole(struct pf_slice text)
 {
     struct node node;
@@ -351,7 +362,7 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
         warn(massif, "warning", "bad-line", "a line that is not understood is left out");
 }
 
-/* Bytes of different snapshots never add up: what is shown of all is the peak. The other two have no tree. */
+/* Bytes of different snapshots never add up: the total shown is the peak. The other two metrics have no tree. */
 static void add_metrics(struct pf_build *build)
 {
     static const char *const names[] = {"mem_heap_B", "mem_heap_extra_B", "mem_stacks_B"};
@@ -366,7 +377,7 @@ static void add_metrics(struct pf_build *build)
     }
 }
 
-/* Where the contexts' functions stand. */
+/* Sets the source locations of the contexts. */
 static void add_places(struct pf_build *build)
 {
     struct pf_tree *tree = build->model->contexts;

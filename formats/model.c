@@ -5,7 +5,7 @@
 
 #include "formats/driver.h"
 
-/* A file that is wrong everywhere must not fill the memory with the same complaint. */
+/* Maximum number of warnings, to bound memory for a thoroughly damaged file. */
 enum { WARNINGS_MAX = 1000 };
 
 int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,
@@ -40,7 +40,7 @@ int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struc
     return model->info && model->warnings ? 0 : pf_fail_memory(error);
 }
 
-/* What measures no threads apart has measured all of them. */
+/* Formats without threads get a single partition, "all". */
 static int add_thread_all(struct pf_partitions *partitions, struct pf_error *error)
 {
     struct pf_cell all[] = {pf_int(0), pf_string("all")};

@@ -10,16 +10,16 @@
 #include "formats/input/inflate.h"
 #include "formats/kit/slice.h"
 
-/* How drivers look at a file or directory that may be theirs. */
+/* Access of drivers to a file or directory that is to be recognised. */
 
-/* Most files are recognised by their first bytes: heads grow only for drivers that ask for more. */
+/* Most formats are recognised by the first bytes: a larger head is read only on demand. */
 enum { FIRST_READ = 4096, TEXT_BEGINNING = 256 };
 
 ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
     struct pf_opened opened = {.fd = probe->fd, .start = probe->start, .unpacked = probe->unpacked};
     struct pf_error error = {0};
-    /* What lies behind a member of an archive is none of its bytes. */
+    /* Bytes after a member of an archive are not part of the member. */
     if (offset >= probe->size)
         return 0;
     if (size > probe->size - offset)
@@ -71,7 +71,7 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
         want = PF_PLAIN_HEAD_MAX;
     if (probe->plain_have < want)
         inflate_head(probe, head, packed, want);
-    /* Stored without compression, that much text takes that many bytes of the file, and a little for headers. */
+    /* Stored (uncompressed) text needs this many bytes of the file, and a little for headers: read more and retry. */
     if (probe->plain_have < want && packed < probe->size && packed < want + FIRST_READ) {
         head = pf_probe_head(probe, want + FIRST_READ, &packed);
         inflate_head(probe, head, packed, want);
@@ -119,7 +119,7 @@ void pf_probe_failed(struct pf_probe *probe, int code)
         probe->lack = code;
 }
 
-/* The directory at a path in the one that is looked at. NULL with errno. */
+/* Opens the directory at a path relative to the probed one. NULL with errno set. */
 static struct pf_folder *open_folder(const struct pf_probe *probe, const char *path)
 {
     if (probe->folder)

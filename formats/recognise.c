@@ -7,16 +7,16 @@
 #include "formats/input/archive.h"
 #include "formats/input/unpacked.h"
 
-/* Finds the driver of a file. Apart from the table of drivers, which tests replace by their own. */
+/* Finds the driver of a file. Separate from the table of drivers, which tests replace. */
 
 enum {
     FIRST_READ = 4096,
     TAR_HEADER = 512,
-    UNPACKED_MAX = 16 << 20, /* of a compressed file, to look at: if it ends before, its size is known */
-    MAGIC = 32               /* bits that a magic number is worth */
+    UNPACKED_MAX = 16 << 20, /* decompressed bytes to examine; the size is known if the file ends earlier */
+    MAGIC = 32               /* confidence of a magic number, in bits */
 };
 
-/* True if the first bytes are those of a tar or zip archive, or of a tar compressed by gzip. */
+/* True if the file begins as a tar or zip archive, or as a gzip-compressed tar. */
 static bool begins_archive(struct pf_probe *probe)
 {
     size_t have;
@@ -45,7 +45,7 @@ static const struct pf_driver *most_confident(struct pf_probe *probe, bool besid
     return best;
 }
 
-/* Looks at what a compressed file unpacks to. */
+/* Probes the contents of a compressed file. */
 static const struct pf_driver *recognise_unpacked(struct pf_probe *packed, enum pf_packing_kind kind,
                                                   struct pf_verdict *verdict)
 {

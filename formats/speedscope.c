@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON of speedscope, evented and sampled: see docs/formats/speedscope.md. */
+/* Speedscope's JSON, evented and sampled: see docs/formats/speedscope.md. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -9,13 +9,16 @@
 
 extern const struct pf_driver pf_speedscope_driver;
 
-/* Amounts are held in 10^-12 of a unit (of a ns, where it is a time): exactly, whatever decimals they have. */
+/*
+ * Fixed point: amounts are integers in 10^-12 of the metric's unit (times: of a ns), which represents up to 12 decimals
+ * exactly.
+ */
 enum { PLACES = 12 };
 #define ONE ((pf_int128)1000000000000)
 
 struct unit {
     const char *name, *metric, *unit;
-    int places; /* what it is called in the file is 10^places of the metric's unit */
+    int places; /* the file's unit is 10^places of the metric's unit */
 };
 
 static const struct unit units[] = {
@@ -24,7 +27,7 @@ static const struct unit units[] = {
 };
 enum { NO_UNIT = sizeof units / sizeof *units - 1 };
 
-/* A frame that has begun. */
+/* An open frame. */
 struct open_frame {
     uint32_t context;
     int64_t frame;
@@ -32,9 +35,9 @@ struct open_frame {
     pf_int128 begin;
 };
 
-/* A member of `profiles`. Amounts are read once the unit is known. */
+/* An item of `profiles`. Its amounts are read once its unit is known. */
 struct one {
-    uint32_t number; /* the partition, too */
+    uint32_t number; /* also its partition */
     uint32_t name, metric;
     const struct unit *unit;
     bool sampled, evented, ends;
@@ -44,18 +47,18 @@ struct one {
 
 struct scope {
     struct pf_build *build;
-    struct pf_json *json, *weights; /* of values; the second one reads weights beside samples */
-    bool shared;                    /* its value was met */
-    struct pf_json_place profiles;  /* which stand before it, to be read behind it */
-    PF_LIST(uint32_t) frames;       /* of the kit, by their numbers in the file */
+    struct pf_json *json, *weights; /* readers of values; `weights`: in parallel to samples */
+    bool shared;                    /* its value has been seen */
+    struct pf_json_place profiles;  /* profiles that precede `shared`, to be read after it */
+    PF_LIST(uint32_t) frames;       /* frame number in the file -> frame of the build */
     struct pf_build_files files;
-    PF_LIST(uint32_t) open_counts; /* how often each is open */
+    PF_LIST(uint32_t) open_counts; /* by frame number: how often it is open */
     PF_LIST(struct open_frame) stack;
     uint32_t n_profiles;
     struct one one; /* the profile that is being read */
 };
 
-/* A frame's number where the file has no number, or one that is not whole. */
+/* Sentinel for a missing or fractional frame number. */
 #define NO_FRAME INT64_MIN
 
 static bool is_frame(const struct scope *scope, int64_t frame)
@@ -83,7 +86,7 @@ static int see_schema(const struct pf_json_walk *walk)
     return walk->token->size >= size && !memcmp(walk->token->text, schema, size);
 }
 
-/* A member counts as soon as its value begins: that may be longer than what is looked at. */
+/* A member is recognised when its value begins: the value may be longer than the examined part of the file. */
 static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("$schema", PF_JSON_STRING, see_schema),
     PF_MEMBER("shared", PF_JSON_OBJECT, see, struct signs, shared),
@@ -133,7 +136,7 @@ static int read_frames(const struct pf_json_walk *walk)
     return got;
 }
 
-/* A frame's number, and its text as far as there is room; empty: it is not a number. */
+/* A frame's number, and its text (truncated); empty if it is not a number. */
 struct frame_number {
     int64_t frame;
     char text[32];
@@ -149,7 +152,7 @@ static struct frame_number frame_number_of(const struct pf_json_token *token)
     return number;
 }
 
-/* The context of a frame below another. A frame that the file does not define is called by its number. */
+/* Adds a frame's context below another. An undefined frame is named by its number. */
 static uint32_t enter(struct scope *scope, uint32_t parent, const struct frame_number *number,
                       const struct pf_json_token *at)
 {
@@ -183,11 +186,11 @@ static struct pf_cell cell_of(pf_int128 amount)
     return exact ? pf_int((int64_t)whole) : pf_double(pf_fixed_double(amount, PLACES));
 }
 
-/* Adds an amount to a time; saturates at 10^26 units. Returns whether the sum fits. */
+/* Adds an amount to a time, saturating at 10^26 units. Returns false if it saturated. */
 static bool advance(pf_int128 *at, pf_int128 amount)
 {
     const pf_int128 most = ONE * ONE * 10000000000 * 10000;
-    pf_int128 sum = *at + amount; /* no overflow: 10^38 + 10^34 */
+    pf_int128 sum = *at + amount; /* 10^38 + 10^34 does not overflow */
     *at = sum > most ? most : sum < -most ? -most : sum;
     return *at == sum;
 }
@@ -203,8 +206,9 @@ static void add(struct scope *scope, uint32_t context, pf_int128 amount)
 /* ---- sampled ------------------------------------------------------------------------------------ */
 
 /*
- * The context that the stack ends in whose bracket was read, PF_NO_CONTEXT for an empty one. False: it is damaged. A frame in
- * brackets of its own, as brook-profiler puts some, is that frame: JavaScript, and so speedscope, has it that way.
+ * Reads the stack whose bracket was read. *context is the innermost context, PF_NO_CONTEXT for an empty stack. Returns
+ * false if the stack is damaged. A frame in nested brackets, as brook-profiler writes some, counts as that frame:
+ * JavaScript, and therefore speedscope, converts it so.
  */
 static bool read_stack(struct scope *scope, uint32_t *context)
 {
@@ -228,7 +232,7 @@ static bool read_stack(struct scope *scope, uint32_t *context)
     return got >= 0;
 }
 
-/* The next weight; false: there are no more. */
+/* Reads the next weight. Returns false at the end of the weights. */
 static bool next_weight(struct scope *scope, pf_int128 *weight)
 {
     struct pf_json_token token;
@@ -244,7 +248,7 @@ static bool next_weight(struct scope *scope, pf_int128 *weight)
     return true;
 }
 
-/* Whether each sample has a weight and the reverse. */
+/* Reads samples with their weights. Returns false if their numbers differ. */
 static bool read_pairs(struct scope *scope)
 {
     struct pf_build *build = scope->build;
@@ -350,7 +354,7 @@ static void close_top(struct scope *scope, pf_int128 at)
     pf_build_lasts(scope->build, top->row, cell_of(at - top->begin));
 }
 
-/* Where frames are not closed in the order that they were opened in. */
+/* Closes a frame. Frames above it are closed too, with a warning. */
 static void close_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
 {
     int64_t frame = event->number.frame;
@@ -388,7 +392,7 @@ static void take_event(struct scope *scope, struct event *event, pf_int128 *last
         close_frame(scope, event, at);
 }
 
-/* What is open at the end ends there, or in a file that was cut with the last event. */
+/* Closes the frames that are open at the end: at the profile's end, or at the last event if the file is truncated. */
 static void close_rest(struct scope *scope, pf_int128 last, bool whole)
 {
     const struct one *one = &scope->one;
@@ -465,7 +469,7 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf
            amount_of(&token, scope->one.unit, amount);
 }
 
-/* Adds the partition, its values and rows. */
+/* Adds the partition with its values and rows. */
 static void add_profile(struct scope *scope, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
@@ -487,7 +491,7 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
         pf_json_warn(build, at, "no-type", "a profile that is neither sampled nor evented has no values");
 }
 
-/* Its values are read when all else of it is known, also where the file is damaged in it. */
+/* Reads a profile. Values are added after all its members are known, even if the file is damaged inside it. */
 static int read_profile(const struct pf_json_walk *walk)
 {
     struct scope *scope = pf_build_state(walk->model);
@@ -510,7 +514,7 @@ static int take_profiles(const struct pf_json_walk *walk)
     struct pf_json_place *place = walk->place;
     if (!scope->shared)
         return pf_json_take_place(walk);
-    place->line = 0; /* these count, not any before */
+    place->line = 0; /* profiles after `shared` replace any before it */
     return pf_json_array(walk, walk->into, PF_JSON_OBJECT, read_profile);
 }
 
@@ -527,7 +531,7 @@ static int take_shared(const struct pf_json_walk *walk)
     return first ? pf_json_object(walk, scope, shared_members) : 0;
 }
 
-/* In any order: profiles are read when the frames are known. */
+/* The members come in any order: profiles are read once the frames are known. */
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("shared", PF_JSON_OBJECT, take_shared),
     PF_MEMBER("profiles", PF_JSON_ARRAY, take_profiles, struct scope, profiles),

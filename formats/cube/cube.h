@@ -382,6 +382,7 @@ int pf_cube_columns_read(const struct pf_cube_columns *columns, const struct pf_
  * the rows of a range of call paths at once. To derive the values that are not stored, it also reads the rows of the
  * range's children (exclusive from stored inclusive) or the rest of its subtrees (inclusive from stored exclusive).
  * Belongs to one thread.
+ *
  * Sums of doubles depend on the order of addition. That order is fixed: the inclusive values of
  * a call path's children are added from the last to the first, then the call path's own value.
  */
