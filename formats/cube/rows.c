@@ -6,11 +6,10 @@
 #include "formats/kit/array.h"
 
 enum {
-    PIECE = 4 * 1024, /* read size if consecutive rows are likely */
-    SMALL =
-        1024 * 1024,  /* data below this size are read whole: call paths and rows may be in different order */
-    RATIO_MAX = 1032, /* maximum compression ratio of zlib */
-    STREAM_MORE = 64, /* maximum size of a stream: the row's size plus a quarter plus this */
+    PIECE = 4 * 1024,    /* read size if consecutive rows are likely */
+    SMALL = 1024 * 1024, /* smaller data are read whole: call paths and rows may differ in order */
+    RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
+    STREAM_MORE = 64,    /* maximum size of a stream: the row's size plus a quarter plus this */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)

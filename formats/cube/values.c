@@ -82,8 +82,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
-    bool by_column =
-        all && cursor->only.partition >= 0; /* the columns are read only after PF_DERIVED has made them */
+    bool by_column = all && cursor->only.partition >= 0; /* columns are read only once they are made */
     return pf_cube_sums_init(&values->sums, &cubex->cube, all, cursor->only.partition,
                              by_column ? &cubex->columns : NULL, error);
 }

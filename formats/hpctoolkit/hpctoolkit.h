@@ -106,10 +106,9 @@ struct hpc_model {
 /* The attributes of a context, except its place in the tree. */
 struct hpc_context {
     uint64_t id;
-    uint64_t offset; /* HPC_NO_OFFSET: none */
-    uint32_t name, file,
-        module; /* indices into the tree's strings; file, module: PF_NO_STRING if none; name is always set */
-    uint32_t line; /* 0: none */
+    uint64_t offset;             /* HPC_NO_OFFSET: none */
+    uint32_t name, file, module; /* in the tree's strings; file, module: PF_NO_STRING if none */
+    uint32_t line;               /* 0: none */
     enum hpc_kind kind;
     uint8_t relation; /* enum hpc_relation */
     uint8_t flags;    /* enum pf_context_flags */

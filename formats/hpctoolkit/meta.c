@@ -420,7 +420,7 @@ static int read_all(struct hpc_meta *meta, struct pf_model *model, struct pf_err
     snprintf(model->version, sizeof model->version, "%u.%u%s", major, minor,
              meta->state->layout == HPC_DRAFT ? " draft" : "");
     return read_title(meta, model, error) || read_identifiers(meta, error) || read_metrics(meta, error) ? -1
-                                                                                                        : 0;
+                                                                                                          : 0;
 }
 
 int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)

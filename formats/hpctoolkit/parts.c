@@ -379,7 +379,7 @@ static void take_values(const struct pieces *pieces, const struct piece *piece, 
         note_piece(pieces, piece, true, "the table of values is cut off; its first rows are kept");
 }
 
-/* The same of a trace. */
+/* Reads the header of a trace. */
 static void take_trace(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread)
 {
     const unsigned char *bytes = piece->head;

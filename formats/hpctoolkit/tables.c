@@ -598,14 +598,14 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
     tables[SUMMARY_METRICS].data = &state->summary_metrics.rows;
     for (int i = 0; i < HPC_LISTS; i++)
         tables[LIST_TABLES + i].data = &state->model.lists[i];
-    /* The index from contexts to threads' blocks. */
+    /* Seeking a context uses the index, which the stage PF_DERIVED builds. */
     if (state->profile_db)
         tables[VALUES_TABLE].flags |= PF_DERIVED_BY_CONTEXT;
     if (state->layout == HPC_OLD)
         tables[SUMMARY_TABLE].ops = &kept.ops;
     model->tables = model->cells = tables;
     model->n_tables =
-        TABLES - (state->layout != HPC_XML4); /* it alone has statistics, which are not stored */
+        TABLES - (state->layout != HPC_XML4); /* only experiment.xml 4.0 has statistics to compute */
     model->cells_value = VALUE;
     hpc_declare_threads(model);
     model->context_columns = hpc_context_columns;

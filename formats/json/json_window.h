@@ -52,8 +52,7 @@ struct pf_json {
     enum pf_json_expect expect;
     bool alone; /* after pf_json_seek: stop after one value */
     unsigned depth;
-    unsigned char
-        stack[PF_JSON_DEPTH_MAX / 8]; /* one bit per container, the innermost last: 1 is an object */
+    unsigned char stack[PF_JSON_DEPTH_MAX / 8]; /* one bit per container: 1 is an object */
 
     struct pf_json_buffer *taken; /* skipped text is copied here; NULL: not copied */
     const char *taken_to;         /* first byte that is not copied yet */
@@ -118,8 +117,8 @@ static inline bool pf_json_in_object(const struct pf_json *json)
 }
 
 /*
- * Sets the expectation after a value that ends before json->at. Also consumes an immediate comma, and one space after
- * it.
+ * Sets the expectation after a value that ends just before json->at. Also consumes an immediate comma, and one space
+ * after it.
  */
 static inline void pf_json_value_over(struct pf_json *json)
 {

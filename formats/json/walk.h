@@ -108,7 +108,7 @@ bool pf_json_is_damage(const struct pf_error *error);
 /* Passes on the result of a read: -1 for damage, with *build->run->error filled. Other failures end the pass. */
 int pf_json_got(struct pf_build *build, int got);
 
-/* Returns 0, or -1 as for damage if pf_build_is_full. */
+/* Returns 0, or -1 as for damage if the pass has reached its limit (pf_run_is_full). */
 int pf_json_check_full(struct pf_build *build);
 
 /* Adds a warning about a token (NULL: no position). */

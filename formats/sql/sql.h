@@ -56,8 +56,7 @@ struct pf_sql {
     struct pf_sql_facts facts[PF_SQL_TABLES];
 
     sqlite3 *connection;
-    unsigned
-        steps_left; /* remaining calls of the progress handler before a statement is interrupted; 0: unlimited */
+    unsigned steps_left; /* remaining calls of the progress handler before interruption; 0: unlimited */
     struct pf_sql_walk *walk;
     sqlite3_stmt *look_up; /* prepared by the first pf_sql_find */
 };
