@@ -60,7 +60,7 @@ void pf_changes_note_total(struct pf_changes *changes, unsigned run, const struc
     pf_int128 wide;
     struct pf_cell cell = pf_aggregate_total(aggregate, metric, &wide);
     double total = cell.type == PF_ABSENT ? 0 : (double)pf_cell_number(&cell);
-    total *= (double)pf_series_factor(&aggregate->model->metrics[metric]);
+    total *= (double)pf_series_factor(&pf_aggregate_model(aggregate)->metrics[metric]);
     if (!run)
         changes->totals[0] = total;
     changes->totals[1] = total;

@@ -8,7 +8,7 @@
 #include "fs/profile/names.h"
 #include "fs/profile/views.h"
 #include "fs/runs/series.h"
-#include "fs/sums/aggregate_private.h"
+#include "fs/sums/arranged.h"
 #include "fs/text/csv.h"
 #include "fs/text/pack.h"
 

@@ -148,14 +148,14 @@ static int add_value(struct pf_series *series, unsigned run, uint32_t name, unio
 static int add_functions(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
                          unsigned metric, struct pf_error *error)
 {
-    const struct pf_metric *about = &aggregate->model->metrics[metric];
+    const struct pf_metric *about = &pf_aggregate_model(aggregate)->metrics[metric];
     bool inclusive = about->over_contexts == PF_OVER_ROOTS;
     struct pf_arranged *arranged =
         pf_adds_up(about) ? pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error) : NULL;
     int result = arranged || !pf_adds_up(about) ? 0 : -1;
     for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
         const struct pf_function *it = &arranged->functions[i];
-        uint32_t name = intern(series, pf_interned(aggregate->model->contexts->strings, it->name), error);
+        uint32_t name = intern(series, pf_interned(pf_aggregate_model(aggregate)->contexts->strings, it->name), error);
         result = name == PF_NO_STRING ? -1
                                       : add_value(series, run, name, it->exclusive, arranged->exclusive_real,
                                                   inclusive, pf_series_factor(about), error);
@@ -171,15 +171,15 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
 static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
                         unsigned metric, struct pf_error *error)
 {
-    const struct pf_tree *tree = aggregate->model->contexts;
+    const struct pf_tree *tree = pf_aggregate_model(aggregate)->contexts;
     struct pf_stack *stack = &series->stack;
-    bool real = aggregate->metrics[metric].real;
-    int64_t factor = pf_series_factor(&aggregate->model->metrics[metric]);
+    bool real = pf_aggregate_is_real(aggregate, metric);
+    int64_t factor = pf_series_factor(&pf_aggregate_model(aggregate)->metrics[metric]);
     union pf_number number;
     uint32_t *outer;
     int result = pf_find_outer(tree, &outer, error);
     stack->n = 0;
-    for (uint32_t i = 0; !result && i < aggregate->n_contexts; i++) {
+    for (uint32_t i = 0; !result && i < tree->count; i++) {
         if (!pf_context_number(aggregate, metric, i, &number))
             continue;
         pf_stack_set(stack, tree, outer, i);

@@ -51,6 +51,16 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
     return cell;
 }
 
+const struct pf_model *pf_aggregate_model(const struct pf_aggregate *aggregate)
+{
+    return aggregate->model;
+}
+
+bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric)
+{
+    return aggregate->metrics[metric].real;
+}
+
 bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric)
 {
     int partner = aggregate->model->metrics[metric].partner;

@@ -28,6 +28,12 @@ struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *e
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
+/* Returns the model that the sums were made from; the aggregate does not own it. */
+const struct pf_model *pf_aggregate_model(const struct pf_aggregate *aggregate);
+
+/* Returns whether the sums of a metric are doubles; otherwise they are exact integers. */
+bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric);
+
 /* Call after reading from the aggregate. Returns 0, or -1 with EIO in *error if the disk has lost part of a spilled
  * aggregate: all that was read from the aggregate is then invalid, and the aggregate must be made again. */
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);

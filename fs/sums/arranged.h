@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_SUMS_ARRANGED_H
+#define PF_SUMS_ARRANGED_H
+
+#include "fs/sums/aggregate.h"
+#include "fs/sums/number.h"
+#include "fs/text/buf.h"
+
+/*
+ * The order in which a view walks the functions, contexts or places of a metric, with their values. For views below metrics/ and for
+ * everything that reads them: runs/, tables of many profiles, pictures.
+ */
+
+struct pf_values;
+
+/* The metric's value in a context, combined by over_partitions, of the same kind (integer or double) as the metric's
+ * sums. Returns false if there is no value or the metric does not add up. */
+bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                       union pf_number *number);
+
+/* The totals that percentages refer to. */
+struct pf_totals {
+    unsigned of;      /* the metric whose total is the sum of the exclusive values */
+    double exclusive; /* 100 % of exclusive values: their sum */
+    double
+        inclusive; /* 100 % of inclusive values: the sum over the roots, or `exclusive` if that is larger */
+};
+
+/* ---- arrangements: the orders in which views are walked ------------------------------------------ */
+
+/* The sum over contexts of one kind, name and file, or of one pair of callee and caller names. The inclusive value
+ * counts the outermost contexts only, so that recursion is not counted twice. */
+struct pf_function {
+    union pf_number exclusive, inclusive;
+    union pf_number running; /* prefix sum of `exclusive`, including this one */
+    uint32_t contexts;       /* contexts with this key */
+    uint32_t name, file;     /* strings; a pair's `file` is the caller. PF_NO_STRING: none */
+    uint8_t kind;
+    bool lacking; /* the inclusive value is unknown */
+};
+
+/* A line of stacks.folded. Denormalised, to avoid a cache miss per context. */
+struct pf_folded_line {
+    uint32_t context, name;
+    uint32_t depth; /* PF_NO_DEPTH: its caller has no line */
+    uint32_t value; /* 0: exceeds 32 bits; computed from the exclusive value instead */
+};
+#define PF_NO_DEPTH UINT32_MAX
+
+/* A load module, a source file (both have only a name), or a source line. */
+struct pf_place_sum {
+    union pf_number exclusive;
+    uint32_t functions;  /* functions with a frame there; unused for lines */
+    uint32_t name, file; /* strings; PF_NO_STRING: none. For a line, `name` is its function */
+    uint32_t line;       /* 0: none */
+};
+
+/* Exclusive and inclusive values of one metric by context, and the order in which a view walks them. Made when the
+ * first walk needs it, immutable afterwards, kept while the cache limit allows. */
+enum pf_arrangement {
+    PF_BY_FUNCTION,
+    PF_BY_CALLER,
+    PF_BY_STACK,
+    PF_BY_NAME,
+    PF_BY_EDGE,
+    PF_BY_MODULE,
+    PF_BY_FILE,
+    PF_BY_LINE
+};
+struct pf_arranged {
+    enum pf_arrangement kind;
+    unsigned metric;
+    unsigned users;          /* reference count of walks; guarded by the aggregate's lock */
+    uint64_t bytes, counted; /* current size; size that was passed to pf_sums_count */
+    struct pf_arranged *next;
+
+    bool exclusive_real, inclusive_real;
+    struct pf_totals totals;
+    size_t width; /* PF_BY_FUNCTION: width of the longest value in hot.txt, as pf_print_rounded prints it */
+
+    union pf_number *exclusive;    /* PF_BY_STACK: by context */
+    struct pf_folded_line *folded; /* PF_BY_STACK: callers first, children by index */
+    uint32_t n_order;              /* number of items in folded[] */
+    /* PF_BY_STACK: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is deep enough to
+     * be cut. */
+    uint32_t *outer;
+    uint64_t left_out; /* PF_BY_STACK: number of positive values that round to 0 */
+
+    struct pf_function
+        *functions; /* PF_BY_FUNCTION: by exclusive value, PF_BY_CALLER: by inclusive value; largest first */
+    size_t n_functions;
+    struct pf_place_sum *places; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: by exclusive value, largest first */
+    size_t n_places;
+    struct pf_strings *strings; /* names of functions or places; NULL: use the tree's strings */
+};
+
+/* Fills functions[] for PF_BY_FUNCTION and PF_BY_CALLER. `values` must have been filled. Returns 0, or -1 with *error
+ * filled. */
+int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
+
+/* Fills places[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
+ * overwritten. Returns 0, or -1 with *error filled. */
+int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
+
+/* True if a context is the head of a function: it is a frame or a root. Contexts below it, down to the next head,
+ * belong to the function. */
+static inline bool pf_is_function_head(const struct pf_tree *tree, uint32_t context)
+{
+    return tree->flags[context] & PF_FRAME || tree->parent[context] == PF_NO_CONTEXT;
+}
+
+/* Fills owner[], one item per context: the head of the context's function, that is, the nearest head at or above the
+ * context. */
+void pf_find_owners(const struct pf_tree *tree, uint32_t *owner);
+
+/* The string, or PF_NO_STRING if the string is empty. */
+static inline uint32_t pf_string_or_none(const struct pf_strings *strings, uint32_t string)
+{
+    return string == PF_NO_STRING || pf_interned(strings, string).size ? string : PF_NO_STRING;
+}
+
+/* Three-way comparison by bytes; PF_NO_STRING is an empty string. */
+int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b);
+
+/* A share of a total in percent; absent if the total is 0 or not finite. */
+struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole);
+
+/* The cells of function i in functions.csv, for an arrangement by function. Number cells may point into the
+ * arrangement. */
+enum {
+    PF_FUNCTION_KIND,
+    PF_FUNCTION_CONTEXTS,
+    PF_FUNCTION_EXCLUSIVE,
+    PF_FUNCTION_INCLUSIVE,
+    PF_FUNCTION_EXCLUSIVE_PERCENT,
+    PF_FUNCTION_INCLUSIVE_PERCENT,
+    PF_FUNCTION_UNIT,
+    PF_FUNCTION_NAME,
+    PF_FUNCTION_FILE,
+    PF_FUNCTION_COLUMNS
+};
+void pf_function_cells(const struct pf_model *model, const struct pf_arranged *arranged, size_t i,
+                       struct pf_cell cells[PF_FUNCTION_COLUMNS]);
+
+/* A folded stack of more than 2 * PF_STACK_HALF frames shows only its outermost and innermost PF_STACK_HALF frames. */
+enum { PF_STACK_HALF = 512 };
+
+/* Allocates *outer for the caller: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is
+ * deep enough to be cut. Returns 0, or -1 with *error filled. */
+int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
+
+/* Returns the arrangement of a metric, making it if necessary. The caller must release it after use. NULL with *error
+ * filled. */
+struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                                    struct pf_error *error);
+void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged);
+
+/* Frees all arrangements; no walk may hold a reference. */
+void pf_arranged_free_all(struct pf_aggregate *aggregate);
+
+/* True if a value appears in the folded stacks: it rounds to at least 1. */
+bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
+/* The folded value, or 0 if it exceeds 32 bits. */
+uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real);
+/* Appends the folded value in decimal digits: readers of folded stacks accept only integers. */
+void pf_add_folded(const struct pf_folding *folding, const union pf_number *number, bool real,
+                   struct pf_buf *out);
+
+/* ---- folded stacks ------------------------------------------------------------------------------ */
+
+/* The text of a folded stack: names joined by semicolons. The prefix that consecutive stacks have in common is kept. */
+struct pf_stack {
+    void (*add_name)(
+        struct pf_buf *out,
+        const struct pf_cell *name); /* appends a frame's name; [unnamed] is added for an empty one */
+    struct pf_buf text;
+    uint32_t n;                         /* number of frames of the current stack; 0: none yet */
+    uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
+    size_t ends[2 * PF_STACK_HALF];     /* offset in the text where each frame's name ends */
+};
+
+/* Sets the text to the stack of a context whose caller, at depth - 1, is a frame of the current stack. */
+void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, uint32_t name,
+                  uint32_t depth);
+
+/* Sets the text to the stack of a context. All calls for one struct pf_stack must use the same tree and `outer` (see
+ * pf_find_outer). */
+void pf_stack_set(struct pf_stack *stack, const struct pf_tree *tree, const uint32_t *outer,
+                  uint32_t context);
+
+/* Appends a frame's name as stacks.folded prints it. */
+void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name);
+
+#endif
