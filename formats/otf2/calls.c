@@ -6,48 +6,48 @@
 
 #include "formats/otf2/otf2.h"
 
-/* The pass over all events: calls, how long they take, what counters count meanwhile, and messages. */
+/* The pass over all events: computes calls, their durations, what counters count during them, and messages. */
 
-/* A call that is open. */
+/* An open call. */
 struct call {
     uint32_t context, id;     /* id: of the region */
     uint32_t region;          /* number of the region */
     uint32_t outer_of_region; /* like `outer`, for the same region */
     uint32_t function;
     uint32_t
-        outer; /* place in the stack of the nearest caller of the same function, plus 1; 0: there is none */
-    uint64_t held; /* calls of the same function within, at any depth */
+        outer; /* stack index + 1 of the nearest caller of the same function; 0: not recursive */
+    uint64_t held; /* completed calls of the same function inside this one, at any depth */
     int64_t start;
-    pf_int128 time; /* callees left out */
-    uint64_t row;   /* of the time line */
+    pf_int128 time; /* without callees */
+    uint64_t row;   /* row of the time line */
 };
 
-/* A region that was met. One that is not defined has a number behind those that are. */
+/* A region that has been entered. Undefined regions have numbers after the defined ones. */
 struct region {
     bool met;
-    uint32_t name;     /* number of a name */
-    uint32_t function; /* two regions may have one name and file: functions.csv takes them for one function */
-    uint32_t innermost; /* place in the stack of its innermost open call, plus 1; 0: none is open */
+    uint32_t name;     /* string number */
+    uint32_t function; /* regions with the same name and file are one function, as in functions.csv */
+    uint32_t innermost; /* stack index + 1 of its innermost open call; 0: not open */
 };
 
 struct follow {
     struct otf2_state *state;
     struct pf_build *build;
     struct otf2_events events;
-    const uint64_t *about; /* the location */
-    uint32_t location;     /* its place */
-    uint64_t count;        /* events so far */
-    uint64_t sampled;      /* events that are not read */
-    int64_t now, latest;   /* ns: of this event; of the last one that changed the stack */
+    const uint64_t *about; /* fields of the current location */
+    uint32_t location;     /* place of the current location */
+    uint64_t count;        /* number of events read */
+    uint64_t sampled;      /* number of sampled (skipped) events */
+    int64_t now, latest;   /* in ns: time of the current event; of the last change of the stack */
     PF_LIST(struct call) stack;
-    PF_LIST(struct region) regions; /* by number */
-    struct pf_ids unknown;          /* regions that are not defined: id -> number */
-    struct pf_strings *functions;   /* bytes of the numbers of a function's name and its file's */
-    PF_LIST(uint32_t) innermost; /* by function: place of its innermost open call, plus 1; 0: none is open */
+    PF_LIST(struct region) regions; /* indexed by number */
+    struct pf_ids unknown;          /* undefined regions: id -> number */
+    struct pf_strings *functions;   /* keys: the string numbers of a function's name and file */
+    PF_LIST(uint32_t) innermost; /* by function: stack index + 1 of its innermost open call; 0: not open */
     struct reading {
         uint64_t bits;
-        uint32_t reader; /* place of the location, plus 1; 0: none */
-    } * last;            /* by place in class_members: what a counter has read last */
+        uint32_t reader; /* place of the location + 1; 0: not read yet */
+    } * last;            /* last value of each counter, indexed like class_members */
 };
 
 static void warn(struct follow *follow, const char *code, const char *what, uint32_t region)
@@ -59,14 +59,14 @@ static void warn(struct follow *follow, const char *code, const char *what, uint
 
 /* ---- regions ------------------------------------------------------------------------------------ */
 
-/* The number of a region that is defined or has been entered; OTF2_NONE for any other. */
+/* Returns the number of a region that is defined or has been entered, else OTF2_NONE. */
 static uint32_t find_region(const struct follow *follow, uint32_t id)
 {
     uint32_t place = otf2_place(&follow->state->definitions, OTF2_REGIONS, id);
     return place != OTF2_NONE ? place : pf_ids_find(&follow->unknown, id);
 }
 
-/* The number of a region, added if it is not defined. */
+/* Returns the number of a region, added if undefined. */
 static uint32_t number_of(struct follow *follow, uint32_t id)
 {
     struct otf2_state *state = follow->state;
@@ -83,7 +83,7 @@ static uint32_t number_of(struct follow *follow, uint32_t id)
     return number;
 }
 
-/* The region of a number, which has this id. */
+/* Returns the region with this number and id, initialized on first use. */
 static struct region *region_of(struct follow *follow, uint32_t number, uint32_t id)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
@@ -103,7 +103,7 @@ static struct region *region_of(struct follow *follow, uint32_t number, uint32_t
     return region;
 }
 
-/* Where the contexts' regions stand. */
+/* Sets the file and line of each context from its region. */
 static void add_places(struct follow *follow)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
@@ -133,7 +133,7 @@ static struct call *top(struct follow *follow)
     return follow->stack.n ? &follow->stack.at[follow->stack.n - 1] : NULL;
 }
 
-/* What has passed since the stack changed last belongs to its top. */
+/* Adds the time since the last change of the stack to its innermost call. */
 static void pass_time(struct follow *follow)
 {
     if (top(follow))
@@ -174,7 +174,7 @@ static void leave_top(struct follow *follow)
     follow->regions.at[call->region].innermost = call->outer_of_region;
 }
 
-/* Calls that are open above the one that is left end with it. */
+/* Leaves a region. Calls open inside it end with it. */
 static void leave(struct follow *follow, uint32_t id)
 {
     uint32_t region = find_region(follow, id);
@@ -202,7 +202,7 @@ static struct pf_cell value_cell(uint64_t type, uint64_t bits)
     return type == REAL_TYPE ? pf_double(real) : type >= SIGNED_TYPE ? pf_int((int64_t)bits) : pf_uint(bits);
 }
 
-/* A counter has gone on: what it counted meanwhile belongs to the call that is open. */
+/* Adds the increase of a counter since its last reading to the innermost open call. */
 static void count(struct follow *follow, uint64_t place, uint64_t bits)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
@@ -241,7 +241,7 @@ static void take_readings(struct follow *follow, struct otf2_event *event)
                                                       otf2_text_of(definitions, member, OTF2_MEMBER_UNIT),
                                                       otf2_text_of(definitions, member, OTF2_NAME)};
         pf_build_row(follow->build, OTF2_READINGS, cells);
-        if (!class[OTF2_CLASS_OCCURRENCE]) /* strict */
+        if (!class[OTF2_CLASS_OCCURRENCE]) /* strict: read at each enter and leave */
             count(follow, place, bits);
     }
 }
@@ -276,7 +276,7 @@ static void take_message(struct follow *follow, struct otf2_event *event)
 static void take_event(struct follow *follow, struct otf2_event *event)
 {
     enum { SAMPLED_FIRST = 66, SAMPLED_LAST = 68 };
-    const int64_t most = INT64_MAX / 2; /* so that differences fit too */
+    const int64_t most = INT64_MAX / 2; /* half the range, so that differences do not overflow */
     follow->now = event->time > most ? most : event->time < -most ? -most : (int64_t)event->time;
     follow->count++;
     follow->sampled += event->type >= SAMPLED_FIRST && event->type <= SAMPLED_LAST;
@@ -292,7 +292,10 @@ static void take_event(struct follow *follow, struct otf2_event *event)
     }
 }
 
-/* Tells what has ended the events (its code is 0 for their end), if that is not as it should be. */
+/*
+ * Warns if the events ended abnormally, or their number differs from the announced one. end->code is 0 at the regular
+ * end.
+ */
 static void tell_end(struct follow *follow, const struct pf_error *end)
 {
     uint64_t id = follow->about[OTF2_ID], announced = follow->about[OTF2_LOCATION_EVENTS];
@@ -309,7 +312,7 @@ static void tell_end(struct follow *follow, const struct pf_error *end)
                       follow->count, announced);
 }
 
-/* Reads the events as far as they go. */
+/* Reads a location's events up to their end or the first damage. */
 static void read_events(struct follow *follow)
 {
     struct otf2_state *state = follow->state;

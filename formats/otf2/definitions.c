@@ -27,7 +27,7 @@ int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct 
     anchor->definition_chunk = otf2_u64(&fields);
     uint8_t substrate = otf2_byte(&fields), compression = otf2_byte(&fields);
     anchor->locations = otf2_u64(&fields);
-    otf2_u64(&fields); /* how many definitions there are */
+    otf2_u64(&fields); /* number of definitions, unused */
     anchor->machine = otf2_text(&fields, &size);
     anchor->creator = otf2_text(&fields, &size);
     anchor->description = otf2_text(&fields, &size);
@@ -59,7 +59,7 @@ const uint64_t *otf2_class_of(const struct otf2_definitions *definitions, uint64
     return class || !instance ? class : otf2_find(definitions, OTF2_CLASSES, instance[OTF2_INSTANCE_CLASS]);
 }
 
-enum { ALL_LOCATIONS = 4, SELF = 6 }; /* types of groups */
+enum { ALL_LOCATIONS = 4, SELF = 6 }; /* values of the type of a group */
 
 struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t comm, uint64_t rank)
 {
@@ -68,7 +68,7 @@ struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t co
     if (!group || group[OTF2_GROUP_TYPE] == SELF || rank >= group[OTF2_GROUP_COUNT])
         return pf_absent();
     uint64_t index = definitions->group_members.at[group[OTF2_GROUP_FIRST] + rank];
-    /* A communicator's members are indexes in the list of all locations of its paradigm. */
+    /* The members of a communicator's group are indexes in its paradigm's list of all locations. */
     all = otf2_at(definitions, OTF2_GROUPS, definitions->all_locations[group[OTF2_GROUP_PARADIGM]] - 1);
     return all && index < all[OTF2_GROUP_COUNT]
                ? pf_uint(definitions->group_members.at[all[OTF2_GROUP_FIRST] + index])
@@ -78,9 +78,9 @@ struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t co
 /* ---- records ------------------------------------------------------------------------------------ */
 
 /*
- * What records hold: `i` an id, `n` a number of 64 bits, `b` a byte, `s` a string, `c` ids of counters and `m` members of a group,
- * of which there are as many as the field before says. Older writers may end a record behind a `|`: what they do not tell is 0. See
- * the enums of fields.
+ * Fields of each definition: `i` an id, `n` a 64-bit number, `b` a byte, `s` a string, `c` a list of counter ids, `m` a
+ * list of group members. The field in front of a list is its length. Older writers may end the record at the `|`; the
+ * missing fields are 0. The enums of fields in otf2.h name the positions.
  */
 static const struct {
     enum otf2_kind kind;
@@ -98,7 +98,7 @@ static const struct {
     [22] = {OTF2_COMMS, "iii"},
 };
 
-/* Reads a list to the end of those that are there: where it begins. */
+/* Appends a list's items, as many as the record has. Returns the index of the first. */
 static uint64_t take_list(struct pf_build *build, struct otf2_list *list, uint64_t count, unsigned width,
                           struct otf2_fields *fields)
 {
@@ -118,7 +118,7 @@ static uint64_t take_text(struct otf2_state *state, struct otf2_fields *fields)
     return pf_build_intern(state->build, state->definitions.strings, text, size);
 }
 
-/* Of two definitions of one id the first counts. */
+/* The first definition of an id wins. */
 static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint64_t *fields, size_t width)
 {
     struct pf_build *build = state->build;
@@ -131,7 +131,7 @@ static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint6
         memcpy(things->fields + things->count++ * width, fields, width * sizeof *fields);
 }
 
-/* count: the field before, which tells how many a list has. */
+/* count: the value of the preceding field, which is the length of a list. */
 static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, struct otf2_fields *from)
 {
     struct otf2_definitions *definitions = &state->definitions;

@@ -23,7 +23,7 @@ static void add_offset(struct otf2_events *events, struct otf2_fields *fields)
         *PF_PUSH(events->state->build->run, events->offsets) = offset;
 }
 
-/* Dense: value i is that of id i; sparse: pairs of an id and its value. */
+/* Adds an id mapping. Dense: value i belongs to id i; sparse: pairs of an id and its value. */
 static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 {
     static const uint8_t kinds[OTF2_MAPS] = {
@@ -37,14 +37,15 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
             continue;
         for (uint32_t i = 0; i < count && !fields->bad; i++) {
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
-            uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* undefined, too */
+            uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* PF_NO_ID is reserved; this
+                                                                                            * id is undefined too */
             if (!fields->bad && value != UINT64_MAX)
                 pf_run_check(build->run, pf_ids_set(&events->maps[kind], id, mapped, build->run->error));
         }
     }
 }
 
-/* What cannot be read of it is left out: its ids and times are the global ones then. */
+/* Reads the location's own definitions. If they are missing or damaged, its ids and times are treated as global. */
 static void read_own(struct otf2_events *events, uint64_t location)
 {
     enum { MAPPING = 5, CLOCK_OFFSET = 6 };
@@ -76,7 +77,10 @@ uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, ui
 
 /* ---- times -------------------------------------------------------------------------------------- */
 
-/* On the line between the two corrections around it; the first and the last line go on beyond them. */
+/*
+ * Interpolates linearly between the two clock corrections around `time`; extrapolates beyond the first and the last
+ * one.
+ */
 static uint64_t corrected(struct otf2_events *events, uint64_t time)
 {
     if (events->offsets.n < 2)
@@ -96,7 +100,7 @@ static uint64_t corrected(struct otf2_events *events, uint64_t time)
     return time + (uint64_t)from->offset + (uint64_t)(int64_t)more;
 }
 
-/* Ticks as ns since the archive's beginning, rounded down. */
+/* Converts ticks to ns since the beginning of the trace, rounded down. */
 static pf_int128 ns_of(const struct otf2_definitions *definitions, uint64_t ticks)
 {
     enum { SECOND = 1000000000 };
@@ -132,7 +136,7 @@ int otf2_events_open(struct otf2_events *events, struct otf2_state *state, uint6
 
 void otf2_events_close(struct otf2_events *events)
 {
-    struct pf_error ignored; /* a change is found when the inputs are checked */
+    struct pf_error ignored; /* the profile's check of its inputs finds changed files */
     otf2_reader_close(&events->reader);
     otf2_reader_close(&events->own);
     if (events->input)

@@ -16,7 +16,7 @@ static bool is_anchor(const char *name)
     return size > 5 && size < 256 && !strcmp(name + size - 5, ".otf2");
 }
 
-/* Of several anchors in a folder the first by name counts. */
+/* Finds the anchor of a folder; the first one by name wins. */
 struct look {
     char name[256];
     unsigned entries, most;
@@ -67,7 +67,7 @@ static void read_anchor(struct otf2_state *state, const char *name)
     add_info(build, "Locations", locations);
 }
 
-/* The definitions are read later: but without any there is no profile. */
+/* Opens the definitions, which are read later, so that a folder without them is rejected. */
 static void open_definitions(struct otf2_state *state)
 {
     struct pf_build *build = state->build;
@@ -182,7 +182,7 @@ static struct pf_metric *add_metric(struct otf2_state *state, const char *name, 
     return metric;
 }
 
-/* Counters of one name are one metric. Their units are borrowed from the definitions. */
+/* Adds a counter. Counters with the same name are one metric. Units are borrowed from the definitions. */
 static void add_counter(struct otf2_state *state, uint32_t member)
 {
     enum { REAL = 10 };
@@ -196,16 +196,19 @@ static void add_counter(struct otf2_state *state, uint32_t member)
         state->counter[member] = known < OTF2_COUNTERS ? -2 : (int)known;
     if (state->counter[member] != -1)
         return;
-    state->counter[member] = (int)state->build->n_metrics; /* PF_NO_METRIC beyond the most there may be */
+    state->counter[member] = (int)state->build->n_metrics; /* PF_NO_METRIC if there are too many metrics */
     add_metric(state, name.text, unit.type == PF_TEXT ? unit.text : "",
                "what the counter counts meanwhile, callees left out")
         ->type = about[OTF2_MEMBER_TYPE] == REAL ? "double" : "int";
 }
 
-/* Counters that are read at each enter and leave and only grow tell what calls cost; others stand in readings.csv alone. */
+/*
+ * Adds a metric for each counter that is read at each enter and leave and accumulates: its increase is attributed to
+ * calls. Other counters are in readings.csv only.
+ */
 static void add_metrics(struct otf2_state *state)
 {
-    enum { VALUES = 15 }; /* of the mode: whether they accumulate (0), are absolute or relative */
+    enum { VALUES = 15 }; /* mask of the mode's bits for accumulated (0), absolute or relative values */
     const struct otf2_definitions *definitions = &state->definitions;
     uint32_t members = otf2_count(definitions, OTF2_MEMBERS);
     const uint64_t *class;
@@ -243,7 +246,7 @@ static void list_locations(struct pf_build *build)
 static void read_archive(struct pf_build *build)
 {
     struct otf2_state *state = build->state;
-    state->n_unknown = 0; /* a pass that has failed may have found some */
+    state->n_unknown = 0; /* a failed earlier pass may have added some */
     add_metrics(state);
     otf2_follow(state);
 }

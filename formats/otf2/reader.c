@@ -10,10 +10,10 @@
 
 enum {
     WINDOW = 256 * 1024,
-    HEAD = 16,       /* bytes that tell how long any record is */
-    LONG = 255,      /* in place of a length: eight bytes of length follow */
-    UNDEFINED = 255, /* in place of a number's size */
-    CHUNK_HEAD = 17, /* byte order, numbers of the first and last event */
+    HEAD = 16,       /* sufficient bytes to determine the length of any record */
+    LONG = 255,      /* length byte: an eight-byte length follows */
+    UNDEFINED = 255, /* size byte of an undefined number */
+    CHUNK_HEAD = 17, /* byte order, and numbers of the first and last event */
 };
 
 /* ---- fields ------------------------------------------------------------------------------------- */
@@ -66,14 +66,17 @@ const char *otf2_text(struct otf2_fields *fields, size_t *size)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* Events with a length byte are most; these are a compressed number and nothing else. */
+/* Returns true for the events without a length byte, which consist of one compressed number. */
 static bool is_bare(uint8_t type)
 {
     static const uint8_t bare[] = {12, 13, 16, 17, 20, 21, 24, 28, 29, 30};
     return type <= 30 && memchr(bare, type, sizeof bare);
 }
 
-/* At least `want` bytes from reader->at on, or as many as the file has: how many. -1 with *error filled. */
+/*
+ * Makes at least `want` bytes from reader->at on available, or all that the file has. Returns their number; -1 with
+ * *error filled.
+ */
 static ssize_t look(struct otf2_reader *reader, uint64_t want, struct pf_error *error)
 {
     uint64_t left = reader->size > reader->at ? reader->size - reader->at : 0;
@@ -86,7 +89,7 @@ static int cut(const struct otf2_reader *reader, struct pf_error *error)
     return pf_fail_at(error, EINVAL, (int64_t)reader->at, "the file is cut off inside a record");
 }
 
-/* The byte order stands in front of each chunk, behind the record's type. */
+/* Sets the byte order, which each chunk declares after its record type. */
 static bool take_order(struct otf2_reader *reader, unsigned char order)
 {
     reader->big_endian = order == '#';
@@ -114,7 +117,7 @@ void otf2_reader_close(struct otf2_reader *reader)
     pf_window_close(&reader->window);
 }
 
-/* To the chunk behind this one. */
+/* Moves to the next chunk. */
 static void skip_chunk(struct otf2_reader *reader)
 {
     uint64_t left = reader->chunk ? reader->chunk - reader->at % reader->chunk : 0;
@@ -122,7 +125,7 @@ static void skip_chunk(struct otf2_reader *reader)
     reader->at += reader->over ? 0 : left;
 }
 
-/* Moves past the zero bytes that the window holds from here on: at least one. */
+/* Skips zero bytes in the window; at least one. */
 static void skip_zeros(struct otf2_reader *reader, size_t have)
 {
     const unsigned char *bytes = reader->here;
@@ -132,7 +135,9 @@ static void skip_zeros(struct otf2_reader *reader, size_t have)
     reader->at += n;
 }
 
-/* How many bytes of the record stand before its fields, and how many these have. 0, or -1: the record is cut. */
+/*
+ * Determines the size of a record's head (type and length) and of its fields. Returns 0; -1 if the record is truncated.
+ */
 static int measure(const struct otf2_reader *reader, const unsigned char *bytes, size_t have, size_t *head,
                    uint64_t *size)
 {
@@ -155,7 +160,7 @@ static int measure(const struct otf2_reader *reader, const unsigned char *bytes,
     return 0;
 }
 
-/* A record that begins at reader->at, of which `have` bytes are there. 1, or -1 with *error filled. */
+/* Reads the record at reader->at, of which `have` bytes are in the window. Returns 1, or -1 with *error filled. */
 static int take_record(struct otf2_reader *reader, ssize_t have, struct otf2_record *record,
                        struct pf_error *error)
 {
