@@ -7,14 +7,14 @@
 #include <pcre2.h>
 
 enum {
-    PATTERN_MAX = 64 * 1024, /* bytes */
-    STEPS_MAX = 100 * 1000,  /* of a match */
-    HEAP_MAX = 4 * 1024,     /* KB */
-    GIVEN_UP_MAX = 50,       /* names that take longer, before none is looked at any more */
+    PATTERN_MAX = 64 * 1024, /* of a pattern, in bytes */
+    STEPS_MAX = 100 * 1000,  /* match limit of PCRE2 */
+    HEAP_MAX = 4 * 1024,     /* heap limit of PCRE2, in KB */
+    GIVEN_UP_MAX = 50,       /* matches that may exceed a limit before matching is disabled */
 };
 
 struct pprof_drop {
-    pcre2_code *drop, *keep; /* keep: NULL if there is none */
+    pcre2_code *drop, *keep; /* keep: NULL if not given */
     pcre2_match_data *match;
     pcre2_match_context *limits;
     unsigned given_up;
@@ -69,7 +69,7 @@ void pprof_drop_free(struct pprof_drop *drop)
     free(drop);
 }
 
-/* What expressions are to match: a name without a leading dot, and cut before its parameters. */
+/* Returns the part of a name that is matched: without a leading dot, and without parameters. */
 static struct pf_cell simplified(struct pf_cell name)
 {
     static const char *const reserved[] = {"(anonymous namespace)", "operator()"};

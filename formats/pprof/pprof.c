@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles of pprof: profile.proto, mostly compressed by gzip. See docs/formats/pprof.md. */
+/* Driver for pprof's profiles: profile.proto, usually gzip-compressed. See docs/formats/pprof.md. */
 #include <stdlib.h>
 
 #include "formats/pprof/pprof.h"
@@ -48,7 +48,10 @@ static bool are_numbers(const struct pprof_field *field)
     return true;
 }
 
-/* True if all of a message that is not empty has its form. (Numbers of fields to come take two bytes, which no text is.) */
+/*
+ * Returns true if a message is not empty and has this form. (Unknown field numbers are accepted; they take two bytes,
+ * which rules out text.)
+ */
 static bool is_formed(const struct pprof_form *form, const struct pprof_field *whole)
 {
     struct pprof_message message = pprof_in(whole);
@@ -61,14 +64,14 @@ static bool is_formed(const struct pprof_form *form, const struct pprof_field *w
         if (!pprof_fits(form, &field))
             return false;
         bool message_in = pprof_is(form, field.number) == 'm';
-        /* No form holds another that holds a third. */
+        /* Recursion is limited: forms nest at most two deep. */
         if (field.size && !(message_in ? is_formed(form->of[field.number], &field) : are_numbers(&field)))
             return false;
     }
     return more == 0 && whole->size > 0;
 }
 
-/* The last field of the head may be longer than that, but not longer than the file. */
+/* Returns true if the head ends inside a field. The field may be longer than the head, but not longer than the file. */
 static bool is_cut(struct pprof_message rest, uint64_t left)
 {
     uint64_t tag, size;
@@ -77,10 +80,10 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
 }
 
 /*
- * There is no magic number, and fields come in any order: what counts is how many whole messages of the file's start are as they
- * should be, and that others are not more. (Text may be a field or two: a docstring that begins with three quotes is a message of
- * 34 bytes that begins with one of 32.) Types of samples are the ones that tell most: what quipper makes of perf.data has attributes in
- * their place, and events that may be taken for samples.
+ * The format has no magic number, and fields come in any order. So well-formed messages are counted in the head, and
+ * must outnumber malformed ones. (Text may look like one or two fields: a docstring that begins with three quotes is a
+ * message of 34 bytes that begins with one of 32.) The sample types are the strongest evidence: quipper's form of
+ * perf.data has attributes in their place, and its events may look like samples.
  */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
@@ -90,7 +93,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pprof_message message = {head, head + have}, rest = message;
     struct pprof_field field;
     const char *wrong;
-    unsigned good = 0, bad = 0, plain = 0, types[2] = {0}; /* bad and good ones */
+    unsigned good = 0, bad = 0, plain = 0, types[2] = {0}; /* malformed and well-formed sample types */
     int more;
     while ((more = pprof_next(&message, &field, &wrong)) > 0) {
         rest = message;
@@ -121,7 +124,10 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* The next field of the file, in the first or the second pass over it (`part`); false: there is none. */
+/*
+ * Reads the next field of the file, in pass 0 or 1 (`part`). Returns false at the end. *told: offset of the next
+ * progress report.
+ */
 static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct pprof_field *field)
 {
     struct pf_build *build = pprof->build;
@@ -198,7 +204,10 @@ static void begin_stream(struct pprof *pprof)
     pprof->stream = (struct pprof_stream){.input = pprof->build->input};
 }
 
-/* The tables first, since samples may stand before what they speak of; then the samples. */
+/*
+ * Reads the tables in the first pass, and the samples in the second, because samples may precede the tables that they
+ * refer to.
+ */
 static void read_file(struct pf_build *build)
 {
     struct pprof *pprof = build->state;
@@ -227,7 +236,7 @@ static void read_file(struct pf_build *build)
     }
     if (pf_run_is_full(build->run))
         pf_build_warn_of_full(build, (int64_t)field.offset);
-    begin_stream(pprof); /* to free its buffer */
+    begin_stream(pprof); /* frees its buffer */
 }
 
 static void clear(struct pf_build *build)

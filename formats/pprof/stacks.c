@@ -6,47 +6,53 @@
 #include "formats/kit/print.h"
 
 enum {
-    /* Inlined lines, and labels of samples with many values, make many frames and sums of a few bytes: limits of real files. */
+    /*
+     * Limit of frames and label records per byte of the file read so far. Inlined lines, and labels of samples with
+     * many values, can make many from a few bytes; real files stay below the limit.
+     */
     MADE_A_BYTE = 16,
-    MADE_MAX = 1000 * 1000, /* whatever the size of the file */
+    MADE_MAX = 1000 * 1000, /* allowed in any case */
 };
 
-/* Keys of labels that tell of threads, as writers call them; the first that a sample has counts. */
+/* Keys of labels that identify threads, in order of preference. */
 enum { ID_KEYS = 3, NAME_KEYS = 4, KEYS = ID_KEYS + NAME_KEYS };
 static const char *const keys[KEYS] = {"thread id",   "thread_id", "tid",        "thread name",
                                        "thread_name", "thread",    "thread_comm"};
 
-/* Names; PF_NO_STRING: none. A label has a text or a number. */
+/* A label: a text or a number. Interned strings; PF_NO_STRING: none. */
 struct label {
     uint32_t key, text, unit;
     int64_t number;
 };
 
-/* What a label's values are added up by, and their sum: a record of the sorter. The last key tells equal ones apart. */
+/* A record of the sorter: the keys that label values are summed by, a tie-breaker (RUN), and the sum. */
 enum { THREAD_KEY, UNIT_TEXT, NUMBER, METRIC, RUN, SUM, WORDS, SORTED = SUM };
 
 struct pprof_stacks {
     struct pprof *pprof;
     struct pf_build *build;
-    uint32_t keys[KEYS]; /* names */
-    uint32_t no_stack;   /* the frame of samples without any location */
+    uint32_t keys[KEYS]; /* interned */
+    uint32_t no_stack;   /* frame of samples without locations */
     struct pf_line_sums *lines;
-    /* The sample at hand. */
+    /* The current sample. */
     struct pprof_numbers locations, values;
     PF_LIST(struct label) labels;
     uint64_t offset;
-    struct pf_source_line leaf; /* where its innermost frame is */
+    struct pf_source_line leaf; /* source line of its innermost frame */
     struct pf_cell id, name;    /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
-    uint64_t thread[4];        /* what tells it apart: numbers of the id's and the name's text, or numbers */
-    struct pf_strings *keyed;  /* such keys: a name may be long, and need not be looked at for each sample */
-    PF_LIST(uint32_t) threads; /* partitions, by the number of the key */
-    PF_LIST(char) text;        /* a name being put together */
-    uint64_t made;             /* frames and records of labels, of all samples so far */
+    uint64_t thread[4];        /* the thread's identity: text and number of its id, then of its name */
+    struct pf_strings *keyed;  /* interned identities, which avoids comparing long names for each sample */
+    PF_LIST(uint32_t) threads; /* identity -> partition */
+    PF_LIST(char) text;        /* buffer for composing a name */
+    uint64_t made;             /* number of frames and label records made by all samples so far */
     bool too_many;
-    /* Some writers give each sample a time of its own, so labels may be as many as samples: they are sorted beyond memory. */
+    /*
+     * Some writers give each sample a label with its time, so there may be as many labels as samples; the sorter spills
+     * to disk.
+     */
     struct pf_sorter *sorter;
-    uint64_t labelled; /* how many records are in it */
+    uint64_t labelled; /* number of records in it */
 };
 
 struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
@@ -67,7 +73,7 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
 
 /* ---- labels ------------------------------------------------------------------------------------- */
 
-/* The text of a label, or its number as digits, for which there is room. */
+/* Returns the text of a label, or its number formatted into `digits`. */
 static struct pf_cell value_of(const struct pf_model *model, const struct label *label, char *digits)
 {
     if (label->text != PF_NO_STRING)
@@ -75,7 +81,7 @@ static struct pf_cell value_of(const struct pf_model *model, const struct label 
     return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
 }
 
-/* Of the keys that tell of the same thing the first counts, of a key that a sample has twice the first label. */
+/* Records a label that identifies the thread. The preferred key wins; of several labels with one key, the first. */
 static void note_thread(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {
@@ -92,7 +98,7 @@ static void note_thread(struct pprof_stacks *stacks, const struct label *label, 
     }
 }
 
-/* False: it cannot be read. */
+/* Returns false, with *wrong set, if the label is damaged. */
 static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *form,
                        const struct pprof_field *whole, unsigned best[2], const char **wrong)
 {
@@ -109,7 +115,7 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
     label.text = pprof_string(stacks->pprof, numbers[2], "a label's text");
     label.unit = pprof_string(stacks->pprof, numbers[4], "a label's unit");
     if (label.text == PF_NO_STRING && !numbers[3] && !numbers[4])
-        return true; /* nothing, as pprof has it */
+        return true; /* an empty label, as in pprof */
     if (label.text != PF_NO_STRING) {
         label.number = 0;
         label.unit = PF_NO_STRING;
@@ -121,7 +127,7 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
 
 /* ---- one sample --------------------------------------------------------------------------------- */
 
-/* False: the sample cannot be read, *wrong says why. */
+/* Returns false, with *wrong set, if the sample is damaged. */
 static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *whole, const char **wrong)
 {
     const struct pprof_form *form = pprof_file_form.of[PPROF_SAMPLE];
@@ -143,7 +149,10 @@ static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *w
     return more == 0;
 }
 
-/* The source line of the innermost frame of a location that is not cut. Its file is the function's own, also where names are in several. */
+/*
+ * Returns the source line of the innermost remaining frame of a location. The file is the function's own, even if
+ * functions of this name are in several files.
+ */
 static struct pf_source_line source_line_of(const struct pprof *pprof, const struct pprof_location *location)
 {
     const struct pprof_line *line = &pprof->lines.at[location->first + location->cut];
@@ -173,7 +182,7 @@ static uint32_t add_thread(struct pprof_stacks *stacks)
     return pf_build_partition(stacks->build, stacks->text.at, stacks->text.n, &stacks->id);
 }
 
-/* The partition of the sample at hand. */
+/* Returns the partition of the current sample. */
 static uint32_t thread_of(struct pprof_stacks *stacks)
 {
     uint32_t key = pf_build_intern(stacks->build, stacks->keyed, stacks->thread, sizeof stacks->thread);
@@ -182,7 +191,7 @@ static uint32_t thread_of(struct pprof_stacks *stacks)
     return stacks->threads.at[key];
 }
 
-/* False if a sample makes more frames or records than the file can be meant to have. */
+/* Adds to the number of frames and records made. Returns false if it exceeds the limit for the bytes read so far. */
 static bool count_made(struct pprof_stacks *stacks, uint64_t count)
 {
     enum { STEP = 1 << 16 };
@@ -194,7 +203,7 @@ static bool count_made(struct pprof_stacks *stacks, uint64_t count)
     return !stacks->too_many && !pf_run_is_full(stacks->build->run);
 }
 
-/* Goes from a context into the lines of a location that are not cut, outermost first. */
+/* Enters the remaining lines of a location, outermost first. Returns the innermost context. */
 static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_location *location,
                                uint32_t context)
 {
@@ -205,8 +214,10 @@ static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_l
 }
 
 /*
- * The context of the sample at hand. Locations that are dropped end it with all that they call; but not before there is one that
- * neither is nor is cut, lest a dropped root take everything. Where there are too many frames, stacks->too_many is set.
+ * Returns the context of the current sample, entered from the root. A dropped location ends the stack: it and its
+ * callees are left out. A cut location ends the stack after its remaining lines. Both apply only below a location that
+ * is neither dropped nor cut; otherwise a dropped root would remove everything. Sets stacks->too_many if the limit is
+ * exceeded.
  */
 static uint32_t context_of(struct pprof_stacks *stacks)
 {
@@ -279,7 +290,7 @@ bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *fi
     const char *wrong = NULL;
     stacks->offset = field->offset;
     if (field->wire != WIRE_BYTES)
-        return true; /* told of already */
+        return true; /* already warned of */
     if (!take_sample(stacks, field, &wrong)) {
         pprof_warn(stacks->pprof, field->offset, "bad-message", "a sample is left out: %s", wrong);
         return true;

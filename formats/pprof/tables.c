@@ -30,11 +30,12 @@ int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const s
     return more;
 }
 
-/* The numbers that a message is made of, fields 1 and on; of one that is given twice the last counts. */
+/* Maximum field number of messages of numbers. The last of repeated fields wins. */
 enum { NUMBERS_MAX = 10 };
 
 /*
- * Reads a message of numbers; `each` is called for the messages in it. False: it is not good, and told of.
+ * Reads a message of numbers, and calls `each` for the messages in it. Returns false, after a warning, if it is
+ * malformed.
  */
 static bool take_message(struct pprof *pprof, const struct pprof_field *whole, const struct pprof_form *form,
                          uint64_t numbers[NUMBERS_MAX + 1],
@@ -68,7 +69,10 @@ static bool take_line(struct pprof *pprof, const struct pprof_form *form, const 
     return true;
 }
 
-/* The place of a record to be filled, of an id that may be there already; PF_NO_ID: it may not be. */
+/*
+ * Returns the index for a record with this id: a new one, or, after a warning, the index of an earlier record, which is
+ * replaced. PF_NO_ID, after a warning, if the id is 0.
+ */
 static uint32_t add_id(struct pprof *pprof, struct pf_ids *ids, uint64_t id, uint64_t offset,
                        const char *what)
 {
@@ -88,7 +92,7 @@ static uint32_t add_id(struct pprof *pprof, struct pf_ids *ids, uint64_t id, uin
     return ids->count - 1;
 }
 
-/* A message with an id, and what else is known of it. */
+/* Takes a message with an id: a function, location or mapping. */
 static void take_record(struct pprof *pprof, const struct pprof_field *field)
 {
     struct pf_build *build = pprof->build;
@@ -195,8 +199,8 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what)
 }
 
 /*
- * Pyroscope's agent for .NET wrote functions without ids, while lines of locations count them from 1. Where others have ids, those
- * without are nobody's.
+ * Adds the functions without id. Pyroscope's agent for .NET wrote no ids, while lines of locations number the functions
+ * from 1. If any function has an id, those without cannot be referred to and are skipped.
  */
 static void number_functions(struct pprof *pprof)
 {
@@ -224,7 +228,7 @@ static void name_functions(struct pprof *pprof)
     }
 }
 
-/* Functions of one name are one, as pprof shows them. (All files are in locations.csv.) */
+/* Merges functions of one name, as pprof does. (locations.csv has all their files.) */
 static void agree_on_files(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {
@@ -238,7 +242,7 @@ static void agree_on_files(struct pprof *pprof)
     }
 }
 
-/* A name made of the parts, the second one being a slice of another name. */
+/* Joins three parts to a name; the middle one is a slice of another name. */
 static uint32_t join_name(struct pprof *pprof, const char *before, struct pf_slice name, const char *after)
 {
     size_t sizes[] = {strlen(before), pf_size(name), strlen(after)};
@@ -250,7 +254,7 @@ static uint32_t join_name(struct pprof *pprof, const char *before, struct pf_sli
     return pf_build_name(pprof->build, text, sizes[0] + sizes[1] + sizes[2]);
 }
 
-/* The name of frames without a function: the last part of their file's name, in brackets. */
+/* Returns the name of frames without a function: the base name of their mapping's file, in brackets. */
 static uint32_t bracket(struct pprof *pprof, uint32_t file)
 {
     struct pf_build *build = pprof->build;
@@ -281,7 +285,7 @@ static void name_mappings(struct pprof *pprof)
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* The frame of one line of a location. function: NULL if there is none. */
+/* Returns the frame of a location's line. function: NULL if undefined. */
 static uint32_t make_frame(struct pprof *pprof, const struct pprof_location *location,
                            const struct pprof_function *function)
 {
@@ -298,7 +302,7 @@ static uint32_t make_frame(struct pprof *pprof, const struct pprof_location *loc
     return pf_build_frame(pprof->build, &made);
 }
 
-/* Warns of a mapping that is not defined, once. */
+/* Warns of an undefined mapping, once per id. */
 static void check_mapping(struct pprof *pprof, const struct pprof_location *location)
 {
     struct pf_build *build = pprof->build;
@@ -314,8 +318,8 @@ static void check_mapping(struct pprof *pprof, const struct pprof_location *loca
 }
 
 /*
- * Finds what of a location is dropped: at the outermost line that is to be dropped, that and those inlined into it. If it is the
- * outermost of all, the whole location is.
+ * Resolves the frames of a location, and which of its lines are dropped: the outermost line with a dropped function,
+ * and all lines inlined into it. If that is the location's outermost line, the whole location is dropped.
  */
 static void resolve_location(struct pprof *pprof, struct pprof_location *location)
 {
@@ -371,7 +375,7 @@ static void find_dropped(struct pprof *pprof)
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
-/* A type's metric; of types of one name the later ones have their index behind it. */
+/* Adds a sample type's metric. If several types have one name, the later ones get their index appended. */
 static void add_metric(struct pprof *pprof, size_t index)
 {
     struct pf_build *build = pprof->build;
@@ -390,7 +394,9 @@ static void add_metric(struct pprof *pprof, size_t index)
     build->metrics[type->metric].id = (int64_t)index;
 }
 
-/* The type that pprof shows if it is not asked for another: that of the profile, else the last. */
+/*
+ * Returns the index of the sample type that pprof shows by default: the profile's default_sample_type, else the last.
+ */
 static size_t default_type(struct pprof *pprof)
 {
     uint32_t wanted = pprof_string(pprof, pprof->header[PPROF_DEFAULT_TYPE], "default_sample_type");
@@ -402,7 +408,7 @@ static size_t default_type(struct pprof *pprof)
     return pprof->types.n - 1;
 }
 
-/* The default one comes first, so that it is the primary metric among equals. */
+/* The default type comes first, which makes it the primary metric among equals. */
 static void add_metrics(struct pprof *pprof)
 {
     struct pf_build *build = pprof->build;

@@ -7,8 +7,8 @@
 #include "formats/kit/array.h"
 
 enum {
-    VARINT_MAX = 10,           /* bytes of a number */
-    HEAD_MAX = 2 * VARINT_MAX, /* of a field without its content */
+    VARINT_MAX = 10,           /* maximum size of a varint */
+    HEAD_MAX = 2 * VARINT_MAX, /* maximum size of a field without its content */
     READ_SIZE = 256 * 1024,
     FIELD_MAX = 64 * 1024 * 1024,
 };
@@ -65,7 +65,10 @@ bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const 
     return true;
 }
 
-/* Takes the head of a field: all but the content that `size` bytes of the message are. NULL, or what is wrong. */
+/*
+ * Reads the head of a field: everything except its content, whose size it sets. Returns NULL, or a description of the
+ * damage.
+ */
 static const char *take_head(struct pprof_message *message, struct pprof_field *field)
 {
     uint64_t tag, size = 0;
@@ -106,7 +109,10 @@ int pprof_next(struct pprof_message *message, struct pprof_field *field, const c
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-/* Reads until `want` bytes are there, or all there are. The buffer grows with what has been read, not with what a file says. */
+/*
+ * Reads until `want` bytes are buffered or the file ends. The buffer grows with the bytes actually read, not with a
+ * declared size.
+ */
 static int fill(struct pprof_stream *stream, size_t want, struct pf_error *error)
 {
     while (stream->end - stream->start < want && !stream->ended) {
