@@ -45,18 +45,19 @@ enum subject { LISTING, TABLES };
 /* The texts of LISTING. */
 enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTING_TEXTS };
 
-/* For how long texts are believed. */
+/* Seconds until a text's freshness is checked again. */
 enum { LISTING_SECONDS = 2, TABLES_SECONDS = 10 };
 
-/* Items of a snapshot: its texts, and a look at whether they would still be the same. */
+/* Items of a snapshot: making its texts, and checking whether they are still fresh. */
 enum { MAKE_TEXTS, LOOK };
 
 struct control {
     struct pf_fs *fs;
     struct pf_snapshots snapshots;
     struct pf_lock lock;
-    size_t status_size;   /* of status.txt as it was opened last; guarded by `lock`, */
-    uint64_t status_read; /* size of the status.txt opened last, and the time of that open in monotonic ms; both guarded by `lock` */
+    /* The status.txt opened last: its size, and the time of that open in monotonic ms. Guarded by `lock`. */
+    size_t status_size;
+    uint64_t status_read;
 };
 
 static const char readme[] =
@@ -163,7 +164,7 @@ static int make_tables(struct control *control, struct pf_snapshot *snapshot, st
     return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
 
-/* A list takes as long to compare as to make: it counts as changed. */
+/* Checking a list would take as long as making it, so a list always counts as stale. */
 static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     uint64_t state = 0;
@@ -201,7 +202,7 @@ static bool is_made(const struct pf_snapshot *snapshot, uint32_t item)
 
 static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, free_snapshot};
 
-/* The present snapshot of a subject, as a user, which may have no texts. NULL: out of memory. */
+/* Returns the current snapshot of a subject, with a use; it may not have texts yet. NULL: out of memory. */
 static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_of(&control->snapshots, subject);
@@ -214,7 +215,7 @@ static struct pf_snapshot *present_snapshot(struct control *control, enum subjec
     return pf_snapshot_add(&control->snapshots, snapshot, subject, false);
 }
 
-/* The number of a text that is fresh enough. 0 or an errno value. */
+/* Finds the node of a text that is fresh enough. Returns 0 or an errno value. */
 static int find_text(struct control *control, enum subject subject, uint32_t text, uint64_t *ino,
                      struct pf_op *op)
 {
@@ -237,7 +238,7 @@ static int find_text(struct control *control, enum subject subject, uint32_t tex
     return result;
 }
 
-/* The text of a snapshot's node; NULL: the snapshot has been replaced. *subject: what it is of. */
+/* The text of a snapshot's node, with its subject in *subject; NULL if the snapshot has been replaced. */
 static struct pf_store *text_of(struct control *control, uint64_t ino, enum subject *subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_enter(&control->snapshots, (uint32_t)(ino >> 40));
@@ -285,7 +286,7 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     return out.failed ? NULL : out.data;
 }
 
-/* The size of status.txt: of the text that was opened within a second, else of a new one. */
+/* The size of status.txt: of the text opened within the last second, otherwise of a new text. */
 static size_t status_size(struct control *control)
 {
     pf_lock_take(&control->lock);
@@ -348,7 +349,7 @@ static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op
             return ESTALE;
         st->st_size = (off_t)pf_store_size(text);
         pf_store_free(text);
-        if (subject == TABLES) /* they hold rows of profiles that not all may read */
+        if (subject == TABLES) /* tables contain rows of profiles that not all users may read */
             st->st_mode = S_IFREG | 0400;
     } else if (ino == node_ino(CONTROL_TABLES)) {
         st->st_mode = S_IFDIR | 0500;
@@ -357,13 +358,13 @@ static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op
     } else {
         st->st_size = (off_t)size_of_fixed(control, (enum node)(uint32_t)ino);
     }
-    if (pf_fs_options(control->fs)->others) /* names of entries in folders that not all may enter */
+    if (pf_fs_options(control->fs)->others) /* lists contain names in folders that not all users may enter */
         st->st_mode &= ~(mode_t)0077;
     st->st_blocks = (st->st_size + 511) / 512;
     return 0;
 }
 
-/* The entries of the two folders by number; NULL past the last. */
+/* The name of an entry of one of the two folders, by number; NULL after the last. */
 static const char *name_in(uint64_t folder, uint64_t number)
 {
     if (folder == node_ino(CONTROL_TABLES))
@@ -417,7 +418,7 @@ static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dire
     if (!name)
         return false;
     strcpy(entry->name, name);
-    /* A table has no number before it is looked up. */
+    /* A table has no inode number before it is looked up. */
     entry->ino = node_ino((ino == node_ino(CONTROL_TABLES) ? CONTROLS : CONTROL_README) + (uint32_t)number);
     entry->type = entry->ino == node_ino(CONTROL_TABLES) ? DT_DIR : DT_REG;
     return true;
@@ -497,7 +498,7 @@ static void free_control(void *self)
 static bool shrink(void *self)
 {
     (void)self;
-    return false; /* two snapshots, whose texts keep few descriptors */
+    return false; /* two snapshots, whose texts use few descriptors */
 }
 
 const struct pf_virtual pf_control = {.name = ".profilefs",

@@ -7,7 +7,7 @@
 #include "fs/runs/part.h"
 #include "fs/tree/listing.h"
 
-/* .profilefs/tables: rows of all profiles below SOURCE, except profiles that are made of a whole folder. */
+/* .profilefs/tables: rows of all profiles below SOURCE, except profiles that consist of a whole folder. */
 
 enum table {
     FUNCTIONS, /* the rows of each profile's primary/metric/functions.csv */
