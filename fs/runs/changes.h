@@ -14,7 +14,7 @@ struct pf_kept {
 };
 
 struct pf_changes {
-    struct pf_kept grew[PF_CHANGES_MOST], shrank[PF_CHANGES_MOST]; /* most first */
+    struct pf_kept grew[PF_CHANGES_MOST], shrank[PF_CHANGES_MOST]; /* largest change first */
     size_t n_grew, n_shrank;
     double totals[2]; /* of the first and the last run; 0 if the metric has no total */
     bool has_total;
