@@ -8,7 +8,7 @@
 
 enum { ROOM_FIRST = 16 };
 
-/* The pointer is copied as bytes: it is one to items of any type, and may not be looked at as one to void. */
+/* The pointer is copied by memcpy: its type is unknown, so accessing it as a void * would violate strict aliasing. */
 int pf_array_resize(void *array, size_t room, size_t item, struct pf_error *error)
 {
     void *items;

@@ -7,33 +7,31 @@
 #include "formats/kit/error.h"
 
 /*
- * Growing arrays. `array` is the address of the pointer to the items, which comes from malloc (or is NULL), `item` the size
- * of one in bytes, *room how many there is room for. All return 0; or -1 with *error filled, and the array as it was.
- * Whoever owns the array owns it afterwards as before. For one thread at a time.
+ * Growing arrays. `array` is the address of the pointer to the items, which is NULL or from malloc; `item` is the size
+ * of an item in bytes, and *room the capacity in items. The caller owns the array throughout. All functions return 0,
+ * or -1 with *error filled and the array unchanged. One thread at a time per array.
  */
 
-/* Gives it room for exactly `room` items, at least 1; the new ones are not initialised. */
+/* Reallocates to exactly `room` items, at least 1; new items are uninitialized. */
 int pf_array_resize(void *array, size_t room, size_t item, struct pf_error *error);
 
-/* Doubles the room until it suffices for `wanted` items. */
+/* Doubles the capacity until it suffices for `wanted` items. */
 int pf_array_grow(void *array, size_t *room, size_t wanted, size_t item, struct pf_error *error);
 
-/* Makes room for one more item behind the `count` that it has. */
+/* Makes room for one item after the present `count`. */
 static inline int pf_array_room(void *array, size_t *room, size_t count, size_t item, struct pf_error *error)
 {
     return count < *room ? 0 : pf_array_grow(array, room, count + 1, item, error);
 }
 
-/*
- * Only for speed: tells the system that all of this memory will be filled soon and is not to grow, so that it may be given in large
- * pages, which are told of less often. For mapped memory, and what comes from malloc.
- */
+/* A hint for performance: all of this memory will soon be filled and will not grow, so that the kernel may use huge
+ * pages, which cause fewer page faults and TLB misses. For memory from mmap or malloc. */
 void pf_array_fills(void *memory, size_t size);
 
-/* Makes room for the items up to and with `at`; new ones are zero bytes. */
+/* Makes room for the items up to and including `at`; new items are zeroed. */
 int pf_array_extend(void *array, size_t *room, size_t at, size_t item, struct pf_error *error);
 
-/* The same, at no cost where they are there. */
+/* Like pf_array_extend, with an inline fast path if the item exists. */
 static inline int pf_array_reach(void *array, size_t *room, size_t at, size_t item, struct pf_error *error)
 {
     return at < *room ? 0 : pf_array_extend(array, room, at, item, error);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Numbers at any address, in the byte order of the machine that wrote them. */
+/* Unaligned loads of numbers with a given byte order. */
 
 static inline uint16_t pf_u16(const unsigned char *bytes, bool big_endian)
 {

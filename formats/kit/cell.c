@@ -3,7 +3,7 @@
 
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Not 0 if a byte of the word is below `limit` (at most 0x80). */
+/* Nonzero if a byte of the word is below `limit` (at most 0x80). */
 static inline uint64_t has_below(uint64_t word, uint8_t limit)
 {
     return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
@@ -14,7 +14,7 @@ static inline uint64_t has_byte(uint64_t word, uint8_t byte)
     return has_below(word ^ EACH_BYTE(byte), 1);
 }
 
-/* Beyond ASCII only who prints looks for bytes that are no UTF-8. */
+/* Bytes outside ASCII are not plain: only the printing code validates UTF-8. */
 static inline bool eight_are_plain(uint64_t word)
 {
     return !(has_below(word, 0x20) | has_byte(word, '"') | has_byte(word, ',') | has_byte(word, '\\') |
@@ -39,7 +39,7 @@ bool pf_text_is_plain(const char *text, size_t size)
     return eight_are_plain(word);
 }
 
-/* True if nothing but a comma asks for quotes. */
+/* True if a comma is the only reason for quotes. */
 static bool needs_no_escape(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

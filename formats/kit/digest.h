@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * An unkeyed digest of bytes: for names of kept files, digests of listings, and check sums against damage. Not for tables whose keys
- * come from files: these use pf_siphash (formats/kit/table.h). All bits depend on all bytes and on their number. Bytes are read as
- * little-endian words, so that the digest is the same on every machine. `seed` is any number, or the digest of what comes before.
+ * An unkeyed 64-bit digest: for names of cached files, digests of listings, and checksums against damage. Not for hash
+ * tables whose keys come from files, which need pf_siphash (formats/kit/table.h). Each bit depends on all bytes and on
+ * their number. The digest is the same on all hosts. `seed` is any number, or the digest of the preceding bytes.
  */
 static inline uint64_t pf_digest(uint64_t seed, const void *bytes, size_t size)
 {

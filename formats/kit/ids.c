@@ -10,7 +10,7 @@ static bool is_large_id(const void *of, uint32_t number, const void *key)
     return ((const struct pf_large_id *)of)[number].id == *(const uint64_t *)key;
 }
 
-/* The place of an id in `large`; PF_NOT_THERE. */
+/* The index of an id in `large`, or PF_NOT_THERE. */
 static int64_t find_large(const struct pf_ids *ids, uint64_t id)
 {
     return pf_hash_find(&ids->by_id, pf_siphash_number(id), is_large_id, ids->large, &id);
@@ -39,7 +39,7 @@ static int add_large(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf
     return 0;
 }
 
-/* Moves the ids below `most` from the table to the array. On failure all are in the table still. */
+/* Moves the ids below `most` from the table to the array. On failure, all of them remain in the table. */
 static int rearrange(struct pf_ids *ids, uint64_t most, struct pf_error *error)
 {
     struct pf_ids left = {0};
@@ -65,11 +65,11 @@ static int rearrange(struct pf_ids *ids, uint64_t most, struct pf_error *error)
 int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error)
 {
     enum { ALWAYS = 1 << 16 };
-    /* An array of this length takes little memory, or no more than a table does. */
+    /* An array of this length is small, or no larger than a table would be. */
     uint64_t most = ids->count < ALWAYS / 4 ? ALWAYS : 4 * (uint64_t)ids->count;
     if (pf_ids_find(ids, id) != PF_NO_ID)
         return 0;
-    /* If large ids come before small ones, the array suffices later for ids that went to the table at first. */
+    /* If large ids come before small ones, ids that went to the table may later fit into the array. */
     if (ids->n_large && ids->count / 2 >= ids->rearranged && rearrange(ids, most, error))
         return -1;
     if (id < most ? add_small(ids, id, number, error) : add_large(ids, id, number, error))

@@ -5,15 +5,13 @@
 #include "formats/kit/error.h"
 #include "formats/kit/table.h"
 
-/*
- * A map from the ids of a file to small numbers. Ids may be any numbers in any order, but mostly are small: these are kept in an array,
- * others in a hash table. Empty if zeroed. Adding is for one thread; any number of threads may look up afterwards.
- */
+/* A map from a file's ids to small numbers. Ids are arbitrary, but usually small: small ids are in an array, others in
+ * a hash table. Zero-initialized, it is empty. One thread adds; then any number of threads may look up. */
 struct pf_ids {
-    uint32_t *small;     /* by id: number + 1; 0: none */
-    size_t room;         /* of small */
-    uint32_t count;      /* ids in small and large */
-    uint32_t rearranged; /* count when small ids were last moved from the table to the array */
+    uint32_t *small;     /* by id: number + 1; 0: absent */
+    size_t room;         /* length of `small` */
+    uint32_t count;      /* number of ids in `small` and `large` */
+    uint32_t rearranged; /* `count` at the last move of ids from the table to the array */
     struct pf_large_id {
         uint64_t id;
         uint32_t number;
@@ -25,13 +23,14 @@ struct pf_ids {
 
 #define PF_NO_ID UINT32_MAX
 
-/* 1: added; 0: the id is there and keeps its number; -1: *error filled. number is less than PF_NO_ID. */
+/* Adds an id. Returns 1 if added, 0 if the id is present (it keeps its number), -1 with *error filled. number must be
+ * less than PF_NO_ID. */
 int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error);
 
-/* As pf_ids_add, but replaces the number of an id that is there. 0, or -1 with *error filled. */
+/* Like pf_ids_add, but replaces the number of a present id. Returns 0, or -1 with *error filled. */
 int pf_ids_set(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error);
 
-/* For pf_ids_find. */
+/* Slow path of pf_ids_find. */
 uint32_t pf_ids_find_large(const struct pf_ids *ids, uint64_t id);
 
 /* The id's number, or PF_NO_ID. */

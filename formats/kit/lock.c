@@ -17,7 +17,7 @@ void pf_lock_destroy(struct pf_lock *lock)
 #include <stdio.h>
 #include <stdlib.h>
 
-/* More locks than a thread ever holds at once. */
+/* Upper bound of the locks that a thread holds at once. */
 enum { HELD_MAX = 16 };
 
 static _Thread_local const struct pf_lock *held[HELD_MAX];
@@ -45,7 +45,8 @@ _Noreturn static void abort_for_locks(const char *what, const char *name)
     abort();
 }
 
-/* True if a lock may be taken while the thread holds another. The bytes of a packed member are unpacked from those of its archive. */
+/* True if a lock may be taken while the thread holds another. Two locks of rank PF_RANK_UNPACKED may be nested, since a
+ * compressed member is unpacked from its archive's unpacked bytes. */
 static bool is_in_order(const struct pf_lock *before, const struct pf_lock *lock)
 {
     return before->rank < lock->rank ||

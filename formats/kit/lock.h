@@ -8,14 +8,15 @@
 #include <time.h>
 
 /*
- * Mutexes with a rank. A thread takes locks in ascending rank, so threads cannot wait for each other in a circle. docs/locking.md lists
- * what each lock guards and what may be done while it is held.
+ * Mutexes with a rank. Threads take locks in ascending rank, which rules out deadlocks. docs/locking.md lists what each
+ * lock guards and what its holder may do.
  *
- * With -DPF_CHECK_LOCKS (every build except the optimised one) a take in another order, a drop of a lock that the thread does not
- * hold, and a failed assertion print the locks that the thread holds and abort the process. Without it the checks compile to nothing.
+ * With -DPF_CHECK_LOCKS (all builds except the optimised one), taking a lock out of order, dropping a lock that the
+ * thread does not hold, and a failed assertion print the thread's locks and abort the process. Otherwise the checks
+ * compile to nothing.
  *
- * Each row: the enumerator after PF_RANK_, the rank, the name in docs/locking.md. A rank of PF_RANK_NO_BLOCKING or more: the lock's
- * holder does nothing that may wait for SOURCE.
+ * Each row: the enumerator after PF_RANK_, the rank, and the name in docs/locking.md. The holder of a lock of rank
+ * PF_RANK_NO_BLOCKING or more must not wait for SOURCE.
  */
 #define PF_LOCKS(LOCK)                                                                                       \
     LOCK(DIRECTORY, 1, "directory")                                                                          \
@@ -65,19 +66,21 @@ void pf_lock_destroy(struct pf_lock *lock);
 
 #ifdef PF_CHECK_LOCKS
 
-/* Locks the mutex; aborts unless its rank is above those of all locks that the thread holds (PF_RANK_UNPACKED: not below them). */
+/* Locks the mutex. Aborts unless its rank is above the ranks of all locks that the thread holds; two locks of rank
+ * PF_RANK_UNPACKED may be nested. */
 void pf_lock_take(struct pf_lock *lock);
-/* Locks the mutex if it is free, whatever the order. False: another thread holds it. */
+/* Locks the mutex if it is free, without a check of the order. Returns false if another thread holds it. */
 bool pf_lock_try(struct pf_lock *lock);
 void pf_lock_drop(struct pf_lock *lock);
-/* Waits on a condition variable of a lock that is held. */
+/* Waits on a condition variable with the lock, which the thread must hold. */
 void pf_lock_wait(struct pf_lock *lock, pthread_cond_t *changed);
-/* The same until a time of the monotonic clock at most. 0, or ETIMEDOUT. */
+/* Like pf_lock_wait, with a timeout: an absolute time of CLOCK_MONOTONIC. Returns 0 or ETIMEDOUT. */
 int pf_lock_wait_until(struct pf_lock *lock, pthread_cond_t *changed, const struct timespec *until);
 
 /* Aborts unless the calling thread holds the lock. */
 void pf_assert_held(const struct pf_lock *lock);
-/* Aborts if the calling thread holds a lock of rank PF_RANK_NO_BLOCKING or more. Stands before what may wait for SOURCE. */
+/* Aborts if the calling thread holds a lock of rank PF_RANK_NO_BLOCKING or more. Call before an operation that may wait
+ * for SOURCE. */
 void pf_may_block(void);
 
 #else

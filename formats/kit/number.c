@@ -11,11 +11,11 @@
 #include "formats/kit/powers.h"
 #include "formats/kit/print.h"
 
-/* A 54-bit number halfway between two doubles has up to 767 significant digits: with more than that kept, all
- * that counts about the rest is whether it is 0. */
+/* A midpoint of two doubles has at most 767 significant digits. If more digits are kept, the rest matters only by
+ * whether it is 0. */
 enum { KEPT_DIGITS = 800 };
 
-/* Exponents stop growing here: beyond any double by more than a text has digits, and far from overflowing. */
+/* Exponents saturate here: beyond the range of doubles for any length of text, and far from overflow. */
 #define EXPONENT_LIMIT INT64_C(100000000000000000)
 
 #define TEN_8  UINT64_C(100000000)
@@ -27,11 +27,11 @@ struct reader {
     const char *at, *end;
 };
 
-/* mantissa * 10^exponent; the mantissa has the first 19 digits. */
+/* mantissa * 10^exponent; the mantissa holds the first 19 digits. */
 struct decimal {
     uint64_t mantissa;
     int64_t exponent;
-    bool more; /* digits that are not all 0 follow those */
+    bool more; /* nonzero digits follow */
 };
 
 static inline bool is_digit(char c)
@@ -39,7 +39,7 @@ static inline bool is_digit(char c)
     return (unsigned char)(c - '0') <= 9;
 }
 
-/* Takes any of two characters off the text. */
+/* Consumes either of two characters. */
 static inline bool accept(struct reader *reader, char one, char other)
 {
     if (reader->at == reader->end || (*reader->at != one && *reader->at != other))
@@ -48,7 +48,7 @@ static inline bool accept(struct reader *reader, char one, char other)
     return true;
 }
 
-/* Takes a sign off the text, if there is one; true if it is a minus. */
+/* Consumes an optional sign; returns true for a minus. */
 static inline bool read_sign(struct reader *reader)
 {
     if (accept(reader, '-', '-'))
@@ -64,13 +64,13 @@ static inline bool eight_digits(const char *text, uint64_t *value)
     return pf_digits_count(word) == 8;
 }
 
-/* One underscore may stand between two digits. */
+/* A single underscore is allowed between two digits. */
 static inline bool is_separator(const char *at, const char *start, const char *end)
 {
     return *at == '_' && at > start && end - at > 1 && is_digit(at[1]);
 }
 
-/* Reads digits into the decimal, all before or all behind the point; false if there are none. */
+/* Reads the digits before or after the point into the decimal; returns false if there are none. */
 static inline __attribute__((always_inline)) bool read_digits(struct reader *reader, struct decimal *decimal,
                                                               bool behind_point)
 {
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) bool read_digits(struct reader *rea
     return at > start;
 }
 
-/* What follows the `e`; false if that is no integer. */
+/* Reads the integer after `e`; returns false if it is invalid. */
 static bool read_exponent(struct reader *reader, int64_t *exponent)
 {
     bool negative = read_sign(reader);
@@ -136,7 +136,7 @@ static bool read_word(struct reader reader, double *value)
     return true;
 }
 
-/* Where both parts are doubles without error, one multiplication or division rounds once, thus correctly. */
+/* If both parts are exact doubles, one multiplication or division rounds once and thus correctly. */
 static inline bool from_exact_parts(const struct decimal *decimal, double *value)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -149,7 +149,7 @@ static inline bool from_exact_parts(const struct decimal *decimal, double *value
     return true;
 }
 
-/* mantissa * power / 2^64, cut off; `exact` if nothing was. */
+/* mantissa * power / 2^64, truncated; `exact` if no bits were lost. */
 struct product {
     pf_uint128 bits;
     bool exact;
@@ -163,10 +163,10 @@ static inline struct product multiply(uint64_t mantissa, pf_uint128 power)
 }
 
 /*
- * The mantissa times the 128-bit power of ten, which is the number but for its lowest bits: what was cut off
- * from the power and the product, and the digits that the mantissa lacks. As long as the number rounds the
- * same way whether those add nothing or the most they can, it rounds that way. False if it may not (for
- * random numbers of up to 19 digits practically never), or if it is no normal double.
+ * Multiplies the mantissa by the 128-bit power of ten. The product differs from the number in its lowest bits only,
+ * because of the truncation of power and product and of the digits beyond the mantissa. The result is correct if both
+ * bounds of this error round to the same double. Returns false if they may not (practically never for random numbers of
+ * up to 19 digits), or if the result is not a normal double.
  */
 static inline bool from_product(const struct decimal *decimal, double *value)
 {
@@ -183,22 +183,22 @@ static inline bool from_product(const struct decimal *decimal, double *value)
         bool above = rest > half || (rest == half && !product.exact);
         fraction += above || (rest == half && fraction & 1);
     } else {
-        /* The number is above `rest`: by less than 2, or by up to one of the mantissa's last digit. */
+        /* The error: below 2, plus up to one unit of the mantissa's last digit. */
         pf_uint128 slack = 2 + (decimal->more ? (pf_uint128)1 << (64 + shift) : 0);
         if (rest + slack > (rest < half ? half : full))
             return false;
         fraction += rest >= half;
     }
-    int exponent = surplus + pf_power_log2(ten) - shift - 63 + 1075; /* as a double stores it */
+    int exponent = surplus + pf_power_log2(ten) - shift - 63 + 1075; /* biased */
     if (exponent < 1 || exponent > 2046)
         return false;
-    /* Without its leading bit; if it was rounded up to 2^53, the carry goes on into the exponent. */
+    /* Without the implicit leading bit; if the fraction was rounded up to 2^53, it carries into the exponent. */
     uint64_t bits = ((uint64_t)exponent << 52) + (fraction - (UINT64_C(1) << 52));
     memcpy(value, &bits, sizeof bits);
     return true;
 }
 
-/* A number with its digits in text, without point, which strtod reads the same in every locale. */
+/* Converts a number whose text has digits without a point, which strtod reads the same in every locale. */
 static double from_digits(struct reader digits, int64_t exponent)
 {
     char text[KEPT_DIGITS + 32];
@@ -226,7 +226,7 @@ static double from_digits(struct reader digits, int64_t exponent)
     return strtod(text, NULL);
 }
 
-/* Fewer digits give quicker ways a chance: `0.50000000000000000` is half. */
+/* Fewer digits let the fast paths succeed: `0.50000000000000000` is half. */
 static inline void drop_trailing_zeros(struct decimal *decimal)
 {
     if (decimal->more)
@@ -237,7 +237,7 @@ static inline void drop_trailing_zeros(struct decimal *decimal)
     }
 }
 
-/* The double next to the number; `exponent` is what the text gives behind its `digits`. */
+/* The double nearest to the number; `exponent` is the text's exponent after `digits`. */
 static inline double nearest(struct decimal decimal, struct reader digits, int64_t exponent)
 {
     double value = 0;
@@ -249,14 +249,14 @@ static inline double nearest(struct decimal decimal, struct reader digits, int64
     return from_digits(digits, exponent);
 }
 
-/* A number without its sign: its digits with the point, and what they come to. */
+/* A parsed number without sign: its digits with the point, and the decimal of their value. */
 struct scan {
     struct reader digits;
     struct decimal decimal;
-    int64_t exponent; /* that the text gives after the digits */
+    int64_t exponent; /* the text's exponent */
 };
 
-/* Scans all that is left of the text; false if it is not a number. */
+/* Scans the rest of the text; returns false if it is not a number. */
 static inline __attribute__((always_inline)) bool scan_number(struct reader reader, struct scan *scan)
 {
     struct decimal decimal = {0};
@@ -303,7 +303,7 @@ struct pf_cell pf_parse_amount(const char *text, size_t size, pf_int128 *whole)
 
 /* ---- a fixed number of places ------------------------------------------------------------------- */
 
-/* The first 38 significant digits of a number, and the exponent that belongs to them. */
+/* The first 38 significant digits of a number, with the matching exponent. */
 static pf_int128 leading_digits(const struct scan *scan, int64_t *exponent)
 {
     enum { DIGITS_MAX = 38 };
@@ -326,7 +326,7 @@ static pf_int128 leading_digits(const struct scan *scan, int64_t *exponent)
     return value;
 }
 
-/* value * 10^places, toward zero; false if that is too large. */
+/* Multiplies by 10^places, rounding toward zero; returns false on overflow. */
 static bool scale(pf_int128 *value, int64_t places)
 {
     for (; places < 0 && *value; places++)
@@ -352,7 +352,7 @@ bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value)
     return true;
 }
 
-/* Goes by way of text: a quotient of two doubles would be rounded twice. */
+/* Converts by way of text, since a quotient of two doubles would be rounded twice. */
 double pf_fixed_double(pf_int128 value, unsigned places)
 {
     char text[PF_NUMBER_MAX + 8];

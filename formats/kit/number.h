@@ -10,34 +10,34 @@
 
 #include "formats/kit/cell.h"
 
-/* Numbers in text. All functions are pure, and independent of the locale. */
+/* Parses numbers in text. All functions are pure and independent of the locale. */
 
 /*
- * Reads all of text[0 .. size) as a double, correctly rounded. The grammar is that of Python's float(): optional sign, digits with an
- * optional point anywhere (`.5`, `5.`), exponent, `inf`, `infinity`, `nan` in any case, single underscores between digits; no hex, no
- * surrounding blanks. Any number of digits. False: not a number; *value is unchanged.
+ * Parses all of text[0 .. size) as a double, correctly rounded. Accepts the grammar of Python's float(): optional sign,
+ * digits with an optional point anywhere (`.5`, `5.`), exponent, `inf`, `infinity`, `nan` in any case, single
+ * underscores between digits; no hex, no surrounding blanks. Any number of digits. Returns false, with *value
+ * unchanged, if the text is not a number.
  */
 bool pf_parse_double(const char *text, size_t size, double *value);
 
-/*
- * Reads decimal digits, which may have a fraction: exactly if the number is whole and fits in 128 bits, else as a double. The cell may
- * point to *whole. Absent if the text is not a number.
- */
+/* Parses decimal digits with an optional fraction. The result is exact if the number is an integer of at most 128 bits,
+ * otherwise a double. The cell may point to *whole. Absent if the text is not a number. */
 struct pf_cell pf_parse_amount(const char *text, size_t size, pf_int128 *whole);
 
 /*
- * Reads all of text[0 .. size) as a number (optional sign, digits with an optional point, optional exponent) times 10^places, rounded
- * toward zero: times in microseconds as nanoseconds, say, of which a double would lose some. False, with *value unchanged: not such a
- * number, or more than 38 digits before the point then.
+ * Parses all of text[0 .. size) as a number (optional sign, digits with an optional point, optional exponent),
+ * multiplies it by 10^places and rounds toward zero. For instance, reads microseconds as nanoseconds, exactly where a
+ * double would lose digits. Returns false, with *value unchanged, if the text is not such a number or the result has
+ * more than 38 digits.
  */
 bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value);
 
-/* The double that is nearest to value / 10^places; places is at most 38. */
+/* The double nearest to value / 10^places; places is at most 38. */
 double pf_fixed_double(pf_int128 value, unsigned places);
 
 /* ---- eight digits at a time --------------------------------------------------------------------- */
 
-/* Loads eight bytes, the first as the lowest of the word on every machine. Joining digits without branches avoids mispredictions. */
+/* Loads eight bytes as a little-endian word on any host. Joining digits without branches avoids mispredictions. */
 static inline uint64_t pf_digits_load(const char *text)
 {
     uint64_t word;
@@ -45,10 +45,8 @@ static inline uint64_t pf_digits_load(const char *text)
     return le64toh(word);
 }
 
-/*
- * The number of digits before the first byte that is not a digit. Without the 3 in the high half, digits are below 10: adding 0x76
- * carries into bit 7 only for other bytes.
- */
+/* The number of leading digits. After the digits' common high half (0x3) is removed, digits are below 10: adding 0x76
+ * sets bit 7 only for other bytes. */
 static inline unsigned pf_digits_count(uint64_t word)
 {
     const uint64_t threes = UINT64_C(0x3030303030303030), high = UINT64_C(0x8080808080808080);
@@ -57,10 +55,8 @@ static inline unsigned pf_digits_count(uint64_t word)
     return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 }
 
-/*
- * The value of the first n bytes, 1 to 8 digits. They are shifted up behind zeros, then joined to pairs, fours and eights, in lanes that
- * double each time.
- */
+/* The value of the first n bytes, 1 to 8 digits. The digits are shifted up, which puts zeros in front of them, and are
+ * then joined to pairs, fours and eights, in lanes that double each time. */
 static inline uint64_t pf_digits_join(uint64_t word, unsigned n)
 {
     word = (word << (64 - 8 * n)) & UINT64_C(0x0f0f0f0f0f0f0f0f);

@@ -6,11 +6,11 @@
 #include <string.h>
 
 struct walk {
-    struct pf_numbers numbers; /* first: pf_numbers_of */
+    struct pf_numbers numbers; /* first, for pf_numbers_of */
     uint64_t first;
 };
 
-/* The ops are the first member. */
+/* The ops are the first member of pf_numbered. */
 static const struct pf_numbered *kind_of(const struct pf_cursor *cursor)
 {
     return (const struct pf_numbered *)(const void *)cursor->table->ops;
@@ -50,7 +50,7 @@ size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
     return pf_position_save(&walk->numbers.next, sizeof walk->numbers.next, blob, room);
 }
 
-/* A number that is none of the restriction's records gives no wrong rows: `row` looks at that. */
+/* A number outside the restriction does no harm: `row` checks the restriction. */
 int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;

@@ -5,34 +5,35 @@
 #include "formats/driver.h"
 
 /*
- * Cursors over numbered records: a position is the number of the next record. A table's ops are those of such a
+ * Cursors over numbered records, whose position is the number of the next record. The ops of a table with such a
  * cursor:
  *
  *     static const struct pf_numbered regions = {PF_NUMBERED, .begin = begin_regions, .row = region_row};
  *     ... {.name = "regions", .ops = &regions.ops, ...}
  */
 
-/* The records of an open cursor. */
+/* The state of an open cursor. */
 struct pf_numbers {
-    uint64_t next, end; /* numbers from `next` to `end` - 1 */
-    void *own;          /* the driver's: memory for what rows borrow, readers */
+    uint64_t next, end; /* half-open range of the remaining numbers */
+    void *own;          /* owned by the driver: readers, memory that rows borrow */
 };
 
-/* After the last record: for `next`, and as a result of `after`. */
+/* The end: a value of `next` and a result of `after`. */
 #define PF_NO_NUMBER UINT64_MAX
 
 struct pf_numbered {
     struct pf_cursor_ops ops; /* PF_NUMBERED */
-    /* Sets the records of the cursor's restriction. 0, or -1 with *error filled; `free` is called in either case. */
+    /* Sets the range of records for the cursor's restriction. Returns 0, or -1 with *error filled; `free` is called in
+     * both cases. */
     int (*begin)(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error);
-    /* Fills the cells of a record's row. 1; 0: it has none, or does not match the restriction; -1 with *error filled. */
+    /* Fills the cells of a record's row. Returns 1; 0 if the record has no row or does not match the restriction; -1
+     * with *error filled. */
     int (*row)(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error);
-    /*
-     * Optional: the record after this one, for which `row` has been called, if that is not the next number (a linked list, say).
-     */
+    /* Optional: the successor of a record, after a call of `row` for it, if that is not the next number (in a linked
+     * list, for example). */
     uint64_t (*after)(const struct pf_cursor *cursor, const void *own, uint64_t number);
-    void (*free)(void *own); /* NULL: `own` is freed as it is */
+    void (*free)(void *own); /* NULL: `own` is freed with free() */
 };
 
 int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error);
@@ -45,7 +46,7 @@ double pf_numbered_progress(const struct pf_cursor *cursor);
 /* The numbers of an open cursor, for callers that advance it without next(). */
 static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
 {
-    return cursor->state; /* they are the first member */
+    return cursor->state; /* the first member of the state */
 }
 
 #define PF_NUMBERED                                                                                          \
@@ -54,7 +55,7 @@ static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
             pf_numbered_progress                                                                             \
     }
 
-/* True if an item matches the restriction of its axis. */
+/* True if an item matches the cursor's restriction of its axis. */
 static inline bool pf_wanted(int64_t only, uint64_t item)
 {
     return only < 0 || (uint64_t)only == item;
@@ -63,21 +64,20 @@ static inline bool pf_wanted(int64_t only, uint64_t item)
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 /*
- * For the save and restore of cursors whose position is a struct of fixed size without pointers and without padding. Saved positions
- * stay on the machine, so byte order does not matter; but they may come back damaged. Safe from any thread.
+ * Helpers for save and restore of cursors whose position is a struct of fixed size without pointers and padding. Saved
+ * positions stay on one host, so byte order does not matter, but they may be damaged when they are restored.
+ * Thread-safe.
  */
 
-/* Copies the `size` bytes of a position into a blob with `room` bytes if they fit. Returns `size` in any case. */
+/* Copies a position of `size` bytes to a blob of `room` bytes if it fits. Always returns `size`. */
 size_t pf_position_save(const void *position, size_t size, void *blob, size_t room);
 
-/*
- * Copies a position of `size` bytes from a blob of `blob_size`. 0, or -1 with EINVAL in *error and *position unchanged if the sizes
- * differ. The caller checks the numbers in it.
- */
+/* Copies a position of `size` bytes from a blob. Returns 0, or -1 with EINVAL in *error and *position unchanged if the
+ * sizes differ. The caller must validate the numbers in it. */
 int pf_position_restore(void *position, size_t size, const void *blob, size_t blob_size,
                         struct pf_error *error);
 
-/* Refuses a position of the right size that is out of range: fills *error with EINVAL. Returns -1. */
+/* Rejects a position that is out of range: fills *error with EINVAL. Returns -1. */
 int pf_position_refuse(struct pf_error *error);
 
 #endif

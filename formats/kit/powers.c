@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/powers.h"
 
-/*
- * A natural number, least significant word first. Big enough for 5^324 (753 bits) and for a power of two that
- * keeps 128 significant bits after being divided by 5^342 (795 bits).
- */
+/* A natural number, least significant word first. Large enough for 5^324 (753 bits), and for a power of two that has
+ * 128 significant bits left after division by 5^342 (795 bits). */
 enum { WORDS = 30 };
 
 struct natural {
     uint32_t word[WORDS];
 };
 
-/* Filled before main starts, never written again: 10 KB that exact arithmetic makes in less than 0.1 ms. */
+/* Filled before main starts, constant afterwards: 10 KB, computed by exact arithmetic in less than 0.1 ms. */
 static pf_uint128 powers[PF_POWER_MAX - PF_POWER_MIN + 1];
 
 static void multiply_by_5(struct natural *n)
@@ -34,7 +32,7 @@ static void divide_by_5(struct natural *n)
     }
 }
 
-/* The 128 bits from the topmost set bit downwards; n is not 0. */
+/* The 128 bits from the highest set bit downwards; n must not be 0. */
 static pf_uint128 leading_bits(const struct natural *n)
 {
     int top = WORDS - 1;
@@ -48,10 +46,8 @@ static pf_uint128 leading_bits(const struct natural *n)
     return bits << shift | next << shift >> 32;
 }
 
-/*
- * 10^k has the bits of 5^k. Those of 5^-k come from dividing a large power of two by 5 again and again:
- * rounding down at each step gives the same as rounding down once at the end.
- */
+/* 10^k has the bits of 5^k. The bits of 5^-k result from repeated division of a large power of two by 5: rounding down
+ * at each step gives the same as rounding down once at the end. */
 __attribute__((constructor)) static void fill_powers(void)
 {
     struct natural n = {{1}};

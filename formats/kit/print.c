@@ -39,9 +39,9 @@ const uint64_t pf_tens[20] = {
 };
 
 /*
- * Eight digits in one word, the most significant one in the lowest byte; value is below 10^8. Each step
- * splits all lanes at once, dividing by multiplication: by 100 in lanes of 32 bits (10486 / 2^20), then by 10
- * in lanes of 16 bits (103 / 2^10), which is exact for numbers this small.
+ * Eight digits in one word, the most significant digit in the lowest byte; value must be below 10^8. Each step splits
+ * all lanes at once, by multiplication instead of division: by 100 in lanes of 32 bits (10486 / 2^20), then by 10 in
+ * lanes of 16 bits (103 / 2^10), which is exact for numbers this small.
  */
 static inline uint64_t eight_digits(uint32_t value)
 {
@@ -58,10 +58,8 @@ static inline void put_8_bytes(char *out, uint64_t digits)
     memcpy(out, &digits, sizeof digits);
 }
 
-/*
- * The numbers below 1000: three digits, the first of them in the lowest byte, and in the highest one how many bits of
- * leading zeros there are.
- */
+/* The numbers below 1000: three digits, the first in the lowest byte; the highest byte is the number of bits of leading
+ * zeros. */
 #define DIGITS(h, t, u) ('0' + (h)) | ('0' + (t)) << 8 | ('0' + (u)) << 16 | ((h) ? 0 : (t) ? 8 : 16) << 24
 #define TEN(h, t)                                                                                            \
     DIGITS(h, t, 0), DIGITS(h, t, 1), DIGITS(h, t, 2), DIGITS(h, t, 3), DIGITS(h, t, 4), DIGITS(h, t, 5),    \
@@ -72,14 +70,14 @@ static inline void put_8_bytes(char *out, uint64_t digits)
 static const uint32_t three_digits[1000] = {HUNDRED(0), HUNDRED(1), HUNDRED(2), HUNDRED(3), HUNDRED(4),
                                             HUNDRED(5), HUNDRED(6), HUNDRED(7), HUNDRED(8), HUNDRED(9)};
 
-/* Four bytes, of which the last is for what follows to overwrite. */
+/* Writes four bytes; the caller overwrites the last one. */
 static inline void put_4_bytes(char *out, uint32_t digits)
 {
     digits = htole32(digits);
     memcpy(out, &digits, sizeof digits);
 }
 
-/* With leading zeros, for values below 1000; without them; and the same for values below 10^9. */
+/* Print values below 1000 or 10^9: put_3 with leading zeros, put_upto_3 without. */
 static inline char *put_3(char *out, uint32_t value)
 {
     put_4_bytes(out, three_digits[value]);
@@ -142,13 +140,13 @@ char *pf_print_int(char *out, int64_t value)
     return put_int(out, value);
 }
 
-/* |value|, which for the smallest number is no pf_int128. */
+/* |value|; the absolute value of the smallest pf_int128 is not a pf_int128. */
 static pf_uint128 magnitude(pf_int128 value)
 {
     return value < 0 ? -(pf_uint128)value : (pf_uint128)value;
 }
 
-/* Eighteen digits at a time, down to what a uint64_t holds. */
+/* Prints eighteen digits at a time until the rest fits a uint64_t. */
 static char *put_wide(char *out, pf_uint128 value)
 {
     if (value <= UINT64_MAX)
@@ -173,7 +171,7 @@ unsigned pf_wide_size(pf_int128 value)
     return size + (value < 0);
 }
 
-/* An integer below 2^53, as most values of profiles are, is its own shortest decimal. -0 is none. */
+/* An integer below 2^53 is its own shortest decimal; most values of profiles are such integers. Returns false for -0. */
 static inline bool is_integer(double value, int64_t *integer)
 {
     if (!(fabs(value) < 9007199254740992.0))
@@ -182,7 +180,7 @@ static inline bool is_integer(double value, int64_t *integer)
     return (double)*integer == value && (*integer != 0 || !signbit(value));
 }
 
-/* Not so infinities, not-a-number and -0: words stand for those. */
+/* False for infinities, NaN and -0, which are printed as fixed words. */
 static inline bool has_digits(double value)
 {
     return isfinite(value) && value != 0;
@@ -199,7 +197,7 @@ static char *put_word(char *out, double value)
     return (char *)memcpy(out, word, strlen(word)) + strlen(word);
 }
 
-/* Where the point goes: digits d with n digits are d[0].d[1]... * 10^scientific. */
+/* The exponent of the scientific notation: n digits d are d[0].d[1]... * 10^scientific. */
 static inline int scientific(struct pf_decimal d, unsigned n)
 {
     return d.exponent + (int)n - 1;
@@ -210,10 +208,8 @@ static inline bool needs_exponent(int exponent)
     return exponent < -4 || exponent > 16;
 }
 
-/*
- * All 17 digits that a double can have, filled up with zeros at the end: the first one, and 16 more as
- * characters. Kept in registers, since reading back what was just written in other widths is slow.
- */
+/* The 17 digits of a double, padded with zeros at the end: the first one, and 16 more as characters. Kept in registers,
+ * since reading bytes back in another width than written stalls store forwarding. */
 struct digits {
     char first;
     pf_uint128 others;
@@ -236,7 +232,7 @@ static inline void put_16_bytes(char *out, pf_uint128 words)
     put_8_bytes(out + 8, (uint64_t)(words >> 64));
 }
 
-/* 1e-05, 1.5e+300: at least two digits of exponent. */
+/* 1e-05, 1.5e+300: the exponent has at least two digits. */
 static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
 {
     struct digits digits = seventeen_digits(d.digits, n);
@@ -252,7 +248,7 @@ static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
     return put_upto_3(out + (distance < 10), distance);
 }
 
-/* 0.0001 to 12345678901234568: what printf's %.17g prints without exponent. */
+/* 0.0001 to 12345678901234568: the range that printf's %.17g prints without an exponent. */
 static inline char *put_moderate(char *out, struct pf_decimal d, unsigned n)
 {
     struct digits digits = seventeen_digits(d.digits, n);
@@ -269,7 +265,7 @@ static inline char *put_moderate(char *out, struct pf_decimal d, unsigned n)
     out += exponent + 1;
     if (d.exponent >= 0)
         return out;
-    /* Those behind the point once more, one place further on. */
+    /* Write the digits after the point again, one position later. */
     *out = '.';
     put_16_bytes(out + 1, digits.others >> 8 * exponent);
     return out + 1 - d.exponent;

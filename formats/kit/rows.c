@@ -5,14 +5,15 @@
 
 #include "formats/kit/strings.h"
 
-/* Rows in blocks, each as long as all before it, so that cells never move; text is interned (these tables repeat words). */
+/* Rows are in blocks, each as long as all blocks before it, so that cells never move; text is interned, since these
+ * tables repeat words. */
 enum { FIRST_BLOCK = 8 };
 
 struct pf_rows {
     size_t columns, count;
     struct pf_cell *blocks[48]; /* block 0 has FIRST_BLOCK rows, block b > 0 as many as all before it */
-    size_t n_blocks, room;      /* room: rows in all blocks */
-    pf_int128 **wide;           /* one allocation a wide integer: these are rare */
+    size_t n_blocks, room;      /* room: number of rows in all blocks */
+    pf_int128 **wide;           /* one allocation per wide integer, since these are rare */
     size_t n_wide;
     struct pf_strings *strings;
 };
@@ -48,7 +49,7 @@ static struct pf_cell *place(const struct pf_rows *rows, size_t i)
 {
     if (i < FIRST_BLOCK)
         return rows->blocks[0] + i * rows->columns;
-    unsigned log = 63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK); /* rows FIRST_BLOCK << log and on */
+    unsigned log = 63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK); /* block log + 1 starts at row FIRST_BLOCK << log */
     return rows->blocks[log + 1] + (i - ((size_t)FIRST_BLOCK << log)) * rows->columns;
 }
 

@@ -8,19 +8,17 @@
 #include "formats/kit/cell.h"
 #include "formats/kit/error.h"
 
-/*
- * A small table held in memory: partitions, warnings, a format's own lists. (Mass data is never held: it has
- * cursors.) Text and wide integers are copied in. Building is for one thread; reading afterwards is for all.
- */
+/* A small table in memory: partitions, warnings, a format's own lists. (Large tables are not held in memory but read by
+ * cursors.) Text and wide integers are copied. One thread adds rows; then any number of threads may read. */
 struct pf_rows;
 
 struct pf_rows *pf_rows_new(size_t columns); /* NULL: out of memory */
 void pf_rows_free(struct pf_rows *rows);
 
-/* Appends a row of as many cells as there are columns. 0, or -1 with *error filled. */
+/* Appends a row with one cell per column. Returns 0, or -1 with *error filled. */
 int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_error *error);
 
-/* Takes off all rows but the first `count`. */
+/* Truncates the table to the first `count` rows. */
 void pf_rows_cut(struct pf_rows *rows, size_t count);
 
 /* The cells of row i (i < count), valid until the next add. */

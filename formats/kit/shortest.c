@@ -7,17 +7,17 @@
 #include "formats/kit/powers.h"
 
 /*
- * After Raffaello Giulietti, "The Schubfach way to render doubles" (2020). The decimals that read back as a
- * double v = c * 2^q fill an interval around it that reaches half way to its neighbours. With k chosen so
- * that 10^k is no wider than the interval and 10^(k+1) is wider, at most one multiple of 10^(k+1) lies
- * inside, and if so it is the shortest; else one of the two multiples of 10^k around v is. To decide that, v
- * and the ends of the interval are scaled by 4 * 10^-k and rounded to odd integers where they are not
- * integers already: so all comparisons with multiples of 2 come out right.
+ * After Raffaello Giulietti, "The Schubfach way to render doubles" (2020). The decimals that read back as a double v =
+ * c * 2^q form an interval around v that extends half way to its neighbours. Choose k so that 10^k is no wider than the
+ * interval and 10^(k+1) is wider. Then at most one multiple of 10^(k+1) is inside; if there is one, it is the shortest
+ * decimal, otherwise one of the two multiples of 10^k around v is. To decide this, v and the ends of the interval are
+ * scaled by 4 * 10^-k, and non-integers are rounded to odd integers, so that all comparisons with multiples of 2 are
+ * exact.
  */
 
 enum { FRACTION_BITS = 52, EXPONENT_BIAS = 1075 };
 
-/* v = c * 2^q; `lopsided` if the lower neighbour is only half as far away as the upper one. */
+/* v = c * 2^q; `lopsided` if the lower neighbour is half as far away as the upper one. */
 struct binary {
     uint64_t c;
     int q;
@@ -37,15 +37,15 @@ static struct binary take_apart(double value)
                            .lopsided = (fraction == 0) & (exponent > 1)};
 }
 
-/* floor(log10(2^q)), or of 3/4 * 2^q, the width of a lopsided interval: 1262611 / 2^22 is log10(2) closely
- * enough for the exponents of doubles, 524031 / 2^22 is -log10(3/4). */
+/* floor(log10(2^q)), or of 3/4 * 2^q, the width of a lopsided interval. 1262611 / 2^22 approximates log10(2), and
+ * 524031 / 2^22 -log10(3/4), closely enough for the exponents of doubles. */
 static int width_log10(int q, bool lopsided)
 {
     return (q * 1262611 - (lopsided ? 524031 : 0)) >> 22;
 }
 
-/* power * n / 2^128, rounded to odd: down, with the last bit set if the rest is not 0. The power is too large
- * by less than 1, hence a rest of up to 1 in the middle word counts as 0. */
+/* power * n / 2^128, rounded to odd: truncated, with the last bit set if the remainder is not 0. The power is too large
+ * by less than 1, so a remainder of up to 1 in the middle word counts as 0. */
 static inline uint64_t scale_to_odd(pf_uint128 power, uint64_t n)
 {
     pf_uint128 low = (pf_uint128)(uint64_t)power * n;
@@ -74,11 +74,11 @@ struct pf_decimal pf_shortest(double value)
     uint64_t middle = scale_to_odd(power, v.c * 4 << shift);
     uint64_t lower = scale_to_odd(power, (v.c * 4 - 2 + v.lopsided) << shift);
     uint64_t upper = scale_to_odd(power, (v.c * 4 + 2) << shift);
-    /* The ends themselves read back as v only if c is even. */
+    /* The ends of the interval read back as v only if c is even. */
     lower += v.c & 1;
     upper -= v.c & 1;
 
-    /* All without branches: random digits would have the processor guess wrong half of the time. */
+    /* Branchless: random digits would be mispredicted half of the time. */
     uint64_t down = middle / 4;
     uint64_t tens = down / 10;
     bool tens_inside = lower <= tens * 40;
@@ -89,7 +89,7 @@ struct pf_decimal pf_shortest(double value)
     bool up_inside = down * 4 + 4 <= upper;
     bool only_up = up_inside && !down_inside;
     bool either = up_inside == down_inside;
-    bool nearer_up = (middle & 3) + (down & 1) > 2; /* a tie goes to the even one */
+    bool nearer_up = (middle & 3) + (down & 1) > 2; /* a tie goes to the even digit */
     bool round_up = only_up | (either & nearer_up);
 
     uint64_t digits = shorter ? tens + next_tens_inside : down + round_up;

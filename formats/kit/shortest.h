@@ -10,10 +10,8 @@ struct pf_decimal {
     int exponent;
 };
 
-/*
- * The decimal with the fewest digits that reads back (to nearest, ties to even) as the same double; of
- * several the one closest to it. `value` is finite and above 0.
- */
+/* The decimal with the fewest digits that reads back (rounding to nearest, ties to even) to the same double; among
+ * several such decimals, the closest one. `value` must be finite and positive. */
 struct pf_decimal pf_shortest(double value);
 
 #endif

@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A piece of text that belongs to somebody else, mostly what is left of a line. What functions take, they take off its front. */
+/* A borrowed piece of text, usually the rest of a line. The pf_take functions consume what they parse from its front. */
 struct pf_slice {
     const char *at, *end;
 };
 
-/* The byte order mark of UTF-8, which some editors write before text. */
+/* The UTF-8 byte order mark, which some editors write at the beginning of a text. */
 #define PF_BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 static inline struct pf_slice pf_slice(const char *text, size_t size)
@@ -55,7 +55,7 @@ static inline bool pf_is(struct pf_slice slice, const char *word)
     return pf_size(slice) == strlen(word) && pf_begins(slice, word);
 }
 
-/* True if it begins with this word, which is taken then. */
+/* Consumes this word if the slice begins with it, and returns true. */
 static inline bool pf_take(struct pf_slice *slice, const char *word)
 {
     bool begins = pf_begins(*slice, word);
@@ -63,7 +63,7 @@ static inline bool pf_take(struct pf_slice *slice, const char *word)
     return begins;
 }
 
-/* What stands before the next blank, which may be nothing, and the blanks behind it. */
+/* Consumes and returns the text before the next blank, which may be empty; also consumes the blanks after it. */
 static inline struct pf_slice pf_take_word(struct pf_slice *slice)
 {
     struct pf_slice word = {slice->at, slice->at};
@@ -74,7 +74,7 @@ static inline struct pf_slice pf_take_word(struct pf_slice *slice)
     return word;
 }
 
-/* Decimal digits, at most 18 of them; false if there are none, and nothing is taken. */
+/* Consumes 1 to 18 decimal digits. Returns false, without consuming, if there is no digit. */
 static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
 {
     const char *first = slice->at;
@@ -83,7 +83,8 @@ static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
     return slice->at > first;
 }
 
-/* The next line, without its end; false if there is none. A last one without an end counts if `all` is told. */
+/* Consumes the next line and returns it without its line end; false if there is none. A last line without line end
+ * counts only if `all` is set. */
 static inline bool pf_take_line(struct pf_slice *text, bool all, struct pf_slice *line)
 {
     const char *newline = text->at < text->end ? memchr(text->at, '\n', pf_size(*text)) : NULL;

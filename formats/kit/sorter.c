@@ -9,25 +9,25 @@
 #include "formats/kit/pass.h"
 #include "formats/kit/store.h"
 
-/* A sorted run in the store, and the part of it that is in memory while runs are merged. */
+/* A sorted run in the store, with a window in memory while runs are merged. */
 struct run {
-    uint64_t next, end; /* records of the store that are yet to be read */
-    uint64_t *window;   /* part of the sorter's memory */
-    size_t at, have;    /* records of the window */
+    uint64_t next, end; /* unread records of the store */
+    uint64_t *window;   /* part of sorter->memory */
+    size_t at, have;    /* position in the window; records in the window */
 };
 
 struct pf_sorter {
     unsigned words, keys;
-    size_t capacity; /* records that may be held in memory, */
-    size_t room;     /* for which there is room now, */
-    size_t count;    /* which there are, */
-    size_t at;       /* which have been given out if no run was written */
-    bool in_order;   /* as they were added */
+    size_t capacity; /* maximum number of records in memory */
+    size_t room;     /* number of records allocated */
+    size_t count;    /* number of records in memory */
+    size_t at;       /* number of records returned, if no run was written */
+    bool in_order;   /* the records were added in sorted order */
     uint64_t *memory;
-    struct pf_store *store; /* of all runs; NULL: none was written */
+    struct pf_store *store; /* all runs; NULL if no run was written */
     struct run *runs;
     size_t n_runs, runs_room;
-    size_t *heap; /* of runs that have records left, that with the smallest first */
+    size_t *heap; /* min-heap of the runs that have records left */
     size_t heaped;
 };
 
@@ -39,7 +39,7 @@ struct pf_sorter *pf_sorter_new(unsigned words, unsigned keys, uint64_t limit)
     if (!sorter)
         return NULL;
     uint64_t capacity =
-        limit / (2 * words * sizeof *sorter->memory); /* as much again is needed to sort them */
+        limit / (2 * words * sizeof *sorter->memory); /* sorting needs as much memory again */
     sorter->words = words;
     sorter->keys = keys;
     sorter->capacity = capacity < CAPACITY_LEAST ? CAPACITY_LEAST : (size_t)capacity;
@@ -71,7 +71,7 @@ static int compare(const uint64_t *a, const uint64_t *b, unsigned keys)
     return 0;
 }
 
-/* Copies the records in the order of one byte of a key; those that agree in it stay in theirs. */
+/* A counting sort by one byte of a key; stable. */
 static void sort_by_byte(const struct pf_sorter *sorter, uint64_t *to, unsigned key, unsigned shift)
 {
     const uint64_t *from = sorter->memory, *end = from + sorter->count * sorter->words;
@@ -84,7 +84,8 @@ static void sort_by_byte(const struct pf_sorter *sorter, uint64_t *to, unsigned 
         memcpy(to + starts[at[key] >> shift & 255]++ * sorter->words, at, record_size(sorter));
 }
 
-/* A radix sort from the last byte of the last key on, of those bytes in which records differ: no order of them makes it slow. */
+/* A radix sort from the last byte of the last key on, which skips bytes in which all records agree. Its time does not
+ * depend on the order of the records. */
 static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (sorter->in_order)
@@ -165,14 +166,14 @@ static const uint64_t *head(const struct pf_sorter *sorter, size_t run)
     return sorter->runs[run].window + sorter->runs[run].at * sorter->words;
 }
 
-/* Of equal records those of the earlier run were added first. */
+/* Among equal records, those of the earlier run were added first. */
 static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
 {
     int order = compare(head(sorter, a), head(sorter, b), sorter->keys);
     return order < 0 || (!order && a < b);
 }
 
-/* Lets the run at the heap's place sink to where it belongs. */
+/* Restores the heap below `place`. */
 static void sink(struct pf_sorter *sorter, size_t place)
 {
     size_t run = sorter->heap[place];
@@ -186,7 +187,7 @@ static void sink(struct pf_sorter *sorter, size_t place)
     sorter->heap[place] = run;
 }
 
-/* Reads the next records of a run. `most`: so many fit into its window. */
+/* Reads the next records of a run; `most` is the capacity of its window in records. */
 static int refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
 {
     if (pf_pass_check(error))
@@ -206,7 +207,8 @@ static size_t window_records(const struct pf_sorter *sorter)
     return sorter->room / sorter->n_runs;
 }
 
-/* Shares the memory among the runs. More of them than records fit there are out of reach: each has filled it. */
+/* Divides the memory among the runs. Fails if there are more runs than records that fit, which is out of reach in
+ * practice, since each run has filled the memory once. */
 static int begin_merge(struct pf_sorter *sorter, struct pf_error *error)
 {
     size_t most = window_records(sorter);
@@ -234,7 +236,7 @@ int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error)
     return begin_merge(sorter, error);
 }
 
-/* Steps over the record that was given out last. */
+/* Advances past the record that was returned last. */
 static int advance(struct pf_sorter *sorter, struct pf_error *error)
 {
     struct run *run = &sorter->runs[sorter->heap[0]];

@@ -13,7 +13,7 @@
 /* Spilled rows are written in runs of TAIL bytes, and read in blocks; the BLOCKS most recently used blocks are cached. */
 enum { TAIL = 64 * 1024, BLOCK = 64 * 1024, BLOCKS = 8 };
 
-/* Bytes of a spilled store from number * BLOCK on. */
+/* A cached block of a spilled store, from offset number * BLOCK on. */
 struct pf_store_block {
     _Atomic unsigned holders;
     uint64_t number;
@@ -27,10 +27,10 @@ struct pf_store {
     unsigned char *memory; /* NULL once spilled */
     size_t room;
     int fd;              /* -1 while in memory */
-    unsigned char *tail; /* the last bytes of a spilled store that are not in the file yet */
+    unsigned char *tail; /* the last bytes of a spilled store, not written to the file yet */
     size_t tail_size;
-    struct pf_lock lock;                   /* guards the following */
-    struct pf_store_block *blocks[BLOCKS]; /* the last used first, then NULL */
+    struct pf_lock lock;                   /* guards the members below */
+    struct pf_store_block *blocks[BLOCKS]; /* in LRU order, latest first, then NULL */
 };
 
 struct pf_store *pf_store_new(uint64_t limit)
@@ -93,7 +93,7 @@ int pf_spill_file(struct pf_error *error)
         return pf_fail(error, ENAMETOOLONG, "TMPDIR is too long");
     strcpy(path, folder);
     strcat(path, "/profilefs.XXXXXX");
-    fd = mkostemp(path, O_CLOEXEC); /* where the file system knows no O_TMPFILE */
+    fd = mkostemp(path, O_CLOEXEC); /* fallback for file systems without O_TMPFILE */
     if (fd < 0)
         return pf_fail(error, errno, "no temporary file in %.100s: %s", folder, strerror(errno));
     unlink(path);
@@ -243,7 +243,7 @@ int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, s
             continue;
         if (n < 0)
             return pf_fail(error, errno, "reading a temporary file: %s", strerror(errno));
-        if (n == 0) { /* a hole at the end: written as size, never as bytes */
+        if (n == 0) { /* a hole at the end: extended, but never written */
             memset(at, 0, size);
             return 0;
         }
@@ -271,7 +271,8 @@ int pf_store_file(const struct pf_store *store)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
-/* Puts a block, which is at index i or new (i: the last index), first. Returns the block that it displaces. */
+/* Moves a block to the front: the block at index i or, if i is the last index, a new one. Returns the block that it
+ * evicts. */
 static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, struct pf_store_block *block)
 {
     pf_assert_held(&store->lock);
@@ -281,7 +282,7 @@ static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, st
     return displaced;
 }
 
-/* A kept block, held. NULL: it is not kept. */
+/* Returns a cached block with a reference, or NULL. */
 static struct pf_store_block *find_block(struct pf_store *store, uint64_t number)
 {
     struct pf_store_block *found = NULL;
@@ -296,7 +297,7 @@ static struct pf_store_block *find_block(struct pf_store *store, uint64_t number
     return found;
 }
 
-/* A block that is read and kept, held. NULL with *error filled. */
+/* Reads a block, caches it and returns a reference. NULL with *error filled. */
 static struct pf_store_block *read_block(struct pf_store *store, uint64_t number, struct pf_error *error)
 {
     uint64_t left = store->size - number * BLOCK;
@@ -306,7 +307,7 @@ static struct pf_store_block *read_block(struct pf_store *store, uint64_t number
         pf_fail_memory(error);
         return NULL;
     }
-    block->holders = 2; /* the caller, the store */
+    block->holders = 2; /* references of the caller and of the store */
     block->number = number;
     block->size = size;
     if (pf_store_read(store, number * BLOCK, block->bytes, size, error)) {
@@ -320,7 +321,7 @@ static struct pf_store_block *read_block(struct pf_store *store, uint64_t number
     return block;
 }
 
-/* Reads a range that no single block holds. */
+/* Reads a range that crosses blocks. */
 static const void *read_apart(struct pf_store_window *window, uint64_t offset, size_t size,
                               struct pf_error *error)
 {
@@ -347,7 +348,7 @@ const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t 
         return read_apart(window, offset, size, error);
     if (!window->block || window->block->number != number || size > window->block->size - at) {
         struct pf_store *shared =
-            (struct pf_store *)(uintptr_t)store; /* what is kept of it is no part of what it holds */
+            (struct pf_store *)(uintptr_t)store; /* the cache is not part of the store's value */
         release_block(window->block);
         window->block = find_block(shared, number);
         if (!window->block && !(window->block = read_block(shared, number, error)))

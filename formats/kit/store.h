@@ -7,54 +7,55 @@
 
 #include "formats/kit/error.h"
 
-/*
- * An append-only run of bytes that is held in memory up to a limit and in an unlinked file ($TMPDIR, else
- * /var/tmp) beyond it. Appending is for one thread; reading is for all once appending is over.
- */
+/* An append-only sequence of bytes, in memory up to a limit and in an unlinked file ($TMPDIR, otherwise /var/tmp) after
+ * that. One thread appends; then any number of threads may read. */
 struct pf_store;
 
 struct pf_store *pf_store_new(uint64_t limit); /* NULL: out of memory */
-/* One more owner, each of whom frees it. */
+/* Takes a reference; each owner calls pf_store_free. */
 struct pf_store *pf_store_hold(struct pf_store *store);
 void pf_store_free(struct pf_store *store);
 
 int pf_store_append(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error);
-/* Will soon append so many bytes: if memory may not hold them, none of them is put there first. 0, or -1 with *error filled. */
+/* Announces that `more` bytes will be appended: if they may not fit in memory, the store moves to its file first.
+ * Returns 0, or -1 with *error filled. */
 int pf_store_expect(struct pf_store *store, uint64_t more, struct pf_error *error);
-/* Overwrites or extends at an offset (extending leaves zeros). */
+/* Overwrites or extends the store at an offset; a gap is filled with zeros. */
 int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, size_t size,
                    struct pf_error *error);
 uint64_t pf_store_size(const struct pf_store *store);
 
-/* Exactly `size` bytes at `offset`; -1 with *error filled if they are not there. */
+/* Reads exactly `size` bytes at `offset`; -1 with *error filled if the store is too short. */
 int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, size_t size,
                   struct pf_error *error);
 
-/* An open, unlinked temporary file in $TMPDIR, else /var/tmp, that the caller closes; -1 with *error filled.
- */
+/* Opens an unlinked temporary file in $TMPDIR, otherwise /var/tmp. Returns a descriptor, which the caller closes; -1
+ * with *error filled. */
 int pf_spill_file(struct pf_error *error);
 
-/* The bytes themselves if the store is in memory, else NULL. */
+/* The bytes if the store is in memory, otherwise NULL. */
 const void *pf_store_memory(const struct pf_store *store);
 
-/* Puts all that was appended into the file, if there is one; before pf_store_file. 0, or -1 with *error filled. */
+/* Flushes all appended bytes to the file, if there is one; must precede pf_store_file. Returns 0, or -1 with *error
+ * filled. */
 int pf_store_settle(struct pf_store *store, struct pf_error *error);
-/* The file that the bytes are in, the store's; -1: they are in memory. */
+/* The descriptor of the file that contains the bytes, owned by the store; -1 if they are in memory. */
 int pf_store_file(const struct pf_store *store);
 
 /*
- * A look at a store that is complete: in place where it is in memory, else in blocks of the file, which all windows of the store share,
- * so that cursors over a few rows each do not read the same blocks again. Given a store and zeroed otherwise, it has looked at
- * nothing. For one thread.
+ * A reader of a complete store. It reads a store in memory in place, and a file in blocks, which all windows of the
+ * store share, so that cursors over a few rows each do not read the same blocks again. Zero-initialize all members
+ * except `store`. One thread at a time.
  */
 struct pf_store_window {
     const struct pf_store *store;
-    struct pf_store_block *block; /* held; NULL until it is needed */
-    unsigned char *buffer;        /* owned; for what no block holds as a whole */
+    struct pf_store_block *block; /* reference; NULL until needed */
+    unsigned char *buffer;        /* owned; for ranges that cross a block boundary */
     size_t room;
 };
 
-/* `size` bytes at `offset`, in no alignment, valid until the next call; NULL with *error filled if they are not there. */
+/* Returns `size` bytes at `offset`, unaligned, valid until the next call; NULL with *error filled if the store is too
+ * short. */
 const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t size, struct pf_error *error);
 void pf_store_window_free(struct pf_store_window *window);
 

@@ -6,16 +6,18 @@
 
 #include "formats/kit/store.h"
 
-/* A row is eight bytes a cell, then the cells' types. Text that fits stands there itself, other text in a store of its own. */
-enum { SHORT = 16 /* type of a text of 0 bytes, and so on */, SHORT_MAX = 8 };
+/* Layout of a row: eight bytes per cell, then the cells' types. Text of up to SHORT_MAX bytes is stored in its cell,
+ * longer text in `texts`. */
+enum { SHORT = 16 /* type of a text of 0 bytes; SHORT + n: of n bytes */, SHORT_MAX = 8 };
 
-/* In place of other text, and of integers that are too wide: where it begins, above how long it is. */
+/* The cell of a longer text, or of a wide integer: its offset in `texts` in the upper bits, its size in the lower
+ * SIZE_BITS. */
 enum { SIZE_BITS = 24 };
 
 struct pf_stored {
-    size_t columns, width; /* width: bytes of a row */
+    size_t columns, width; /* width: size of a row in bytes */
     struct pf_store *rows, *texts;
-    const struct pf_strings *names; /* NULL: the profile's */
+    const struct pf_strings *names; /* NULL: the strings of the profile's contexts */
 };
 
 struct row {
@@ -57,7 +59,7 @@ uint64_t pf_stored_count(const struct pf_stored *stored)
     return pf_store_size(stored->rows) / stored->width;
 }
 
-/* Bytes that stand elsewhere: *value says where. */
+/* Appends bytes to `texts`; *value refers to them. */
 static int add_bytes(struct pf_stored *stored, const void *bytes, size_t size, uint64_t *value,
                      struct pf_error *error)
 {
@@ -107,7 +109,7 @@ int pf_stored_set(struct pf_stored *stored, uint64_t row, size_t column, struct 
 struct look {
     const struct pf_stored *stored;
     struct pf_store_window rows, texts;
-    struct row row; /* which its texts borrow */
+    struct row row; /* borrowed by the row's texts */
     pf_int128 wides[PF_STORED_COLUMNS];
 };
 
@@ -122,7 +124,7 @@ static int read_row(struct look *look, uint64_t number, struct pf_error *error)
     return 0;
 }
 
-/* The first row of this partition or a later one. */
+/* Finds the first row of this partition or a later one. */
 static int find_partition(struct look *look, uint64_t partition, uint64_t *found, struct pf_error *error)
 {
     uint64_t from = 0, to = pf_stored_count(look->stored);
@@ -200,7 +202,7 @@ static int fill(const struct pf_cursor *cursor, void *own, uint64_t number, stru
                 struct pf_error *error)
 {
     struct look *look = own;
-    uint64_t start = 0, size = 0; /* of the row's texts, which stand one after the other */
+    uint64_t start = 0, size = 0; /* of the row's texts, which are contiguous */
     if (read_row(look, number, error))
         return -1;
     for (size_t i = 0; i < look->stored->columns; i++) {

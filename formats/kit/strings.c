@@ -7,7 +7,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/table.h"
 
-/* Most pools hold a few words, some hold millions: each chunk is twice as large as the last. */
+/* Most pools hold a few words, some hold millions: each chunk is twice as large as the previous one. */
 enum { FIRST_CHUNK = 512, LAST_CHUNK = 64 * 1024, FIRST_CELLS = 8 };
 
 struct chunk {
@@ -22,7 +22,7 @@ struct pf_strings {
     uint32_t count;
     struct pf_hash_table table;
     struct chunk *chunks;
-    size_t bytes; /* of all chunks */
+    size_t bytes; /* size of all chunks */
 };
 
 struct pf_strings *pf_strings_new(void)
@@ -55,7 +55,7 @@ static bool is_text(const void *of, uint32_t number, const void *key)
     return cell->size == text->size && !memcmp(cell->text, text->bytes, text->size);
 }
 
-/* A copy of the text that never moves. */
+/* Copies the text to memory that never moves. */
 static char *keep(struct pf_strings *strings, const char *text, size_t size)
 {
     struct chunk *chunk = strings->chunks;

@@ -15,14 +15,14 @@ struct sum {
     struct pf_total total;
 };
 
-/* Records on their way through the sorter: two words of key and a third that tells equal ones apart. */
+/* Layout of a sorter record: two words of key and a third that keeps equal keys in the order of flushes; then the sum. */
 enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL = WHOLE + 2, REST, HAS_REAL, WORDS, KEYS = 3 };
 
-/* A sum as kept: what it is sorted by stands in front. */
+/* A finished sum; the sort key comes first. */
 struct kept {
-    uint64_t place;    /* partition, context; in the copy by context the reverse: high and low half */
+    uint64_t place;    /* partition, context in the high and low half; reversed in the copy sorted by context */
     uint64_t what;     /* metric, type of the cell */
-    uint64_t value[2]; /* an integer as pf_wide_split has it; a double in the first word */
+    uint64_t value[2]; /* an integer as by pf_wide_split, or a double in the first word */
 };
 
 enum { KEPT_WORDS = sizeof(struct kept) / sizeof(uint64_t), KEPT_KEYS = 2 };
@@ -30,15 +30,15 @@ enum { KEPT_WORDS = sizeof(struct kept) / sizeof(uint64_t), KEPT_KEYS = 2 };
 struct pf_sums {
     uint64_t limit;
     bool zeros;
-    struct sum *sums; /* those in memory, as they came */
+    struct sum *sums; /* in memory, in order of first addition */
     size_t n_sums, room;
-    struct pf_hash_table by_key; /* their indexes */
-    size_t last;                 /* index of the one that was added to last */
+    struct pf_hash_table by_key; /* indexes into sums[] */
+    size_t last;                 /* index of the sum that was last added to */
     struct pf_sorter *sorter;
-    uint64_t run;                       /* how often all in memory went to the sorter */
-    struct pf_store *kept, *by_context; /* of struct kept; by_context is NULL where the orders are the same */
+    uint64_t run;                       /* number of flushes to the sorter */
+    struct pf_store *kept, *by_context; /* of struct kept; by_context is NULL if both orders are equal */
     uint64_t count;
-    uint64_t *of_partition, *of_context; /* where they start; one more at the end */
+    uint64_t *of_partition, *of_context; /* index of the first sum of each; one more item at the end */
     uint32_t partitions, contexts;
 };
 
@@ -98,7 +98,7 @@ static bool is_key(const void *of, uint32_t number, const void *key)
            sum->partition == wanted->partition;
 }
 
-/* All that is in memory goes to the sorter. */
+/* Moves all sums in memory to the sorter. */
 static int flush(struct pf_sums *sums, struct pf_error *error)
 {
     for (size_t i = 0; i < sums->n_sums; i++) {
@@ -120,7 +120,7 @@ static int flush(struct pf_sums *sums, struct pf_error *error)
     return 0;
 }
 
-/* Makes room for one more sum: in memory up to half of the limit, with the table. */
+/* Makes room for one more sum. Sums and their hash table take up to half of the limit. */
 static int make_room(struct pf_sums *sums, struct pf_error *error)
 {
     enum { TABLE = 2 * sizeof(uint64_t) };
@@ -131,7 +131,7 @@ static int make_room(struct pf_sums *sums, struct pf_error *error)
     return pf_array_room(&sums->sums, &sums->room, sums->n_sums, sizeof *sums->sums, error);
 }
 
-/* The total of a key, made if there is none; NULL: *error filled. Valid until the next call. */
+/* Finds or adds the total of a key; NULL with *error filled. Valid until the next call. */
 static struct pf_total *find(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                              struct pf_error *error)
 {
@@ -167,7 +167,7 @@ static void take_value(struct kept *kept, const struct pf_total *total)
     enum pf_cell_type type = PF_DOUBLE;
     double real = total->real;
     if (total->has_real) {
-        /* What rounding left out of an infinite sum is no number. */
+        /* The rounding error of an infinite sum is NaN and must not be added. */
         real = (double)total->whole + (isfinite(real) ? real + total->rest : real);
         memcpy(kept->value, &real, sizeof real);
     } else {
@@ -177,7 +177,7 @@ static void take_value(struct kept *kept, const struct pf_total *total)
     kept->what |= type;
 }
 
-/* The sum of one key is over. */
+/* Writes a finished sum to the table. */
 static int keep(struct pf_sums *sums, const struct sum *sum, struct pf_error *error)
 {
     struct kept kept = {(uint64_t)sum->partition << 32 | sum->context, (uint64_t)sum->metric << 32, {0}};
@@ -200,7 +200,7 @@ static struct pf_total total_in(const uint64_t *record)
     return total;
 }
 
-/* Sorted records of equal keys become one. */
+/* Merges sorted records with equal keys. */
 static int merge(struct pf_sums *sums, struct pf_error *error)
 {
     const uint64_t *record;
@@ -224,7 +224,7 @@ static int merge(struct pf_sums *sums, struct pf_error *error)
     return more < 0 || (any && keep(sums, &sum, error)) ? -1 : 0;
 }
 
-/* All sums are in memory: they are sorted there. */
+/* Sorts and writes the sums if all are in memory. */
 static int keep_all(struct pf_sums *sums, struct pf_error *error)
 {
     if (sums->n_sums)
@@ -235,7 +235,7 @@ static int keep_all(struct pf_sums *sums, struct pf_error *error)
     return 0;
 }
 
-/* Counts become the places where each starts. True if all belong to the same one. */
+/* Converts counts to prefix sums. Returns true if a single index has all the counts. */
 static bool add_up(uint64_t *starts, uint32_t n)
 {
     bool one = true;
@@ -271,7 +271,7 @@ static int sort_all(struct pf_sums *sums, struct pf_store_window *window, struct
     return more;
 }
 
-/* A copy of the sums by context: those of each come in the order of partitions and metrics. */
+/* Makes a copy of the sums sorted by context, then partition and metric. */
 static int sort_by_context(struct pf_sums *sums, struct pf_error *error)
 {
     struct pf_sorter *sorter = pf_sorter_new(KEPT_WORDS, KEPT_KEYS, sums->limit / 4);
@@ -306,10 +306,10 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-/* A row's number is that of a sum, in the store that is sorted as the restriction wants it. */
+/* A row number is an index into the store whose order suits the restriction. */
 struct look {
     struct pf_store_window window;
-    bool swapped; /* the store is the one by context */
+    bool swapped; /* reads the copy by context */
     pf_int128 wide;
 };
 

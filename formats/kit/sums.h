@@ -7,20 +7,18 @@
 #include "formats/kit/numbered.h"
 
 /*
- * Adds up values by (partition, context, metric), whatever order they come in, in memory up to a limit and through sorted
- * runs beyond, and serves the sums as the table "values" (partition, context, metric, value, name), whole or restricted.
- * Its rows are sorted by partition, context and metric. Adding is for one thread; reading afterwards for all.
+ * Sums values by (partition, context, metric). Values may be added in any order; sums are in memory up to a limit and
+ * go through sorted runs after that. They are served as the table "values" (partition, context, metric, value, name),
+ * whole or restricted, sorted by partition, context and metric. One thread adds; then any number of threads may read.
  */
 struct pf_sums;
 
-/*
- * A sum while it grows: integers exactly, doubles with what rounding has left out (Neumaier). Zeroed, it is the sum of
- * nothing.
- */
+/* A sum under construction: integers exactly, doubles with the rounding error so far (Neumaier). Zero-initialized, it
+ * is an empty sum. */
 struct pf_total {
     pf_int128 whole;
     double real, rest;
-    bool has_real; /* a double was added, or the integers are too many for 128 bits */
+    bool has_real; /* a double was added, or the integers exceed 128 bits */
 };
 
 static inline void pf_total_add_real(struct pf_total *total, double value)
@@ -40,7 +38,7 @@ static inline void pf_total_add_whole(struct pf_total *total, pf_int128 value)
         total->whole = sum;
 }
 
-/* The cell is a number. */
+/* Adds a cell, which must be a number. */
 static inline void pf_total_add(struct pf_total *total, const struct pf_cell *value)
 {
     if (value->type == PF_DOUBLE)
@@ -51,21 +49,22 @@ static inline void pf_total_add(struct pf_total *total, const struct pf_cell *va
                                                            : (pf_int128)value->i);
 }
 
-/* limit: bytes to hold in memory before spilling. zeros: whether sums that are 0 are rows. NULL: out of memory. */
+/* limit: bytes in memory before spilling. zeros: true if sums that are 0 become rows. NULL: out of memory. */
 struct pf_sums *pf_sums_new(uint64_t limit, bool zeros);
 void pf_sums_free(struct pf_sums *sums);
 
-/* The cell is a number. 0, or -1 with *error filled. */
+/* Adds a value; the cell must be a number. Returns 0, or -1 with *error filled. */
 int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                 const struct pf_cell *value, struct pf_error *error);
 
-/* Once, when all is added. partitions, contexts: how many there are; all that were given are less. */
+/* Must be called once, after all values have been added. partitions, contexts: their numbers, above all indexes that
+ * were added. Returns 0, or -1 with *error filled. */
 int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts, struct pf_error *error);
 
 /*
- * The cursor of the table, whose columns are: the partition, the context, the metric, the value and the context's name,
- * in this order. A row's value is an integer of up to 128 bits or a double. The table's `data` is the address of a
- * struct pf_sums *. PF_SUMS_FLAGS are the table's flags.
+ * The cursor of the table, whose columns must be: partition, context, metric, value, name of the context. A value is an
+ * integer of up to 128 bits or a double. The table's `data` is the address of a struct pf_sums *, its flags are
+ * PF_SUMS_FLAGS.
  */
 extern const struct pf_numbered pf_sums_cursor;
 

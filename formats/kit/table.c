@@ -9,12 +9,12 @@
 
 /* ---- SipHash-1-3 -------------------------------------------------------------------------------- */
 
-static uint64_t secret[2]; /* drawn before main begins, never changed afterwards */
+static uint64_t secret[2]; /* drawn before main starts, constant afterwards */
 
 __attribute__((constructor)) static void draw_secret(void)
 {
     if (getrandom(secret, sizeof secret, 0) != sizeof secret)
-        secret[0] = (uintptr_t)&secret; /* an old kernel: what address space randomisation gives */
+        secret[0] = (uintptr_t)&secret; /* an old kernel: rely on address space randomisation */
 }
 
 struct sip {
@@ -96,7 +96,7 @@ uint64_t pf_siphash_number(uint64_t number)
     return sip_end(&s);
 }
 
-/* ---- keys that stand elsewhere ------------------------------------------------------------------ */
+/* ---- keys in the caller's memory ---------------------------------------------------------------- */
 
 enum { FIRST_MASK = 15 };
 
@@ -227,7 +227,7 @@ void pf_map_remove(struct pf_map *map, uint64_t key)
     if (!slot->value)
         return;
     map->count--;
-    /* Close the hole: later slots of the run move back unless that would put them before their home. */
+    /* Close the gap: move later slots of the cluster back, unless that would put them before their home. */
     size_t hole = (size_t)(slot - map->slots);
     for (size_t i = (hole + 1) & map->mask; map->slots[i].value; i = (i + 1) & map->mask) {
         size_t home = home_of(map, map->slots[i].key);

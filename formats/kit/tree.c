@@ -46,7 +46,7 @@ static bool is_child(const void *of, uint32_t context, const void *key)
     return tree->parent[context] == child->parent && tree->key[context] == child->key;
 }
 
-/* Gives all columns of contexts room for so many. */
+/* Reallocates all columns to `room` contexts. */
 static int resize(struct pf_tree *tree, uint32_t room, struct pf_error *error)
 {
     if (pf_array_resize(&tree->parent, room, sizeof *tree->parent, error) ||
@@ -60,7 +60,8 @@ static int resize(struct pf_tree *tree, uint32_t room, struct pf_error *error)
     return 0;
 }
 
-/* Large columns are remapped, not copied, when they grow: a quarter more at a time costs little, and less memory than twice. */
+/* Large columns grow by a quarter instead of doubling: they are remapped, not copied, so that growing is cheap and
+ * saves memory. */
 enum { FIRST_ROOM = 32, LARGE_ROOM = 1 << 20 };
 
 static int grow(struct pf_tree *tree, struct pf_error *error)
@@ -91,7 +92,8 @@ uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32
     return i;
 }
 
-/* As many children of a context form a list. Where there are more, all are in the table, which HASHED in the eldest's place says. */
+/* Maximum number of children in a list. If a context has more, all are in the hash table, and HASHED replaces the index
+ * of the eldest. */
 enum { LISTED = 8 };
 #define HASHED UINT32_MAX
 
@@ -100,10 +102,8 @@ static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
     return parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->links[parent].eldest;
 }
 
-/*
- * Where the index plus 1 of the child with this key stands in the list of its parent, or would be added (0); NULL: there is no list,
- * or it is full and does not have it.
- */
+/* A pointer to the index + 1 of the child with this key in its parent's list, or to the 0 at the end, where it would be
+ * added. NULL if the children are hashed, or if the list is full and does not contain the key. */
 static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
 {
     uint32_t *child = eldest_of(tree, parent);
@@ -122,7 +122,7 @@ static uint64_t hash_of(uint32_t parent, uint32_t key)
     return pf_siphash_number((uint64_t)parent << 32 | key);
 }
 
-/* Puts the children of a full list into the table. */
+/* Moves the children of a full list to the hash table. */
 static int hash_listed(struct pf_tree *tree, uint32_t parent, struct pf_error *error)
 {
     uint32_t *eldest = eldest_of(tree, parent);
@@ -138,7 +138,7 @@ static int hash_listed(struct pf_tree *tree, uint32_t parent, struct pf_error *e
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                        uint8_t flags, struct pf_error *error)
 {
-    if (grow(tree, error)) /* first, as it moves the lists */
+    if (grow(tree, error)) /* first, since it moves the links */
         return PF_NO_CONTEXT;
     uint32_t *child = listed(tree, parent, key);
     if (child) {
@@ -157,7 +157,7 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
     return i == PF_NO_CONTEXT || pf_hash_add(&tree->further, hash, i, error) ? PF_NO_CONTEXT : i;
 }
 
-/* Counting sort of the contexts by parent. */
+/* Sorts the contexts by parent (a counting sort). */
 int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
 {
     pf_hash_free(&tree->further);

@@ -5,13 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * How many of the `left` (> 0) bytes from `at` on the UTF-8 character there has, as the Unicode standard's table 3-7 allows; 0 if
- * it is none, and then *wrong tells how many bytes one replacement stands for. Safe from any thread.
- */
+/* The length of the UTF-8 character at `at`, of `left` (> 0) bytes, by table 3-7 of the Unicode standard. Returns 0 if
+ * it is ill-formed; *wrong is then the number of bytes that one replacement character stands for. Thread-safe. */
 size_t pf_utf8(const unsigned char *at, size_t left, size_t *wrong);
 
-/* Writes a code point as UTF-8, up to 4 bytes; how many. */
+/* Writes a code point as UTF-8 and returns the number of bytes, at most 4. */
 size_t pf_utf8_put(char *to, uint32_t code);
 
 #endif
