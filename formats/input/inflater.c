@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zlib (RFC 1950) and gzip (RFC 1952) around deflate. zlib's inflate does deflate alone here; headers and check
- * sums are done by hand, so that a run that starts in the middle of a member still checks it at its end.
+ * zlib (RFC 1950) and gzip (RFC 1952) around deflate. zlib only decodes raw deflate data here. The code in this file
+ * reads headers and verifies checksums itself, so that a run that starts inside a member can verify the member's checksum.
  */
 #include "formats/input/inflater.h"
 

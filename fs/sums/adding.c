@@ -76,7 +76,8 @@ static inline double mean_of(const struct pf_context_sum *sum, bool real)
     return sum->count ? pf_number_double(&sum->sum, real) / (double)sum->count : 0;
 }
 
-/* Adds a value. Welford's update: the means before (*mean) and after follow from the sums, which are exact or compensated. */
+/* Adds a value and updates the deviation by Welford's method. The means before (*mean) and after are computed from the sums,
+ * which are exact or compensated. */
 static inline void add_to_context(struct pf_context_sum *sum, double *mean, const struct value *value,
                                   bool real)
 {

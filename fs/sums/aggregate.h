@@ -12,9 +12,11 @@
 /*
  * Aggregates of a profile's values, and the views of them under metrics/. One pass over profile->cells computes the
  * aggregates of all metrics.
+ *
  * Sums follow each metric's over_contexts and over_partitions. Values are added in the table's order, so the text does
  * not depend on scheduling. Integers are added as 128-bit integers, doubles with compensated summation. An aggregate is
  * immutable once made.
+ *
  * Memory: all aggregates of the process and the arrangements of their views share a budget of options->cache bytes;
  * each aggregate may use a small share of the budget in any case. Sums beyond the budget are in mapped unlinked files.
  */
@@ -56,6 +58,7 @@ int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
 /*
  * Serializes the aggregate for the cache file: appends it to `out`. Returns false, with `out` unchanged, if that would
  * take more than `limit` bytes.
+ *
  * pf_aggregate_unpack deserializes an aggregate for the same profile, loaded up to the same stage. Returns NULL if the
  * bytes do not fit the profile or memory runs out; the caller must then aggregate the values again.
  */

@@ -65,7 +65,7 @@ static bool unpack_contexts(struct pf_arena *arena, struct pf_context_sums *cont
     return !in->failed;
 }
 
-/* ---- partitions: how many, then each one's number and sum ---------------------------------------- */
+/* ---- partitions: a count; then for each its number and sum ----------------------------------------- */
 
 static const struct pf_partition_sum *partition_of(const struct pf_metric_sums *sums, size_t partition)
 {

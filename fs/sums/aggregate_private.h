@@ -105,14 +105,15 @@ struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, siz
 void pf_context_expect(const struct pf_context_sums *sums, size_t context);
 void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context);
 
-/* True if it has a value. */
+/* True if the context has a value. */
 bool pf_context_has(const struct pf_context_sums *sums, size_t context);
 
-/* Keeps the first value of a context: 1; 0: it has a sum already, or the value takes more than PF_CONTEXT_LEAST; -1: *error filled. */
+/* Stores the first value of a context. Returns 1 if stored; 0 if the context has a sum already, or if the value takes
+ * more than PF_CONTEXT_LEAST bytes; -1 with *error filled. */
 int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
                      const union pf_bound *value, struct pf_error *error);
 
-/* Keeps it. 0, or -1 with *error. */
+/* Stores the sum of a context. Returns 0, or -1 with *error filled. */
 int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
                      const struct pf_context_sum *sum, struct pf_error *error);
 

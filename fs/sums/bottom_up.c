@@ -7,6 +7,7 @@
 /*
  * bottom_up.txt: functions by exclusive value and, below each function, its callers with the part of the value that
  * came through them.
+ *
  * The tree of reversed call paths can be much larger than the call tree, so it is never built. The walk keeps one path
  * per frame with a value, and splits a function's paths by caller only if the function is printed.
  */

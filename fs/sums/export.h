@@ -11,6 +11,7 @@ bool pf_pprof_has_samples(const struct pf_model *model);
  * A profile for pprof (profile.proto, uncompressed). It has one sample per calling context with values, summed over all
  * partitions, and one sample type per metric that adds up over contexts and partitions. Inclusive metrics are omitted,
  * since pprof derives them.
+ *
  * Values are integers in the units of folded stacks (see pf_folding); a value beyond 64 bits is clamped. The primary
  * metric is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
  */

@@ -7,6 +7,7 @@
 /*
  * Prints numbers, shares and names for the human-readable texts: hot.txt, tree.txt, bottom_up.txt, summary.md,
  * callgraph.dot.
+ *
  * The print functions write to `out`, which must have room for PF_NUMBER_MAX bytes (print.h), and return the end of the
  * written text; they do not terminate it. The add functions append to a buffer. None of them keeps state.
  */

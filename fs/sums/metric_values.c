@@ -98,7 +98,7 @@ static void take_stored(struct pf_values *values)
     }
 }
 
-/* Upper bound of the magnitude of a metric's integer sums, over contexts and partitions. */
+/* The sum of the magnitudes of a metric's integers, over contexts and partitions; 0 for doubles. */
 static double magnitude_of(const struct pf_metric_sums *sums)
 {
     return sums->real ? 0 : sums->magnitude;

@@ -9,6 +9,7 @@
 
 /*
  * modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line.
+ *
  * A context without a place of its own belongs to that of the nearest context above it, up to its frame: an instruction
  * to the file of its line, a line to the module of its function. A format whose lines are not contexts has a table
  * "lines", from which lines.csv is then made.
