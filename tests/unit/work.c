@@ -99,10 +99,11 @@ static void test_interrupting(void)
     await_waiters(pool, 2);
     ask_interrupt(&a);
     ok(ask_result(&a) == EINTR, "an operation can be interrupted while it waits");
-    usleep(5000);
+    await_step(&load); /* the job has begun: the pool does not run a job that is stopped in the queue */
     ok(load.stopped == 0, "a job that others wait for goes on");
     ok(pf_need(&a.background.op, &endless, &load.owner, 0) == -1 && a.background.op.error.code == EINTR,
        "an interrupted operation waits for nothing any more");
+    await_step(&load);
     ok(load.stopped == 0, "which does not stop the job either");
     ask_interrupt(&b);
     ok(ask_result(&b) == EINTR, "the last waiter can be interrupted");
