@@ -145,7 +145,7 @@ install: optimised
 	    echo install -D -m 644 docs/completions/profilefs.fish $(DESTDIR)$(FISHDIR)/profilefs.fish; \
 	    install -D -m 644 docs/completions/profilefs.fish $(DESTDIR)$(FISHDIR)/profilefs.fish; fi
 	install -d $(DOC)/formats $(DOC)/examples
-	install -m 644 README.md $(filter-out docs/architecture.md docs/hacking.md docs/locking.md,$(wildcard docs/*.md)) $(DOC)
+	install -m 644 README.md $(filter-out docs/architecture.md docs/glossary.md docs/hacking.md docs/locking.md,$(wildcard docs/*.md)) $(DOC)
 	install -m 644 $(wildcard docs/formats/*.md) $(DOC)/formats
 	install -m 644 $(wildcard docs/examples/*) $(DOC)/examples
 	@if [ -n "$(DESTDIR)" ] || [ -w $(SBINDIR) ]; then \
