@@ -22,8 +22,8 @@ enum {
 };
 
 static const char *const statement_texts[PF_DB_STATEMENTS] = {
-    [PF_DB_GET] = "SELECT part, sum, value, used FROM datum JOIN source ON key = source "
-                  "WHERE source = ?1 AND type = ?2 AND number = ?3 ORDER BY part",
+    [PF_DB_GET] = ("SELECT part, sum, value, used FROM datum JOIN source ON key = source "
+                   "WHERE source = ?1 AND type = ?2 AND number = ?3 ORDER BY part"),
     [PF_DB_USE] = "UPDATE source SET used = ?2 WHERE key = ?1",
     [PF_DB_SOURCE] = "INSERT OR REPLACE INTO source(key, used) VALUES(?1, ?2)",
     [PF_DB_CUT] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3 AND part != 0",

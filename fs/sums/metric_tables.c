@@ -148,18 +148,18 @@ static const struct view {
     enum items items;
     pf_metric_text *text; /* instead of a walk: makes the whole text at once */
 } views[PF_METRIC_VIEWS] = {
-    [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS},
-    [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS},
-    [PF_METRIC_FUNCTIONS] = {functions_record, FUNCTIONS},
-    [PF_METRIC_CALLERS] = {callers_record, CALLERS},
-    [PF_METRIC_HOT] = {pf_hot_record, HOTTEST},
+    [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS, NULL},
+    [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS, NULL},
+    [PF_METRIC_FUNCTIONS] = {functions_record, FUNCTIONS, NULL},
+    [PF_METRIC_CALLERS] = {callers_record, CALLERS, NULL},
+    [PF_METRIC_HOT] = {pf_hot_record, HOTTEST, NULL},
     [PF_METRIC_TREE] = {.text = pf_tree_text},
     [PF_METRIC_BOTTOM_UP] = {.text = pf_bottom_up_text},
-    [PF_METRIC_MODULES] = {pf_modules_record, MODULES},
-    [PF_METRIC_FILES] = {pf_files_record, FILES},
-    [PF_METRIC_LINES] = {pf_lines_record, LINES},
+    [PF_METRIC_MODULES] = {pf_modules_record, MODULES, NULL},
+    [PF_METRIC_FILES] = {pf_files_record, FILES, NULL},
+    [PF_METRIC_LINES] = {pf_lines_record, LINES, NULL},
     [PF_METRIC_GROUPS] = {.text = pf_groups_text},
-    [PF_METRIC_FOLDED] = {pf_folded_record, STACKS},
+    [PF_METRIC_FOLDED] = {pf_folded_record, STACKS, NULL},
 };
 
 static int walk_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)

@@ -133,7 +133,7 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     const struct pf_virtual *within = pf_virtual_of(fs, ino, &self);
     int result;
     if (within) {
-        struct pf_virtual_text text = {NULL};
+        struct pf_virtual_text text = {0};
         result = within->open(self, ino, &text, op);
         new->bytes = text.bytes;
         new->text = text.store;

@@ -40,7 +40,7 @@ static void ends_in(struct fake *fake, unsigned metric, enum pf_metric_view view
 {
     struct pf_buf text = fake_text(fake, metric, view);
     const char *last = strstr(text.data, end);
-    ok(lines_of(&text) == lines && last && !last[strlen(end)], behaviour);
+    ok(lines_of(&text) == lines && last && !last[strlen(end)], "%s", behaviour);
     pf_buf_free(&text);
 }
 
