@@ -49,18 +49,17 @@ static int open_folders(struct pf_source *source, struct pf_folder *parent, stru
 {
     struct stat st = {0};
     struct pf_folder *directory = NULL;
-    struct pf_source_folders *folders = NULL;
     int result = parent ? pf_folder_stat(parent, source->name, &st) : errno;
     if (!result && S_ISLNK(st.st_mode))
         result = ELOOP;
     if (!result && S_ISDIR(st.st_mode) && !(directory = pf_folder_open(parent, source->name)))
         result = errno;
-    if (!result && !(folders = malloc(sizeof *folders)))
-        result = ENOMEM;
-    if (result) {
+    struct pf_source_folders *folders = result ? NULL : malloc(sizeof *folders);
+    if (!folders) {
+        int code = result ? result : ENOMEM;
         pf_folder_free(directory);
         pf_folder_free(parent);
-        return pf_fail(error, result, "%s", strerror(result));
+        return pf_fail(error, code, "%s", strerror(code));
     }
     atomic_init(&folders->references, 1);
     folders->parent = parent;

@@ -28,12 +28,10 @@ void pf_run_refuse(struct pf_run *run, int64_t line, const char *what)
     pf_run_fail(run);
 }
 
-/* Calls the function with the edge here. The variables that it changes are its caller's: setjmp guarantees no others. */
+/* Calls the function; failures jump here. It has no variables of its own: setjmp does not keep the values of those that change. */
 static int guard(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg)
 {
-    jmp_buf edge;
-    run->edge = &edge;
-    if (setjmp(edge))
+    if (setjmp(*run->edge))
         return -1;
     function(run, arg);
     return 0;
@@ -41,12 +39,13 @@ static int guard(struct pf_run *run, void (*function)(struct pf_run *run, void *
 
 int pf_run_call(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg)
 {
-    jmp_buf *edge = run->edge;
+    jmp_buf edge, *outer = run->edge;
     unsigned libraries = run->libraries;
+    run->edge = &edge;
     run->libraries = 0;
     int result = guard(run, function, arg);
     run->libraries = libraries;
-    run->edge = edge;
+    run->edge = outer;
     return result;
 }
 
@@ -102,7 +101,8 @@ void pf_run_grow(struct pf_run *run, void *array, size_t *room, size_t index, si
 int pf_run(struct pf_model *model, void (*body)(struct pf_run *run, void *arg), void *arg,
            struct pf_error *error)
 {
-    struct pf_run run = {.model = model, .error = error, .memory_most = UINT64_MAX / 2};
+    jmp_buf edge;
+    struct pf_run run = {.edge = &edge, .model = model, .error = error, .memory_most = UINT64_MAX / 2};
     size_t warnings = pf_rows_count(model->warnings);
     int result = guard(&run, body, arg);
     if (!result && pf_notes_publish(&run.notes, model, error)) {

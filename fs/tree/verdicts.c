@@ -180,12 +180,13 @@ static void load_group(struct pf_verdicts *verdicts, struct group *group)
     const void *at = bytes && pf_unpack_u64(&in) == verdicts->edition
                          ? pf_unpack_bytes(&in, sizeof group->ordinary)
                          : NULL;
-    if (at)
+    if (at) {
         memcpy(group->ordinary, at, sizeof group->ordinary);
-    for (struct seen seen; at && (at = pf_unpack_bytes(&in, sizeof seen));) {
-        memcpy(&seen, at, sizeof seen);
-        if (is_sound(group, &seen))
-            add_seen(verdicts, group, &seen);
+        for (struct seen seen; (at = pf_unpack_bytes(&in, sizeof seen));) {
+            memcpy(&seen, at, sizeof seen);
+            if (is_sound(group, &seen))
+                add_seen(verdicts, group, &seen);
+        }
     }
     free(bytes);
 }
