@@ -7,7 +7,7 @@
 
 #include "formats/kit/lock.h"
 #include "formats/kit/store.h"
-#include "formats/kit/table.h"
+#include "fs/map.h"
 #include "fs/text/buf.h"
 #include "fs/work.h"
 

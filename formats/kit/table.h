@@ -9,9 +9,9 @@
 #include "formats/kit/error.h"
 
 /*
- * Hash tables. Keys come from files, so tables hash by SipHash under a key drawn at random at program start: no file
+ * A hash table. Keys come from files, so it hashes by SipHash under a key drawn at random at program start: no file
  * can be crafted whose keys all collide. The order of a table is therefore random and must never be visible. Not
- * thread-safe; zero-initialized tables are empty.
+ * thread-safe; a zero-initialized table is empty.
  */
 
 /* SipHash-1-3 of bytes under the program's key; `seed` is any number, or the hash of the preceding bytes. */
@@ -46,19 +46,5 @@ uint64_t pf_hash_probes(const struct pf_hash_table *table);
 
 /* A pf_is_key for keys that are numbers; `of` is an array of such. */
 bool pf_is_number(const void *of, uint32_t number, const void *key);
-
-/* A map from numbers to pointers. */
-struct pf_map {
-    struct pf_map_slot {
-        uint64_t key;
-        void *value; /* NULL: free */
-    } * slots;
-    size_t count, mask;
-};
-
-void *pf_map_get(const struct pf_map *map, uint64_t key);       /* NULL if absent */
-bool pf_map_put(struct pf_map *map, uint64_t key, void *value); /* replaces; false: out of memory */
-void pf_map_remove(struct pf_map *map, uint64_t key);
-void pf_map_free(struct pf_map *map);
 
 #endif

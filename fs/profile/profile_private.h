@@ -3,7 +3,7 @@
 #define PF_PROFILE_PRIVATE_H
 
 #include "formats/kit/lock.h"
-#include "formats/kit/table.h"
+#include "fs/map.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/known.h"
 #include "fs/profile/profile.h"

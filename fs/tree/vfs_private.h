@@ -7,7 +7,7 @@
 #include "formats/input/unpacked.h"
 #include "formats/kit/lock.h"
 #include "formats/kit/store.h"
-#include "formats/kit/table.h"
+#include "fs/map.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"

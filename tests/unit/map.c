@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/table.h"
+#include "fs/map.h"
 
 #include <stdlib.h>
 
