@@ -109,7 +109,7 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
     pf_lock_drop(&profile->lock);
     if (*aggregate)
         return 0;
-    if (pf_need(op, &sums_work, &profile->owner, (uint64_t)(make + 1)))
+    if (pf_need(op, &sums_work, &profile->owner, (uint64_t)make + 1))
         return -1;
     *aggregate = pf_profile_aggregate_now(profile, metric);
     return 0;

@@ -190,7 +190,7 @@ void pf_profile_recall(struct pf_profile *profile)
 struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric)
 {
     struct pf_unpack in;
-    char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)(metric + 1), &in);
+    char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)metric + 1, &in);
     struct pf_aggregate *sums =
         bytes ? pf_aggregate_unpack(&profile->model, in.at, (size_t)(in.end - in.at)) : NULL;
     free(bytes);
@@ -244,7 +244,7 @@ static void store_sums(struct pf_profile *profile)
         out.failed |= !pf_profile_intact(profile); /* reading the sums may have shown that they are lost */
         if (more)
             pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_SUMS,
-                         (uint64_t)(metric + 1), &out);
+                         (uint64_t)metric + 1, &out);
         pf_buf_free(&out);
     }
 }

@@ -35,18 +35,16 @@ struct balance {
 };
 
 struct pf_page {
+    struct hot hot[FUNCTIONS];
+    struct step first[PATH_ENDS];
+    struct step last[PATH_ENDS]; /* ring buffer of the last steps: step i is last[i % PATH_ENDS] */
+    struct balance balances[BALANCES];
+    size_t n_hot, n_path, n_balances;
     struct pf_aggregate *aggregate;
     const struct pf_model *model;
-    unsigned metric;
     struct pf_arranged *functions, *edges; /* NULL: the metric does not add up */
-    struct hot hot[FUNCTIONS];
-    size_t n_hot;
-    struct step first[PATH_ENDS],
-        last[PATH_ENDS]; /* ring buffer of the last steps: step i is last[i % PATH_ENDS] */
-    size_t n_path;
+    unsigned metric;
     bool path_real;
-    struct balance balances[BALANCES];
-    size_t n_balances;
 };
 
 /* ---- code spans --------------------------------------------------------------------------------- */
