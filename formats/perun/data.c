@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pass leaves behind: fields, regions; and what may be wrong with a file. */
+/* Results of the pass (fields, regions, properties), and the kinds of warnings. */
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
@@ -201,7 +201,7 @@ void perun_data_free(struct perun_data *data)
 
 /* ---- the pass ----------------------------------------------------------------------------------- */
 
-/* Bytes between two calls of pf_pass_step. */
+/* Bytes of JSON between two calls of pf_pass_step. */
 #define STEP ((uint64_t)256 * 1024)
 
 int perun_step(struct perun_reading *reading, struct pf_error *error)
@@ -218,7 +218,7 @@ const char *perun_name(struct perun *perun, const char *before, const char *text
                        struct pf_error *error)
 {
     char *copy = NULL;
-    int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* a NUL inside it ends it */
+    int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* %.*s stops at a NUL inside the text */
     uint32_t string = length < 0 ? PF_NO_STRING : pf_intern(perun->names, copy, (size_t)length + 1, error);
     if (length < 0)
         pf_fail_memory(error);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver of Perun's minor-version indexes (.perun/objects/ab/..., .perun/jobs/.index): a table of the profiles that
- * a version of a project has, and a link to each. See docs/formats/perun.md.
+ * The driver of Perun's minor-version indexes (.perun/objects/ab/..., .perun/jobs/.index): a table of the profiles of one
+ * version of a project, and a link to each. See docs/formats/perun.md.
  *
- * Little endian: "pidx", version (1 or 2), number of entries; then entries: time in seconds, 20 bytes SHA-1, path up to a
- * NUL. Version 2 goes on with strings, each with its size before it: type, cmd, workload, collector, postprocessors, and
- * since Perun 0.23.8 the label before the collector; nothing tells which but the end of the file.
+ * Layout, little-endian: "pidx", version (1 or 2), number of entries; then the entries: time in seconds, 20 bytes of SHA-1, path
+ * up to a NUL. In version 2, length-prefixed strings follow: type, cmd, workload, collector, postprocessors. Perun 0.23.8 added
+ * the label before the collector without a new version; only the end of the file distinguishes the two layouts.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,12 +17,12 @@
 
 enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 
-/* What is read of an index: real ones have a few KB. */
+/* Maximum bytes read of an index; real ones have a few KB. */
 #define INDEX_MAX ((size_t)16 << 20)
 
 enum { N, TIME, OBJECT, TYPE, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, CMD, PATH, COLUMNS };
 
-/* What may need quotes stands behind what mostly holds numbers. */
+/* Columns that may need CSV quotes come last. */
 static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
                                                   [TIME] = {.name = "time"},
                                                   [OBJECT] = {.name = "object"},
@@ -44,13 +44,13 @@ struct index {
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* What is not read yet. */
+/* The bytes that are not parsed yet. */
 struct bytes {
     const unsigned char *at;
     size_t size;
 };
 
-/* The next bytes; NULL if there are not so many. */
+/* Consumes and returns the next `size` bytes; NULL if fewer are left. */
 static const unsigned char *take(struct bytes *left, size_t size)
 {
     const unsigned char *at = left->at;
@@ -61,7 +61,7 @@ static const unsigned char *take(struct bytes *left, size_t size)
     return at;
 }
 
-/* Which strings follow the path. */
+/* The strings that follow the path, and their columns. */
 struct layout {
     unsigned strings, columns[6];
 };
@@ -71,11 +71,11 @@ static const struct layout paths_only = {0},
 
 struct entry {
     const unsigned char *object;
-    char hex[HEX + 1]; /* of it, once it is listed */
+    char hex[HEX + 1]; /* `object` in hexadecimal, once the entry is listed */
     struct pf_cell cells[COLUMNS];
 };
 
-/* The next entry; false, and nothing is taken, if there is none. */
+/* Parses the next entry. Returns false, and consumes nothing, if no complete entry is left. */
 static bool read_entry(struct bytes *left, const struct layout *layout, struct entry *entry)
 {
     struct bytes rest = *left;
@@ -97,7 +97,7 @@ static bool read_entry(struct bytes *left, const struct layout *layout, struct e
     return true;
 }
 
-/* How many entries there are in this layout, up to `most`; *whole: and they end where the file does. */
+/* Counts the entries in this layout, up to `most`. Sets *whole if there are `most` and the last one ends at the end of the file. */
 static uint32_t count_entries(struct bytes left, const struct layout *layout, uint32_t most, bool *whole)
 {
     struct entry entry;
@@ -108,7 +108,7 @@ static uint32_t count_entries(struct bytes left, const struct layout *layout, ui
     return count;
 }
 
-/* The layout that ends where the file does; else the one that holds more entries. */
+/* Returns the layout whose entries end at the end of the file; otherwise the layout that yields more entries. */
 static const struct layout *choose_layout(uint32_t version, struct bytes entries, uint32_t count)
 {
     bool whole, whole_with;
@@ -121,7 +121,7 @@ static const struct layout *choose_layout(uint32_t version, struct bytes entries
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-/* Text that ends with NUL and lives as long as the profile; NULL with *error filled. */
+/* Formats a NUL-terminated text that the profile owns. NULL with *error filled. */
 __attribute__((format(printf, 3, 4))) static const char *keep(struct index *index, struct pf_error *error,
                                                               const char *format, ...)
 {
@@ -139,7 +139,7 @@ __attribute__((format(printf, 3, 4))) static const char *keep(struct index *inde
     return string == PF_NO_STRING ? NULL : pf_interned(index->names, string).text;
 }
 
-/* An entry of a path that an earlier one has too (old releases keep all) is told apart by its number. */
+/* Returns the name of an entry's link: its path, with the entry's number if an earlier entry has this path (old releases keep all). */
 static const char *name_of(struct index *index, uint32_t n, const struct pf_cell *path,
                            struct pf_error *error)
 {
@@ -156,12 +156,12 @@ static bool is_base_name(const struct pf_cell *path)
            !(path->text[0] == '.' && (path->size == 1 || (path->size == 2 && path->text[1] == '.')));
 }
 
-/* Links are for people; of an index that long, nobody looks them through. */
+/* Maximum number of links; a longer folder is of no use to a reader. The table has all entries. */
 enum { LINKS_MAX = 20000 };
 
 /*
- * A link to where the profile of an entry is, seen from the folder of the index. Entries of jobs/.index are not objects: their
- * files stand beside it. A path that leads elsewhere is not followed.
+ * Adds a link to the profile of an entry, relative to the folder of the index. Entries of jobs/.index are not objects: their
+ * files are in the folder of the index. A path that leads out of this folder gets no link.
  */
 static int add_link(struct index *index, bool jobs, uint32_t n, const struct entry *entry,
                     struct pf_error *error)
@@ -180,7 +180,7 @@ static int add_link(struct index *index, bool jobs, uint32_t n, const struct ent
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-/* Version and number of entries. */
+/* Reads version and number of entries. */
 static int read_header(struct pf_model *model, struct bytes *left, uint32_t *version, uint32_t *count,
                        struct pf_error *error)
 {

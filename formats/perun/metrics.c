@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the metrics are, and their sums: a walk over what the pass has left. */
+/* The metrics and their sums, from a walk over the rows of the pass. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,12 @@
 #include "formats/kit/array.h"
 #include "formats/perun/perun.h"
 
-/* What a metric is of; strings, and a field. */
+/* The key of a metric: type and subtype (strings of the tree), and a field. */
 struct perun_metric {
     uint32_t type, subtype, field;
 };
 
-/* As many metrics as there may be; values of further ones are in resources.csv alone. */
+/* Maximum number of metrics; the values of further ones are only in resources.csv. */
 enum { METRICS_MAX = 10000 };
 
 static struct perun_metric metric_at(const struct perun *perun, uint32_t i)
@@ -24,7 +24,7 @@ static struct perun_metric metric_at(const struct perun *perun, uint32_t i)
 
 /* ---- names and units ---------------------------------------------------------------------------- */
 
-/* The empty text for none. */
+/* Returns the text of a string; empty for PERUN_NONE. */
 static struct pf_cell string_of(const struct perun *perun, uint32_t string)
 {
     return string == PERUN_NONE ? pf_text("", 0) : perun_string_cell(&perun->data, string);
@@ -35,7 +35,7 @@ static bool is_word(struct pf_cell text, const char *word)
     return text.type == PF_TEXT && text.size == strlen(word) && !memcmp(text.text, word, text.size);
 }
 
-/* Equal names are kept once. */
+/* Names are interned: equal names have equal addresses. */
 static bool is_taken(const struct perun *perun, uint32_t before, const char *name)
 {
     for (uint32_t i = 0; i < before; i++)
@@ -44,7 +44,10 @@ static bool is_taken(const struct perun *perun, uint32_t before, const char *nam
     return false;
 }
 
-/* type(subtype).field; what there is none of is left out. A type may look like another's subtype: then a number. */
+/*
+ * Returns the name type(subtype).field without the parts that are absent. A type can contain "(...)", so that two keys yield one
+ * name; the later metric then gets its number as a suffix.
+ */
 static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *error)
 {
     char before[4 * 1024], number[24];
@@ -60,7 +63,10 @@ static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *err
     return perun_name(perun, name, number, strlen(number), error);
 }
 
-/* header.units by type(subtype), type (subtype), subtype, type, header.type. */
+/*
+ * Looks up the unit under header.units by type(subtype), type (subtype), subtype, type and header.type, in this order. The unit
+ * given with the amounts is the fallback.
+ */
 static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *error)
 {
     const struct perun_metric key = metric_at(perun, i);
@@ -75,7 +81,7 @@ static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *err
                  {"header.units.%.*s", subtype, pf_absent(), subtype.size},
                  {"header.units.%.*s", type, pf_absent(), type.size},
                  {"header.units.%.*s", header, pf_absent(), header.size}};
-    /* Units are of amounts; of the other fields only the one that is a part of the amount has the same. */
+    /* Units apply to `amount`, and to `exclusive`, which is a part of the amount. */
     if (key.field != PERUN_AMOUNT && key.field != PERUN_EXCLUSIVE)
         return "";
     for (size_t k = 0; k < sizeof names / sizeof *names && found.type == PF_ABSENT; k++) {
@@ -92,16 +98,16 @@ static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *err
     return perun_name(perun, "", found.text, found.size, error);
 }
 
-/* ---- how they add up ---------------------------------------------------------------------------- */
+/* ---- how metrics add up ------------------------------------------------------------------------- */
 
-/* The number of this metric; PERUN_NONE if no value is of it. */
+/* Returns the number of the metric with this key; PERUN_NONE if it does not exist. */
 static uint32_t find(const struct perun *perun, uint32_t type, uint32_t subtype, uint32_t field)
 {
     const struct perun_metric key = {type, subtype, field};
     return pf_string_of(perun->keys, (const char *)&key, sizeof key);
 }
 
-/* The metric of the same type and field whose subtype is this word. */
+/* Returns the metric of the same type and field with this subtype, or PERUN_NONE. */
 static uint32_t find_subtype(const struct perun *perun, const struct perun_metric *key, const char *subtype)
 {
     uint32_t string = pf_string_of(perun->data.tree->strings, subtype, strlen(subtype));
@@ -115,7 +121,7 @@ static void set(struct pf_metric *metric, const char *scope, enum pf_over_contex
     metric->partner = partner == PERUN_NONE ? PF_NO_PARTNER : (int)partner;
 }
 
-/* What `time` measures of a command are clocks of one interval (real, user, sys), which are no parts of a whole. */
+/* The collector `time` reports three clocks of one interval (real, user, sys), which must not be added up. */
 static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct pf_cell subtype)
 {
     struct pf_cell name = perun_property(&perun->data, "collector_info.name");
@@ -125,10 +131,10 @@ static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct 
 }
 
 /*
- * Allocations and samples belong to where they stand. Durations of calls are inclusive and stand in a list of functions, not
- * in a tree, so that each function is a root: where the file has exclusive ones too, these make the total; else there is
- * none, as for any other field. What an unknown collector measures in snapshots (massif) is a level, which does not add up
- * over these.
+ * Sets scope, aggregation and partner of a metric. Allocations and samples are exclusive to their context. Durations of calls are
+ * inclusive, and their functions form a list, not a tree, so that each function is a root: the total comes from the exclusive
+ * durations if the file has them; otherwise there is no total, as for any other field. Type "memory" without a subtype (massif)
+ * is a level, which has a maximum over snapshots, not a sum.
  */
 static void set_sums(const struct perun *perun, const struct perun_metric *key, struct pf_metric *metric)
 {
@@ -177,7 +183,10 @@ static int describe_metrics(struct perun *perun, struct pf_error *error)
 
 /* ---- sums --------------------------------------------------------------------------------------- */
 
-/* The metric of a number in such an item; PERUN_NONE: it is none, or there are too many. */
+/*
+ * Finds or adds the metric of a field of an item. *metric is PERUN_NONE if the field is not a metric or there are too many. Returns 0,
+ * or -1 with *error filled.
+ */
 static int metric_of(struct perun *perun, const struct perun_item *item, uint32_t field, uint32_t *metric,
                      struct pf_error *error)
 {
@@ -205,7 +214,7 @@ static int metric_of(struct perun *perun, const struct perun_item *item, uint32_
     return 0;
 }
 
-/* metrics: of the cells, as long as the item is the same. */
+/* metrics: the metric of each cell, cached for all rows of one item. */
 static int add_row(struct perun *perun, const struct perun_walk *walk, uint32_t *metrics,
                    struct pf_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models: rows of models.csv, and what their folders are called. */
+/* Models: rows of models.csv, and the names of the models' folders. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "formats/perun/perun.h"
 
 /*
- * Bytes of the texts of lists and of other members in models.csv, which are held in memory; further ones are cut. The values
- * themselves are all kept.
+ * Bytes of the columns stats and other in models.csv, which are held in memory. Once TEXTS_MAX is exceeded, further texts are
+ * cut to SHORT_TEXT. The values themselves are all kept.
  */
 enum { TEXTS_MAX = 64 << 20, SHORT_TEXT = 100 };
 
@@ -48,15 +48,15 @@ static const char *const kinds[PERUN_MODEL_KINDS] = {
     [PERUN_KERNEL_REGRESSION] = "kernel_regression",
 };
 
-/* A model while its row is made. Texts that are made up stand behind each other in one, which tells at its end if memory ran out. */
+/* A model while its row is made. Generated texts are written one after the other to `out`; fclose reports if memory ran out. */
 struct draft {
     struct json_object *json;
     struct perun_model model;
     struct pf_cell cells[PERUN_MODEL_COLUMNS];
     FILE *out;
-    size_t start[PERUN_MODEL_COLUMNS]; /* of the texts of cells that are made up, whose size is in the cell */
-    size_t limit;                      /* of stats and other */
-    bool cut;                          /* one of these was longer */
+    size_t start[PERUN_MODEL_COLUMNS]; /* offset in `out` of a generated cell's text; the cell holds its size */
+    size_t limit;                      /* maximum bytes of stats and of other */
+    bool cut;                          /* stats or other exceeded the limit */
 };
 
 static void begin_text(struct draft *draft, int column)
@@ -69,7 +69,7 @@ static size_t text_size(const struct draft *draft, int column)
     return (size_t)ftello(draft->out) - draft->start[column];
 }
 
-/* True, once, with a mark, if a text is as long as it may be. */
+/* Returns true, and appends " ...", if the text of the column has reached the limit. */
 static bool is_full(struct draft *draft, int column)
 {
     if (text_size(draft, column) < draft->limit)
@@ -84,7 +84,7 @@ static void end_text(struct draft *draft, int column)
     draft->cells[column] = pf_text(NULL, text_size(draft, column));
 }
 
-/* A number as Python prints it: integers stay integers, and what is none shows it: 0.0. */
+/* Prints a number like Python: 0 for an integer, 0.0 for a float. */
 static void print_number(FILE *out, struct json_object *value)
 {
     char text[PF_NUMBER_MAX];
@@ -109,7 +109,7 @@ static double double_of(struct json_object *value)
 
 /* ---- parts of a model --------------------------------------------------------------------------- */
 
-/* Files of release 0.16 name the kinds without coefficients as methods, and no model. */
+/* Files of release 0.16 have the kinds without coefficients in `method`, and no `model`. */
 static void read_kind(struct draft *draft)
 {
     struct json_object *kind = pf_tree_get(draft->json, "model"),
@@ -125,7 +125,7 @@ static void read_kind(struct draft *draft)
             draft->model.kind = i;
 }
 
-/* A bound of x, which has had another name before. */
+/* Reads a bound of x; `before` is the member's name in older releases. */
 static double read_bound(struct draft *draft, const char *name, const char *before, int column)
 {
     struct json_object *value = pf_tree_get(draft->json, name);
@@ -142,7 +142,7 @@ static int by_name(const void *left, const void *right)
     return strcmp(a.size ? a.text : "", b.size ? b.text : "");
 }
 
-/* {name, value}, one behind the other, b0=1.5;b1=0.0: known ones are the model's. */
+/* Prints the list of {name, value} as b0=1.5;b1=0.0, sorted by name, and stores b0, b1 and b2 in the model. */
 static void read_coefficients(struct draft *draft)
 {
     struct json_object *list = pf_tree_get(draft->json, "coeffs"), *found[COEFFS_MAX];
@@ -173,7 +173,7 @@ static void read_coefficients(struct draft *draft)
     end_text(draft, COLUMN_COEFFS);
 }
 
-/* One value a bucket or point: kept as numbers, and as one text. */
+/* Reads one value per bucket or point; keeps the numbers, and one text of all. */
 static int read_values(struct perun_data *data, struct draft *draft, struct pf_error *error)
 {
     struct json_object *list = pf_tree_get(draft->json, "bucket_stats");
@@ -203,7 +203,7 @@ static int read_values(struct perun_data *data, struct draft *draft, struct pf_e
     return 0;
 }
 
-/* The field that a member names; the usual one if there is none. */
+/* Returns the field that a member names; `usual` if the member is missing. */
 static uint32_t read_field(struct perun_data *data, const struct draft *draft, const char *name,
                            uint32_t usual, struct pf_error *error)
 {
@@ -211,7 +211,7 @@ static uint32_t read_field(struct perun_data *data, const struct draft *draft, c
     return text.type == PF_TEXT ? perun_field(data, text.text, text.size, error) : usual;
 }
 
-/* Members that have no column: key=value, with blanks between; nested ones as JSON, if they are short. */
+/* Prints the members without a column as key=value, separated by blanks; nested values as JSON if that is short. */
 static void read_others(struct draft *draft)
 {
     static const char *const known[] = {
@@ -238,19 +238,19 @@ static void read_others(struct draft *draft)
         end_text(draft, COLUMN_OTHER);
 }
 
-/* A number to three digits. */
+/* Prints a number with three significant digits. */
 static void print_short(FILE *out, const char *before, double value, const char *behind)
 {
     fprintf(out, "%s%.3g%s", before, value, behind);
 }
 
-/* A further term: + 2 * x. */
+/* Prints a further term: " + 2 * x". */
 static void print_term(FILE *out, double factor, const char *of)
 {
     print_short(out, signbit(factor) ? " - " : " + ", fabs(factor), of);
 }
 
-/* As people write it: 0.505 + 9.94e-06 * x, of the coefficients to three digits. */
+/* Prints the formula with coefficients of three digits: 0.505 + 9.94e-06 * x. */
 static void write_formula(struct draft *draft)
 {
     static const char *const terms[PERUN_MODEL_KINDS] = {
@@ -298,7 +298,7 @@ static int read_parts(struct perun_reading *reading, struct draft *draft, struct
     return read_values(data, draft, error);
 }
 
-/* Adds the row, whose texts are these. */
+/* Adds the row; texts: the contents of draft->out. */
 static int add_row(struct perun_data *data, struct draft *draft, const char *texts, struct pf_error *error)
 {
     static const int made_up[] = {COLUMN_COEFFS, COLUMN_FORMULA, COLUMN_OTHER, COLUMN_STATS};
@@ -334,7 +334,6 @@ static int add_model(struct perun_reading *reading, struct json_object *json, st
     return failed;
 }
 
-/* The next element of a list of models. 1; 0: the list's end; -1: *error filled. */
 int perun_read_model(struct perun_reading *reading, struct pf_error *error)
 {
     struct pf_json_token token;
@@ -356,7 +355,7 @@ int perun_read_model(struct perun_reading *reading, struct pf_error *error)
 
 /* ---- folders ------------------------------------------------------------------------------------ */
 
-/* How many models each uid has, up to 2: by uid's string. */
+/* Counts the models of each uid, up to 2; indexed by the number of the uid's string. NULL: out of memory. */
 static uint8_t *count_uids(const struct perun_data *data)
 {
     uint8_t *count = calloc((size_t)pf_strings_count(data->tree->strings) + 1, 1);
@@ -368,7 +367,10 @@ static uint8_t *count_uids(const struct perun_data *data)
     return count;
 }
 
-/* Called as its uid, with its kind behind it where the uid has several, with its method and number where that is taken. */
+/*
+ * Names a model after its uid; followed by its kind if the uid has several models; followed by method and number if that name is
+ * taken.
+ */
 static int name_model(struct perun_data *data, bool alone, struct pf_strings *taken, size_t i,
                       struct pf_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One resource, or what the rows of a type share: an object of properties. */
+/* Reading of one JSON object: a resource, or an entry of resource_type_map. */
 #include <errno.h>
 
 #include "formats/kit/number.h"
@@ -20,7 +20,7 @@ static bool is_of_unit(char c)
     return (letter >= 'a' && letter <= 'z') || c == '%' || (unsigned char)c >= 0x80;
 }
 
-/* Blanks, a decimal number, blanks, a unit, blanks: the number, and the unit. Absent if the text is none of this. */
+/* Parses a decimal number and an optional unit, with blanks around each. Absent if the text has another form. */
 static struct pf_cell parse_amount(const char *text, size_t size, struct pf_cell *unit)
 {
     double real;
@@ -50,7 +50,7 @@ static struct pf_cell note_no_number(struct perun_reading *reading, const struct
     return pf_absent();
 }
 
-/* A unit that stands beside an amount is its metric's where the header names none. */
+/* Keeps the unit that was given with an amount: the metric's unit if the header declares none. */
 static void note_unit(struct perun_reading *reading, const struct pf_cell *unit)
 {
     struct pf_error error;
@@ -89,7 +89,7 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Reads the next value whole. What is too long is left out, with a note. */
+/* Reads the next value as a whole. An object or list that is too long is dropped with a warning. */
 static int take(struct perun_reading *reading, struct perun_raw *raw, struct pf_error *error)
 {
     struct pf_json_token *token = &raw->token;
@@ -102,7 +102,7 @@ static int take(struct perun_reading *reading, struct perun_raw *raw, struct pf_
     return 0;
 }
 
-/* Sets a field: of equal ones the last counts. */
+/* Sets a field; the last of duplicate fields wins. */
 static int set_value(struct perun_reading *reading, uint32_t field, struct pf_cell cell,
                      const struct pf_json_token *token, struct pf_error *error)
 {
@@ -121,7 +121,7 @@ static int set_value(struct perun_reading *reading, uint32_t field, struct pf_ce
     return 0;
 }
 
-/* A member that is a field, whatever it is: an object or list as its text. */
+/* Reads a member that is a field. An object or list becomes its JSON text. */
 static int read_field(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
     struct pf_json_token *token = &reading->other.token;
@@ -134,7 +134,7 @@ static int read_field(struct perun_reading *reading, uint32_t field, struct pf_e
     return set_value(reading, field, cell, token, error);
 }
 
-/* A word: `type` or `subtype`. Anything but text is none. */
+/* Reads `type` or `subtype`. A value that is not text counts as absent. */
 static int read_word(struct perun_reading *reading, uint32_t *word, struct pf_error *error)
 {
     struct pf_json_token token;
@@ -182,7 +182,7 @@ int perun_read_member(struct perun_reading *reading, const struct pf_json_token 
         return -1;
     if (!is_command)
         return read_field(reading, field, error);
-    /* It is a field too, since it tells more than the path's root. */
+    /* The command is a field too: a trace that begins with it has no separate root. */
     if (take(reading, &reading->command, error))
         return -1;
     return command->event == PF_JSON_STRING
@@ -217,7 +217,7 @@ int perun_read_object(struct perun_reading *reading, struct pf_error *error)
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
-/* The region of a resource that stands in none, or only names its snapshot. */
+/* Returns the region of a resource outside all regions: the snapshot that it names, or else the region `none`. */
 static uint32_t region_of(struct perun_reading *reading, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
@@ -228,7 +228,7 @@ static uint32_t region_of(struct perun_reading *reading, struct pf_error *error)
     return data->none;
 }
 
-/* Where the file has no better, the time of a region is that of its first resource with one. */
+/* Sets the time of a region that is not an object of the file from its first resource with a time. */
 static int note_time(const struct perun_reading *reading, uint32_t region, struct pf_error *error)
 {
     char text[256];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of what resources say of their place: trace, uid and command. Which end of a trace is the root depends on the
- * form of its frames: objects with `function` stand innermost first and hold the uid; objects with `func` and strings
- * stand outermost first, and the uid is the leaf after them.
+ * Contexts of resources, from trace, uid and command. The form of a trace's frames determines its order: objects with `function`
+ * are innermost first and include the uid; objects with `func`, and strings, are outermost first, and the uid is the leaf below
+ * them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 enum { FUNCTION, COMMAND, NOWHERE };
 const char *const perun_kinds[] = {"function", "command", "none"};
 
-/* A cache of places: one a slot. */
+/* Slots of the direct-mapped cache of contexts. */
 enum { PLACES = 65536 };
 
-/* Values of one object that make its name (real ones have at most five), and the longest name. */
+/* Maximum number of an object's values in its name (real ones have at most five), and maximum bytes of a name. */
 enum { PARTS_MAX = 64, NAME_MAX_SIZE = 64 * 1024 };
 
 struct step {
@@ -29,15 +29,15 @@ struct perun_paths {
     struct pf_tree *tree;
     struct pf_json_trees *trees;
     struct place {
-        uint64_t hash; /* 0: free */
+        uint64_t hash; /* of trace, uid and command; 0: free slot */
         uint32_t context, uid;
     } * places; /* PLACES */
     char name[NAME_MAX_SIZE];
-    size_t name_size, file_size; /* of it; of the source that it begins with, 0: none */
-    uint32_t line;               /* that it has; 0: none */
+    size_t name_size, file_size; /* bytes of `name`; bytes of the source file that it begins with, 0: none */
+    uint32_t line;               /* the source line in `name`; 0: none */
     struct step *steps;
     size_t n_steps, steps_room;
-    size_t files_room, lines_room; /* of the tree's */
+    size_t files_room, lines_room; /* capacity of tree->file and tree->line */
 };
 
 struct perun_paths *perun_paths_new(struct pf_tree *tree, struct pf_json_trees *trees)
@@ -65,7 +65,7 @@ void perun_paths_free(struct perun_paths *paths)
 
 /* ---- names of frames and uids ------------------------------------------------------------------- */
 
-/* What keys mean, in their order; others come behind. */
+/* Order of known keys in a name; other keys follow. */
 static const struct {
     const char *key;
     unsigned rank;
@@ -77,7 +77,7 @@ static const struct {
 enum { RANKS = sizeof ranks / sizeof *ranks, FILES = 1, LINES = 5, OTHERS = 7 };
 
 struct part {
-    unsigned rank, number; /* number: its place in the object */
+    unsigned rank, number; /* number: position in the object */
     const char *key;
     struct json_object *value;
 };
@@ -92,7 +92,10 @@ static unsigned rank_of(const char *key)
 
 enum { KEY_MAX = 256 };
 
-/* A key that means nothing known is ordered by the codes of its characters plus 6, written one after the other: a number. */
+/*
+ * Unknown keys are ordered by a decimal number: the concatenated decimal codes of the key's characters, each plus 6. Returns the
+ * number of its digits.
+ */
 static size_t digits_of(const char *key, char digits[3 * KEY_MAX])
 {
     size_t size = 0;
@@ -116,7 +119,7 @@ static int by_rank(const void *left, const void *right)
     return a->number < b->number ? -1 : 1;
 }
 
-/* Adds to the name; what is too long is cut between characters. */
+/* Appends to the name. A text that does not fit is cut between UTF-8 characters. */
 static void add(struct perun_paths *paths, const char *text, size_t size)
 {
     size_t room = sizeof paths->name - paths->name_size;
@@ -127,7 +130,7 @@ static void add(struct perun_paths *paths, const char *text, size_t size)
     paths->name_size += size;
 }
 
-/* Numbers stand as they are written; objects and lists in a name are left out. */
+/* Appends a scalar: numbers as in the file, None, True and False as in Python. Nested objects and lists are skipped. */
 static void add_scalar(struct perun_paths *paths, struct json_object *value)
 {
     const char *word = !value ? "None" : json_object_get_boolean(value) ? "True" : "False";
@@ -151,7 +154,7 @@ static uint32_t line_of(struct json_object *value)
     return line >= 1 && line < UINT32_MAX ? (uint32_t)line : 0;
 }
 
-/* Its values joined by colons, in the order of what their keys mean. */
+/* Appends the object's values, joined by colons, in the order of their keys' ranks. */
 static void add_object(struct perun_paths *paths, struct json_object *object)
 {
     struct part parts[PARTS_MAX];
@@ -190,7 +193,7 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, str
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-/* A frame or uid as a step. */
+/* Makes a step from a frame or uid. */
 static int make_step(struct perun_paths *paths, struct json_object *value, struct step *step,
                      struct pf_error *error)
 {
@@ -210,7 +213,7 @@ static int add_step(struct perun_paths *paths, struct step step, struct pf_error
     return 0;
 }
 
-/* Whether a trace that begins with this frame stands outermost first. */
+/* Returns true if a trace whose first frame is this one is outermost first. */
 static bool is_outermost(struct json_object *frame)
 {
     struct json_object *value;
@@ -219,7 +222,7 @@ static bool is_outermost(struct json_object *frame)
             !json_object_object_get_ex(frame, "function", &value));
 }
 
-/* The steps of a trace, root first; *outermost: it stands so in the file. */
+/* Adds the steps of a trace, root first. *outermost: the file has this order. */
 static int add_trace(struct perun_paths *paths, struct json_object *trace, bool *outermost,
                      struct pf_error *error)
 {
@@ -247,7 +250,7 @@ static int read_trace(struct perun_paths *paths, const struct perun_raw *raw, bo
     return failed;
 }
 
-/* The uid as a step; its name is PERUN_NONE if there is none. A number is called as it is written. */
+/* Makes a step from the uid; its name is PERUN_NONE if the uid is missing. A number is named as written in the file. */
 static int read_uid(struct perun_paths *paths, const struct perun_raw *raw, struct step *step,
                     struct pf_error *error)
 {
@@ -270,7 +273,7 @@ static int read_uid(struct perun_paths *paths, const struct perun_raw *raw, stru
     return failed;
 }
 
-/* The command as the root, unless the path's trace begins with it: then the two are the same. */
+/* Makes the root step from the command. If the trace begins with the command, that step becomes the root instead. */
 static int read_command(struct perun_paths *paths, const struct perun_raw *command, struct step *root,
                         struct pf_error *error)
 {
@@ -333,7 +336,7 @@ static int find_path(struct perun_paths *paths, const struct perun_raw *trace, c
     return 0;
 }
 
-/* The program's key makes the hash: equal ones are of one place. */
+/* The hash is keyed with the process's secret, so equal hashes are taken for equal values. Never 0. */
 static uint64_t hash_of(const struct perun_raw *const raws[3])
 {
     uint64_t hash = 1;

@@ -6,10 +6,10 @@
 
 #include "formats/perun/perun.h"
 
-/* What opening reads at most, for info.txt: the regions may stand anywhere. */
+/* Maximum bytes that opening reads for info.txt; regions may come later in the file. */
 #define OPEN_MAX_BYTES ((uint64_t)1 << 20)
 
-/* Fields that have no meaning may be objects and lists: shown as their JSON text up to this size. */
+/* Maximum bytes of the JSON text of a field that is an object or a list. */
 enum { NESTED_MAX = 32 * 1024 };
 
 static const struct pf_column value_columns[] = {{.name = "snapshot", .role = PF_PARTITION},
@@ -27,7 +27,7 @@ static const struct pf_blob blobs[] = {{.name = "profile.json"}};
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Opens the text: the file's, or what a stored object (a zlib stream, or gzip data) inflates to after its header. */
+/* Opens the text: the file itself, or the inflated contents of a stored object (zlib or gzip), whose header is parsed. */
 static int open_text(struct pf_model *model, struct perun *perun, struct pf_error *error)
 {
     static const char word[] = "profile ";
@@ -44,7 +44,7 @@ static int open_text(struct pf_model *model, struct perun *perun, struct pf_erro
                : pf_fail_at(error, EBADMSG, 0, "the header of the stored object is damaged");
 }
 
-/* What is read of the JSON: from its start to `end`. */
+/* The bytes of the JSON up to `end`. */
 struct body {
     const struct perun *perun;
     uint64_t end;
@@ -67,8 +67,8 @@ static bool is_shown_region(const struct pf_json_token *name)
 }
 
 /*
- * Reads the regions without measurements near the start. Damage is reported later, but a text that ends before any resources or
- * models has nothing to show.
+ * Reads the regions without measurements in the first OPEN_MAX_BYTES. Damage is reported by the pass, except for a text that ends
+ * before any resources or models: that fails, since there is nothing to show.
  */
 static int read_start_of(struct perun *perun, struct pf_error *error)
 {
@@ -102,7 +102,7 @@ static int add_info(struct pf_model *model, const char *key, struct pf_cell valu
                : pf_rows_add(model->info, cells, error);
 }
 
-/* Lines of info.txt, and where they stand: in new files, in older ones, in those without header. */
+/* Lines of info.txt, and the properties that hold them, from the newest form of the file to the oldest. */
 static const struct {
     const char *key, *properties[3];
 } infos[] = {
@@ -241,7 +241,7 @@ static int read_data(struct perun *perun, struct pf_error *error)
     return failed ? -1 : pf_tree_finish(perun->data.tree, error);
 }
 
-/* What the header of a stored object says must be what it holds. (Perun counts characters, but writes nothing beyond ASCII.) */
+/* Warns if the length in a stored object's header is wrong. (Perun counts characters, and writes only ASCII.) */
 static void check_length(struct perun *perun)
 {
     struct pf_error damage;
@@ -270,7 +270,7 @@ static int add_partition(struct pf_model *model, struct pf_cell id, const char *
                : 0;
 }
 
-/* Snapshots by number, and at last `all`, for regions that are none. `sorted` has room for all. */
+/* Adds the snapshots by number, then `all` for the regions that are not snapshots. `sorted` has room for all regions. */
 static int add_partitions(struct pf_model *model, struct perun_data *data, struct perun_region **sorted,
                           struct pf_error *error)
 {
@@ -318,7 +318,7 @@ static int make_partitions(struct pf_model *model, struct perun_data *data, stru
 
 /* ---- stages ------------------------------------------------------------------------------------- */
 
-/* Of a file without header, the type stands at the top. */
+/* Files without a header have the type at the top level. */
 static int find_header_type(struct perun *perun, struct pf_error *error)
 {
     struct pf_cell type = perun_property(&perun->data, "header.type");
@@ -331,7 +331,7 @@ static int find_header_type(struct perun *perun, struct pf_error *error)
     return perun->header_type == PERUN_NONE ? -1 : 0;
 }
 
-/* PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources. */
+/* Loads stage PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources.csv. */
 static int load_data(struct pf_model *model, struct pf_error *error)
 {
     struct perun *perun = model->state;
@@ -364,7 +364,7 @@ static void perun_close(struct pf_model *model)
     struct perun *perun = model->state;
     if (!perun)
         return;
-    /* From PF_MODELLED on, the tree is the core's to free. */
+    /* From PF_MODELLED on, the core owns the tree. */
     if (model->contexts)
         perun->data.tree = NULL;
     perun_drop_model(perun);

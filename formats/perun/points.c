@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table points in the models' folders: x and y of the resources that a model is of, by x, and its value there. They are sorted
- * when the model is loaded; models of the same resources and fields share them. A position is the number of a point.
+ * The table points in the models' folders: x and y of the resources with the model's uid, ordered by x, and the model's value at
+ * x. The points are sorted when stage PF_MODELLED is loaded; models of the same uid and fields share them. A position is the
+ * number of a point.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,10 +11,10 @@
 #include "formats/kit/sorter.h"
 #include "formats/perun/perun.h"
 
-/* Bytes held in memory, while sorting and afterwards. */
+/* Bytes held in memory by the sorter, and then by the store. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
 
-/* Pairs of fields that the models of one uid may be of: a resource adds a point to each. */
+/* Maximum pairs of fields per uid. A resource adds a point to each pair. */
 enum { PAIRS_MAX = 64 };
 
 enum { POINTS_A_STEP = 8192 };
@@ -25,11 +26,11 @@ struct pair {
     uint32_t uid, x_field, y_field;
 };
 
-/* The points of a pair of fields of one uid. */
+/* The points of one uid and pair of fields. */
 struct list {
     struct pair pair;
-    uint32_t next;         /* the number of another list of this uid, or PERUN_NONE */
-    uint64_t first, count; /* points in the store */
+    uint32_t next;         /* number of the next list of this uid, or PERUN_NONE */
+    uint64_t first, count; /* index of the first point in the store, number of points */
 };
 
 struct point {
@@ -37,12 +38,12 @@ struct point {
 };
 
 struct perun_points {
-    struct pf_strings *pairs; /* bytes of struct pair; of list i it is string i */
+    struct pf_strings *pairs; /* string i holds the bytes of list i's struct pair */
     struct list *lists;
     size_t lists_room;
-    struct pf_ids by_uid;     /* the last list of a uid */
-    uint32_t *of_model;       /* its list, or PERUN_NONE */
-    struct pf_sorter *sorter; /* until all are there */
+    struct pf_ids by_uid;     /* uid -> its most recent list, the head of a chain */
+    uint32_t *of_model;       /* model -> its list, or PERUN_NONE */
+    struct pf_sorter *sorter; /* until perun_points_finish */
     struct pf_store *store;   /* struct point */
 };
 
@@ -77,7 +78,7 @@ static double parametric(const struct perun_model *model, double x)
     }
 }
 
-/* Which of a model's own values is that of point i of n, at x; false if none is. */
+/* Finds the index in the model's list of values for point i of n, at x. Returns false if the model has no such value. */
 static bool place_of(const struct perun_model *model, double x, uint64_t i, uint64_t n, uint64_t *place)
 {
     if (model->kind == PERUN_REGRESSOGRAM) {
@@ -93,7 +94,7 @@ static bool place_of(const struct perun_model *model, double x, uint64_t i, uint
            (model->kind == PERUN_MOVING_AVERAGE || model->kind == PERUN_KERNEL_REGRESSION);
 }
 
-/* The model's value at point i of n; NaN: it has none. */
+/* Sets *value to the model's value at point i of n; NaN if it has none. Returns 0, or -1 with *error filled. */
 static int value_at(const struct perun_data *data, const struct perun_model *model, double x, uint64_t i,
                     uint64_t n, double *value, struct pf_error *error)
 {
@@ -107,7 +108,7 @@ static int value_at(const struct perun_data *data, const struct perun_model *mod
 
 /* ---- collecting --------------------------------------------------------------------------------- */
 
-/* A double as a number of the same order, and back. */
+/* Maps a double to an integer of the same order; unordered maps it back. */
 static uint64_t ordered(double value)
 {
     uint64_t bits;
@@ -129,7 +130,7 @@ static bool number_of(struct pf_cell cell, double *number)
     return cell.type != PF_ABSENT && cell.type != PF_TEXT;
 }
 
-/* The number of the list of a model, added if new. PERUN_NONE: its uid has too many. 0, or -1 with *error filled. */
+/* Finds or adds the list of a model. *number is PERUN_NONE if its uid has PAIRS_MAX lists. Returns 0, or -1 with *error filled. */
 static int find_list(struct perun_points *points, const struct perun_model *model, uint32_t *number,
                      struct pf_error *error)
 {

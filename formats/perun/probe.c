@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognising profiles and stored objects. */
+/* Detection of profiles and stored objects. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include "formats/json/probe.h"
 #include "formats/perun/perun.h"
 
-/* Bits of evidence. Plain JSON has no magic number: one key that nobody else has, or a common one and a second sign. */
+/* Bits of evidence. Plain JSON has no magic number: a profile has a unique key, or a common key and a second sign. */
 enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };
 
-/* The keys of regions of resources: common words, all but one. */
+/* Keys of regions with resources. They are common words, not evidence on their own. */
 static const char *const regions[] = {"resources", "snapshots", "global"};
 /* Other keys of profiles. */
 static const char *const signs[] = {"collector_info", "postprocessors", "collector",
@@ -27,10 +27,10 @@ static bool is_one_of(const struct pf_json_token *name, const char *const *words
 }
 
 struct found {
-    bool map, region;
+    bool map, region; /* resource_type_map; a key of `regions` */
     unsigned signs;
-    bool any;    /* name at all */
-    bool broken; /* the text is no JSON, as far as it was looked at */
+    bool any;    /* any key */
+    bool broken; /* malformed or truncated JSON */
 };
 
 static bool is_enough(const struct found *found)
@@ -38,7 +38,7 @@ static bool is_enough(const struct found *found)
     return found->map || (found->region && found->signs);
 }
 
-/* Goes through the keys of the top level as far as there is text, or until it knows. */
+/* Scans the top-level keys until there is enough evidence, or the text or its valid part ends. */
 static void scan(struct pf_json *json, struct found *found, struct pf_error *error)
 {
     struct pf_json_token name, value;
@@ -56,7 +56,7 @@ static void scan(struct pf_json *json, struct found *found, struct pf_error *err
     found->broken = event < 0;
 }
 
-/* Of plain text; a look at no JSON finds nothing. */
+/* Probes for JSON text; pf_json_look returns NULL for other files. */
 static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     bool perf = pf_probe_is_called(probe, ".perf");
@@ -67,7 +67,7 @@ static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
     if (json)
         scan(json, &found, &error);
     pf_json_look_end(probe, &look, &error);
-    /* A .perf file that ends or is damaged before its resources; the keys before it may be of any name in old releases. */
+    /* A .perf file that ends or is damaged before its resources. Old releases write arbitrary keys before them. */
     bool ended = error.code == ENODATA && probe->size <= PF_PROBE_SCAN;
     bool cut = perf && found.broken && (found.signs || ended);
     bool common = found.region && (found.signs || perf);
@@ -97,7 +97,7 @@ bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_st
     return false;
 }
 
-/* An object by its header; one that is called so and goes on otherwise is one too, but broken. */
+/* Probes for the header of a stored object. "profile " with an invalid rest is a damaged stored object. */
 static void probe_stored(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     static const char word[] = "profile ";

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions without measurements as rows of keys and values: header.units.time, postprocessors.0.name. Read token by token, so that
- * what stands before damage is there.
+ * Regions without measurements as rows of keys and values: header.units.time, postprocessors.0.name. They are read token by token,
+ * so that all rows before damage are kept.
  */
 #include <stdio.h>
 
 #include "formats/perun/perun.h"
 
-/* Rows, the longest key, and bytes of all: further ones are left out. */
+/* Maximum rows, bytes of a key, and bytes of all keys and values; further rows are dropped with a warning. */
 enum { ROWS_MAX = 50000, KEY_MAX = 1000, TEXT_MAX = 16 << 20 };
 
-/* Adds a member's name, or an element's number, to a key of `outside` bytes; what is too long is cut. Returns the key's size. */
+/* Appends ".name" to a key of `outside` bytes, cut at KEY_MAX. Returns the new size. */
 static size_t extend(char key[KEY_MAX], size_t outside, const char *name, size_t size)
 {
     if (outside && outside < KEY_MAX)
@@ -32,7 +32,7 @@ static int add_row(struct perun_reading *reading, const char *key, size_t size,
     return perun_add_property(data, pf_text(key, size), perun_value_of(reading, PERUN_TIME, token), error);
 }
 
-/* The rows of a value whose first token was read. The reader bounds how deep that nests. */
+/* Adds the rows of a value whose first token was read. The JSON reader bounds the depth of the recursion. */
 static int add_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
                      const struct pf_json_token *value, struct pf_error *error)
 {
@@ -54,7 +54,7 @@ static int add_value(struct perun_reading *reading, char key[KEY_MAX], size_t si
     return -1;
 }
 
-/* Regions without measurements. Scalars of any name are shown, too. */
+/* Returns true for regions without measurements. (perun_read_shown also shows scalars of any name.) */
 static bool is_shown(const struct pf_json_token *name)
 {
     static const char *const regions[] = {"header",  "collector_info", "collector", "postprocessors",

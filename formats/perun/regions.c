@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The top level of a profile: its regions, in any order. `resources` is a list of them, or an object of types with columns:
- * then `resource_type_map` has an entry with what the rows of each share, which has an equal key. Either may come first.
+ * The top level of a profile: its regions, in any order. `resources` is a list of resources, or an object of types with columns.
+ * The members that all rows of a type share are in the entry of `resource_type_map` with the same key; the map may come before or
+ * after `resources`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,10 +23,10 @@ static int wrong_kind(struct perun_reading *reading, const struct pf_json_token 
     return leave(reading, token, error);
 }
 
-/* Reads an element of a list: number i of the list, which stands in this region (PERUN_NONE: in none). */
+/* Reads element i of a list, after its first token; region: the region that holds the list, or PERUN_NONE. */
 typedef int read_element(struct perun_reading *reading, int64_t i, uint32_t region, struct pf_error *error);
 
-/* The objects of a list, whose first token was read; anything else in it is passed over. */
+/* Reads the objects of a list whose first token was read; other elements are skipped with a warning. */
 static int read_list(struct perun_reading *reading, const struct pf_json_token *list, const char *what,
                      read_element *read, uint32_t region, struct pf_error *error)
 {
@@ -46,11 +47,11 @@ static int read_list(struct perun_reading *reading, const struct pf_json_token *
 
 struct column {
     uint32_t field;
-    uint64_t start, rows; /* its first cell in data->columns; how many there are */
-    bool whole;           /* it was read to its end */
+    uint64_t start, rows; /* index of its first cell in data->columns, number of cells */
+    bool whole;           /* read to its end */
 };
 
-/* Puts the cells that were read last with the others. */
+/* Appends the buffered cells to data->columns. */
 static int flush_cells(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
     size_t n = reading->n_cells;
@@ -74,7 +75,7 @@ static int add_cell(struct perun_reading *reading, struct column *column, struct
     return reading->n_cells < PERUN_BLOCK ? 0 : flush_cells(reading, column, error);
 }
 
-/* A list, behind its first token. What was read before damage is kept. */
+/* Reads the cells of a column after the list's first token. Cells before damage are kept. */
 static int read_column_list(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
     struct pf_json_token token;
@@ -90,7 +91,7 @@ static int read_column_list(struct perun_reading *reading, struct column *column
     return flush_cells(reading, column, column->whole ? error : &other) || !column->whole ? -1 : 0;
 }
 
-/* A column, behind its name. */
+/* Reads a column after its name. */
 static int read_column(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
     struct pf_json_token token;
@@ -104,7 +105,7 @@ static int read_column(struct perun_reading *reading, struct column *column, str
     return leave(reading, &token, error);
 }
 
-/* The place for a column: of equal ones the last counts. NULL: there are too many. */
+/* Returns the slot for a column; the last of duplicate columns wins. NULL: too many columns. */
 static struct column *place_for(struct column *columns, size_t *n, uint32_t field)
 {
     size_t i = 0;
@@ -117,7 +118,7 @@ static struct column *place_for(struct column *columns, size_t *n, uint32_t fiel
     return &columns[i];
 }
 
-/* How many rows all columns have; a type without columns is one resource. One that damage cuts off takes none of the others'. */
+/* Returns the number of rows that all columns have; 1 without columns. A truncated column does not shorten the others. */
 static uint64_t rows_of(struct perun_reading *reading, const struct column *columns, size_t n,
                         const struct pf_json_token *key)
 {
@@ -132,7 +133,7 @@ static uint64_t rows_of(struct perun_reading *reading, const struct column *colu
     return !n ? 1 : rows < UINT64_MAX ? rows : columns[0].rows;
 }
 
-/* Keeps the type. Cells that a column cut off by damage lacks are absent. */
+/* Appends the type to data->items, and its columns to data->values. A truncated column is padded with absent cells. */
 static int keep_type(struct perun_reading *reading, struct column *columns, size_t n,
                      const struct pf_json_token *key, uint64_t hash, struct pf_error *error)
 {
@@ -159,7 +160,7 @@ static int keep_type(struct perun_reading *reading, struct column *columns, size
     return pf_store_append(data->items, &item, sizeof item, error);
 }
 
-/* The columns of a type, behind its first token; *n: how many. */
+/* Reads the columns of a type after its first token. *n: number of columns. */
 static int read_columns(struct perun_reading *reading, struct column *columns, size_t *n,
                         struct pf_error *error)
 {
@@ -178,13 +179,13 @@ static int read_columns(struct perun_reading *reading, struct column *columns, s
     return event < 0 ? -1 : 0;
 }
 
-/* The program's key makes the hashes of types' names: equal ones are of one name. */
+/* The hash is keyed with the process's secret, so equal hashes are taken for equal names. */
 static uint64_t hash_of(const struct pf_json_token *name)
 {
     return pf_siphash(0, name->text, name->size);
 }
 
-/* Types, behind the first token of the object that they stand in. What was read of one before damage is kept. */
+/* Reads an object of types after its first token. The part of a type before damage is kept. */
 static int read_types(struct perun_reading *reading, struct pf_error *error)
 {
     struct pf_json_token key, token;
@@ -208,7 +209,7 @@ static int read_types(struct perun_reading *reading, struct pf_error *error)
     return failed || event < 0 ? -1 : 0;
 }
 
-/* ---- what the rows of a type share -------------------------------------------------------------- */
+/* ---- resource_type_map -------------------------------------------------------------------------- */
 
 static int read_entries(struct perun_reading *reading, struct pf_error *error)
 {
@@ -272,7 +273,7 @@ static int read_models(struct perun_reading *reading, struct pf_error *error)
 
 /* ---- snapshots and global ----------------------------------------------------------------------- */
 
-/* The time of a region, which may stand behind its resources. */
+/* Reads the time of a region, which may come after its resources. */
 static int read_time(struct perun_reading *reading, uint32_t region, struct pf_error *error)
 {
     struct pf_json_token token;
@@ -283,7 +284,7 @@ static int read_time(struct perun_reading *reading, uint32_t region, struct pf_e
     return perun_set_time(reading->data, region, perun_value_of(reading, PERUN_TIME, &token), error);
 }
 
-/* Whether the object that was read as a resource is one. */
+/* Returns true if the object just read has members of a resource. */
 static bool is_resource(const struct perun_reading *reading)
 {
     bool resource = reading->uid.token.event != PF_JSON_END || reading->trace.token.event != PF_JSON_END;
@@ -292,7 +293,7 @@ static bool is_resource(const struct perun_reading *reading)
     return resource;
 }
 
-/* A snapshot, or a global region, behind its first token: in a list of global regions, resources may stand as well. */
+/* Reads a snapshot or a global region after its first token. A list of global regions may also contain resources. */
 static int read_region(struct perun_reading *reading, uint32_t region, struct pf_error *error)
 {
     struct pf_json_token name;
@@ -322,7 +323,7 @@ static int read_region(struct perun_reading *reading, uint32_t region, struct pf
     return 0;
 }
 
-/* Its number is its place in the list. */
+/* A snapshot's number is its position in the list. */
 static int read_snapshot(struct perun_reading *reading, int64_t i, uint32_t none, struct pf_error *error)
 {
     (void)none;
@@ -339,7 +340,7 @@ static int read_global(struct perun_reading *reading, int64_t i, uint32_t none, 
 
 enum { RESOURCES, TYPE_MAP, SNAPSHOTS, GLOBAL, MODELS, OTHER };
 
-/* A member of the top level, behind its name. */
+/* Reads a top-level member after its name. */
 static int read_member(struct perun_reading *reading, const struct pf_json_token *name,
                        struct pf_error *error)
 {
@@ -383,7 +384,7 @@ static int read_all(struct perun_reading *reading, struct pf_error *error)
     while (event >= 0 && (event = pf_json_next(reading->json, &token, error)) == PF_JSON_NAME)
         if (read_member(reading, &token, error))
             return -1;
-    /* Whether anything follows. */
+    /* Fails if text follows the top-level object. */
     if (event < 0 || pf_json_next(reading->json, &token, error) < 0)
         return -1;
     if (!reading->has_resources)
@@ -391,7 +392,10 @@ static int read_all(struct perun_reading *reading, struct pf_error *error)
     return 0;
 }
 
-/* Notes what ended reading; false: it was no damage. Where a stream was cut off, that says more than where the JSON in it ends. */
+/*
+ * Adds a warning for the error that ended reading. Returns false if the error is not damage. Damage of the compressed stream takes
+ * precedence over the resulting error of the JSON.
+ */
 static bool note_damage(struct perun_reading *reading, const struct pf_error *error)
 {
     struct pf_error damage;
@@ -406,9 +410,9 @@ static bool note_damage(struct perun_reading *reading, const struct pf_error *er
     return true;
 }
 
-/* ---- behind the last region --------------------------------------------------------------------- */
+/* ---- after the last region ---------------------------------------------------------------------- */
 
-/* Types that resource_type_map does not have get no rows: then those behind them have other numbers. */
+/* Drops the rows of types that are not in resource_type_map, and renumbers the rows after them. */
 static int drop_types(struct perun_data *data, struct pf_error *error)
 {
     struct pf_store_window items = {.store = data->items};

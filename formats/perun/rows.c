@@ -28,7 +28,7 @@ void perun_walk_close(struct perun_walk *walk)
     free(walk->cells);
 }
 
-/* Record i of a store. */
+/* Reads record i of a store. */
 static int read_record(struct pf_store_window *window, uint64_t i, void *record, size_t size,
                        struct pf_error *error)
 {
@@ -46,7 +46,7 @@ static int find_text(struct perun_cell *cell, struct pf_error *error)
     return text->type == PF_TEXT && !text->text ? -1 : 0;
 }
 
-/* The place for a field's cell: that of a column of the same field, which does not count then; else a new one. */
+/* Returns the slot for a field's cell: that of a column of the same field, which the new cell replaces; otherwise a new slot. */
 static struct perun_cell *place_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
 {
     size_t i = 0;
@@ -81,7 +81,7 @@ static int add_cells(struct perun_walk *walk, const struct perun_item *item, str
     return 0;
 }
 
-/* The item that a row is of, and the cells that all of its rows share. */
+/* Makes an item the current one, and loads the cells that all its rows share. */
 static int load_item(struct perun_walk *walk, const struct perun_item *item, struct pf_error *error)
 {
     walk->item = *item;
@@ -102,7 +102,7 @@ static int load_item(struct perun_walk *walk, const struct perun_item *item, str
     return 0;
 }
 
-/* The item that has a row behind the one that is loaded is mostly the next one; else it is sought. */
+/* Finds the item of a row. Tries the item after the current one first (sequential reading), then a binary search. */
 static int find_item(struct perun_walk *walk, uint64_t number, struct perun_item *item,
                      struct pf_error *error)
 {
@@ -156,7 +156,7 @@ struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field)
 
 /* ---- the columns of resources.csv --------------------------------------------------------------- */
 
-/* Fields have their columns in order of appearance, those that hold texts after the others. */
+/* Fields get columns in order of appearance; fields with texts come after the others. */
 int perun_make_columns(struct perun *perun, struct pf_error *error)
 {
     static const struct pf_column last[PERUN_R_LAST] = {
@@ -209,7 +209,7 @@ static void end_resources(void *own)
     free(own);
 }
 
-/* Time and thread have columns of their own kind: a tid counts before a thread. */
+/* Time and thread have fixed columns; a tid takes precedence over a thread. */
 static void fill_row(const struct perun *perun, const struct perun_walk *walk, struct pf_cell *row)
 {
     const struct perun_region *region = &walk->data->regions[walk->item.region];
