@@ -10,18 +10,24 @@
 #include "formats/kit/error.h"
 #include "fs/clock.h"
 
-/* Seconds for which a transient error is reported before the next try; and for which missing descriptors are waited for first. */
+/*
+ * PF_LACK_SECONDS: how long a transient error is reported before a retry. PF_SHORT_SECONDS: grace period for EMFILE and
+ * ENFILE, in seconds.
+ */
 enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 20 };
 
 /*
- * Descriptors come back when others close theirs, so what has failed for want of them is tried again at once. Who needs
- * more of them than there are, or never gets them, is told after some time nevertheless.
+ * A run of EMFILE or ENFILE failures. Descriptors are freed when other files are closed, so such a failure is retried
+ * at once. When the failures last longer than PF_SHORT_SECONDS, the error is reported as any other.
  */
 struct pf_shortage {
-    uint64_t first, last; /* failures in a row, in monotonic seconds; zeroed by what succeeds between them */
+    uint64_t first, last; /* first and latest failure of the run, in monotonic seconds; zeroed by a success */
 };
 
-/* To be asked after each failure. True: it lasts already, and is not worth another try for PF_SHORT_SECONDS from `last` on. */
+/*
+ * Records a failure. Returns true if the shortage has lasted longer than the grace period: do not retry for
+ * PF_SHORT_SECONDS after `last`.
+ */
 static inline bool pf_shortage_lasts(struct pf_shortage *shortage)
 {
     uint64_t now = pf_monotonic_seconds();
@@ -34,20 +40,21 @@ static inline bool pf_shortage_lasts(struct pf_shortage *shortage)
 }
 
 /*
- * Why something could not be made. Damaged data stays damaged, while a transient error (pf_is_transient) is reported for a short
- * time only and then tried again. Zeroed: nothing has failed. Guarded by the owner's lock.
+ * The cached failure of an operation. An error from damaged data is permanent. A transient error (pf_is_transient) is
+ * reported for a short time and then retried. A zeroed struct means that nothing has failed. Guarded by the owner's
+ * lock.
  */
 struct pf_failure {
-    struct pf_error *error; /* owned; NULL: none */
-    uint64_t until;         /* in monotonic seconds: then it is worth another try */
+    struct pf_error *error; /* owned; NULL: no failure */
+    uint64_t until;         /* end of the back-off, in monotonic seconds */
     struct pf_shortage shortage;
 };
 
-/* Where there is no memory to note it, it is tried again at once. */
+/* Stores a copy of the error. If the allocation fails, the error is not stored and the next call retries. */
 static inline void pf_failure_note(struct pf_failure *failure, const struct pf_error *error)
 {
     bool descriptors =
-        error->code == EMFILE || error->code == ENFILE; /* given back by closing what is idle */
+        error->code == EMFILE || error->code == ENFILE; /* closing idle profiles frees descriptors */
     if (!failure->error)
         failure->error = malloc(sizeof *failure->error);
     if (failure->error)
@@ -58,7 +65,7 @@ static inline void pf_failure_note(struct pf_failure *failure, const struct pf_e
                                                     : UINT64_MAX;
 }
 
-/* True if it has failed and another try is not worth it yet; *error is why. */
+/* True if a failure is stored and its back-off has not ended; *error receives the failure. */
 static inline bool pf_failure_stands(const struct pf_failure *failure, struct pf_error *error)
 {
     if (!failure->error || pf_monotonic_seconds() >= failure->until)

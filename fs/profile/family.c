@@ -10,10 +10,10 @@
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 
-/* One partition's share of the pass (or all of a table that does not come by partition). */
+/* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
 struct piece {
-    uint64_t full, part; /* bytes of its rows in the whole table; in the partition's own file, with header */
-    struct pf_checkpoints checkpoints; /* full: counted from the piece's first row */
+    uint64_t full, part; /* bytes of the rows in the whole table; in the partition's own file, with its header */
+    struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
     unsigned char *start;              /* the position before the first row */
     size_t start_size;
 };
@@ -25,10 +25,10 @@ struct measuring {
     struct pf_row_size header;
     struct piece *pieces;
     size_t n;
-    _Atomic uint64_t done; /* thousandths of pieces */
-    atomic_bool failed;    /* a piece has: the others need not go on */
+    _Atomic uint64_t done; /* thousandths, summed over all pieces */
+    atomic_bool failed;    /* a piece has failed; the others stop early */
     struct pf_lock lock;   /* guards error */
-    struct pf_error error; /* the failure that matters most */
+    struct pf_error error; /* the most severe failure (see `weight`) */
 };
 
 static bool by_partition(const struct measuring *all)
@@ -57,7 +57,10 @@ static void count_row(struct measuring *all, const struct pf_row_size *row)
         family->partition[row->partition_index] += row->full - row->partition;
 }
 
-/* Sets a checkpoint if one is due in the partition's file, which is the shorter text. *last: its offset at the last one. */
+/*
+ * Adds a checkpoint if one is due. The distance is measured in the partition's file, the shorter text. *last: offset of
+ * the previous checkpoint in that file.
+ */
 static int set_checkpoint(struct piece *piece, const struct pf_measure *measure, uint64_t *last,
                           struct pf_error *error)
 {
@@ -72,7 +75,7 @@ static int set_checkpoint(struct piece *piece, const struct pf_measure *measure,
     return 0;
 }
 
-/* *told: thousandths of this piece that have been told before. */
+/* Reports progress. *told is the share of this piece already added to all->done, in thousandths. */
 static int tell_progress(struct measuring *all, const struct pf_measure *measure, uint64_t *told,
                          struct pf_error *error)
 {
@@ -106,7 +109,7 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
     return more;
 }
 
-/* A real error matters more than EAGAIN, and that more than having been stopped. */
+/* Severity: a real error outranks EAGAIN, and EAGAIN outranks ECANCELED. */
 static int weight(int code)
 {
     return code == ECANCELED ? 1 : code == EAGAIN ? 2 : code ? 3 : 0;
@@ -134,7 +137,7 @@ static void measure_piece(void *arg, size_t i)
     pf_measure_free(measure);
 }
 
-/* Puts the pieces behind one another. */
+/* Appends the sizes and checkpoints of piece i to the family. *last: offset of the last checkpoint in the whole table. */
 static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf_error *error)
 {
     struct pf_family *family = all->family;

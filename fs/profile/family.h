@@ -10,22 +10,27 @@
 #include "fs/text/checkpoints.h"
 
 /*
- * The sizes of all files that one table makes (the whole, one a partition, one a context), found in one pass,
- * with the checkpoints that pass sets on its way. Immutable once made.
+ * The sizes of all files made from one table (the whole, one per partition, one per context), measured in one pass, and
+ * the checkpoints of that pass. Immutable once made.
  */
 struct pf_family {
     uint64_t whole;
     struct pf_checkpoints checkpoints; /* of the whole */
     size_t partitions;                 /* 0: the table has no partition column */
-    uint64_t *partition;               /* size of each partition's file */
-    /* Tables that come by partition: the checkpoints inside partition p are checkpoints.items[first[p] .. end[p]). Else
-     * NULL. */
+    uint64_t *partition;               /* size of each partition's file, in bytes */
+    /*
+     * If the table is ordered by partition: the checkpoints of partition p are checkpoints.items[first[p] .. end[p]).
+     * Otherwise NULL.
+     */
     uint32_t *first, *end;
     size_t contexts; /* 0: the table has no context column */
     _Atomic uint64_t *context;
 };
 
-/* NULL with *error filled. The stages that the table needs are loaded. */
+/*
+ * Measures all files of a table, in parallel on the pool. The stages that the table needs must be loaded. The caller
+ * owns the result. Returns NULL with *error filled on failure.
+ */
 struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, const struct pf_table *table,
                                 struct pf_error *error);
 void pf_family_free(struct pf_family *family);

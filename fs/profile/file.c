@@ -5,29 +5,30 @@
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 
-/* The files of a profile: their sizes, and handles that read them. */
+/* The files of a profile: their sizes, and open handles. */
 
 struct pf_file {
     atomic_uint references;
     struct pf_profile *profile; /* held */
     struct pf_node node;
     _Atomic(struct pf_file_text *)
-        text;    /* NULL: the size is known, and nothing else has been asked for yet */
-    char *bytes; /* the whole file, if that is known */
+        text;    /* NULL until the first read if the file was opened from a stored size */
+    char *bytes; /* contents of the whole file if stored, otherwise NULL */
     uint64_t size;
 };
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
 
-/* Rows may be made from facts that only a whole pass finds out. */
+/* True if the rows may depend on facts that only a complete pass over the table finds. */
 static bool needs_facts(const struct pf_profile *profile, struct pf_node node)
 {
     return profile->model.driver->facts && pf_table_of(node.kind) >= 0;
 }
 
 /*
- * True if the size is found by a walk over the file alone. A table's pass gives the sizes of all its files at once, but a file whose rows
- * can be found without the others' does not wait for it: looking at one thread of a thousand reads that thread.
+ * True if the file is measured by a walk over the file only. A pass over a table gives the sizes of all its files at
+ * once. A file whose rows can be located directly does not wait for that pass: reading one thread of a thousand reads
+ * the data of that thread.
  */
 static bool is_measured_alone(struct pf_profile *profile, struct pf_node node)
 {
@@ -46,7 +47,7 @@ static bool is_measured_alone(struct pf_profile *profile, struct pf_node node)
     return !made;
 }
 
-/* Everything that a walk over the file needs. 0: it is there. */
+/* Loads or computes everything that a walk over the file needs. Returns 0, or -1 with op->error filled. */
 static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     struct pf_aggregate *aggregate;
@@ -60,7 +61,7 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
             break;
         result = pf_profile_size(profile, file, &size, op);
     }
-    /* Its rows are the table's: a pass over that finds out the facts. */
+    /* The file is made from the rows of this table; a pass over the table finds the facts. */
     if (result == 0 && node.kind == PF_TRACE_JSON && profile->model.driver->facts) {
         struct pf_family *family;
         size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);
@@ -131,7 +132,7 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_line
 
 /* ---- handles ------------------------------------------------------------------------------------ */
 
-/* Gives a table's text what the family knows. */
+/* Sets the size and checkpoints of a text from its family. */
 static void use_family(struct pf_file_text *text, const struct pf_family *family)
 {
     struct pf_text *t = &text->text;
@@ -156,7 +157,7 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
     pf_lock_drop(&t->lock);
 }
 
-/* The file's text, held and sized. 0: it is there. */
+/* Returns the sized text of a file with a reference, in *text. Returns 0, or -1 with op->error filled. */
 static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
                       struct pf_op *op)
 {
@@ -186,7 +187,7 @@ int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file
     struct pf_file_text *text = NULL;
     char *bytes;
     uint64_t size;
-    bool known = pf_known_file(&profile->known, node, &size, &bytes); /* bytes are NULL where they are not */
+    bool known = pf_known_file(&profile->known, node, &size, &bytes); /* bytes: NULL if not stored */
     int result = known ? 0 : sized_text(profile, node, &text, op);
     if (result)
         return result;
@@ -213,7 +214,7 @@ bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size)
     return file->bytes != NULL;
 }
 
-/* What was opened by its known size alone is to be read. 0: its text is there. */
+/* First read of a handle that was opened from a stored size: sets file->text. Returns 0, or -1 with op->error filled. */
 static int need_text(struct pf_file *file, struct pf_op *op)
 {
     struct pf_file_text *text, *none = NULL;
@@ -258,7 +259,7 @@ void pf_file_close(struct pf_file *file)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Has jobs run that must be over before a range can be read on this thread. */
+/* Runs the jobs that must finish before a range can be read on this thread. */
 static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_op *op)
 {
     struct pf_file_text *text = file->text;

@@ -8,11 +8,11 @@
 
 enum { RECORDS_MAX = 640, BYTES_MAX = 144 * 1024 };
 
-/* What stands before the bytes of a record; it may lie at any address. */
+/* Header of a record, in front of the bytes; may be unaligned. */
 struct record {
     uint64_t node;
-    uint64_t size;  /* of a file; how many entries a listing has */
-    uint32_t bytes; /* that follow */
+    uint64_t size;  /* of a file; of a listing, the number of entries */
+    uint32_t bytes; /* number of bytes that follow the header */
     enum { LISTING, SIZE, TEXT, LONG_LISTING } type;
 };
 
@@ -30,7 +30,7 @@ void pf_known_free(struct pf_known *known)
 
 /* ---- asking ------------------------------------------------------------------------------------- */
 
-/* The bytes of the record behind those of another, or of the first (at NULL); NULL: there is none. */
+/* The bytes of the record after the one at `at`; at NULL: the first record. Returns NULL at the end. */
 static const char *next_record(const struct pf_known *known, const char *at, struct record *record)
 {
     const struct pf_buf *records = &known->records;
@@ -41,7 +41,7 @@ static const char *next_record(const struct pf_known *known, const char *at, str
     return next + sizeof *record;
 }
 
-/* The bytes of a folder's listing, or of the most that is known of a file. */
+/* The bytes of the record for a node: a listing, or for a file TEXT in preference to SIZE. NULL if there is no record. */
 static const char *find(const struct pf_known *known, struct pf_node node, struct record *record)
 {
     uint64_t key = pf_node_key(node);
@@ -63,7 +63,7 @@ static const char *find_listing(const struct pf_known *known, struct pf_node fol
     return found && listing->type == LISTING ? found : NULL;
 }
 
-/* Takes an entry off a listing. */
+/* Parses one entry of a listing; returns the position of the next entry. */
 static const char *next_entry(const char *at, struct pf_node *node, const char **name)
 {
     uint64_t key;
@@ -168,7 +168,7 @@ bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, 
 
 /* ---- learning ----------------------------------------------------------------------------------- */
 
-/* Adds a record unless that is known already, or more. */
+/* Adds a record unless the store already has the same fact or a larger one. */
 static void add(struct pf_known *known, const struct record *record, const char *bytes)
 {
     struct pf_node node = {(unsigned)(record->node >> 32), (uint32_t)record->node};
@@ -235,7 +235,7 @@ void pf_known_pack(struct pf_known *known, struct pf_buf *out)
     pf_lock_drop(&known->lock);
 }
 
-/* A listing has as many entries as it says, each with a name that is none too long. */
+/* True if the bytes are exactly `entries` entries with names of valid length. */
 static bool is_listing(const char *at, size_t size, uint64_t entries)
 {
     for (; entries && size > sizeof(uint64_t); entries--) {

@@ -11,15 +11,15 @@
 #include "fs/text/pack.h"
 
 /*
- * What is known of a profile's tree without the profile: whole listings of folders, sizes of files, and the text of small ones
- * (of a link its target). It grows as the profile is looked at, up to some KB more than 100, and is kept between mounts. What is
- * learnt twice is the same. Safe for many threads.
+ * A store of facts about a profile's tree that answers without opening the profile: complete folder listings, file
+ * sizes, and the contents of small files and links. The store grows as the profile is browsed, up to slightly more than
+ * 100 KB, and is cached between mounts. Adding a fact again has no effect. All functions are thread-safe.
  */
 struct pf_known {
     struct pf_lock lock;
-    struct pf_buf records; /* one behind the other, as they are kept */
+    struct pf_buf records; /* records, concatenated; this is also the cached format */
     unsigned count;
-    bool changed; /* since it was packed or unpacked */
+    bool changed; /* since the last pack or unpack */
 };
 
 enum {
@@ -30,38 +30,47 @@ enum {
 void pf_known_init(struct pf_known *known);
 void pf_known_free(struct pf_known *known);
 
-/* True if the listing of a folder can be learnt: it is not known, nor known to be too long, and there is room. */
+/* True if the listing of a folder can be added: it is neither stored nor marked as too long, and there is room. */
 bool pf_known_wants(struct pf_known *known, struct pf_node folder);
-/* Learns that the listing of a folder is too long to be kept. */
+/* Marks the listing of a folder as too long to be stored. */
 void pf_known_add_long_folder(struct pf_known *known, struct pf_node folder);
-/* True if the listing of this folder is known. */
+/* True if the listing of this folder is stored. */
 bool pf_known_lists(struct pf_known *known, struct pf_node folder);
-/* The entry of a folder by number or by name: 1; 0: there is none; -1: the listing is not known. */
+/*
+ * The entry of a folder by number or by name. Returns 1 with *entry (and `name`, PF_NAME_MAX + 1 bytes) filled, 0 if
+ * the folder has no such entry, -1 if its listing is not stored.
+ */
 int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t number, char *name,
                    struct pf_node *entry);
 int pf_known_find(struct pf_known *known, struct pf_node folder, const char *name, struct pf_node *entry);
-/* The folder that an entry stands in, and its name there, if a known listing tells. */
+/*
+ * Finds the folder of a node and the node's name there (PF_NAME_MAX + 1 bytes). False if no stored listing contains the
+ * node.
+ */
 bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node *parent, char *name);
 
 /*
- * The size of a file, and (text not NULL) a copy of its text for the caller, with a NUL behind it; NULL if that is not known. False:
- * neither is.
+ * The size of a file. If text is not NULL, *text receives a NUL-terminated copy of the contents, owned by the caller,
+ * or NULL if the contents are not stored. False if nothing is stored for the file.
  */
 bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text);
 
 /*
- * Learns a folder: `count` entries, which pf_known_list has written to `entries`. What there is no room or memory for is not
- * learnt.
+ * Adds the listing of a folder: `count` entries, each appended to `entries` by pf_known_list. Has no effect if there is
+ * no room or no memory.
  */
 void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *name);
 void pf_known_add_folder(struct pf_known *known, struct pf_node folder, uint32_t count,
                          const struct pf_buf *entries);
-/* Learns a file's size, and its text if that is not NULL and short enough. */
+/* Adds the size of a file, and its contents if text is not NULL and not longer than PF_KNOWN_TEXT_MAX. */
 void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text);
 
-/* True if something was learnt since it was packed or unpacked. */
+/* True if a fact has been added since the last pack or unpack. */
 bool pf_known_is_changed(struct pf_known *known);
-/* As bytes, to the end of a value, and back: false if they are not sound, and it is empty. */
+/*
+ * Appends the store to out, as the last part of a cached value; and reads it back. pf_known_unpack returns false and
+ * leaves the store empty if the bytes are invalid.
+ */
 void pf_known_pack(struct pf_known *known, struct pf_buf *out);
 bool pf_known_unpack(struct pf_known *known, struct pf_unpack *in);
 

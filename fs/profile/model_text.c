@@ -10,7 +10,7 @@
 #include "fs/sums/export.h"
 #include "fs/text/csv.h"
 
-/* "Key: value" lines: values escaped as in CSV, but never quoted. */
+/* Appends the value of a "Key: value" line: escaped as in CSV, but never quoted. */
 static void add_value(struct pf_buf *out, struct pf_cell value)
 {
     if (value.type == PF_TEXT)
@@ -29,7 +29,7 @@ static void add_line(struct pf_buf *out, const char *key, struct pf_cell value)
     pf_buf_char(out, '\n');
 }
 
-/* -1: there are no metrics. Those must be known. */
+/* The primary metric, or -1 if there are no metrics. The metrics must be loaded. */
 static int primary_of(const struct pf_model *model)
 {
     return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
@@ -48,7 +48,7 @@ struct pf_lines *pf_link_lines(struct pf_profile *profile, struct pf_node node, 
         pf_buf_str(&out, "../metrics/");
         pf_buf_str(&out, name);
     } else {
-        /* It stands in the profile's folder, and leads from where that stands. */
+        /* The stored target is relative to the folder that contains the profile; the link is one level deeper. */
         pf_buf_str(&out, "../");
         pf_buf_str(&out, model->links[node.item].target);
     }
@@ -73,7 +73,7 @@ static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
     add_line(out, "Primary", pf_string(name));
 }
 
-/* The columns of the partitions' table that groups.csv has rows for. */
+/* Lists the columns of the partitions table that groups.csv has rows for. */
 static void add_groups(const struct pf_partitions *partitions, struct pf_buf *out)
 {
     const char *before = "Groups: ";
@@ -137,7 +137,7 @@ struct pf_lines *pf_partition_info_lines(struct pf_profile *profile, struct pf_n
 
 enum { OWN_COLUMNS_MAX = 16 };
 
-/* The format's own columns of a context. */
+/* Copies the format-specific columns of a context into cells; returns their number. */
 static size_t own_cells(const struct pf_model *model, uint32_t context, struct pf_cell cells[OWN_COLUMNS_MAX])
 {
     size_t n = model->n_context_columns;
@@ -176,7 +176,10 @@ struct pf_lines *pf_context_info_lines(struct pf_profile *profile, struct pf_nod
 
 static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
 
-/* "at ID", of the partition whose values aggregates show, comes into `text`. */
+/*
+ * The value of the `over partitions` column. For aggregates that show the values of one partition: "at ID", printed
+ * into `text`.
+ */
 enum { OVER_PARTITIONS_MAX = 64 };
 static struct pf_cell over_partitions(const struct pf_model *model, const struct pf_metric *metric,
                                       char text[OVER_PARTITIONS_MAX])
@@ -191,7 +194,7 @@ static struct pf_cell over_partitions(const struct pf_model *model, const struct
     return pf_string(text);
 }
 
-/* The format's own columns of a metric. */
+/* Copies the format-specific columns of a metric into cells; returns their number. */
 static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
                                struct pf_cell cells[OWN_COLUMNS_MAX])
 {
@@ -203,7 +206,7 @@ static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
     return n;
 }
 
-/* The unit of stacks.folded, what it leaves out, and how many values of export/profile.pb are not exact. */
+/* Adds the unit of stacks.folded, the stacks it omits, and the number of inexact values in export/profile.pb. */
 static int add_folding(struct pf_profile *profile, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);
@@ -258,7 +261,7 @@ struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node
     return pf_lines_of_text(&out, error);
 }
 
-/* An item's row in the table that tells of it. */
+/* info.txt of a key: its row in the table model->keys.about. */
 struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t item = node.item;
@@ -458,7 +461,7 @@ static void warnings_header(struct pf_profile *profile, struct pf_buf *out)
     pf_buf_str(out, "line,offset,severity,code,text\n");
 }
 
-/* The metric that has the n-th warning of ours: behind all warnings of the driver. */
+/* The metric of the n-th warning about shares above 100 %. These warnings come after those of the driver. */
 static uint32_t metric_beyond(struct pf_profile *profile, uint64_t n)
 {
     uint32_t m = 0;

@@ -8,7 +8,7 @@
 #include "formats/kit/table.h"
 #include "formats/kit/utf8.h"
 
-/* The longest unit is a C1 control character: two bytes, three characters each. */
+/* The longest unit is an escaped C1 control character: two bytes, three characters each. */
 enum { UNIT_MAX = 6, ID_MAX = 20 };
 
 static bool is_digit(char c)
@@ -26,7 +26,7 @@ static bool is_control(const uint8_t *text, size_t size)
     return size == 1 ? text[0] < 0x20 || text[0] == 0x7f : size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
 }
 
-/* A character that may not stand for itself in a name; `first`: it would be the first one there. */
+/* True if a character must be escaped; `first`: the character begins the name. */
 static bool is_forbidden(const char *text, size_t size, size_t character, bool first)
 {
     if (*text == '%')
@@ -46,14 +46,16 @@ static size_t put_percent(char *out, const char *text, size_t size)
     return size * 3;
 }
 
-/* Most characters are: printable ASCII without a meaning in names. */
+/* Fast path: printable ASCII without a special meaning in names. */
 static inline bool is_ordinary(char c)
 {
     return c >= ' ' && c <= '~' && c != '/' && c != '.' && c != '%';
 }
 
-/* Writes the text's first character, or its first byte if that is no character, as it stands in a name;
- * returns how many bytes it wrote and takes what it read off the text. */
+/*
+ * Writes the escaped form of the text's first character (or first byte, if that is invalid UTF-8), consumes that
+ * character, and returns the number of bytes written.
+ */
 static inline size_t put_unit(char out[UNIT_MAX], const char **text, size_t *size, bool first)
 {
     const char *from = *text;
@@ -74,7 +76,7 @@ static inline size_t put_unit(char out[UNIT_MAX], const char **text, size_t *siz
     return taken;
 }
 
-/* Whether a name ends in ~ and digits, whatever number they make; *digits is how many. */
+/* True if a name ends in ~ and digits of any value; *digits: their number. */
 static bool ends_like_suffix(const char *name, size_t size, size_t *digits)
 {
     size_t start = size;
@@ -86,7 +88,7 @@ static bool ends_like_suffix(const char *name, size_t size, size_t *digits)
 
 size_t pf_name(char *out, const char *text, size_t size, uint64_t id, bool suffix)
 {
-    size_t limit = PF_NAME_MAX - 1 - pf_uint_size(id); /* of what stands before a suffix */
+    size_t limit = PF_NAME_MAX - 1 - pf_uint_size(id); /* maximum length of the part before the suffix */
     size_t length = 0, cut = 0;
     suffix |= size == 0;
     while (size > 0) {
@@ -136,9 +138,9 @@ bool pf_name_id(const char *name, size_t size, uint64_t *id)
 
 struct pf_dirnames {
     struct pf_items items;
-    struct pf_hash_table table; /* by (group, name); of items with equal names only the first is here */
-    unsigned char *suffixed;    /* a bit an item: gets ~<id> */
-    uint32_t *by_id;            /* items sorted by id; NULL where ids are the items' numbers */
+    struct pf_hash_table table; /* by (group, name); of items with equal names, only the first */
+    unsigned char *suffixed;    /* one bit per item: the name gets ~<id> */
+    uint32_t *by_id;            /* items sorted by id; NULL if ids equal item numbers */
 };
 
 static uint32_t group_of(const struct pf_dirnames *names, uint32_t item)

@@ -10,27 +10,26 @@
 #include "formats/kit/error.h"
 
 /*
- * File names for what profiles call things. One function makes them for listing and for look-up alike.
- *  - UTF-8 stays; `/`, NUL, control characters (C0, DEL, C1 as U+0080..U+009F), invalid bytes and a `%`
- * before two hex digits become %XX; a leading `.` becomes %2E.
- *  - Longer than 255 bytes: cut at a character boundary (never inside %XX either), then ~<id>, together at
- * most 255 bytes.
- *  - An empty name is ~<id>. `suffix` asks for ~<id> anyway (siblings with equal names, names of our own
- * files); names that themselves end like a suffix (~ and digits) get one always, so that the text after the
- * last ~ is an id whenever it is digits.
+ * File names made from names in a profile. Listing and look-up use the same function.
+ * - UTF-8 is kept; `/`, NUL, control characters (C0, DEL, C1 as U+0080..U+009F), invalid bytes, and a `%` before two
+ *   hex digits become %XX; a leading `.` becomes %2E.
+ * - A name longer than 255 bytes is cut at a character boundary (and never inside %XX) and gets the suffix ~<id>;
+ *   together at most 255 bytes.
+ * - An empty name becomes ~<id>. `suffix` requests ~<id> (siblings with equal names, names of generated files). A name
+ *   that itself ends in ~ and digits always gets a suffix, so digits after the last ~ are always an id.
  */
 #define PF_NAME_MAX 255
 
-/* Writes the name (NUL-terminated) into out[PF_NAME_MAX + 1]; returns its length. */
+/* Writes the name, NUL-terminated, into out[PF_NAME_MAX + 1] and returns its length in bytes. */
 size_t pf_name(char *out, const char *text, size_t size, uint64_t id, bool suffix);
 
-/* If name ends in ~<id> (decimal without leading zeros, fits 64 bits), true with *id. */
+/* True with *id if the name ends in ~<id> (decimal without leading zeros, fits 64 bits). */
 bool pf_name_id(const char *name, size_t size, uint64_t *id);
 
 /*
- * The file names of a set of items (partitions, metrics, contexts), both ways: item to name for listing, name
- * to item for look-up. Items in the same group are siblings in one folder; names are unique there. Immutable
- * once made.
+ * The file names of a set of items (partitions, metrics, contexts): item to name for listing, name to item for look-up.
+ * Items of the same group are siblings in one folder, and names are unique within a group. Immutable once made, so
+ * readers need no lock.
  */
 struct pf_dirnames;
 
@@ -38,9 +37,9 @@ struct pf_items {
     const void *of;
     uint32_t count;
     struct pf_cell (*text)(const void *of, uint32_t item);
-    uint32_t (*group)(const void *of, uint32_t item); /* NULL: all are siblings */
+    uint32_t (*group)(const void *of, uint32_t item); /* NULL: all items are siblings */
     uint64_t (*id)(const void *of, uint32_t item);    /* NULL: the item's number */
-    /* Whether one of our own files in these folders has the name; NULL: none has. */
+    /* True if a generated file in these folders has the name; NULL: no name is reserved. */
     bool (*reserved)(const void *reserved_by, unsigned folder, const char *name);
     const void *reserved_by;
     unsigned folder;
@@ -54,7 +53,7 @@ void pf_dirnames_free(struct pf_dirnames *names);
 /* Writes the name, NUL-terminated, into out[PF_NAME_MAX + 1]; returns its length. */
 size_t pf_dirname(const struct pf_dirnames *names, uint32_t item, char *out);
 
-/* The item of this name in a group (0 if all are siblings), or PF_NO_ITEM. */
+/* The item of this name in a group (0 if all items are siblings), or PF_NO_ITEM. */
 uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const char *name);
 
 #endif

@@ -2,11 +2,11 @@
 #include "fs/profile/names.h"
 #include "fs/profile/profile_private.h"
 
-/* The tree inside a profile: which nodes a folder holds, and which folder holds a node. */
+/* The tree inside a profile: the entries of a folder, and the folder of a node. */
 
 /*
- * The items of a folder: how many, and which node the i-th is. Only folders of contexts look at the tree: a pass may be
- * making it while others are listed.
+ * The number of items in a folder, and the node number of the i-th. Only folders of contexts read model->contexts: a
+ * pass may still be building it while other folders are listed.
  */
 static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
 {

@@ -5,9 +5,12 @@
 
 #include "fs/profile/profile_private.h"
 
-/* Profiles at paths below SOURCE, and what they have that may need no open profile. */
+/* Constructs profiles at paths below SOURCE, and reads cached data of profiles that are not open. */
 
-/* Where the source stands below SOURCE, allocated: a profile beside what a folder holds is made from that. */
+/*
+ * The path of the source below SOURCE, allocated. The source of a profile listed in addition to a folder's entries
+ * (driver->beside) is that folder.
+ */
 static char *source_path(const struct pf_core *core, const struct pf_driver *driver, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -15,7 +18,7 @@ static char *source_path(const struct pf_core *core, const struct pf_driver *dri
     return size ? strndup(path, size) : strdup(core->root_name ? core->root_name : ".");
 }
 
-/* One whose source is closed. */
+/* Creates a profile with a closed source. */
 static struct pf_profile *live_below(struct pf_core *core, const struct pf_driver *driver, const char *path,
                                      struct pf_error *error)
 {
@@ -90,7 +93,7 @@ char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *drive
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-/* The text that the walk over a link's node gives. */
+/* Reads the target of a link: the text that the walk over its node returns. */
 static int read_target(struct pf_profile *profile, struct pf_node node, char **target, struct pf_error *error)
 {
     struct pf_buf text = {0};

@@ -12,7 +12,7 @@
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
-/* Findings of passes that took less, in all, are not worth a place in the cache. */
+/* Results are cached only if the passes took at least this long in total. */
 enum { WORTH_SAVING_NS = 10 * 1000 * 1000 };
 
 /* ---- a folder of the source that is shown ---------------------------------------------------------- */
@@ -30,7 +30,10 @@ static int note_wanted(void *arg, const char *name, unsigned char type)
     return wanted->found;
 }
 
-/* A driver names the folder that such sources have; this one may have none. Its coming is a change. */
+/*
+ * model->src names the folder that sources of the format may have. If it is absent, clears model->src; the listing is
+ * recorded as an input, so the folder's appearance counts as a change.
+ */
 static int find_src(struct pf_model *model, struct pf_error *error)
 {
     struct wanted wanted = {model->src, false};
@@ -77,7 +80,7 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
     return profile;
 }
 
-/* Opens the profile as far as PF_OPENED. */
+/* Opens the profile up to PF_OPENED. */
 static int open_profile(struct pf_profile *profile, struct pf_error *error)
 {
     pf_may_block();
@@ -93,7 +96,7 @@ static int open_profile(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
-/* Frees all that open_profile and passes have made. */
+/* Frees everything that open_profile and passes have made. */
 static void close_profile(struct pf_profile *profile)
 {
     pf_file_texts_free(profile);
@@ -129,7 +132,7 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     return atomic_load(&profile->opened) ? 0 : pf_profile_open(profile, error);
 }
 
-/* Unpacking is what may take long, and has been done before (fs/tree/packed.c). */
+/* Runs on the calling thread: opening is fast, since compressed sources are already unpacked (fs/tree/packed.c). */
 static bool opens_here(struct pf_owner *owner, uint64_t number)
 {
     (void)owner, (void)number;
@@ -171,7 +174,7 @@ static void end_profile(struct pf_profile *profile)
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
-/* Restores the facts about the rows that the cache holds: the cached sizes depend on them. */
+/* Restores the cached facts about the rows. The cached sizes depend on these facts. */
 static int recall_facts(struct pf_profile *profile, struct pf_error *error)
 {
     const struct pf_driver *driver = profile->model.driver;
@@ -196,7 +199,7 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-/* True if a stage is loaded. False with *error filled if one has failed, so that nothing more can be loaded. */
+/* True if a stage is loaded. False with *error filled if a stage has failed: nothing more can be loaded. */
 static bool has_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     pf_lock_take(&profile->lock);
@@ -237,7 +240,7 @@ static int run_stage(struct pf_owner *owner, uint64_t stage, struct pf_error *er
     return result;
 }
 
-/* A stage needs the one before. */
+/* Each stage requires the previous one. */
 static const struct pf_work stage_works[PF_STAGES] = {
     [PF_PARTITIONED] = {"model of", PF_WORK_STAGE, NULL, run_stage},
     [PF_MODELLED] = {"model of", PF_WORK_STAGE + 1, NULL, run_stage},
@@ -276,7 +279,7 @@ static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *er
 
 static const struct pf_work sizes_work = {"sizes of", PF_WORK_SIZES, NULL, run_sizes};
 
-/* So many contexts are named on the thread of the operation that needs their names. */
+/* Fewer contexts than this are named on the thread of the operation. */
 enum { FEW_CONTEXTS = 4096 };
 
 static bool names_are_few(struct pf_owner *owner, uint64_t number)
@@ -317,7 +320,7 @@ int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_
     return pf_profile_wake(profile, op) || need_stage(profile, stage, op) ? -1 : 0;
 }
 
-/* Opens the profile and loads what the node needs. */
+/* Opens the profile and loads everything that the node needs. */
 static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
     if (pf_profile_wake(profile, op))
@@ -347,7 +350,7 @@ int pf_profile_parent_ready(struct pf_profile *profile, struct pf_node node, str
 
 int pf_profile_family(struct pf_profile *profile, size_t table, struct pf_family **family, struct pf_op *op)
 {
-    *family = sizes_now(profile, table); /* perhaps from the cache file: then no stage is needed */
+    *family = sizes_now(profile, table); /* may come from the cache, without any stage */
     if (*family)
         return 0;
     if (pf_profile_ready(profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, op) ||

@@ -5,16 +5,22 @@
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
-/* A profile's aggregates: made by passes, or by those of an earlier process, and kept while the profile is open. */
+/* The aggregates of a profile: computed by passes or restored from the cache, and kept while the profile is open. */
 
-/* True if the metrics are made of each other: what is added up for the one does for both. (One may lean on another that leans on a third.) */
+/*
+ * True if each metric is the partner of the other: one aggregate serves both. The partner relation need not be
+ * symmetric.
+ */
 static bool are_twins(const struct pf_profile *profile, int a, int b)
 {
     return a >= 0 && b >= 0 && pf_aggregate_partner(&profile->model, (unsigned)a) == b &&
            pf_aggregate_partner(&profile->model, (unsigned)b) == a;
 }
 
-/* Sums that an earlier process has stored and that have the metric; *metric becomes -1 if they are those of all. NULL: none. */
+/*
+ * Reads cached sums that include the metric; sets *metric to -1 if they are sums of all metrics. NULL if none are
+ * cached.
+ */
 static struct pf_aggregate *recall_sums(struct pf_profile *profile, int *metric)
 {
     struct pf_aggregate *sums = pf_profile_stored_sums(profile, -1);
@@ -27,7 +33,10 @@ static struct pf_aggregate *recall_sums(struct pf_profile *profile, int *metric)
     return sums || !are_twins(profile, *metric, partner) ? sums : pf_profile_stored_sums(profile, partner);
 }
 
-/* Keeps what a pass has made for all metrics, or for one and its partner. 0, or -1 with *error filled. */
+/*
+ * Stores an aggregate of all metrics (-1), or of one metric and its partner. Called with profile->lock held; takes
+ * ownership on success. 0, or -1 with *error filled.
+ */
 static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggregate *aggregate, bool stored,
                           struct pf_error *error)
 {
@@ -63,7 +72,7 @@ static int make_sums(struct pf_profile *profile, int metric, struct pf_error *er
     if (!result && !pf_source_intact(profile->source))
         result = pf_fail(error, ESTALE, "the file has changed");
     pf_lock_take(&profile->lock);
-    bool present = pf_aggregate_now(profile, metric); /* those of all metrics, which another job has made */
+    bool present = pf_aggregate_now(profile, metric); /* of all metrics, made by another job */
     if (!result && !present)
         result = keep_aggregate(profile, metric, aggregate, stored, error);
     pf_lock_drop(&profile->lock);
@@ -88,8 +97,8 @@ static int run_sums(struct pf_owner *owner, uint64_t number, struct pf_error *er
 static const struct pf_work sums_work = {"aggregates of", PF_WORK_SUMS, NULL, run_sums};
 
 /*
- * The metric whose aggregates are to be made where those of one are wanted that are not there; negative: all. To skim the values
- * again for each further metric would take longer than to go through them once for all.
+ * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. One pass over all values
+ * is faster than skimming them again for each further metric.
  */
 static int metric_to_make(const struct pf_profile *profile, int metric)
 {

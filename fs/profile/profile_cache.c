@@ -6,13 +6,13 @@
 #include "fs/text/pack.h"
 
 /*
- * What passes have found, kept between mounts. Each datum begins with all that text depends on (pf_profile_pack_head). Sums are data of
- * their own, read when they are needed. One datum holds the rest in sections, each a tag and its content, of which tag 0 is the last:
- * sizes and checkpoints of tables and texts, and the facts that a driver has learnt.
+ * The results of passes in the cache. Each datum begins with the header of pf_profile_pack_head. Sums are separate
+ * data, read on demand. One datum holds everything else as tagged sections: sizes and checkpoints of tables and texts,
+ * and the driver's facts. SECTION_END terminates it.
  */
 enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS };
 
-/* Larger sums are made again rather than stored. */
+/* Larger sums are recomputed instead of stored; in bytes. */
 enum { SUMS_MAX = 16 << 20 };
 
 /* ---- tracks ------------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *
     pack_checkpoints(out, &text->own);
 }
 
-/* Files with a size of their own: all but a table's whole; a table's number must be one. */
+/* True for a valid node that is measured alone: any file except the whole of a table. */
 static bool may_be_alone(const struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
@@ -117,7 +117,10 @@ static bool unpack_text(struct pf_profile *profile, struct pf_unpack *in)
     struct pf_node node = {(unsigned)pf_unpack_u64(in), (uint32_t)pf_unpack_u64(in)};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
     bool sound = unpack_checkpoints(in, &checkpoints) && covered <= size && may_be_alone(profile, node);
-    /* Marks lead as far as it is covered, or that is all: else a reader would wait for marks that no pass sets. */
+    /*
+     * Checkpoints must reach as far as the text is covered; otherwise a reader would wait for checkpoints that no pass
+     * sets.
+     */
     if (sound && covered != size)
         sound = covered == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
     if (!sound) {
@@ -161,12 +164,15 @@ static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
     }
 }
 
-/* The bytes of a datum of a profile that is open; *in: what comes after its head. NULL: there is none of this version. */
+/*
+ * A datum of an open profile; *in: the part after its header. The caller frees the result. NULL if none is cached for
+ * this version.
+ */
 static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_t number,
                          struct pf_unpack *in)
 {
     size_t size;
-    struct pf_access access; /* which the source gives */
+    struct pf_access access; /* unused: the open source provides the access rights */
     struct pf_cache *cache = profile->core->cache;
     char *bytes = cache ? pf_cache_get(cache, pf_profile_open_key(profile), type, number, &size) : NULL;
     if (!bytes)
@@ -211,7 +217,10 @@ static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
     pf_buf_add(out, (const char *)facts, size);
 }
 
-/* Packs sums that are not stored, unless they are too large, after the head in *out. False: all are stored. */
+/*
+ * Appends the next unstored sums to the header in *out, with *metric set; marks *out as failed if they are too large.
+ * False if all sums are stored.
+ */
 static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_buf *out)
 {
     pf_assert_held(&profile->lock);
@@ -231,7 +240,7 @@ static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_bu
     return sums;
 }
 
-/* Each is a datum of its own, since it may be large and is written once. */
+/* Stores each aggregate as a separate datum, since it may be large and is written once. */
 static void store_sums(struct pf_profile *profile)
 {
     for (bool more = true; more;) {
@@ -241,7 +250,7 @@ static void store_sums(struct pf_profile *profile)
         pf_lock_take(&profile->lock);
         more = pack_next_sums(profile, &metric, &out);
         pf_lock_drop(&profile->lock);
-        out.failed |= !pf_profile_intact(profile); /* reading the sums may have shown that they are lost */
+        out.failed |= !pf_profile_intact(profile); /* packing may have found that spilled sums are lost */
         if (more)
             pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_SUMS,
                          (uint64_t)metric + 1, &out);
@@ -256,7 +265,7 @@ void pf_profile_remember(struct pf_profile *profile)
         return;
     pf_profile_pack_head(profile, &payload);
     pf_lock_take(&profile->lock);
-    if (profile->facts && profile->stage < PF_PARTITIONED) { /* known from before, not yet used */
+    if (profile->facts && profile->stage < PF_PARTITIONED) { /* restored from the cache, not yet used */
         pf_pack_u64(&payload, SECTION_FACTS);
         pf_pack_u64(&payload, profile->facts_size);
         pf_buf_add(&payload, profile->facts, profile->facts_size);

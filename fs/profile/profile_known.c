@@ -11,8 +11,9 @@
 #include "fs/version.h"
 
 /*
- * What is known of a profile from an earlier time, and keeping what is learnt. One entry of the database a source and set of
- * options, so that a new version takes the place of the old one's: what text depends on, the inputs, then what is known.
+ * Cached facts about a profile's tree (pf_known), and the keys and headers of cached data. The database has one entry
+ * per source and set of options, so a new version of a source replaces the old one. An entry holds everything that text
+ * depends on, the inputs, and the facts.
  */
 
 /* ---- what text depends on, as bytes ------------------------------------------------------------- */
@@ -24,7 +25,7 @@ static void pack_text(struct pf_buf *out, const char *text)
         pf_buf_str(out, text);
 }
 
-/* Options that text depends on, and the machine, whose byte order data have. */
+/* Appends the options that text depends on, and the machine, which determines the byte order of the data. */
 static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
 {
     const struct pf_options *options = &profile->core->options;
@@ -32,19 +33,19 @@ static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
     pack_text(out, profile->driver->name);
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
-    pf_pack_u64(out, profile->core->others); /* who may read is told by other rules */
+    pf_pack_u64(out, profile->core->others); /* the access rules differ */
 }
 
-/* All that text depends on except the inputs. */
+/* Appends everything that text depends on, except the inputs. */
 static void pack_versions(const struct pf_profile *profile, struct pf_buf *out)
 {
     pack_options(profile, out);
     pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
-    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
+    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* nodes are stored by the number of their kind */
 }
 
-/* A number, and so many of each a name and a stamp. */
+/* Format: the number of inputs, then the name and stamp of each. */
 void pf_profile_inputs(const struct pf_profile *profile, struct pf_buf *out)
 {
     uint64_t n = pf_source_input_count(profile->source);
@@ -56,7 +57,7 @@ void pf_profile_inputs(const struct pf_profile *profile, struct pf_buf *out)
     }
 }
 
-/* Takes an input off: its name in `room`, or NULL, the source itself. False: they are not sound. */
+/* Parses one input: its name, copied to `room`, or NULL for the source itself. False if the bytes are invalid. */
 static bool next_input(struct pf_unpack *in, char room[PATH_MAX], const char **name, struct pf_stamp *stamp)
 {
     uint64_t size = pf_unpack_u64(in);
@@ -78,7 +79,7 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
     char room[PATH_MAX];
     const char *name;
     struct pf_stamp stamp;
-    for (int known = 0; known < 2; known++) { /* none is recorded before all have been compared */
+    for (int known = 0; known < 2; known++) { /* first compare all, then record */
         struct pf_unpack in = {inputs, inputs + size, false};
         for (uint64_t left = pf_unpack_u64(&in); left; left--) {
             if (!next_input(&in, room, &name, &stamp))
@@ -94,7 +95,10 @@ int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t siz
     return 0;
 }
 
-/* Records inputs without a look at them: a file that has changed since cannot be opened. 0, or -1 with *error filled. */
+/*
+ * Records inputs without comparing them with the disk: a file that has changed since then cannot be opened. 0, or -1
+ * with *error filled.
+ */
 static int know_inputs(struct pf_profile *profile, const struct pf_buf *inputs, struct pf_error *error)
 {
     char room[PATH_MAX];
@@ -120,8 +124,9 @@ static bool has_a_key(const struct pf_profile *profile)
 }
 
 /*
- * Where others are let in, what is known must tell who may read. Of one file that is its own mode and list, whose changes show in
- * its stamp; elsewhere folders and files that are no inputs count, too.
+ * True if facts may be cached. If users other than the mounter may read, cached facts need access rights. For a single
+ * file these are its mode and access control list, whose changes show in its stamp. Otherwise access also depends on
+ * folders and files that are not inputs.
  */
 static bool keeps_what_it_learns(struct pf_profile *profile)
 {
@@ -136,7 +141,10 @@ static bool lies_in_archive(const struct pf_profile *profile)
            (fstatat(profile->core->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
 }
 
-/* The path stands in for a device without a number that lasts, and for a member of an archive, all of whose members are one file. */
+/*
+ * The path is part of the key if the device has no persistent number, and for a member of an archive, since all members
+ * share the inode of the archive.
+ */
 uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint64_t inode)
 {
     struct pf_buf key = {0};
@@ -161,7 +169,7 @@ uint64_t pf_profile_open_key(struct pf_profile *profile)
     return pf_profile_key(profile, stamp.device, stamp.inode);
 }
 
-/* Replaces a device in the stamps of packed inputs. Returns false if these are not sound. */
+/* Replaces a device in the stamps of packed inputs. False if the bytes are invalid. */
 static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t by)
 {
     struct pf_unpack in = {inputs, inputs + size, false};
@@ -174,7 +182,7 @@ static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t 
         if (!at)
             return false;
         memcpy(&stamp, at, sizeof stamp);
-        if (stamp.device == device && stamp.inode) /* all zero: the input is absent */
+        if (stamp.device == device && stamp.inode) /* an absent input is all zero */
             stamp.device = by;
         memcpy(at, &stamp, sizeof stamp);
     }
@@ -214,7 +222,7 @@ bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, st
     return true;
 }
 
-/* Takes the head off what was kept. True if it is that of a version with these inputs. */
+/* Consumes the header of a cached datum. True if the header belongs to a version with these inputs. */
 static bool is_head_of(struct pf_profile *profile, struct pf_unpack *in, const struct pf_buf *inputs)
 {
     struct pf_buf versions = {0};
@@ -242,7 +250,6 @@ bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *in
     return known;
 }
 
-/* True if something is known of what stands there now. */
 bool pf_profile_recall_known(struct pf_profile *profile)
 {
     size_t size = 0;
@@ -286,7 +293,7 @@ void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, con
 
 /* ---- learning ----------------------------------------------------------------------------------- */
 
-/* Contexts are too many to be kept. */
+/* Folders of contexts are not stored: there are too many. */
 void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
 {
     struct pf_buf entries = {0};

@@ -6,9 +6,9 @@
 #include "fs/profile/names.h"
 #include "fs/profile/profile_private.h"
 
-/* Names of folders, files and links inside a profile, made when the stage is loaded that they come from. */
+/* Names of folders, files and links inside a profile, made when the stage that provides the items is loaded. */
 
-/* Items in rows of an id and a name. */
+/* Items stored as rows of (id, name). */
 static struct pf_cell row_text(const void *of, uint32_t i)
 {
     return pf_rows_at(of, i)[1];
@@ -56,7 +56,7 @@ static struct pf_cell link_text(const void *of, uint32_t i)
     return pf_string(((const struct pf_model *)of)->links[i].name);
 }
 
-/* `folder` is the kind of folder where they stand beside files of ours, and must not be called like one. */
+/* pf_items.folder: the kind of folder that these items share with generated files, whose names are reserved. */
 static struct pf_items items_of(const struct pf_model *model, enum pf_named named)
 {
     const struct pf_rows *partitions = model->partitions.items, *keys = model->keys.items;
@@ -94,7 +94,7 @@ static int name_items(struct pf_profile *profile, enum pf_named named, struct pf
     return profile->names[named] ? 0 : -1;
 }
 
-/* The stage that items come with; PF_STAGES: there are none, or they are named apart. */
+/* The stage that provides the items; PF_STAGES: there are no such items, or they are named separately. */
 static enum pf_stage comes_with(const struct pf_model *model, enum pf_named named)
 {
     switch (named) {

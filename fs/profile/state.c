@@ -6,9 +6,9 @@
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 
-/* What a profile has at present, for all that is made from it. Nothing here opens it or has a job run. */
+/* Accessors of the current state of a profile. No function here opens the profile or starts a job. */
 
-/* Findings of passes that took so long, in all, are cached at once. */
+/* Results are cached at once when the uncached passes took this long in total. */
 enum { SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile)

@@ -8,16 +8,16 @@
 #include "fs/text/csv.h"
 
 /*
- * summary.md: one page on a metric of a profile. What its sections show stands in other files, too. It names the sizes of these, so
- * they are measured before it (pf_summary_file).
+ * summary.md: one page about one metric of a profile. All its contents are also found in other files. The page lists
+ * the sizes of these files, so they are measured first (pf_summary_file).
  */
 
 enum { PAGE_MAX = 8192, WARNINGS = 3 };
 
-/* Files that the page leads to. */
+/* Files that the page refers to. */
 static const struct lead {
-    const char *name; /* NULL: the partitions' table */
-    bool sums;        /* it is of interest only if the metric adds up */
+    const char *name; /* NULL: the table of partitions */
+    bool sums;        /* useful only if the metric is additive */
     const char *what;
 } leads[] = {
     {"hot.txt", true, "the hottest functions"},
@@ -49,7 +49,7 @@ bool pf_summary_file(struct pf_profile *profile, struct pf_node summary, size_t 
     *file = (struct pf_node){PF_WARNINGS_CSV, 0};
     if (i < LEADS && !pf_folder_find(profile, (struct pf_node){PF_METRIC_DIR, summary.item},
                                      lead_name(model, &leads[i], room), file))
-        *file = (struct pf_node){PF_INFO, 0}; /* it has no such file: one that costs nothing in its place */
+        *file = (struct pf_node){PF_INFO, 0}; /* no such file; substitute one whose size is free */
     return i <= LEADS;
 }
 
@@ -179,7 +179,7 @@ struct pf_lines *pf_summary_lines(struct pf_profile *profile, struct pf_node nod
     struct pf_page *page = pf_page_new(pf_profile_aggregate_now(profile, -1), node.item, error);
     if (!page)
         return NULL;
-    /* Long names are cut shorter until all fit. */
+    /* Halve the name limits until the page fits. */
     struct pf_page_limits limits = {96, 64, 160};
     do {
         out.size = 0;

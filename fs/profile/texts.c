@@ -4,9 +4,9 @@
 
 #include "fs/profile/profile_private.h"
 
-/* The texts of a profile's files: found by node, measured and rendered by jobs. */
+/* The texts of a profile's files: looked up by node, measured and rendered by jobs. */
 
-/* What may be measured on the thread of an operation: about a millisecond of work. */
+/* Limits for measuring on the thread of an operation: about a millisecond of work. */
 enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 512 * 1024 };
 
 static struct pf_lines *walk_text(void *owner, struct pf_error *error)
@@ -36,13 +36,16 @@ static const struct pf_owner_type text_type = {release_text, text_name};
 
 /* ---- sizes without texts ------------------------------------------------------------------------ */
 
-/* Sizes are kept as values of a map that has pointers; NULL is no value. */
+/* Sizes are stored as pointer values in the map; + 1 because NULL means absent. */
 static void *size_value(uint64_t size)
 {
     return (void *)(uintptr_t)(size + 1);
 }
 
-/* True if the text is kept without handles: its checkpoints took work. Of a text without checkpoints the size alone is kept. */
+/*
+ * True if the text is kept after its last handle closes, because its checkpoints were expensive. For a text without
+ * checkpoints, stores only the size and returns false. Called with profile->lock held.
+ */
 static bool keep_size(struct pf_profile *profile, struct pf_file_text *text)
 {
     pf_assert_held(&profile->lock);
@@ -95,7 +98,7 @@ void pf_file_text_release(struct pf_file_text *text)
     if (last)
         text_free(text);
     else if (closed)
-        pf_text_rest(&text->text); /* texts are kept by the thousand: their walks are not */
+        pf_text_rest(&text->text); /* thousands of texts may be kept; free their walks */
     if (closed)
         pf_profile_release(profile);
 }
@@ -135,7 +138,7 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
                           struct pf_checkpoints *checkpoints)
 {
     if (!checkpoints->count && size == measured) {
-        pf_checkpoints_free(checkpoints); /* empty arrays, but allocated */
+        pf_checkpoints_free(checkpoints); /* arrays of length 0 are allocated, too */
         pf_lock_take(&profile->lock);
         bool kept = pf_map_put(&profile->sizes, pf_node_key(node), size_value(size));
         pf_lock_drop(&profile->lock);
@@ -159,7 +162,7 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
-/* The most rows that a file of the table of values can have if they are found without the others'; UINT64_MAX: any number. */
+/* Upper bound of the rows of a file of the values table whose rows can be located directly; UINT64_MAX: no bound. */
 static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
@@ -171,7 +174,7 @@ static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
                                            : UINT64_MAX;
 }
 
-/* Few enough rows to walk through while somebody waits. */
+/* True if the file has few enough rows to walk them on the thread of an operation. */
 static bool is_short(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
@@ -185,7 +188,7 @@ static bool is_short(struct pf_profile *profile, struct pf_node node)
            pf_profile_context_count(profile) < ROWS_AT_ONCE;
 }
 
-/* True if what is to be measured is short: the whole file, or the part up to text->until. */
+/* True if the work is short: the whole file is short, or the distance to text->until is. */
 static bool measures_short(struct pf_owner *owner, uint64_t number)
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;
@@ -223,7 +226,7 @@ int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op
     return pf_need(op, &measure_work, &text->owner, 0);
 }
 
-/* Renders a range into the cache of blocks. */
+/* Renders a range into the block cache. */
 static int render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_error *error)
 {
     struct pf_piece pieces[PF_PIECES];
@@ -233,7 +236,7 @@ static int render(struct pf_file_text *text, uint64_t offset, size_t size, struc
     return n < 0 ? -1 : 0;
 }
 
-/* A range of a text as the number of a job. */
+/* Encoding of a range as the number of a job: the offset in the low OFFSET_BITS, the size above. */
 enum { OFFSET_BITS = 44, RANGE_MAX = (1 << 20) - 1 };
 
 static int run_blocks(struct pf_owner *owner, uint64_t range, struct pf_error *error)

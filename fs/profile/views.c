@@ -13,14 +13,14 @@
 
 /* ---- the table of views ------------------------------------------------------------------------- */
 
-/* What the profile must have. */
+/* The condition for a view to exist in a profile. */
 enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
-/* What must be loaded where that is no stage, but that with which something comes, or the aggregates. */
+/* When a view can be read, beyond fixed stages: the stage that provides some items or rows, or the aggregates. */
 enum when {
-    FIELDS = PF_STAGES, /* of partitions */
+    FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */
-    TOLD,               /* metrics, and what is told of one */
+    TOLD,               /* metrics, and the details in info.txt */
     KEYED,              /* keys */
     ROWS_OF_KEYS,
     ROWS_OF_TIMELINE,
@@ -29,12 +29,12 @@ enum when {
     CHECKED,
 };
 
-/* Which files stand in which folder. A driver's tables come after these, in folders whose axis they have a column for. */
+/* The generated entries of each folder. A driver's tables follow, in the folders whose axis is a column of the table. */
 static const struct view {
     unsigned folder, kind;
-    const char *name, *extension; /* name NULL: the partition's plural, or that of the keys */
+    const char *name, *extension; /* name NULL: the plural of the partitions or keys */
     enum needs needs;
-    unsigned when; /* a stage or one of the above */
+    unsigned when; /* a stage, or an enum when */
 } views[] = {
     {PF_TOP, PF_INFO, "info", ".txt", ALWAYS, PF_OPENED},
     {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS, NAMED},
@@ -83,7 +83,7 @@ static const struct view {
 };
 enum { VIEWS = sizeof views / sizeof *views };
 
-/* NULL: it is an item, or a table's file. */
+/* The view of a kind; NULL for an item or a table's file. */
 static const struct view *view_of(unsigned kind)
 {
     for (size_t v = 0; v < VIEWS; v++)
@@ -124,8 +124,10 @@ static const char *stem_of(const struct pf_model *model, const struct view *view
     return view->name ? view->name : view->needs == KEYS ? model->keys.plural : model->partitions.plural;
 }
 
-/* A driver's table stands in a folder if the folder is `tables` or the table has the column that the folder
- * fixes; but some tables belong to one kind of folder alone. */
+/*
+ * True if a driver's table is in a folder: `tables`, or a folder whose axis is a column of the table. PF_ONLY_IN_*
+ * flags restrict a table to one kind of folder.
+ */
 static bool table_stands_in(const struct pf_table *table, unsigned folder)
 {
     unsigned only = table->flags & (PF_ONLY_IN_PARTITIONS | PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS);
@@ -145,7 +147,7 @@ static bool table_stands_in(const struct pf_table *table, unsigned folder)
     }
 }
 
-/* The folders that a driver's tables stand in, by what kind of file they make there: PF_TABLE_WHOLE and on. */
+/* The folders of a driver's tables, in the order of PF_TABLE_WHOLE, PF_TABLE_OF_PARTITION, ... */
 static const unsigned table_folders[] = {PF_TABLES, PF_PARTITION_DIR, PF_CONTEXT_DIR, PF_METRIC_DIR,
                                          PF_KEY_DIR};
 
@@ -157,7 +159,7 @@ static unsigned table_base(unsigned folder)
     return PF_TABLE_WHOLE + i * PF_TABLES_MAX;
 }
 
-/* The folder that a table's file stands in. */
+/* The folder of a table's file. */
 static unsigned table_folder(unsigned kind)
 {
     return table_folders[(kind - PF_TABLE_WHOLE) / PF_TABLES_MAX];
@@ -214,7 +216,7 @@ bool pf_is_own_name(const void *profile, unsigned folder, const char *name)
 
 /* ---- folders of items --------------------------------------------------------------------------- */
 
-/* Folders that hold an entry for each item of something that has names. */
+/* Folders with one entry per item of a named set. */
 static const struct pf_named_folder named_folders[] = {
     {PF_PARTITIONS, PF_PARTITION_DIR, PF_NAMED_PARTITIONS},
     {PF_CONTEXTS, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
@@ -352,11 +354,11 @@ enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
     const struct pf_named_folder *named = pf_folder_of_items(node.kind);
     if (pf_table_of(node.kind) >= 0)
         return table_file_stage(model, node.kind);
-    if (!view && named) /* an item is there with its folder */
+    if (!view && named) /* an item exists as soon as its folder does */
         view = view_of(named->folder);
     if (!view)
         return PF_OPENED;
-    /* Metrics that a later stage makes are not to be looked at before. */
+    /* If a stage after PF_OPENED makes the metrics, their details are known once the aggregate stage is loaded. */
     bool sums = view->when == TOLD && (model->metrics_stage > PF_OPENED || pf_needs_aggregate(model, node));
     return sums ? aggregate_stage(model) : view_stage(model, view->when);
 }
@@ -374,8 +376,8 @@ bool pf_needs_context_names(unsigned kind)
 }
 
 /*
- * A metric's info.txt needs its values only for the counts of stacks lost to rounding and of values beyond 64 bits. Warnings of
- * shares above 100 % always do.
+ * A metric's info.txt needs aggregates only for the number of stacks lost to rounding and of values beyond 64 bits.
+ * Warnings about shares above 100 % always need them.
  */
 bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 {
@@ -430,7 +432,7 @@ bool pf_is_seekable(const struct pf_model *model, struct pf_node node)
     case PF_TABLE_OF_CONTEXT:
         return model->tables[t].flags & PF_SEEKS_CONTEXT;
     case PF_TABLE_OF_METRIC:
-        return false; /* values lie by partition and context */
+        return false; /* values are ordered by partition and context */
     default:
         return true;
     }

@@ -7,7 +7,10 @@
 
 #include "fs/profile/profile.h"
 
-/* The tree inside a profile. Kinds of nodes fit 8 bits, items 32, and both are part of inode numbers. */
+/*
+ * The tree inside a profile: kinds of nodes and their properties. A kind fits 8 bits and an item 32 bits; both are part
+ * of inode numbers.
+ */
 enum pf_kind {
     /* folders; the item of a PARTITION, CONTEXT or METRIC is its index */
     PF_TOP,
@@ -20,13 +23,13 @@ enum pf_kind {
     PF_METRIC_DIR,
     PF_KEYS,
     PF_KEY_DIR,
-    PF_BLOBS,         /* src/, of files that the profile carries */
-    PF_SOURCE_FOLDER, /* src/, a folder of the source itself: not a node of ours, but the way to one of SOURCE's */
+    PF_BLOBS,         /* src/: files embedded in the profile */
+    PF_SOURCE_FOLDER, /* src/: a folder of the source itself; look-up continues with the entry of SOURCE */
     PF_PRIMARY,
     PF_EXPORT,
     PF_EXPORT_DIR, /* the item is a metric's index */
     PF_LAST_FOLDER = PF_EXPORT_DIR,
-    /* symbolic links; what a walk over one gives is its target */
+    /* symbolic links; a walk over a link returns its target */
     PF_LINK,         /* the item is the link's index */
     PF_PRIMARY_LINK, /* primary/metric */
     PF_CONTEXTS_LINK,
@@ -45,16 +48,16 @@ enum pf_kind {
     PF_METRIC_SUMMARY,
     PF_KEY_INFO,
     PF_BLOB, /* the item is the blob's index */
-    /* pictures; of a metric, but the time line */
+    /* pictures and exports; of one metric, except the time line, trace.json and profile.pb */
     PF_TIMELINE_SVG,
     PF_TRACE_JSON,
     PF_PPROF,
     PF_FLAME_SVG,
     PF_CALLGRAPH_DOT,
     PF_SCALING_SVG,
-    /* aggregates of a metric: enum pf_metric_view is added */
+    /* views of one metric, made from aggregates: PF_METRIC_FILE + enum pf_metric_view */
     PF_METRIC_FILE,
-    /* a driver's tables: the table's number is added */
+    /* files of a driver's tables: base + index of the table */
     PF_TABLE_WHOLE = 64,
     PF_TABLE_OF_PARTITION = 96,
     PF_TABLE_OF_CONTEXT = 128,
@@ -64,7 +67,7 @@ enum pf_kind {
 };
 enum { PF_TABLES_MAX = 32 };
 
-/* One number for a node. */
+/* Packs a node into one integer. */
 static inline uint64_t pf_node_key(struct pf_node node)
 {
     return (uint64_t)node.kind << 32 | node.item;
@@ -81,83 +84,95 @@ static inline bool pf_is_link(unsigned kind)
 }
 
 /*
- * A folder that can be looked up but is not listed. A link with a listed name leads to it, so that recursive tools, which do not
- * follow links, skip what is below it.
+ * True for a folder that can be looked up but is not listed. A listed link leads to it, so recursive tools, which do
+ * not follow links, skip its contents.
  */
 static inline bool pf_is_hidden(unsigned kind)
 {
     return kind == PF_CONTEXTS || kind == PF_EXPORT;
 }
 
-/* The target of a link to a hidden folder, which is the same in every profile; NULL: the node is no such link. */
+/* The target of a link to a hidden folder, the same in every profile; NULL for other nodes. */
 static inline const char *pf_hidden_target(unsigned kind)
 {
     return kind == PF_CONTEXTS_LINK ? ".contexts" : kind == PF_EXPORT_LINK ? ".export" : NULL;
 }
 
-/* The table that a table's file shows, or -1. */
+/* The index of the table that a table's file shows; -1 for other files. */
 static inline int pf_table_of(unsigned kind)
 {
     bool table = kind >= PF_TABLE_WHOLE && kind < PF_TABLE_END;
     return table ? (int)((kind - PF_TABLE_WHOLE) % PF_TABLES_MAX) : -1;
 }
 
-/* Of a table's file, the kind that table 0's would have: PF_TABLE_WHOLE, PF_TABLE_OF_PARTITION, ... */
+/* The base of the kind of a table's file: PF_TABLE_WHOLE, PF_TABLE_OF_PARTITION, ... */
 static inline unsigned pf_table_base(unsigned kind)
 {
     return kind - (kind - PF_TABLE_WHOLE) % PF_TABLES_MAX;
 }
 
-/* The stage of the model that must be loaded before a folder can be searched, or a file's walk be made. */
+/* The stage that must be loaded before a folder is searched or a file is walked. */
 enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node);
 
 /*
- * The profile has the node's item; its stage is loaded. (Numbers outlive a profile while it is not open, and one that is opened
- * anew where something was lacking may have fewer items.)
+ * True if the profile has the node's item. The node's stage must be loaded. (Node numbers outlive an open profile; a
+ * profile that was reopened after a transient error may have fewer items.)
  */
 bool pf_node_exists(const struct pf_model *model, struct pf_node node);
 
-/* It can only be searched, or made, once the contexts' folders have names. */
+/* True if the node needs the names of the contexts' folders. */
 bool pf_needs_context_names(unsigned kind);
 
-/* The file is made from aggregates. */
+/* True if the file is made from aggregates. */
 bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node);
-/* Of such a file: the metric that it is about; -1: all. */
+/* The metric whose aggregates such a file needs; -1: all metrics. */
 int pf_aggregate_metric(struct pf_node node);
 
-/* The file is a small text, made in no time once its stage is there. */
+/* True for a small file that is made in negligible time once its stage is loaded. */
 bool pf_is_cheap(const struct pf_model *model, struct pf_node node);
 
-/* The file's rows can be found without going through other items' data, so that a pass over it alone is cheap. */
+/*
+ * True if the rows of the file can be located without reading the data of other items, so a pass over this file only is
+ * cheap.
+ */
 bool pf_is_seekable(const struct pf_model *model, struct pf_node node);
 
-/* Making a block of the file may go through data that is not shown in it: not to be done on a thread that
- * others wait for. */
+/*
+ * True if rendering one block may read data that the block does not show. Such blocks must not be rendered on a thread
+ * that others wait for.
+ */
 bool pf_is_heavy(const struct pf_model *model, struct pf_node node);
 
 /*
- * The entries of a folder, by number: our own files first, then folders and items, hidden folders among them (see pf_is_hidden). The
- * folder's stage must be loaded. False past the end. name has room for PF_NAME_MAX + 1 bytes.
+ * The entry of a folder by number (generated files first, then folders and items, including hidden folders, see
+ * pf_is_hidden) or by name. The folder's stage must be loaded. False if there is no such entry. name: PF_NAME_MAX + 1
+ * bytes.
  */
 bool pf_folder_entry(struct pf_profile *profile, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry);
 bool pf_folder_find(struct pf_profile *profile, struct pf_node folder, const char *name, struct pf_node *entry);
 
-/* The folder that an entry is in, and its name there; false for PF_TOP. pf_profile_parent_ready must have returned 0 for the node. */
+/*
+ * The folder of a node and the node's name there; false for PF_TOP. Requires a successful pf_profile_parent_ready for
+ * the node.
+ */
 bool pf_node_parent(struct pf_profile *profile, struct pf_node node, struct pf_node *parent, char *name);
 
-/* A walk over a file's records; its stage (and aggregate) must be loaded. NULL with *error filled. */
+/*
+ * Opens a walk over a file's records. The file's stage, and aggregates if needed, must be loaded. NULL with *error
+ * filled.
+ */
 struct pf_lines *pf_node_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 
-/* A profile's folders of this kind have an entry of ours of this name: items may not be called so. */
+/* True if folders of this kind have a generated entry of this name, which items must not use. profile: the pf_model. */
 bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
 
 /* ---- model_text.c -------------------------------------------------------------------------------- */
 
 /*
- * The texts that every profile has: info.txt of the profile and of each item, and the tables of its axes and
- * warnings. Each returns a walk (freed by its close), or NULL with *error filled. What stage they need:
- * pf_node_stage.
+ * The texts that every profile has: info.txt of the profile and of each item, and the tables of its axes and warnings.
+ * Each returns a walk (freed by its close), or NULL with *error filled. The node's stage (pf_node_stage) must be
+ * loaded.
  */
 typedef struct pf_lines *pf_model_text(struct pf_profile *profile, struct pf_node node, struct pf_error *error);
 pf_model_text pf_info_lines, pf_partition_info_lines, pf_context_info_lines, pf_metric_info_lines,
@@ -167,8 +182,8 @@ pf_model_text pf_info_lines, pf_partition_info_lines, pf_context_info_lines, pf_
 pf_model_text pf_link_lines;
 
 /*
- * Rows of warnings.csv: line, offset, severity, code, text, which may point into *scratch, an empty or used buffer of the
- * caller's. What the file is said to ask for must be there: pf_node_stage.
+ * The rows of warnings.csv: line, offset, severity, code, text. Cells may point into *scratch, a buffer of the caller
+ * that may be reused between calls. The stage of warnings.csv, and its aggregates, must be loaded.
  */
 enum { PF_WARNING_COLUMNS = 5 };
 uint64_t pf_warning_count(struct pf_profile *profile);
@@ -177,10 +192,13 @@ void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cel
 
 /* ---- summary.c ----------------------------------------------------------------------------------- */
 
-/* A walk over summary.md. Aggregates of all metrics, and the sizes of all that pf_summary_file gives, must be there. */
+/*
+ * Opens a walk over summary.md. Aggregates of all metrics, and the sizes of all files from pf_summary_file, must be
+ * present.
+ */
 pf_model_text pf_summary_lines;
 
-/* The i-th file whose size a summary needs, in *file; false: there are no more. The folder's stage must be loaded. */
+/* The i-th file whose size a summary needs, in *file; false at the end. The folder's stage must be loaded. */
 bool pf_summary_file(struct pf_profile *profile, struct pf_node summary, size_t i, struct pf_node *file);
 
 #endif

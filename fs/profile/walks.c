@@ -7,7 +7,7 @@
 #include "fs/text/lines.h"
 #include "fs/text/table.h"
 
-/* The walks over the records of a profile's files, by kind of node. */
+/* Opens a walk over the records of a file, by kind of node. */
 
 static struct pf_lines *metric_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
