@@ -9,23 +9,23 @@
 #include "formats/kit/print.h"
 
 /*
- * The GPU's side: kernels, copies, settings of memory and synchronisations. Each has the call path of the API call
- * of its correlation id; its own context stands below that of the call. Each is an event too: kernels first, then the others,
- * in the order of their tables' rows.
+ * GPU activities: kernels, copies, memory sets and synchronisations. Each has the call path of the API call with its correlation
+ * id; its own context is a child of that call's context. Each is also an event; events are ordered by table (kernels first), then
+ * by row.
  */
 
 enum { EVENT_START, EVENT_END, EVENT_DEVICE, EVENT_STREAM, EVENT_CORRELATION, EVENT_BYTES, EVENT_NUMBERS };
 
 struct event {
     int64_t number[EVENT_NUMBERS];
-    uint32_t stream; /* by its first appearance */
+    uint32_t stream; /* index in partitions->streams */
     uint32_t path;   /* a context, or PF_NO_CONTEXT */
     uint32_t name;   /* in the tree's strings, or PF_NO_STRING */
-    uint16_t kind;   /* index of a word */
-    uint16_t set;    /* bit n: number n is there */
+    uint16_t kind;   /* table - NSIGHT_KERNEL */
+    uint16_t set;    /* bit n: number[n] is present */
 };
 
-/* The name of a kernel is its id's, the short one if the export has that. */
+/* Returns the id of a kernel's name: the short name if present, else the demangled name, else the mangled name. */
 static int64_t kernel_id(const struct pf_sql_row *row)
 {
     if (pf_sql_is_set(row, ACTIVITY_WHAT))
@@ -49,7 +49,7 @@ static const char *const copy_kinds[] = {"UNKNOWN",
 static const char *const sync_types[] = {"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
                                          "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"};
 
-/* A number's word, or the number in digits. PF_NO_STRING with *error filled. */
+/* Returns the string of words[number], or of the number in digits if it is out of range; PF_NO_STRING with *error filled. */
 static uint32_t intern_word(struct pf_strings *strings, const char *const *words, size_t n, int64_t number,
                             struct pf_error *error)
 {
@@ -60,7 +60,7 @@ static uint32_t intern_word(struct pf_strings *strings, const char *const *words
     return pf_intern(strings, word.text, word.size, error);
 }
 
-/* What the row is called: *name is PF_NO_STRING for settings of memory, which have no name. */
+/* Finds the name of a row; *name is PF_NO_STRING for memory sets, which have no name. Returns 0, or -1 with *error filled. */
 static int name_of(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *name,
                    struct pf_error *error)
 {
@@ -78,7 +78,7 @@ static int name_of(struct nsight_model *model, const struct pf_sql_row *row, uin
     return *name == PF_NO_STRING ? -1 : 0;
 }
 
-/* The context of what a tally counts: `memcpy HOST_TO_DEVICE`, `memset`, or the name of the kernel. */
+/* Returns the context of a tally: `memcpy HOST_TO_DEVICE`, `memset`, or the name of the kernel. */
 static uint32_t context_of(struct pf_tree *tree, const struct nsight_tally_key *key, struct pf_error *error)
 {
     enum nsight_kind kind = NSIGHT_A_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
@@ -131,7 +131,7 @@ static int take_row(void *arg, const struct pf_sql_row *row, struct pf_error *er
         nsight_tally(&model->tallies, &key, nsight_duration(model, row), event.number[EVENT_BYTES], error);
     if (!tally)
         return -1;
-    /* Synchronisations are the CPU's waiting, whose time is that of their calls: they have no context. */
+    /* A synchronisation has no context: it is the CPU waiting, and the time of its API call covers it. */
     if (tally->count == 1 && row->table != NSIGHT_SYNC &&
         (tally->context = context_of(model->tree, &key, error)) == PF_NO_CONTEXT)
         return -1;

@@ -6,20 +6,22 @@
 #include "formats/nsight/nsight.h"
 
 /*
- * The CPU's side: visits of functions (ranges) and calls of the API, thread after thread in the order of their
- * starts. A call belongs to the innermost range that it lies in, or to the path that is known of it; one that lies
- * in another call of the same path, or has no path, is a call by that call (a runtime function calls the driver's).
+ * Function visits (ranges) and API calls of the CPU, thread by thread in order of start time. The path of a call is the innermost
+ * range that encloses it, or a path from another source. A call that is enclosed by another call, and has the same path or none,
+ * is a child of that call (a runtime function calls a driver function).
  *
- * What a context took without the contexts below it is not what the export tells, but follows from it: inclusive
- * times are those of its visits, exclusive ones what is left of them.
+ * The export has inclusive times only: those of the visits. A context's exclusive time is its inclusive time minus the inclusive
+ * times of its children.
  */
 
-/* A range or call, sorted by the thread and its start. Of equal starts, calls come before ranges: a range holds
- * only what starts after it. Then what lasts longer, or lies less deep, comes first. */
+/*
+ * A range or call, sorted by thread and start. At equal starts, calls come before ranges, since a range encloses only what starts
+ * after it; then longer calls, and less deep ranges, come first.
+ */
 enum { THREAD, START, ORDER, END, NUMBER, WHAT, RECORD_WORDS };
 #define IS_RANGE (UINT64_C(1) << 63)
 
-/* Ranges and calls that are open at a time. More are not remembered: what lies in them has no path. */
+/* Maximum number of open ranges and of open calls; further ones enclose nothing. SEARCH_MAX: innermost ranges that are searched. */
 enum { OPEN_MAX = 4096, SEARCH_MAX = 1024 };
 
 enum { ROWS_PER_STEP = 16384 };
@@ -34,11 +36,11 @@ struct open_call {
     struct nsight_found found;
 };
 
-/* What a context's visits come to in the thread that is being read. */
+/* Sums of a context's visits in the current thread. Times in ns. */
 struct visits {
     int64_t calls, api_calls, inclusive;
-    int64_t below; /* inclusive times of the contexts below */
-    bool own;      /* inclusive is what is known of it, rather than what is below */
+    int64_t below; /* sum of the children's inclusive times */
+    bool own;      /* the context was visited itself, so that `inclusive` is valid */
     bool listed;   /* in `touched` */
 };
 
@@ -46,13 +48,14 @@ struct reading {
     struct nsight_model *model;
     struct pf_sorter *sorter;
     uint64_t rows;
-    uint64_t rows_of_ranges; /* of these */
-    uint64_t process;        /* of the last call */
-    bool processes;          /* calls are of more than one */
-    bool exclusive;          /* durations are without what was called: those of imported paths */
+    uint64_t rows_of_ranges; /* ranges among `rows` */
+    uint64_t process;        /* process of the last call */
+    bool processes;          /* the calls belong to more than one process */
+    bool exclusive;          /* durations exclude children: visits of imported paths */
     struct visits *visits;   /* by context */
     size_t visits_room;
-    uint32_t *touched; /* contexts visited in this thread, and those above them; no others have visits */
+    uint32_t *
+        touched; /* contexts visited in this thread, and their ancestors; all other contexts have zeroed visits */
     size_t n_touched, touched_room;
     struct open_range ranges[OPEN_MAX];
     unsigned n_ranges;
@@ -62,7 +65,7 @@ struct reading {
 
 /* ---- sorting ------------------------------------------------------------------------------------- */
 
-/* 31 bits that order by `value`, ascending; greater ones are equal. */
+/* Returns the value, saturated at INT32_MAX, in bits 32 to 62: sorts ascending. */
 static uint64_t order_by(uint64_t value)
 {
     return (value < INT32_MAX ? value : INT32_MAX) << 32;
@@ -119,7 +122,7 @@ static int add_call(void *arg, const struct pf_sql_row *row, struct pf_error *er
 
 /* ---- visits -------------------------------------------------------------------------------------- */
 
-/* Lists a context and those above it. */
+/* Adds a context and its ancestors to `touched`. */
 static int touch(struct reading *reading, uint32_t context, struct pf_error *error)
 {
     const uint32_t *parent = reading->model->tree->parent;
@@ -168,7 +171,7 @@ static int from_highest(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Children have higher numbers than their parents: from the highest number down, all below is known. */
+/* Adds the values of a thread. Children have higher numbers than their parents, so descending order visits children first. */
 static int end_thread(struct reading *reading, uint32_t thread, struct pf_error *error)
 {
     const struct pf_tree *tree = reading->model->tree;
@@ -211,7 +214,7 @@ static int take_range(struct reading *reading, const uint64_t *record, struct pf
     return visit(reading, range.context, false, range.end - range.start, error);
 }
 
-/* The innermost range that a call lies in. */
+/* Returns the context of the innermost range that encloses a call, or PF_NO_CONTEXT. */
 static uint32_t range_around(struct reading *reading, int64_t start, int64_t end)
 {
     while (reading->n_ranges && reading->ranges[reading->n_ranges - 1].end <= start)
@@ -223,7 +226,7 @@ static uint32_t range_around(struct reading *reading, int64_t start, int64_t end
     return PF_NO_CONTEXT;
 }
 
-/* The call that a call lies in; NULL if there is none. */
+/* Returns the open call that encloses a call and has the same path; NULL if there is none. */
 static const struct open_call *call_around(struct reading *reading, int64_t start, int64_t end, uint32_t path)
 {
     while (reading->n_calls && reading->calls[reading->n_calls - 1].end <= start)
@@ -234,7 +237,7 @@ static const struct open_call *call_around(struct reading *reading, int64_t star
     return end <= last->end && (path == PF_NO_CONTEXT || path == last->found.path) ? last : NULL;
 }
 
-/* The context of a call. Where a sampled path ends with the call itself, it is the path's. */
+/* Returns the context of a call. If a sampled path already ends with the call itself, this is the path's context. */
 static uint32_t context_of_call(struct reading *reading, uint32_t path, uint32_t name,
                                 const struct open_call *around, struct pf_error *error)
 {
@@ -299,7 +302,7 @@ static int read_sorted(struct reading *reading, struct pf_error *error)
     return partitions->count ? end_thread(reading, partitions->count - 1, error) : 0;
 }
 
-/* Calls of imported paths that are not in the export, but activities due to them are: these stand below the path itself. */
+/* Adds a call of an imported path. The call itself is not in the export, so that its activities become children of the path. */
 static int take_imported_call(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct nsight_model *model = arg;
@@ -337,7 +340,7 @@ static enum nsight_origin origin_of(const struct reading *reading)
     return pf_sql_has_table(sql, NSIGHT_RESOLVED) ? NSIGHT_IMPORTED : NSIGHT_PATHLESS;
 }
 
-/* Each process counts its correlations from 1, but not all exports tell an activity's process. */
+/* Each process numbers its correlations from 1. Returns false if the export does not have the process of every activity. */
 static bool tells_processes(const struct pf_sql *sql)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)

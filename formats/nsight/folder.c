@@ -7,13 +7,13 @@
 #include "formats/nsight/nsight.h"
 
 /*
- * A folder whose folders are points and hold exports, as an Extra-P experiment: each export is a rank or a repetition, and
- * its values are what it measured in all its threads and streams together.
+ * A folder of point directories with exports, as an Extra-P experiment. Each export is a rank or a repetition; its values are the
+ * sums over all its threads and streams.
  */
 
 extern const struct pf_driver pf_nsight_folder_driver;
 
-/* What a context comes to in all partitions of an export. */
+/* Sums of a context over all partitions of an export. */
 struct total {
     struct pf_total value[NSIGHT_METRICS];
     bool has[NSIGHT_METRICS];
@@ -22,7 +22,7 @@ struct total {
 /* An export within the experiment. */
 struct reading {
     struct pf_study *study;
-    struct pf_model export; /* as if it were opened by itself */
+    struct pf_model export; /* model of the single export */
     struct total *totals;   /* by context of the export */
     uint32_t point;
 };
@@ -64,7 +64,7 @@ static int add_values(struct reading *reading)
     return study->failed ? -1 : 0;
 }
 
-/* Loads the export and takes its values over. */
+/* Loads the export and adds its values to the study. */
 static int take_export(struct reading *reading, const struct pf_model *folder, struct pf_input *input,
                        struct pf_error *error)
 {
@@ -78,7 +78,7 @@ static int take_export(struct reading *reading, const struct pf_model *folder, s
     return add_up(reading, error) || add_values(reading) ? -1 : 0;
 }
 
-/* What is wrong with an export is told there; that something is, here too. */
+/* Adds a warning if the export has warnings; the details are in the export's own warnings. */
 static void note_damage(struct reading *reading, const char *path)
 {
     if (pf_rows_count(reading->export.warnings))

@@ -41,8 +41,10 @@ uint32_t nsight_name(struct nsight_model *model, int64_t id, struct pf_error *er
 
 /* ---- contexts ------------------------------------------------------------------------------------ */
 
-/* An entry of the store: process, number (ordered), path << 32 | call. A record of the sorter has the rank among
- * its equals before the last word. */
+/*
+ * An entry of the store: process, number (pf_ordered), path << 32 | call. A record of the sorter has a rank before the last word,
+ * which orders entries with equal keys.
+ */
 enum { PROCESS, NUMBER, FOUND, ENTRY_WORDS };
 enum { RANK = FOUND, RANKED_FOUND, RECORD_WORDS };
 enum { ENTRY_SIZE = ENTRY_WORDS * sizeof(uint64_t) };
@@ -62,7 +64,7 @@ void nsight_lookup_free(struct nsight_lookup *lookup)
     *lookup = (struct nsight_lookup){0};
 }
 
-/* Where a key stands relative to that of an entry: below 0, before it; 0, there. */
+/* Compares a key with an entry's key, like memcmp. */
 static int compare(uint64_t process, uint64_t number, const uint64_t *entry)
 {
     if (process != entry[PROCESS])
@@ -86,7 +88,7 @@ static int add_to_sorter(struct nsight_lookup *lookup, const uint64_t entry[ENTR
     return pf_sorter_add(lookup->sorter, record, error);
 }
 
-/* An entry does not come in order: those before it are sorted with it and all that follow. */
+/* Switches to sorting after an entry arrived out of order: moves all entries from the store to a new sorter. */
 static int begin_sorting(struct nsight_lookup *lookup, struct pf_error *error)
 {
     uint64_t limit = lookup->limit;
@@ -144,7 +146,7 @@ int nsight_lookup_finish(struct nsight_lookup *lookup, struct pf_error *error)
     return 0;
 }
 
-/* Leaps up to this length stay within what a look at the store shows, which costs more than reading one entry. */
+/* Steps up to this many entries mostly stay in the store's window. Moving the window costs more than reading a single entry. */
 enum { NEAR = 1024 };
 
 static int read_entry(struct nsight_lookup *lookup, uint64_t at, uint64_t entry[ENTRY_WORDS],
@@ -158,8 +160,7 @@ static int read_entry(struct nsight_lookup *lookup, uint64_t at, uint64_t entry[
     return found ? 0 : -1;
 }
 
-/* Halves what is left of the entries, but begins behind what was found last, with leaps that grow to either side: it mostly
- * stands there. */
+/* Galloping search: starts after the last hit, where the key mostly is, doubles its steps, and ends as a binary search. */
 int nsight_lookup_find(struct nsight_lookup *lookup, uint64_t process, int64_t number,
                        struct nsight_found *found, struct pf_error *error)
 {

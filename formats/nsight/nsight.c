@@ -10,7 +10,7 @@
 
 /* ---- the tables of an export --------------------------------------------------------------------- */
 
-/* What all activities of a GPU have. */
+/* Columns of all tables of GPU activities. */
 #define ACTIVITY_COLUMNS                                                                                     \
     [ACTIVITY_START] = "start", [ACTIVITY_END] = "end", [ACTIVITY_DEVICE] = "deviceId",                      \
     [ACTIVITY_CONTEXT] = "contextId", [ACTIVITY_STREAM] = "streamId",                                        \
@@ -122,7 +122,7 @@ static void set_tables(struct pf_model *model, struct nsight_state *state)
 
 /* ---- opening ------------------------------------------------------------------------------------- */
 
-/* Values of the export's metadata that info.txt tells, and the keys they get there. */
+/* Metadata of the export that info.txt shows, and the keys in info.txt. */
 static const struct {
     const char *name, *key;
 } shown[] = {
@@ -135,17 +135,17 @@ static const struct {
     {"GPU", "GPU"},
 };
 
-/* Of rows that people wrote, and of GPUs, there are few; of bytes too. */
+/* Maximum rows read from a table of metadata or GPUs, and bytes shown of a value. */
 enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
 
-/* What one of the tables tells, as far as it is shown. */
+/* State of reading a table of metadata or GPUs. */
 struct showing {
     struct pf_model *model;
     unsigned rows;
     bool gpus;
 };
 
-/* A row of metadata is a name and a value; one of GPUs a name. */
+/* Adds a row to info.txt. A row of metadata is a name and a value; a row of GPUs is a name. */
 static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct showing *showing = arg;
@@ -169,7 +169,7 @@ static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *e
     return pf_rows_add(model->info, cells, error);
 }
 
-/* Exports of schema 3 and of schema 2 have these tables under different names; an old one beside the new is not read. */
+/* Schemas 2 and 3 have different names for these tables. The table of schema 2 is ignored if that of schema 3 exists. */
 static int read_facts(struct pf_model *model, struct pf_sql *sql, struct pf_error *error)
 {
     struct showing meta = {.model = model}, gpus = {.model = model, .gpus = true};
@@ -203,10 +203,10 @@ static int open_file(struct pf_model *model, struct pf_error *error)
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-/* Bytes that names may have beyond those of the export, which only a hostile one has use for. */
+/* Bytes of names in excess of the export's size, after which names become "#ID". Only a hostile export reaches this limit. */
 enum { NAMES_SPARE = 1 << 20 };
 
-/* Tables that ended before their ends, and columns that were passed over. */
+/* Warns of a table that could not be read to its end, and of computed columns that were skipped. */
 static int tell_table(struct nsight_model *model, unsigned t, struct pf_error *error)
 {
     const struct pf_sql_facts *facts = &model->sql->facts[t];
@@ -324,7 +324,7 @@ static int load_model(struct pf_model *profile, struct pf_error *error)
 
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
-/* One pass makes all: threads and streams show when the tables are read that values and contexts come from. */
+/* A single pass loads everything: threads and streams are only known from the tables that also hold values and contexts. */
 static int nsight_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct nsight_state *state = nsight_state(model);
@@ -354,7 +354,7 @@ static void nsight_close(struct pf_model *model)
     model->state = NULL;
 }
 
-/* Nothing beside an export matters to it. */
+/* An export depends on no other file of its folder. */
 static bool no_name_matters(const char *name)
 {
     (void)name;

@@ -15,17 +15,17 @@
 #include "formats/sql/sql.h"
 
 /*
- * Nsight Systems exports (`nsys export --type sqlite`), with or without the ranges that Extra-Prof has put into
- * them. The parts, each knowing those before it only:
- *   probe.c       the first pages -> whether it is an export
+ * Nsight Systems exports (`nsys export --type sqlite`), with or without the NVTX ranges of Extra-Prof.
+ * The parts; each depends only on the parts listed above it:
+ *   probe.c       format detection from the first pages
  *   values.c      values of a row: durations, texts of ranges; adding to the profile's values
  *   partitions.c  threads and streams
  *   lookup.c      numbers of an export -> names, and contexts in bounded memory
  *   paths.c       NVTX ranges, call chains, imported call paths -> contexts
- *   tallies.c     calls and activities added up by context and name
+ *   tallies.c     sums of calls and activities by context and name
  *   calls.c       ranges and API calls -> times of the CPU
  *   activities.c  activities of GPUs -> times of the GPU, the table "events"
- *   nsight.c      the driver, and the one pass that does all that (PF_PARTITIONED)
+ *   nsight.c      the driver, and the single pass that loads everything (PF_PARTITIONED)
  *   folder.c      folders of points that hold exports: an Extra-P experiment
  */
 
@@ -39,7 +39,7 @@ enum nsight_table {
     NSIGHT_OLD_GPUS,
     NSIGHT_THREAD_NAMES,
     NSIGHT_RUNTIME,
-    NSIGHT_KERNEL, /* from here on the activities of GPUs, in the order of the events */
+    NSIGHT_KERNEL, /* first of the four tables of GPU activities, in the order of the events' kinds */
     NSIGHT_MEMCPY,
     NSIGHT_MEMSET,
     NSIGHT_SYNC,
@@ -54,7 +54,7 @@ enum { META_NAME, META_VALUE };
 enum { GPUS_NAME };
 enum { THREAD_NAMES_NAME, THREAD_NAMES_TID };
 enum { RUNTIME_START, RUNTIME_END, RUNTIME_TID, RUNTIME_CORRELATION, RUNTIME_NAME, RUNTIME_CHAIN };
-/* The first seven are the same for all activities of a GPU. */
+/* The first seven columns are common to all tables of GPU activities. */
 enum {
     ACTIVITY_START,
     ACTIVITY_END,
@@ -71,21 +71,24 @@ enum { NVTX_START, NVTX_END, NVTX_TYPE, NVTX_TEXT, NVTX_TID, NVTX_DOMAIN, NVTX_T
 enum { CHAINS_ID, CHAINS_SYMBOL, CHAINS_DEPTH, CHAINS_UNRESOLVED };
 enum { RESOLVED_CORRELATION, RESOLVED_PATH, RESOLVED_DURATION };
 
-/* A text that stands in the row or, in newer exports, in StringIds. NULL: none. 0, or -1 with *error filled. */
+/*
+ * Reads the text of an NVTX row: from the row itself or, in newer exports, from StringIds. *text is NULL if there is none; otherwise
+ * it is valid until the next read from sql. Returns 0, or -1 with *error filled.
+ */
 int nsight_nvtx_text(struct pf_sql *sql, const struct pf_sql_row *row, const char **text, size_t *size,
                      struct pf_error *error);
 
 /* ---- partitions ---------------------------------------------------------------------------------- */
 
-/* Where the call paths come from, the best first. */
+/* Source of the call paths, the best first. */
 enum nsight_origin {
     NSIGHT_RANGES,   /* NVTX ranges of Extra-Prof */
     NSIGHT_SAMPLED,  /* call chains taken at API calls */
-    NSIGHT_IMPORTED, /* paths that an import into Extra-P has left */
+    NSIGHT_IMPORTED, /* paths that an import into Extra-P wrote into the export */
     NSIGHT_PATHLESS
 };
 
-/* What tells partitions apart, or domains of NVTX. */
+/* The key of a partition, or of an NVTX domain. */
 struct nsight_key {
     uint64_t word[4];
 };
@@ -93,44 +96,44 @@ struct nsight_key {
 #define NSIGHT_NONE UINT32_MAX
 
 /*
- * What the measurements are partitioned by: the threads by their global ids, then the streams by process, device,
- * context and number; last, if paths are imported ones, what belongs to no known thread.
+ * The partitions: the threads by global id, then the streams by process, device, context and number; if paths are imported, a last
+ * partition for visits of unknown threads.
  */
 struct nsight_partitions {
     struct nsight_key *keys; /* sorted: a partition's number is its index */
     uint32_t count;
     size_t room;
-    struct pf_strings *streams; /* keys of streams by their first appearance, */
-    uint32_t *stream_at;        /* and the partitions that they are in the end */
+    struct pf_strings *streams; /* keys of streams in order of first appearance */
+    uint32_t *stream_at;        /* index in `streams` -> partition; set by nsight_add_streams */
     struct pf_strings *domains; /* keys of Extra-Prof's ranges: process and NVTX domain */
     enum nsight_origin origin;
-    bool by_process; /* correlation ids are told apart by the process that they are of */
+    bool by_process; /* correlation ids are unique per process only */
 };
 
 void nsight_partitions_free(struct nsight_partitions *partitions);
 
-/* A global thread id: from the highest, 16 bits of machine and VM, 24 of process, 24 of thread. */
+/* Process part of a global thread id, which has, from the highest bit, 16 bits of machine and VM, 24 of process, 24 of thread. */
 static inline uint64_t nsight_process_of(int64_t global)
 {
     return (uint64_t)global >> 24;
 }
 
-/* The stream of an activity, by its first appearance; PF_NO_STRING with *error filled. */
+/* Returns the index in partitions->streams of an activity's stream, which is added if new; PF_NO_STRING with *error filled. */
 uint32_t nsight_stream_of(struct nsight_partitions *partitions, const struct pf_sql_row *row,
                           struct pf_error *error);
 
-/* Appends the thread of this global id (pf_ordered), which is greater than those before. 0, or -1 with *error filled. */
+/* Appends the thread with this global id (pf_ordered). Ids must come in ascending order. Returns 0, or -1 with *error filled. */
 int nsight_add_thread(struct nsight_partitions *partitions, uint64_t thread, struct pf_error *error);
-/* Appends what comes behind the threads, once all activities are read. 0, or -1 with *error filled. */
+/* Appends the partitions after the threads, once all activities are read. Returns 0, or -1 with *error filled. */
 int nsight_add_streams(struct nsight_partitions *partitions, struct pf_error *error);
 
-/* What the row's correlation id belongs to. */
+/* Returns the process that qualifies a correlation id; 0 if ids are unique in the whole export. */
 static inline uint64_t nsight_correlation_process(const struct nsight_partitions *partitions, int64_t global)
 {
     return partitions->by_process ? nsight_process_of(global) : 0;
 }
 
-/* True if the NVTX row is a visit of a function, as Extra-Prof notes it. */
+/* Returns true if the NVTX row is a function visit written by Extra-Prof. */
 bool nsight_is_visit(const struct nsight_partitions *partitions, const struct pf_sql_row *row);
 
 /* ---- the profile --------------------------------------------------------------------------------- */
@@ -157,10 +160,10 @@ enum nsight_kind {
     NSIGHT_KINDS
 };
 
-/* The tables that add up calls and activities; rows from PF_PARTITIONED on. */
+/* The tables with sums of calls and activities; they have rows from PF_PARTITIONED on. */
 enum nsight_sum {
     NSIGHT_SUM_API,
-    NSIGHT_SUM_KERNELS, /* from here on in the order of the activities' tables */
+    NSIGHT_SUM_KERNELS, /* first of the sums of activities, in the order of the activities' tables */
     NSIGHT_SUM_MEMCPY,
     NSIGHT_SUM_MEMSET,
     NSIGHT_SUM_SYNC,
@@ -170,7 +173,7 @@ enum nsight_sum {
 struct nsight_state {
     struct pf_sums *sums;
     struct pf_sql *sql;                  /* the export until it is read; then NULL */
-    struct nsight_partitions partitions; /* this and the following from PF_PARTITIONED on */
+    struct nsight_partitions partitions; /* this and the following members from PF_PARTITIONED on */
     struct pf_store *events;
     struct pf_table tables[2 + NSIGHT_SUMS];
     struct pf_rows *tallied[NSIGHT_SUMS];
@@ -181,7 +184,7 @@ static inline struct nsight_state *nsight_state(const struct pf_model *model)
     return model->state;
 }
 
-/* Hostile exports may overflow a sum. */
+/* Adds with wrap-around: a hostile export can overflow a sum, and signed overflow is undefined behaviour. */
 static inline int64_t nsight_plus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -190,7 +193,7 @@ static inline int64_t nsight_plus(int64_t a, int64_t b)
 extern const struct pf_driver pf_nsight_driver;
 void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict);
 
-/* The driver's open, for an input that may be one of several of a source. */
+/* Opens an export; unlike the driver's open, input may be any file of the source. Returns 0, or -1 with *error filled. */
 int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error *error);
 
 /* Columns of the thread table after id and name, and of the events. */
@@ -198,83 +201,90 @@ enum { NSIGHT_FIELDS = 7, NSIGHT_EVENT_COLUMNS = 10 };
 extern const struct pf_column nsight_fields[NSIGHT_FIELDS], nsight_event_columns[NSIGHT_EVENT_COLUMNS];
 extern const struct pf_numbered nsight_events;
 
-/* ---- what an export knows by numbers ------------------------------------------------------------- */
+/* ---- look-up by the numbers of an export --------------------------------------------------------- */
 
-/* Names in StringIds: each is looked up in the export once, then known. */
+/* Cache of names from StringIds: each name is read from the export once. */
 struct nsight_names {
-    struct pf_ids ids; /* their numbers in the tree's strings */
-    uint64_t left;     /* bytes of further names: to be set to what all together may have */
+    struct pf_ids ids; /* id in StringIds -> number in the tree's strings */
+    uint64_t left;     /* bytes that further names may have; the owner sets the limit for all names */
 };
 
 struct nsight_found {
-    uint32_t path; /* the context of the call path; PF_NO_CONTEXT: there is none */
-    uint32_t call; /* the context of the call itself; PF_NO_CONTEXT: there is none */
+    uint32_t path; /* context of the call path; PF_NO_CONTEXT: none */
+    uint32_t call; /* context of the call itself; PF_NO_CONTEXT: none */
 };
 
 /*
- * Contexts by the number that an export knows something by: of call chains, of calls by their correlation. As many
- * as there are events, so they are held in a store; those that do not come in order are sorted in bounded memory.
+ * A map from (process, number) to contexts; numbers are ids of call chains or correlation ids of calls. The map can have as many
+ * entries as the export has events, so it is a store sorted by key; entries that do not arrive in order are sorted in bounded
+ * memory.
  */
 enum { NSIGHT_SLOTS = 16 };
 
 struct nsight_lookup {
     uint64_t limit;           /* bytes to hold in memory */
-    struct pf_sorter *sorter; /* while it is built, from when entries do not come in order */
-    uint64_t added;           /* to that */
-    struct pf_store *store;   /* entries by process and number */
-    uint64_t last[2];         /* process and number of the last of these */
+    struct pf_sorter *sorter; /* while the map is built, once an entry arrived out of order; otherwise NULL */
+    uint64_t added;           /* entries given to the sorter */
+    struct pf_store *store;   /* entries sorted by process and number */
+    uint64_t last[2];         /* process and number of the last entry in the store */
     struct pf_store_window window;
-    uint64_t count;
-    /* By process: where what is looked for next may stand; and whether the last, of this slot, stood there. */
-    uint64_t next[NSIGHT_SLOTS];
-    unsigned slot;
-    bool near;
+    uint64_t count; /* entries in the store */
+    uint64_t next
+        [NSIGHT_SLOTS]; /* by process modulo NSIGHT_SLOTS: index after the last hit, where the next search begins */
+    unsigned slot; /* slot of the last search */
+    bool near;     /* the last search, in this slot, ended close to its start: read through the window */
 };
 
 int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error);
 void nsight_lookup_free(struct nsight_lookup *lookup);
 
-/* Of several entries of one key, the first that has a path counts, else the first. */
+/*
+ * Building: nsight_lookup_add each entry, then nsight_lookup_finish. The first of several entries with one key that has a path wins,
+ * or the first one if none has. Both return 0, or -1 with *error filled.
+ */
 int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t number,
                       struct nsight_found found, struct pf_error *error);
 int nsight_lookup_finish(struct nsight_lookup *lookup, struct pf_error *error);
 
-/* What there is under a number; both PF_NO_CONTEXT if nothing is. 0, or -1 with *error filled. */
+/* Looks up a key; both members of *found are PF_NO_CONTEXT on a miss. Returns 0, or -1 with *error filled. Not thread-safe. */
 int nsight_lookup_find(struct nsight_lookup *lookup, uint64_t process, int64_t number,
                        struct nsight_found *found, struct pf_error *error);
 
 /* ---- calls and activities added up ---------------------------------------------------------------- */
 
-/* What those of one call path, call, stream and name come to. */
+/* The sums of the calls or activities of one call path, call, stream and name. */
 struct nsight_tally {
     struct nsight_tally_key {
-        uint32_t sum;    /* enum nsight_sum */
-        uint32_t path;   /* context, or PF_NO_CONTEXT */
-        uint32_t name;   /* in the tree's strings, or PF_NO_STRING */
-        uint32_t call;   /* context of the API call that an activity is due to, or PF_NO_CONTEXT; else 0 */
-        uint32_t stream; /* of an activity, by its first appearance; else 0 */
+        uint32_t sum;  /* enum nsight_sum */
+        uint32_t path; /* context, or PF_NO_CONTEXT */
+        uint32_t name; /* in the tree's strings, or PF_NO_STRING */
+        uint32_t call; /* activities: context of the API call that caused them, or PF_NO_CONTEXT; calls: 0 */
+        uint32_t stream; /* activities: index in partitions->streams; calls: 0 */
     } key;
-    uint32_t context; /* PF_NO_CONTEXT until somebody makes one */
+    uint32_t context; /* PF_NO_CONTEXT until the caller sets it */
     uint64_t count;
     int64_t bytes, total, least, most; /* durations in ns */
 };
 
 struct nsight_tallies {
-    struct nsight_tally *items; /* in the order of their first appearance */
+    struct nsight_tally *items; /* in order of first appearance, until nsight_publish_sums sorts them */
     uint32_t count;
     size_t room;
     struct pf_hash_table table;
-    uint32_t recent[64]; /* items that were added to, to be found without hashing them */
+    uint32_t recent[64]; /* direct-mapped cache of recent items, in front of the hash table */
 };
 
-/* Adds one. Returns the tally, valid until the next call; NULL with *error filled. */
+/*
+ * Adds a call or activity to the tally of its key, which is added if new. duration in ns. Returns the tally, valid until the next
+ * call; NULL with *error filled.
+ */
 struct nsight_tally *nsight_tally(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
                                   int64_t duration, int64_t bytes, struct pf_error *error);
 void nsight_tallies_free(struct nsight_tallies *tallies);
 
 /*
- * Makes the tables of sums, by context (rows without one first) and name, and leaves the tallies in that order. -1 with *error filled, and none is made. Their names
- * and columns stand in the array of as many.
+ * Makes the rows of the tables of sums, ordered by context (rows without a context first) and name; sorts the tallies in place.
+ * The caller owns the rows. Returns 0, or -1 with *error filled and all tables NULL. nsight_sum_tables has names and columns.
  */
 int nsight_publish_sums(struct nsight_tallies *tallies, struct pf_strings *strings,
                         struct pf_rows *tables[NSIGHT_SUMS], struct pf_error *error);
@@ -282,30 +292,31 @@ extern const struct pf_table nsight_sum_tables[NSIGHT_SUMS];
 
 /* ---- the pass over an export ---------------------------------------------------------------------- */
 
-/* Call paths of the CPU, from whatever an export tells of them. */
+/* Call paths of the CPU, from any of the sources of enum nsight_origin. */
 struct nsight_paths {
-    struct pf_strings *texts; /* paths as they stand in the export */
-    uint32_t *contexts;       /* of a text, by its number; PF_NO_CONTEXT: none */
+    struct pf_strings *texts; /* texts of paths, as in the export */
+    uint32_t *contexts;       /* number of a text -> its context */
     size_t contexts_room;
     uint64_t text_left; /* bytes that further texts may have */
-    bool out_of_text;   /* there were more */
+    bool out_of_text;   /* a text exceeded text_left and was skipped */
 
-    bool symbols_read, in_symbols; /* the latter: behind the mark that they begin with */
-    struct pf_strings *pointers;   /* of functions, as Extra-Prof writes them */
-    uint32_t *symbols;             /* names by number of the pointer */
+    bool symbols_read,
+        in_symbols;              /* StringIds was scanned for symbols; the scan is after EXTRA_PROF_SYMBOLS */
+    struct pf_strings *pointers; /* addresses of functions, as Extra-Prof writes them */
+    uint32_t *symbols;           /* number of a pointer -> name, in the tree's strings */
     size_t symbols_room;
 
-    struct nsight_lookup known; /* paths by call chain, or by correlation */
+    struct nsight_lookup known; /* paths by call chain (NSIGHT_SAMPLED) or by correlation (NSIGHT_IMPORTED) */
 };
 
-/* All owned, until it is handed over to the profile. */
+/* The state of the pass. Members are owned until they are moved to the profile, except where marked as borrowed. */
 struct nsight_model {
-    struct pf_model *model; /* borrowed, as the next two */
-    struct pf_sql *sql;
-    struct nsight_partitions *partitions;
-    uint64_t limit; /* bytes that one part may hold in memory */
+    struct pf_model *model;               /* borrowed */
+    struct pf_sql *sql;                   /* borrowed */
+    struct nsight_partitions *partitions; /* borrowed */
+    uint64_t limit;                       /* bytes that one part may hold in memory */
     struct pf_tree *tree;
-    struct pf_rows *items, *fields; /* of the partitions */
+    struct pf_rows *items, *fields; /* rows of the partitions: id and name; further columns */
     struct pf_sums *sums;           /* values */
     struct nsight_names names;
     struct nsight_paths paths;
@@ -313,60 +324,70 @@ struct nsight_model {
     struct nsight_tallies tallies;
     struct pf_store *events;
     uint64_t bad_times; /* rows whose end is absent or before their start */
-    uint64_t untimed;   /* rows of CUPTI that it could not time: see nsight_is_timed */
+    uint64_t untimed;   /* rows that CUPTI could not time: see nsight_is_timed */
 };
 
-/* The number in the tree's strings of the name of this id, "#ID" if it has none. PF_NO_STRING with *error filled. */
+/* Returns the number in the tree's strings of the name with this id in StringIds, or of "#ID"; PF_NO_STRING with *error filled. */
 uint32_t nsight_name(struct nsight_model *model, int64_t id, struct pf_error *error);
 
-/* end - start in ns, which stand in the first two columns of all that has times; 0 if that is negative, absent or out of
- * range, which is counted. */
+/*
+ * Returns end - start in ns; they are the first two columns of every table with times. A difference that is absent, negative or out
+ * of range counts in model->bad_times and gives 0.
+ */
 int64_t nsight_duration(struct nsight_model *model, const struct pf_sql_row *row);
 
 /*
- * False if a call or activity was not timed, which CUPTI records as start = end = 0. It then has no duration, not even 0, and is
- * counted in model->untimed.
+ * Returns false if a call or activity was not timed, which CUPTI records as start = end = 0. Its duration is unknown (not 0); it
+ * counts in model->untimed.
  */
 bool nsight_is_timed(struct nsight_model *model, int64_t start, int64_t end);
 
-/* The context below `parent` (PF_NO_CONTEXT: a root) of this kind and name (in the tree's strings), added if new.
- * PF_NO_CONTEXT with *error filled. */
+/*
+ * Returns the child of `parent` (PF_NO_CONTEXT: the root level) with this kind and name (in the tree's strings), which is added if
+ * new; PF_NO_CONTEXT with *error filled.
+ */
 uint32_t nsight_child(struct pf_tree *tree, uint32_t parent, enum nsight_kind kind, uint32_t name,
                       struct pf_error *error);
 
-/* Finds the domains that ranges are of. 0, or -1 with *error filled; to be freed in any case. */
+/* The functions below return 0, or -1 with *error filled. */
+
+/* Reads the NVTX domains of Extra-Prof. The caller calls nsight_partitions_free, also after a failure. */
 int nsight_partitions_init(struct nsight_model *model, struct pf_error *error);
-/* Adds their rows: id and name, fields. 0, or -1 with *error filled. */
+/* Adds a row per partition to items (id, name) and to fields. */
 int nsight_publish_partitions(struct nsight_model *model, struct pf_rows *items, struct pf_rows *fields,
                               struct pf_error *error);
 
+/* The caller calls nsight_paths_free, also after a failure. */
 int nsight_paths_init(struct nsight_model *model, struct pf_error *error);
-/* Reads the tables that paths stand in, but for ranges. */
+/* Reads call chains or imported paths, whichever partitions->origin requires. */
 int nsight_read_paths(struct nsight_model *model, struct pf_error *error);
 void nsight_paths_free(struct nsight_paths *paths);
 
-/* The context of the path that an NVTX range stands for; *context is PF_NO_CONTEXT if there is none. */
+/* Finds the context of an NVTX range's call path; *context is PF_NO_CONTEXT if the range has no path. */
 int nsight_path_of_range(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *context,
                          struct pf_error *error);
 
-/* The context of an API call's path as far as chains or imported paths tell. */
+/* Finds the context of an API call's path in call chains or imported paths; *context is PF_NO_CONTEXT if it is unknown. */
 int nsight_path_of_call(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *context,
                         struct pf_error *error);
 
-/* That of an imported row, which is a call's or a function's: PF_NO_CONTEXT if there is none, or the call has no correlation. */
+/*
+ * Finds the context of an imported row's path. *call: the row is an API call's, otherwise a function's. *context is PF_NO_CONTEXT if
+ * the row has no path, or the call no correlation.
+ */
 int nsight_imported_path(struct nsight_model *model, const struct pf_sql_row *row, bool *call,
                          uint32_t *context, struct pf_error *error);
 
-/* Adds to a value. */
+/* Adds to the value of a metric. */
 int nsight_add(struct nsight_model *model, uint32_t partition, uint32_t context, uint32_t metric,
                int64_t value, struct pf_error *error);
 
-/* Reads ranges and API calls: the threads, their values, contexts of calls. */
+/* Reads ranges and API calls; makes the threads, their values, and the contexts of calls. */
 int nsight_read_calls(struct nsight_model *model, struct pf_error *error);
-/* Reads the visits of imported paths, whose thread, the last partition, is not known. */
+/* Reads the visits of imported paths into the last partition, since their threads are unknown. */
 int nsight_read_imported(struct nsight_model *model, struct pf_error *error);
 
-/* Reads what GPUs did: the streams, their values, events; and numbers all partitions. */
+/* Reads the activities of GPUs; makes the streams, their values and the events, and numbers all partitions. */
 int nsight_read_activities(struct nsight_model *model, struct pf_error *error);
 
 #endif

@@ -7,13 +7,13 @@
 #include "formats/kit/array.h"
 #include "formats/nsight/nsight.h"
 
-/* NVTX: a domain being made, and a range that is pushed and popped. */
+/* NVTX event types: creation of a domain, push/pop range. */
 enum { EVENT_DOMAIN = 75, EVENT_RANGE = 59 };
 
-/* Streams that an activity may name instead of one: it concerns the whole context. */
+/* Stream number of an activity that concerns the whole GPU context. */
 #define NO_STREAM UINT32_MAX
 
-/* The first word of a partition's key; they sort by it. */
+/* The first word of a partition's key, and so the first sort criterion. */
 enum { THREAD, STREAM, HOMELESS };
 
 /* ---- keys ---------------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static struct nsight_key domain_key(const struct pf_sql_row *row)
         {nsight_process_of(pf_sql_int(row, NVTX_TID)), (uint64_t)pf_sql_int(row, NVTX_DOMAIN)}};
 }
 
-/* The number of a key among others, added if new; PF_NO_STRING with *error filled. */
+/* Returns the number of a key, which is added if new; PF_NO_STRING with *error filled. */
 static uint32_t add_key(struct pf_strings *keys, const struct nsight_key *key, struct pf_error *error)
 {
     return pf_intern(keys, (const char *)key, sizeof *key, error);
@@ -56,7 +56,7 @@ bool nsight_is_visit(const struct nsight_partitions *partitions, const struct pf
            pf_string_of(partitions->domains, (const char *)&key, sizeof key) != PF_NO_STRING;
 }
 
-/* ---- what there is ------------------------------------------------------------------------------- */
+/* ---- domains, threads and streams ---------------------------------------------------------------- */
 
 static int take_domain(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
@@ -138,7 +138,7 @@ int nsight_add_streams(struct nsight_partitions *partitions, struct pf_error *er
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-/* What names must tell so that no two are the same. */
+/* The parts that names need to be unique. */
 struct naming {
     bool machine, process, context;
 };
@@ -148,7 +148,7 @@ static uint64_t process_of_key(const struct nsight_key *key)
     return key->word[0] == THREAD ? nsight_process_of(pf_signed(key->word[1])) : key->word[1];
 }
 
-/* Equal but for the context; streams of one process and device stand together. */
+/* Returns true if two streams differ only in context and number. Streams of one process and device are adjacent. */
 static bool differ_in_context(const struct nsight_key *a, const struct nsight_key *b)
 {
     return a->word[0] == STREAM && b->word[0] == STREAM && a->word[1] == b->word[1] &&
@@ -158,8 +158,8 @@ static bool differ_in_context(const struct nsight_key *a, const struct nsight_ke
 static struct naming naming_of(const struct nsight_partitions *partitions)
 {
     struct naming naming = {0};
-    /* Processes: the first that is known, and the first of threads and of streams. Exports may tell that of no stream (0),
-     * which alone is no reason to name it. */
+    /* known: the first nonzero process; first: the first process of threads, and of streams. Some exports have no process for any
+     * stream (0); that alone does not require the process in names. */
     uint64_t known = 0, first[HOMELESS] = {0};
     bool met[HOMELESS] = {0};
     const struct nsight_key *keys = partitions->keys;
@@ -205,7 +205,7 @@ const struct pf_column nsight_fields[NSIGHT_FIELDS] = {
     {.name = "kind"},        {"pid", PF_GROUP, 0},    {.name = "tid"},        {"device", PF_GROUP, 0},
     {.name = "gpu_context"}, {"stream", PF_GROUP, 0}, {.name = "thread_name"}};
 
-/* The names that the program gave its threads: a string's number by that of the partition, 0: none. */
+/* Names that the program gave its threads; of: partition -> id in StringIds, 0: no name. */
 struct thread_names {
     const struct nsight_partitions *partitions;
     int64_t *of;

@@ -7,11 +7,11 @@
 
 #include "formats/kit/array.h"
 
-/* Between the parts of a path, and before each pointer of one that is written in pointers. */
+/* ARROW separates the names of a path; UNIT_SEPARATOR precedes each pointer in a path of pointers. */
 #define ARROW "->"
 enum { ARROW_SIZE = 2, UNIT_SEPARATOR = 0x1f };
 
-/* Deeper paths are cut. */
+/* Maximum depth of a path; deeper paths are cut. */
 enum { PARTS_MAX = 4096 };
 
 enum { TEXT_SPARE = 1 << 20 };
@@ -34,7 +34,7 @@ static bool is_text(const char *text, size_t size, const char *word)
     return size == strlen(word) && !memcmp(text, word, size);
 }
 
-/* A name of a function as a part of a path: in it, "->" becomes "- >". */
+/* Interns a function's name as a part of a path: "->" becomes "- >". */
 static uint32_t intern_name(struct pf_strings *strings, const char *name, size_t size, struct pf_error *error)
 {
     if (!memmem(name, size, ARROW, ARROW_SIZE))
@@ -55,7 +55,7 @@ static uint32_t intern_name(struct pf_strings *strings, const char *name, size_t
     return string;
 }
 
-/* `EP<US>pointer<US>name` */
+/* Adds a symbol from a string `EP<US>pointer<US>name`, US = UNIT_SEPARATOR; ignores other strings. */
 static int add_symbol(struct nsight_model *model, const char *text, size_t size, struct pf_error *error)
 {
     static const char mark[] = {'E', 'P', UNIT_SEPARATOR};
@@ -76,7 +76,7 @@ static int add_symbol(struct nsight_model *model, const char *text, size_t size,
     return paths->symbols[number] == PF_NO_STRING ? -1 : 0;
 }
 
-/* The strings between two marks, by their numbers. */
+/* Adds the symbols from the strings between EXTRA_PROF_SYMBOLS and EXTRA_PROF_SYMBOLS_END. */
 static int take_string(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct nsight_model *model = arg;
@@ -93,7 +93,7 @@ static int take_string(void *arg, const struct pf_sql_row *row, struct pf_error 
     return 0;
 }
 
-/* The name of a pointer, or itself if it has none. */
+/* Returns the name of a pointer; the pointer's text if it has no symbol. */
 static uint32_t symbol_of(struct nsight_model *model, const char *pointer, size_t size,
                           struct pf_error *error)
 {
@@ -104,7 +104,7 @@ static uint32_t symbol_of(struct nsight_model *model, const char *pointer, size_
 
 /* ---- texts --------------------------------------------------------------------------------------- */
 
-/* The end of the part that starts here. */
+/* Returns the end of the path's part that starts at `part`. */
 static const char *end_of_part(const char *part, const char *end, bool pointers)
 {
     const char *mark = pointers ? memchr(part, UNIT_SEPARATOR, (size_t)(end - part))
@@ -139,7 +139,7 @@ static int walk_text(struct nsight_model *model, const char *text, size_t size, 
     return 0;
 }
 
-/* Each text is taken apart once. */
+/* Finds the context of a path's text; each distinct text is parsed once. */
 static int context_of(struct nsight_model *model, const char *text, size_t size, uint32_t *context,
                       struct pf_error *error)
 {
@@ -179,7 +179,7 @@ int nsight_path_of_range(struct nsight_model *model, const struct pf_sql_row *ro
 
 /* ---- call chains --------------------------------------------------------------------------------- */
 
-/* A frame, sorted by the chain and from the outermost to the innermost. */
+/* A frame; sorted by chain, then from the outermost to the innermost. */
 enum { CHAIN, DEPTH, ROW, NAME, FRAME_WORDS };
 
 struct frames {
@@ -244,7 +244,7 @@ static int read_chains(struct nsight_model *model, struct pf_error *error)
 
 /* ---- imported paths ------------------------------------------------------------------------------ */
 
-/* The last part of an API call's path is the call itself. */
+/* Returns the size of a path without its last part, which is the API call itself. */
 static size_t size_without_last(const char *text, size_t size)
 {
     const char *last = NULL, *end = text + size;
@@ -265,7 +265,7 @@ int nsight_imported_path(struct nsight_model *model, const struct pf_sql_row *ro
     return context_of(model, text, *call ? size_without_last(text, size) : size, context, error);
 }
 
-/* For calls to find their paths. */
+/* Adds the path of an imported call to paths->known, by correlation. */
 static int take_imported(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct nsight_model *model = arg;
@@ -292,7 +292,7 @@ int nsight_path_of_call(struct nsight_model *model, const struct pf_sql_row *row
     if ((origin != NSIGHT_SAMPLED && origin != NSIGHT_IMPORTED) || !pf_sql_is_set(row, column) ||
         number == INT64_MAX)
         return 0;
-    /* Chains are numbered from 1, but calls refer to them from 0. */
+    /* CUDA_CALLCHAINS numbers chains from 1, the calls refer to them from 0. */
     number += origin == NSIGHT_SAMPLED;
     if (nsight_lookup_find(&model->paths.known, 0, number, &found, error))
         return -1;
@@ -305,7 +305,7 @@ int nsight_paths_init(struct nsight_model *model, struct pf_error *error)
     struct nsight_paths *paths = &model->paths;
     paths->texts = pf_strings_new();
     paths->pointers = pf_strings_new();
-    /* Together they cannot be longer than the export, unless its rows share their pages. */
+    /* All texts together are not longer than the export, unless rows of a hostile export share their pages. */
     paths->text_left = model->sql->have + TEXT_SPARE;
     if (!paths->texts || !paths->pointers)
         return pf_fail_memory(error);

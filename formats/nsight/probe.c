@@ -8,19 +8,19 @@
 #include "formats/nsight/nsight.h"
 
 /*
- * Any SQLite database starts alike: what tells an export are the names in its schema. This is a table whose tree begins
- * on the first page; if it is long, its rows stand on pages below that one, which lie anywhere in the file.
+ * An export is a SQLite database that has certain tables in its schema. The schema is a table whose B-tree root is the first page;
+ * the rows of a long schema are on child pages, which can be anywhere in the file.
  *
- * All numbers are big-endian. The file: magic, at 16 the size of a page (1: 65536). A page of a table, the first one
- * behind the file's header of 100 bytes: its kind, at 3 the number of cells, and of an inner page at 8 its last child, at
- * 12 the offsets of the cells, each of which begins with a child.
+ * All numbers are big-endian. File header: magic; page size at 16 (1: 65536). Page header (on the first page after the file header
+ * of 100 bytes): kind; number of cells at 3; on an inner page, last child at 8 and the offsets of the cells at 12. Each cell of an
+ * inner page begins with a child's page number.
  */
 enum { HEADER = 100, PAGE_SIZE = 16, INNER = 5, CELLS = 3, LAST_CHILD = 8, CELL_OFFSETS = 12 };
 
-/* Pages below the first that are looked at: schemas of exports have up to 40. */
+/* Maximum number of child pages that are read; schemas of exports have up to 40. */
 enum { PAGES_MAX = 64 };
 
-/* What a schema has: all exports have strings, and what there is to show has events. */
+/* Evidence in a schema: every export has the table of strings, and one with measurements has tables of events. */
 enum { HAS_STRINGS = 1, HAS_EVENTS = 2, IS_EXPORT = HAS_STRINGS | HAS_EVENTS };
 
 static bool has_word(const unsigned char *bytes, size_t size, const char *word)
@@ -34,7 +34,7 @@ static unsigned look_at(const unsigned char *page, size_t size)
     return (has_word(page, size, "StringIds") ? HAS_STRINGS : 0) | (events ? HAS_EVENTS : 0);
 }
 
-/* Looks at the pages that the first one leads to. page: room for one. */
+/* Searches the children of the first page. page: a buffer of page_size bytes. Returns the evidence. */
 static unsigned look_below(unsigned seen, struct pf_probe *probe, const unsigned char *first,
                            size_t page_size, unsigned char *page)
 {

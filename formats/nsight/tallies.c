@@ -13,7 +13,7 @@ static bool is_key(const void *of, uint32_t number, const void *key)
     return !memcmp(&tallies->items[number].key, key, sizeof tallies->items->key);
 }
 
-/* The number of the item with this key, a new one if there is none. -1 with *error filled. */
+/* Returns the index of the item with this key, which is added if new; -1 with *error filled. */
 static int64_t number_of(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
                          struct pf_error *error)
 {
@@ -118,21 +118,21 @@ static int compare_text(const struct pf_cell *a, const struct pf_cell *b)
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* By table, context and name. */
+/* Orders by table, context and name. */
 static int by_row(const void *left, const void *right, void *strings)
 {
     const struct nsight_tally_key *a = &((const struct nsight_tally *)left)->key,
                                   *b = &((const struct nsight_tally *)right)->key;
     if (a->sum != b->sum)
         return a->sum < b->sum ? -1 : 1;
-    /* PF_NO_CONTEXT, the greatest number, comes first. */
+    /* + 1 wraps PF_NO_CONTEXT to 0: rows without a context come first. */
     if (a->path != b->path)
         return a->path + 1 < b->path + 1 ? -1 : 1;
     struct pf_cell x = pf_interned(strings, a->name), y = pf_interned(strings, b->name);
     return a->name == b->name ? 0 : compare_text(&x, &y);
 }
 
-/* Those of one row stand together, whatever their calls and streams: they are added up. */
+/* Adds a row per table, context and name. The tallies are sorted, so those that differ only in call or stream are adjacent. */
 static int add_rows(const struct nsight_tallies *tallies, struct pf_strings *strings, struct pf_rows **tables,
                     struct pf_error *error)
 {

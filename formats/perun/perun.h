@@ -91,8 +91,7 @@ struct perun_region {
     bool told;     /* an object of the file: `time` is that object's own time, never the time of a resource */
     int64_t number;
     uint32_t partition;
-    struct pf_cell
-        time; /* a text is a string of the tree */
+    struct pf_cell time; /* a text is a string of the tree */
 };
 
 struct perun_data {
@@ -291,9 +290,10 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, str
 struct perun_walk {
     const struct perun_data *data;
     struct pf_store_window items, entries, values;
-    uint64_t number;        /* number of the current row */
-    uint64_t next;          /* index of the item after the current one */
-    struct perun_item item; /* the current item; for a type, the entry that its rows share, with the type's first, rows */
+    uint64_t number; /* number of the current row */
+    uint64_t next;   /* index of the item after the current one */
+    struct perun_item
+        item; /* the current item; for a type, the entry that its rows share, with the type's first, rows */
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* one cell per row, in data->columns */
@@ -349,7 +349,7 @@ struct perun {
     uint32_t header_type;     /* a string of the tree; PERUN_NONE: absent */
 
     struct pf_strings *keys; /* string i holds the bytes of metric i's struct perun_metric */
-    uint32_t *units;         /* by metric: the unit of the first amount that was given with one, or PERUN_NONE */
+    uint32_t *units; /* by metric: the unit of the first amount that was given with one, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
     struct perun_points *points; /* NULL: the file has no models */
