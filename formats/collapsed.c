@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/kit/number.h"
+#include "formats/probe.h"
 #include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_collapsed_driver;

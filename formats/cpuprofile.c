@@ -7,6 +7,7 @@
 #include "formats/kit/number.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/sorter.h"
+#include "formats/probe.h"
 
 extern const struct pf_driver pf_cpuprofile_driver;
 

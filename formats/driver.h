@@ -20,82 +20,8 @@
  * and walks tables (cursors). It knows rows; it knows nothing of paths, CSV, sizes or FUSE.
  */
 
-/* ---- recognising -------------------------------------------------------------------------------- */
-
-#define PF_HEAD_MAX       ((size_t)64 * 1024)
-#define PF_PLAIN_HEAD_MAX ((size_t)8 * 1024)
-
-struct pf_probe {
-    const char *name; /* of the file or directory */
-    bool directory;
-    bool without_points; /* the first driver that looked for points among its folders found none */
-    uint64_t size;       /* of the file in bytes; 0 for a directory */
-    int fd;              /* the open file or directory; for the functions below only, as are the next two */
-    uint64_t start;      /* of the file's bytes in what is open */
-    struct pf_unpacked *unpacked;   /* what is open instead, if it has no descriptor */
-    const struct pf_folder *folder; /* the directory, if that has no descriptor */
-    unsigned char *bytes;           /* head cache, owned by the caller of the probe */
-    size_t have;
-    size_t plain_have; /* what is known of the following */
-    unsigned char plain[PF_PLAIN_HEAD_MAX];
-    int lack; /* an errno value if probing failed for a transient reason; a "no" is then inconclusive. 0: none */
-};
-
-/* Notes the errno value of a failed look if it is transient (pf_is_transient). The functions below do so themselves. */
-void pf_probe_failed(struct pf_probe *probe, int code);
-
-/*
- * The first bytes of the file: up to `want` (at most PF_HEAD_MAX), fewer if the file is shorter or
- * unreadable. *have tells how many. Valid until the next call.
- */
-const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have);
-
-/*
- * The same of what the file inflates to if it is gzip data or a zlib stream: up to `want` (at most
- * PF_PLAIN_HEAD_MAX) bytes; *have is 0 if it is neither. Inflates no more of the file than its head.
- */
-const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
-
-/* The first bytes of what a gzip file inflates to, else of the file, as the two functions before give them. */
-const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want, size_t *have);
-
-/* As pf_probe_unpacked_head, without the UTF-8 byte order mark that a text may begin with. */
-const unsigned char *pf_probe_text_head(struct pf_probe *probe, size_t want, size_t *have);
-
-/*
- * False if pf_probe_is_text is false already for the first bytes of the file: no driver of text need look at it. True for a directory.
- */
-bool pf_probe_begins_text(struct pf_probe *probe);
-
-/*
- * Whether the file, or what it inflates to if it is gzip data, may be text: it has no NUL byte in its first 256 bytes, and at most
- * one in 1024 bytes of its head. A single NUL byte further on is damage that a driver reports.
- */
-bool pf_probe_is_text(struct pf_probe *probe);
-
-/* Up to `size` bytes of the file at an offset, fewer only at its end; -1 with errno. */
-ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
-
-/* The same as a pf_inflate_source, arg being the probe. */
-ssize_t pf_probe_source(void *probe, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
-
-/* True if a directory probe has this entry (a path without `..`). */
-bool pf_probe_has(struct pf_probe *probe, const char *name);
-/* The first bytes of such a file, at most `size`: how many there are; 0 if it cannot be read. */
-size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size);
-/* Calls `each` for the entries of the directory at a path in it (".": itself) until it returns nonzero. 0 or an errno value. */
-int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
-
-/*
- * Confidence, in bits of evidence as libarchive counts them: 0 not mine; 8 one distinctive key or word; 32 a
- * magic number. "Mine but broken" is a confidence with a message: the profile is then shown with what can be
- * read.
- */
-struct pf_verdict {
-    unsigned confidence;
-    char version[24];  /* as in info.txt, may be empty */
-    char message[120]; /* what is wrong, empty if nothing is known to be */
-};
+struct pf_probe;
+struct pf_verdict; /* formats/probe.h */
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
@@ -407,20 +333,5 @@ int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_error *e
 
 /* Closes the profile, opened or not, and frees what the core frees of it: all but the source. */
 void pf_model_end(struct pf_model *model);
-
-/* ---- all drivers -------------------------------------------------------------------------------- */
-
-/* All drivers, in the order of probing; NULL at the end. */
-extern const struct pf_driver *const pf_drivers[];
-
-/* Asks one driver. A driver of text gets no confidence if the file is not text. */
-void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict);
-
-/* The driver that is surest of this file or directory, or NULL; *verdict is its. */
-const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict);
-
-/* The same among the drivers whose profiles stand in a directory beside what it holds. */
-#define PF_BESIDE_NAME "experiment"
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict);
 
 #endif

@@ -5,6 +5,7 @@
  * is served in call order. See docs/formats/massif.md.
  */
 #include "formats/kit/number.h"
+#include "formats/probe.h"
 #include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_massif_driver;

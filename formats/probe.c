@@ -9,6 +9,7 @@
 #include "formats/driver.h"
 #include "formats/input/inflate.h"
 #include "formats/kit/slice.h"
+#include "formats/probe.h"
 
 /* Access of drivers to a file or directory that is to be recognised. */
 

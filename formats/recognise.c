@@ -6,6 +6,7 @@
 #include "formats/driver.h"
 #include "formats/input/archive.h"
 #include "formats/input/unpacked.h"
+#include "formats/recognise.h"
 
 /* Finds the driver of a file. Separate from the table of drivers, which tests replace. */
 

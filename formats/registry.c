@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/driver.h"
+#include "formats/recognise.h"
 
 extern const struct pf_driver pf_cube_driver;
 extern const struct pf_driver pf_cubedir_driver;

@@ -6,6 +6,7 @@
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
 #include "formats/kit/number.h"
+#include "formats/probe.h"
 
 extern const struct pf_driver pf_speedscope_driver;
 

@@ -6,6 +6,7 @@
 
 #include "formats/afperf/tables.h"
 #include "formats/input/inflate.h"
+#include "formats/probe.h"
 
 extern const struct pf_driver pf_afperf_driver;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/callgrind/callgrind.h"
 
+#include "formats/probe.h"
+
 enum {
     HEADER_LINES = 1000,
     LOOK = 8192, /* bytes that probing examines */

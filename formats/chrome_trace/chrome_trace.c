@@ -8,6 +8,7 @@
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
 #include "formats/kit/number.h"
+#include "formats/probe.h"
 
 /*
  * Trace Event JSON, written by Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others.

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/probe.h"
+
 /* ---- recognising -------------------------------------------------------------------------------- */
 
 /* Offsets in a tar header, and number of bytes of the file that are examined. */

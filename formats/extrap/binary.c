@@ -8,6 +8,7 @@
 #include "formats/extrap/formula.h"
 #include "formats/extrap/stored.h"
 #include "formats/kit/bytes.h"
+#include "formats/probe.h"
 
 /*
  * Reader of Extra-P 3.0's binary format: a stream of records up to the end of the file. Each record is a tag followed

@@ -10,6 +10,7 @@
 #include "formats/extrap/summary.h"
 #include "formats/kit/array.h"
 #include "formats/kit/numbered.h"
+#include "formats/probe.h"
 
 extern const struct pf_driver pf_cubedir_driver;
 

@@ -2,6 +2,7 @@
 #include "formats/extrap/json_study.h"
 #include "formats/extrap/stored.h"
 #include "formats/json/probe.h"
+#include "formats/probe.h"
 
 /*
  * Reader of the newer JSON form: {"parameters": [names], "measurements": {call path: {metric: [{"point": [...],

@@ -5,6 +5,7 @@
 #include "formats/extrap/json_study.h"
 #include "formats/extrap/stored.h"
 #include "formats/json/probe.h"
+#include "formats/probe.h"
 
 /*
  * Reader of the older JSON form: tables of call paths, metrics, parameters and coordinates, whose rows have ids, and

@@ -5,6 +5,7 @@
 #include "formats/extrap/json_study.h"
 #include "formats/extrap/stored.h"
 #include "formats/json/probe.h"
+#include "formats/probe.h"
 
 /*
  * Reader of TaLPas and JSON Lines: one object per line, which is one measurement of a call path and metric at a point.

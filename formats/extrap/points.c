@@ -9,6 +9,7 @@
 
 #include "formats/kit/array.h"
 #include "formats/kit/number.h"
+#include "formats/probe.h"
 
 /* ---- one name ------------------------------------------------------------------------------------ */
 

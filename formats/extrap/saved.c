@@ -12,6 +12,7 @@
 #include "formats/input/unpacked.h"
 #include "formats/input/zip.h"
 #include "formats/json/probe.h"
+#include "formats/probe.h"
 
 /*
  * Driver for experiments saved by Extra-P (*.extra-p): a ZIP archive with experiment.json (parameters, statistics of

@@ -9,6 +9,7 @@
 #include "formats/extrap/stored.h"
 #include "formats/input/linereader.h"
 #include "formats/kit/number.h"
+#include "formats/probe.h"
 
 /* Limits of a line and of a name, in bytes. */
 enum { LINE_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 64 * 1024 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/read.h"
+#include "formats/probe.h"
 
 extern const struct pf_driver pf_hpctoolkit_driver;
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/input/inflate.h"
+#include "formats/probe.h"
 
 /* Maximum decompressed size of a gzip file's head: the size of a plain file's head, and some more. */
 enum { INFLATED_MAX = 256 * 1024 };

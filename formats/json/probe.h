@@ -7,6 +7,7 @@
 
 #include "formats/driver.h"
 #include "formats/json/json.h"
+#include "formats/probe.h"
 
 /* JSON has no magic number: files are recognised by the members of the top-level object. */
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "formats/json/probe.h"
+#include "formats/probe.h"
 
 /*
  * Passes a value whose first token was consumed to its taker, and skips the rest. `depth` is the nesting before that

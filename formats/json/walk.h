@@ -4,6 +4,7 @@
 
 #include "formats/driver.h"
 #include "formats/json/json.h"
+#include "formats/probe.h"
 #include "formats/runtime/build.h"
 
 /*

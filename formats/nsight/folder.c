@@ -5,6 +5,7 @@
 
 #include "formats/extrap/points.h"
 #include "formats/nsight/nsight.h"
+#include "formats/probe.h"
 
 /*
  * A folder of point directories with exports, as an Extra-P experiment. Each export is a rank or a repetition; its values are the

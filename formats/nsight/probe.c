@@ -6,6 +6,7 @@
 
 #include "formats/kit/bytes.h"
 #include "formats/nsight/nsight.h"
+#include "formats/probe.h"
 
 /*
  * An export is a SQLite database that has certain tables in its schema. The schema is a table whose B-tree root is the first page;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/probe.h"
+
 extern const struct pf_driver pf_otf2_driver;
 
 /* ---- recognising -------------------------------------------------------------------------------- */

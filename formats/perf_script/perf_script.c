@@ -3,6 +3,7 @@
 #include "formats/kit/number.h"
 #include "formats/kit/sorter.h"
 #include "formats/perf_script/line.h"
+#include "formats/probe.h"
 #include "formats/runtime/build.h"
 #include "formats/runtime/line_sums.h"
 

@@ -14,6 +14,7 @@
 
 #include "formats/driver.h"
 #include "formats/kit/bytes.h"
+#include "formats/probe.h"
 
 enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 

@@ -8,6 +8,7 @@
 
 #include "formats/json/probe.h"
 #include "formats/perun/perun.h"
+#include "formats/probe.h"
 
 /* Bits of evidence. Plain JSON has no magic number: a profile has a unique key, or a common key and a second sign. */
 enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };

@@ -4,6 +4,8 @@
 
 #include "formats/pprof/pprof.h"
 
+#include "formats/probe.h"
+
 extern const struct pf_driver pf_pprof_driver;
 
 static const struct pf_column location_columns[] = {{"id", PF_PLAIN, 0},   {"address", PF_PLAIN, 0},

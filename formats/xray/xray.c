@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/kit/numbered.h"
+#include "formats/probe.h"
 #include "formats/xray/records.h"
 
 extern const struct pf_driver pf_xray_driver;

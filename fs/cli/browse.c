@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "formats/kit/array.h"
+#include "formats/recognise.h"
 #include "fs/cli/commands.h"
 #include "fs/exit.h"
 #include "fs/tree/mounts.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/kit/digest.h"
+#include "formats/recognise.h"
 
 /* ---- the order of names ------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/recognise.h"
 #include "fs/profile/names.h"
 #include "fs/tree/vfs_private.h"
 

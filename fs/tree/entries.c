@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/kit/table.h"
+#include "formats/recognise.h"
 #include "fs/clock.h"
 #include "fs/tree/mounts.h"
 #include "fs/tree/vfs_private.h"

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "formats/kit/lock.h"
+#include "formats/recognise.h"
 #include "fs/clock.h"
 #include "fs/tree/vfs_private.h"
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "formats/kit/array.h"
+#include "formats/recognise.h"
 #include "fs/text/csv.h"
 #include "fs/tree/vfs_private.h"
 

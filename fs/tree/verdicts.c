@@ -5,6 +5,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/digest.h"
 #include "formats/kit/lock.h"
+#include "formats/recognise.h"
 #include "fs/text/pack.h"
 #include "fs/tree/vfs_private.h"
 #include "fs/version.h"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "formats/kit/store.h"
+#include "formats/probe.h"
 #include "fs/profile/profile.h"
 
 /*

@@ -7,6 +7,7 @@
 #include "formats/input/unpacked.h"
 #include "formats/kit/lock.h"
 #include "formats/kit/store.h"
+#include "formats/probe.h"
 #include "fs/map.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/views.h"

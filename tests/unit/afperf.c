@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "formats/kit/pass.h"
+#include "formats/probe.h"
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/kit/pass.h"
+#include "formats/recognise.h"
 #include "tests/profile.h"
 #include "tests/sound.h"
 #include "tests/unit/tap.h"

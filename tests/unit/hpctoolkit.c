@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/pass.h"
+#include "formats/probe.h"
 #include "tests/unit/hpctoolkit_totals.h"
 
 /* The same program measured by four generations of the tool. */

@@ -7,6 +7,7 @@
 
 #include "formats/driver.h"
 #include "formats/input/linereader.h"
+#include "formats/probe.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nsight Systems exports: what is read of sound ones. */
+#include "formats/probe.h"
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/nsight_export.h"
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/probe.h"
 #include "tests/unit/tap.h"
 
 /* `x=1 y=2.5`, or what is wrong. */

@@ -4,6 +4,7 @@
 
 #include "formats/driver.h"
 #include "formats/kit/print.h"
+#include "formats/probe.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"

@@ -2,6 +2,7 @@
 #ifndef LIVE_FIXTURE_H
 #define LIVE_FIXTURE_H
 
+#include "formats/probe.h"
 #include "fs/profile/profile_private.h"
 #include "fs/profile/views.h"
 #include "tests/unit/fake_tables.h"

@@ -5,6 +5,7 @@
 extern const struct pf_driver pf_collapsed_driver, shelf_driver;
 #define FURTHER_DRIVERS &pf_collapsed_driver, &shelf_driver,
 
+#include "formats/probe.h"
 #include "fs/runs/members.h"
 #include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"

@@ -13,6 +13,7 @@
 
 #include "formats/driver.h"
 #include "formats/input/folder.h"
+#include "formats/recognise.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"

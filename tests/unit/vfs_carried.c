@@ -8,6 +8,7 @@
 extern const struct pf_driver catalogue_driver, database_driver, study_driver;
 #define FURTHER_DRIVERS &catalogue_driver, &database_driver, &study_driver,
 
+#include "formats/probe.h"
 #include "tests/unit/vfs_fixture.h"
 
 /* ---- "catalogue": a file without measurements, with models, a carried file and links -------------- */

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 
+#include "formats/recognise.h"
 #include "fs/control/control.h"
 #include "fs/runs/runs.h"
 #include "fs/tree/vfs_private.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "formats/probe.h"
 #include "fs/text/csv.h"
 #include "fs/text/row.h"
 #include "tests/profile.h"

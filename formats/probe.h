@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_PROBE_H
+#define PF_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "formats/input/folder.h"
+#include "formats/kit/error.h"
+
+/*
+ * A look at a file or directory whose format is not known yet. Drivers read it through the functions below. A probe is used by one
+ * thread at a time; none of the functions takes a lock that a caller could hold.
+ */
+
+#define PF_HEAD_MAX       ((size_t)64 * 1024)
+#define PF_PLAIN_HEAD_MAX ((size_t)8 * 1024)
+
+struct pf_driver;
+struct pf_unpacked;
+
+struct pf_probe {
+    const char *name; /* of the file or directory */
+    bool directory;
+    bool without_points; /* a driver has searched the folder's subfolders for measurement points and found none */
+    uint64_t size;       /* of the file in bytes; 0 for a directory */
+    int lack; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
+
+    /* Private to formats/probe.c and to whoever makes the probe. */
+    int fd;                         /* the open file or directory; -1 if `unpacked` or `folder` is set */
+    uint64_t start;                 /* offset of the file's bytes in `fd` or `unpacked` */
+    struct pf_unpacked *unpacked;   /* borrowed */
+    const struct pf_folder *folder; /* borrowed */
+    unsigned char *bytes;           /* PF_HEAD_MAX bytes, owned by the maker of the probe: cached head */
+    size_t have;                    /* bytes of the head that are cached */
+    size_t plain_have;              /* bytes of the inflated head that are cached */
+    unsigned char plain[PF_PLAIN_HEAD_MAX];
+};
+
+/*
+ * How sure a driver is, in bits of evidence as in libarchive: 0 not mine; 8 one distinctive key or word; 32 a magic number.
+ * A confidence with a message means "mine, but broken": the profile then shows what can be read.
+ */
+struct pf_verdict {
+    unsigned confidence;
+    char version[24];  /* of the format, as in info.txt; may be empty */
+    char message[120]; /* what is wrong; empty if no fault is known */
+};
+
+/* Records `code`, an errno value of a failed look, in probe->lack if it is transient (pf_is_transient). The functions below do so. */
+void pf_probe_failed(struct pf_probe *probe, int code);
+
+/*
+ * Returns the first bytes of the file: `want` (at most PF_HEAD_MAX) or more; fewer if the file is shorter or unreadable. *have is
+ * their number. The bytes belong to the probe and are valid until the next call.
+ */
+const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have);
+
+/*
+ * Returns the first bytes of what the file inflates to, if it is gzip data or a zlib stream: up to `want` (at most
+ * PF_PLAIN_HEAD_MAX). *have is their number, 0 if the file is neither. Reads no more of the file than its head.
+ */
+const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
+
+/* Returns pf_probe_plain_head of a gzip file, pf_probe_head of any other file. */
+const unsigned char *pf_probe_unpacked_head(struct pf_probe *probe, size_t want, size_t *have);
+
+/* Returns pf_probe_unpacked_head without a leading UTF-8 byte order mark. */
+const unsigned char *pf_probe_text_head(struct pf_probe *probe, size_t want, size_t *have);
+
+/* False if the first 256 bytes show that the file is not text (pf_probe_is_text). True for a directory. */
+bool pf_probe_begins_text(struct pf_probe *probe);
+
+/*
+ * True if the file, or what it inflates to if it is gzip data, may be text: it has no NUL byte in its first 256 bytes, and at
+ * most one in 1024 bytes of its head. A single NUL byte later on is damage that a driver reports.
+ */
+bool pf_probe_is_text(struct pf_probe *probe);
+
+/* Reads `size` bytes of the file at an offset. Returns their number, which is smaller only at its end; -1 with errno. */
+ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
+
+/* pf_probe_read as a pf_inflate_source: `probe` is the struct pf_probe. -1 with *error filled. */
+ssize_t pf_probe_source(void *probe, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
+
+/* True if a directory has this entry (a path without `..`). */
+bool pf_probe_has(struct pf_probe *probe, const char *name);
+
+/* Reads the first `size` bytes of a file in a directory. Returns their number; 0 if the file cannot be read. */
+size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size);
+
+/*
+ * Calls `each` for the entries of the directory at `path` within the probed one (".": the probed one) until it returns nonzero.
+ * Returns 0 or an errno value.
+ */
+int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
+
+/* Asks one driver and fills *verdict, which the caller has zeroed. A driver of text is not sure of a file that is not text. */
+void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict);
+
+#endif
