@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "formats/driver.h"
+#include "formats/model.h"
 
 /* Maximum number of warnings, to bound memory for a thoroughly damaged file. */
 enum { WARNINGS_MAX = 1000 };

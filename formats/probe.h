@@ -24,8 +24,9 @@ struct pf_unpacked;
 struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
-    bool without_points; /* a driver has searched the folder's subfolders for measurement points and found none */
-    uint64_t size;       /* of the file in bytes; 0 for a directory */
+    bool
+        without_points; /* a driver has searched the folder's subfolders for measurement points and found none */
+    uint64_t size;      /* of the file in bytes; 0 for a directory */
     int lack; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
 
     /* Private to formats/probe.c and to whoever makes the probe. */

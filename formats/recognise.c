@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 #include "formats/input/archive.h"
 #include "formats/input/unpacked.h"
 #include "formats/recognise.h"
@@ -32,7 +33,7 @@ static const struct pf_driver *most_confident(struct pf_probe *probe, bool besid
     *verdict = (struct pf_verdict){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_verdict mine = {0};
-        if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside ||
+        if (pf_drivers[i]->directories != probe->directory || pf_driver_extra_of(pf_drivers[i])->beside != beside ||
             (archive && !pf_drivers[i]->archives) || (binary && pf_drivers[i]->text))
             continue;
         pf_probe_ask(probe, pf_drivers[i], &mine);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/driver.h"
+#include "formats/model.h"
 
 /* A profile without the core: for tests of drivers. */
 

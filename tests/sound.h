@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 
 /*
  * What holds of every profile that a driver has loaded, whatever its file holds: the promises of formats/driver.h that
@@ -80,7 +81,7 @@ SOUND int64_t sound_items(const struct pf_model *model, enum pf_role role)
     case PF_METRIC:
         return (int64_t)model->n_metrics;
     case PF_KEY:
-        return model->keys.items ? (int64_t)pf_rows_count(model->keys.items) : 0;
+        return (int64_t)pf_rows_count(pf_extra_of(model)->keys.items);
     default:
         return -1;
     }
@@ -358,9 +359,9 @@ SOUND const char *sound_blobs(struct pf_model *model)
 {
     char bytes[300];
     struct pf_error error;
-    for (size_t i = 0; i < model->n_blobs; i++)
+    for (size_t i = 0; i < pf_extra_of(model)->n_blobs; i++)
         for (uint64_t offset = 0; offset < 1000; offset += 290)
-            if (model->driver->blob_read(model, i, bytes, sizeof bytes, offset, &error) < 0)
+            if (pf_driver_extra_of(model->driver)->blob_read(model, i, bytes, sizeof bytes, offset, &error) < 0)
                 return "a blob that cannot be read";
     return NULL;
 }
@@ -395,7 +396,7 @@ SOUND const char *sound_profile(struct pf_model *model, struct pf_restriction on
     if (!wrong)
         wrong = sound_partitions(model);
     if (!wrong)
-        wrong = sound_named(model->keys.items);
+        wrong = sound_named(pf_extra_of(model)->keys.items);
     for (size_t i = 0; !wrong && i < model->n_tables; i++) {
         const struct pf_table *table = &model->tables[i];
         if (!table->ops) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/afperf/tables.h"
+#include "formats/driver_extra.h"
 #include "formats/input/inflate.h"
 #include "formats/probe.h"
 
@@ -132,8 +133,9 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
         return -1;
     ssize_t have = pf_input_read(file, head, sizeof head, 0, error);
     if (have > 0 && pf_inflate_is_gzip(head, (size_t)have)) {
-        model->blobs = blobs;
-        model->n_blobs = 1;
+        struct afperf_state *state = model->state;
+        state->extra = (struct pf_model_extra){.blobs = blobs, .n_blobs = 1};
+        model->extra = &state->extra;
     }
     return have < 0 ? -1 : 0;
 }
@@ -211,5 +213,5 @@ const struct pf_driver pf_afperf_driver = {
     .open = open_file,
     .load = load,
     .close = close_file,
-    .blob_read = blob_read,
+    .extra = &(const struct pf_driver_extra){.blob_read = blob_read},
 };

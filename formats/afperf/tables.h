@@ -4,6 +4,7 @@
 
 #include "formats/afperf/model.h"
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 
 /* The tables: first those with cursors of their own, then those held in rows. */
 enum afperf_table {
@@ -26,6 +27,7 @@ struct afperf_state {
     struct afperf_model *model; /* NULL before the pass */
     struct pf_rows *rows[TABLES - WALKED];
     struct pf_table tables[TABLES];
+    struct pf_model_extra extra;
 };
 
 static inline const struct afperf_model *afperf_model(const struct pf_model *model)

@@ -151,7 +151,9 @@ static const struct pf_table own_tables[] = {
 static void open_callgrind(struct pf_build *build)
 {
     struct pf_model *model = build->model;
-    model->edges = &model->tables[1 + CALLGRIND_CALLS]; /* table 0 is "values" */
+    struct callgrind *callgrind = build->state;
+    model->extra = &callgrind->extra;
+    callgrind->extra.edges = &model->tables[1 + CALLGRIND_CALLS]; /* table 0 is "values" */
     open_file(build);
 }
 

@@ -2,6 +2,7 @@
 #ifndef CALLGRIND_H
 #define CALLGRIND_H
 
+#include "formats/driver_extra.h"
 #include "formats/kit/ids.h"
 #include "formats/runtime/build.h"
 #include "formats/runtime/line_sums.h"
@@ -125,6 +126,7 @@ enum callgrind_dictionary { OBJECTS, FILES, FUNCTIONS, DICTIONARIES };
 
 struct callgrind {
     struct pf_build *build;
+    struct pf_model_extra extra;
     bool cachegrind;
     bool ends_open;      /* the file's writer never ends a file with a newline */
     struct pf_line line; /* the current line of the file */

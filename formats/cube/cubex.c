@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "formats/probe.h"
 
 /* ---- recognising -------------------------------------------------------------------------------- */
@@ -137,10 +138,11 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
         const struct pf_cube_member *member = &archive->members[i];
         if (cubex->cube.anchor && names_data(member->name))
             continue;
-        cubex->members[model->n_blobs] = member;
-        cubex->blobs[model->n_blobs++].name = member->name;
+        cubex->members[cubex->extra.n_blobs] = member;
+        cubex->blobs[cubex->extra.n_blobs++].name = member->name;
     }
-    model->blobs = cubex->blobs;
+    cubex->extra.blobs = cubex->blobs;
+    model->extra = &cubex->extra;
     return 0;
 }
 
@@ -261,5 +263,5 @@ const struct pf_driver pf_cube_driver = {
     .open = open_file,
     .load = load,
     .close = close_file,
-    .blob_read = blob_read,
+    .extra = &(const struct pf_driver_extra){.blob_read = blob_read},
 };

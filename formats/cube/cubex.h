@@ -3,6 +3,7 @@
 #define PF_CUBEX_H
 
 #include "formats/cube/cube.h"
+#include "formats/driver_extra.h"
 #include "formats/kit/numbered.h"
 
 /* The driver for .cubex files. */
@@ -34,6 +35,7 @@ struct pf_cubex {
 
     struct pf_blob *blobs;
     const struct pf_cube_member **members; /* the member of each blob */
+    struct pf_model_extra extra;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/cube/cubex.h"
+#include "formats/driver_extra.h"
 
 /* ---- numbers of rows ---------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/cube/cube.h"
+#include "formats/driver_extra.h"
 #include "formats/extrap/points.h"
 #include "formats/extrap/summary.h"
 #include "formats/kit/array.h"
@@ -531,7 +532,7 @@ const struct pf_driver pf_cubedir_driver = {
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
     .version = 7,
     .directories = true,
-    .beside = true,
+    .extra = &(const struct pf_driver_extra){.beside = true},
     .probe = probe,
     .open = open_folder,
     .load = load,

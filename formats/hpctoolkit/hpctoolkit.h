@@ -3,6 +3,7 @@
 #define PF_HPCTOOLKIT_H
 
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/store.h"
 #include "formats/runtime/notes.h"
@@ -263,6 +264,7 @@ struct hpc_index {
 };
 
 struct hpc_state {
+    struct pf_model_extra extra;
     enum hpc_layout layout;
     bool big_endian;
     struct pf_strings *strings;   /* names of metrics and identifiers; complete once the profile is open */

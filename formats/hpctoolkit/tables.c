@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "formats/hpctoolkit/read.h"
 #include "formats/kit/numbered.h"
 
@@ -615,6 +616,7 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
     model->n_metrics = state->metrics.count;
     model->metrics_stage = PF_OPENED;
     model->time_unit = "ns";
-    model->src = "src";
+    state->extra.src = "src";
+    model->extra = &state->extra;
     return 0;
 }

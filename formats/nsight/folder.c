@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "formats/extrap/points.h"
+#include "formats/model.h"
 #include "formats/nsight/nsight.h"
 #include "formats/probe.h"
 
@@ -138,7 +140,7 @@ const struct pf_driver pf_nsight_folder_driver = {
     .title = "Folders of points that hold Nsight Systems exports, as an Extra-P experiment",
     .version = 4,
     .directories = true,
-    .beside = true,
+    .extra = &(const struct pf_driver_extra){.beside = true},
     .probe = probe,
     .open = open_folder,
     .load = load,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 #include "formats/kit/bytes.h"
 #include "formats/probe.h"
 
@@ -41,6 +42,7 @@ struct index {
     struct pf_strings *names; /* of links, ended by NUL */
     struct pf_link *links;
     size_t n_links;
+    struct pf_model_extra extra;
 };
 
 /* ---- entries ------------------------------------------------------------------------------------ */
@@ -259,8 +261,9 @@ static int index_open(struct pf_model *model, struct pf_error *error)
         .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .data = &index->rows};
     model->tables = &index->table;
     model->n_tables = 1;
-    model->links = index->links;
-    model->n_links = index->n_links;
+    index->extra.links = index->links;
+    index->extra.n_links = index->n_links;
+    model->extra = &index->extra;
     return pf_rows_add(model->info, entries, error);
 }
 

@@ -198,10 +198,11 @@ static int perun_open(struct pf_model *model, struct pf_error *error)
     model->n_tables = PERUN_TABLES;
     model->cells = &perun->tables[PERUN_VALUES];
     model->cells_value = PF_SUMS_VALUE;
-    model->keys = (struct pf_keys){.plural = "models", .about = PERUN_MODELS};
+    perun->extra.keys = (struct pf_keys){.plural = "models", .about = PERUN_MODELS};
+    model->extra = &perun->extra;
     if (perun->stored.size) {
-        model->blobs = blobs;
-        model->n_blobs = COUNT(blobs);
+        perun->extra.blobs = blobs;
+        perun->extra.n_blobs = COUNT(blobs);
     }
     return 0;
 }
@@ -343,7 +344,7 @@ static int load_data(struct pf_model *model, struct pf_error *error)
         return -1;
     }
     check_length(perun);
-    model->keys.items = perun->data.model_names;
+    perun->extra.keys.items = perun->data.model_names;
     return 0;
 }
 
@@ -391,4 +392,4 @@ const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .open = perun_open,
                                           .load = perun_load,
                                           .close = perun_close,
-                                          .blob_read = perun_blob_read};
+                                          .extra = &(const struct pf_driver_extra){.blob_read = perun_blob_read}};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "formats/driver.h"
+#include "formats/driver_extra.h"
 #include "formats/json/tree.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/numbered.h"
@@ -357,6 +358,7 @@ struct perun {
     struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
     unsigned last_columns;              /* number of the first column after the fields' columns */
     struct pf_table tables[PERUN_TABLES];
+    struct pf_model_extra extra;
 };
 
 /* Loads stage PF_MODELLED: sums and metrics, from the rows of the first pass (metrics.c). Returns 0, or -1 with *error filled. */

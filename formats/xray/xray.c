@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/numbered.h"
 #include "formats/probe.h"
 #include "formats/xray/records.h"
@@ -370,6 +371,5 @@ const struct pf_driver pf_xray_driver = {
     .open = open_file,
     .load = load,
     .close = close_file,
-    .facts = facts,
-    .recall = recall,
+    .extra = &(const struct pf_driver_extra){.facts = facts, .recall = recall},
 };

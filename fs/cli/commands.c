@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/driver_extra.h"
 #include "formats/recognise.h"
 #include "fs/clock.h"
 #include "fs/exit.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "fs/runs/members.h"
 #include "fs/runs/part.h"
 #include "fs/tree/listing.h"
@@ -50,7 +51,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     struct pf_part part;
     struct pf_buf rows = {0};
     making->state = pf_member_state(making->fs, making->state, path, found, true);
-    if (!making->text || found->driver->beside)
+    if (!making->text || pf_driver_extra_of(found->driver)->beside)
         return 0;
     int failed = pf_part_get(making->fs, path, found, PF_PART_WHOLE, true, &part, &failure);
     if (failed && pf_part_is_hindered(&failure)) {

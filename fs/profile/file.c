@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 
@@ -22,7 +23,7 @@ struct pf_file {
 /* True if the rows may depend on facts that only a complete pass over the table finds. */
 static bool needs_facts(const struct pf_profile *profile, struct pf_node node)
 {
-    return profile->model.driver->facts && pf_table_of(node.kind) >= 0;
+    return pf_driver_extra_of(profile->model.driver)->facts && pf_table_of(node.kind) >= 0;
 }
 
 /*
@@ -62,7 +63,7 @@ static int prepare(struct pf_profile *profile, struct pf_node node, struct pf_op
         result = pf_profile_size(profile, file, &size, op);
     }
     /* The file is made from the rows of this table; a pass over the table finds the facts. */
-    if (result == 0 && node.kind == PF_TRACE_JSON && profile->model.driver->facts) {
+    if (result == 0 && node.kind == PF_TRACE_JSON && pf_driver_extra_of(profile->model.driver)->facts) {
         struct pf_family *family;
         size_t table = (size_t)(pf_timeline_table(&profile->model) - profile->model.tables);
         result = pf_profile_family(profile, table, &family, op);

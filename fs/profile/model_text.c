@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/numbered.h"
 #include "fs/profile/names.h"
 #include "fs/sums/export.h"
@@ -50,7 +51,7 @@ struct pf_lines *pf_link_lines(struct pf_profile *profile, struct pf_node node, 
     } else {
         /* The stored target is relative to the folder that contains the profile; the link is one level deeper. */
         pf_buf_str(&out, "../");
-        pf_buf_str(&out, model->links[node.item].target);
+        pf_buf_str(&out, pf_extra_of(model)->links[node.item].target);
     }
     return pf_lines_of_text(&out, error);
 }
@@ -266,11 +267,12 @@ struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node no
 {
     const uint32_t item = node.item;
     const struct pf_model *model = pf_profile_model(profile);
-    const struct pf_table *about = &model->tables[model->keys.about];
+    const struct pf_keys *keys = &pf_extra_of(model)->keys;
+    const struct pf_table *about = &model->tables[keys->about];
     struct pf_buf out = {0};
     const struct pf_rows *rows = pf_table_rows(about);
     const struct pf_cell *row = item < pf_rows_count(rows) ? pf_rows_at(rows, item) : NULL;
-    add_line(&out, "Name", pf_rows_at(model->keys.items, item)[1]);
+    add_line(&out, "Name", pf_rows_at(keys->items, item)[1]);
     for (size_t c = 0; row && c < about->n_columns; c++)
         if (about->columns[c].role == PF_PLAIN)
             add_line(&out, about->columns[c].name, row[c]);
@@ -482,7 +484,7 @@ void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cel
     }
     scratch->size = 0;
     pf_buf_str(scratch, model->metrics[metric_beyond(profile, i - told)].name);
-    pf_buf_str(scratch, model->edges
+    pf_buf_str(scratch, pf_extra_of(model)->edges
                             ? ": some shares are above 100 %, for functions call themselves by way of others"
                             : ": some shares are above 100 %, for values are negative, have wrapped around "
                               "or run backwards");

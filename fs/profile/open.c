@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "fs/profile/profile_private.h"
 
 /* Constructs profiles at paths below SOURCE, and reads cached data of profiles that are not open. */
@@ -14,7 +15,7 @@
 static char *source_path(const struct pf_core *core, const struct pf_driver *driver, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    size_t size = !driver->beside ? strlen(path) : slash ? (size_t)(slash - path) : 0;
+    size_t size = !pf_driver_extra_of(driver)->beside ? strlen(path) : slash ? (size_t)(slash - path) : 0;
     return size ? strndup(path, size) : strdup(core->root_name ? core->root_name : ".");
 }
 

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "formats/driver_extra.h"
+#include "formats/model.h"
 #include "fs/profile/names.h"
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
@@ -36,13 +38,13 @@ static int note_wanted(void *arg, const char *name, unsigned char type)
  */
 static int find_src(struct pf_model *model, struct pf_error *error)
 {
-    struct wanted wanted = {model->src, false};
-    if (!model->src)
+    struct wanted wanted = {pf_extra_of(model)->src, false};
+    if (!wanted.name)
         return 0;
     if (pf_source_list_folders(model->source, note_wanted, &wanted, error))
         return -1;
     if (!wanted.found)
-        model->src = NULL;
+        model->extra->src = NULL;
     return 0;
 }
 
@@ -177,7 +179,7 @@ static void end_profile(struct pf_profile *profile)
 /* Restores the cached facts about the rows. The cached sizes depend on these facts. */
 static int recall_facts(struct pf_profile *profile, struct pf_error *error)
 {
-    const struct pf_driver *driver = profile->model.driver;
+    const struct pf_driver_extra *driver = pf_driver_extra_of(profile->model.driver);
     if (!profile->facts || !driver->recall)
         return 0;
     return driver->recall(&profile->model, profile->facts, profile->facts_size, error);

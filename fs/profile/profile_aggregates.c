@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "fs/profile/profile_private.h"
 #include "fs/sums/spill_guard.h"
 

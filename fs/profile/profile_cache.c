@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "fs/profile/profile_private.h"
 #include "fs/text/pack.h"
 
@@ -205,7 +206,7 @@ struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metr
 
 static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_driver *driver = profile->model.driver;
+    const struct pf_driver_extra *driver = pf_driver_extra_of(profile->model.driver);
     unsigned char facts[256];
     if (!driver->facts || profile->stage < PF_PARTITIONED)
         return;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "fs/profile/names.h"
 #include "fs/profile/profile_private.h"
 
@@ -48,18 +49,19 @@ static uint64_t context_id(const void *of, uint32_t i)
 
 static struct pf_cell blob_text(const void *of, uint32_t i)
 {
-    return pf_string(((const struct pf_model *)of)->blobs[i].name);
+    return pf_string(((const struct pf_model_extra *)of)->blobs[i].name);
 }
 
 static struct pf_cell link_text(const void *of, uint32_t i)
 {
-    return pf_string(((const struct pf_model *)of)->links[i].name);
+    return pf_string(((const struct pf_model_extra *)of)->links[i].name);
 }
 
 /* pf_items.folder: the kind of folder that these items share with generated files, whose names are reserved. */
 static struct pf_items items_of(const struct pf_model *model, enum pf_named named)
 {
-    const struct pf_rows *partitions = model->partitions.items, *keys = model->keys.items;
+    const struct pf_model_extra *extra = pf_extra_of(model);
+    const struct pf_rows *partitions = model->partitions.items, *keys = extra->keys.items;
     const struct pf_tree *tree = model->contexts;
     switch (named) {
     case PF_NAMED_PARTITIONS:
@@ -77,9 +79,9 @@ static struct pf_items items_of(const struct pf_model *model, enum pf_named name
     case PF_NAMED_KEYS:
         return (struct pf_items){.of = keys, .count = (uint32_t)pf_rows_count(keys), .text = row_text};
     case PF_NAMED_BLOBS:
-        return (struct pf_items){.of = model, .count = (uint32_t)model->n_blobs, .text = blob_text};
+        return (struct pf_items){.of = extra, .count = (uint32_t)extra->n_blobs, .text = blob_text};
     default:
-        return (struct pf_items){model, (uint32_t)model->n_links, link_text, .folder = PF_TOP};
+        return (struct pf_items){extra, (uint32_t)extra->n_links, link_text, .folder = PF_TOP};
     }
 }
 
@@ -103,7 +105,7 @@ static enum pf_stage comes_with(const struct pf_model *model, enum pf_named name
     case PF_NAMED_METRICS:
         return model->metrics_stage;
     case PF_NAMED_KEYS:
-        return model->keys.plural ? PF_MODELLED : PF_STAGES;
+        return pf_extra_of(model)->keys.plural ? PF_MODELLED : PF_STAGES;
     case PF_NAMED_BLOBS:
     case PF_NAMED_LINKS:
         return PF_OPENED;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "fs/draw/draw.h"
 #include "fs/profile/profile_private.h"
 #include "fs/sums/export.h"
@@ -98,7 +99,7 @@ static bool has(const struct pf_model *model, enum needs needs)
     case MEASUREMENTS:
         return model->partitions.plural != NULL;
     case TREE:
-        return model->partitions.plural != NULL && !model->edges;
+        return model->partitions.plural != NULL && !pf_extra_of(model)->edges;
     case METRICS:
         return model->n_metrics > 0;
     case SAMPLES:
@@ -108,11 +109,11 @@ static bool has(const struct pf_model *model, enum needs needs)
     case SCALING:
         return pf_scaling_table(model) != NULL;
     case KEYS:
-        return model->keys.plural != NULL;
+        return pf_extra_of(model)->keys.plural != NULL;
     case BLOBS:
-        return model->n_blobs > 0 && !model->src;
+        return pf_extra_of(model)->n_blobs > 0 && !pf_extra_of(model)->src;
     case SRC:
-        return model->src != NULL;
+        return pf_extra_of(model)->src != NULL;
     case ALWAYS:
         break;
     }
@@ -121,7 +122,7 @@ static bool has(const struct pf_model *model, enum needs needs)
 
 static const char *stem_of(const struct pf_model *model, const struct view *view)
 {
-    return view->name ? view->name : view->needs == KEYS ? model->keys.plural : model->partitions.plural;
+    return view->name ? view->name : view->needs == KEYS ? pf_extra_of(model)->keys.plural : model->partitions.plural;
 }
 
 /*
@@ -256,11 +257,11 @@ uint64_t pf_count_of(const struct pf_model *model, unsigned kind)
     case PF_EXPORT_DIR:
         return model->n_metrics;
     case PF_KEY_DIR:
-        return pf_rows_count(model->keys.items);
+        return pf_rows_count(pf_extra_of(model)->keys.items);
     case PF_BLOB:
-        return model->n_blobs;
+        return pf_extra_of(model)->n_blobs;
     case PF_LINK:
-        return model->n_links;
+        return pf_extra_of(model)->n_links;
     default:
         return 1;
     }
@@ -316,7 +317,7 @@ static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
     case KEYED:
         return PF_MODELLED;
     case ROWS_OF_KEYS:
-        return later(PF_MODELLED, model->tables[model->keys.about].stage);
+        return later(PF_MODELLED, model->tables[pf_extra_of(model)->keys.about].stage);
     case ROWS_OF_TIMELINE:
         return later(PF_MODELLED, table_stage(model, pf_timeline_table(model)));
     case ROWS_OF_SCALING:

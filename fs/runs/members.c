@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/digest.h"
 #include "formats/recognise.h"
 
@@ -144,7 +145,7 @@ static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
     struct pf_found found;
     int code = pf_classify(fs, folder, PF_BESIDE_NAME, &found);
     if (!code)
-        return found.driver && found.driver->beside ? ENOENT : 0;
+        return found.driver && pf_driver_extra_of(found.driver)->beside ? ENOENT : 0;
     return pf_is_transient(code) ? code : 0;
 }
 
@@ -214,7 +215,7 @@ uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, con
                          bool look_inside)
 {
     state = note(state, path, &found->st);
-    if (!look_inside || !S_ISDIR(found->st.st_mode) || found->driver->beside)
+    if (!look_inside || !S_ISDIR(found->st.st_mode) || pf_driver_extra_of(found->driver)->beside)
         return state;
     struct pf_folder *folder = pf_folder_open(pf_fs_core(fs)->top, path);
     struct inside inside = {folder, INSIDE_DEPTH, INSIDE_MOST, 0};

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "formats/driver_extra.h"
 #include "fs/profile/names.h"
 #include "fs/profile/views.h"
 #include "fs/runs/series.h"
@@ -245,7 +246,7 @@ void pf_part_learn(struct pf_profile *profile, const struct pf_found *found)
 {
     struct pf_error error;
     struct pf_part part = {.metrics = {0}};
-    if (!found->driver->beside && !make(profile, pf_profile_aggregate_now(profile, -1), &part, &error))
+    if (!pf_driver_extra_of(found->driver)->beside && !make(profile, pf_profile_aggregate_now(profile, -1), &part, &error))
         keep(profile, found, &part);
     pf_part_free(&part);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/table.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "fs/sums/aggregate_private.h"
 
 /*
@@ -53,7 +54,7 @@ static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsign
 
 static bool may_exceed(const struct pf_aggregate *aggregate, struct pf_twins twins, double *left)
 {
-    return aggregate->model->edges ||
+    return pf_extra_of(aggregate->model)->edges ||
            (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
            (twins.inclusive != PF_NO_PARTNER &&
             holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left));
@@ -126,7 +127,7 @@ static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, doubl
     if (!pf_adds_up(&model->metrics[metric]) || !sums->contexts.plane.stretches)
         return 0;
     struct pf_twins twins = pf_twins_of(model, metric);
-    if (!model->edges && twins.exclusive == last->twins.exclusive && twins.inclusive == last->twins.inclusive)
+    if (!pf_extra_of(model)->edges && twins.exclusive == last->twins.exclusive && twins.inclusive == last->twins.inclusive)
         sums->beyond = last->beyond;
     else if (may_exceed(aggregate, twins, left) && look_closer(aggregate, metric, error))
         return -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/array.h"
 #include "formats/kit/table.h"
 #include "fs/sums/eyes.h"
@@ -347,7 +348,7 @@ static int add_edge(struct pf_values *values, struct numbering *numbering, struc
 static int arrange_edges(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
                          struct pf_error *error)
 {
-    struct edges edges = find_edges(values->aggregate->model->edges);
+    struct edges edges = find_edges(pf_extra_of(values->aggregate->model)->edges);
     if (!(arranged->strings = pf_strings_new()))
         return pf_fail_memory(error);
     values->inclusive_real |= are_real(&edges, values->metric);
@@ -363,7 +364,8 @@ static int arrange_edges(struct pf_values *values, struct numbering *numbering, 
 int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
     struct numbering numbering = {.kind = arranged->kind};
-    bool edges = (numbering.kind == PF_BY_CALLER || numbering.kind == PF_BY_EDGE) && values->aggregate->model->edges;
+    bool edges = (numbering.kind == PF_BY_CALLER || numbering.kind == PF_BY_EDGE) &&
+                 pf_extra_of(values->aggregate->model)->edges;
     int result = edges ? arrange_edges(values, &numbering, arranged, error)
                        : arrange_contexts(values, &numbering, arranged, error);
     pf_hash_free(&numbering.table);

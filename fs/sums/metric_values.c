@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
@@ -216,7 +217,7 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                                  .inclusive = calloc((size_t)n + 1, sizeof *values->inclusive),
                                  .present = calloc((size_t)n + 1, sizeof *values->present),
                                  .scratch = calloc((size_t)n + 1, sizeof *values->scratch)};
-    bool edges = aggregate->model->edges != NULL;
+    bool edges = pf_extra_of(aggregate->model)->edges != NULL;
     if (edges)
         values->lacking = calloc((size_t)n + 1, sizeof *values->lacking);
     if (!values->exclusive || !values->inclusive || !values->present || !values->scratch ||

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/driver_extra.h"
 #include "fs/sums/aggregate_private.h"
 
 /* How a metric's values add up over contexts and partitions, derived from the driver's declarations. */
@@ -52,7 +53,7 @@ struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
     if (self->partner < 0 || (size_t)self->partner >= model->n_metrics)
         return twins;
     const struct pf_metric *partner = &model->metrics[self->partner];
-    if (model->edges && !is_inclusive(self))
+    if (pf_extra_of(model)->edges && !is_inclusive(self))
         twins.inclusive = self->partner;
     else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
         *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/numbered.h"
 
 size_t pf_lines_save(const struct pf_lines *lines, void *blob, size_t room)
@@ -80,7 +81,7 @@ static int blob_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error
     char *at = pf_buf_reserve(out, CHUNK);
     if (!at)
         return pf_fail_memory(error);
-    ssize_t n = model->driver->blob_read(model, blob, at, CHUNK, lines->position, error);
+    ssize_t n = pf_driver_extra_of(model->driver)->blob_read(model, blob, at, CHUNK, lines->position, error);
     if (n <= 0)
         return n < 0 ? -1 : 0;
     out->size += (size_t)n;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/numbered.h"
 #include "fs/text/csv.h"
 #include "fs/text/row.h"
@@ -208,7 +209,7 @@ static struct pf_cell model_cell(const struct walk *walk, const struct filled *f
 {
     const struct pf_model *model = walk->cursor.model;
     const struct pf_cell *cell = &walk->cells[filled->column];
-    const struct pf_rows *keys = model->keys.items;
+    const struct pf_rows *keys = pf_extra_of(model)->keys.items;
     bool metric = filled->role == PF_METRIC;
     uint64_t known = metric ? walk->n_metrics : pf_rows_count(keys);
     if (cell->type != PF_INT || cell->u >= known)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver_extra.h"
 #include "formats/recognise.h"
 #include "fs/profile/names.h"
 #include "fs/tree/vfs_private.h"
@@ -273,7 +274,7 @@ static int look_at_child(struct pf_dir *dir, size_t at, struct pf_found *found)
         bool profile = !code && found->type == PF_ENTRY_PROFILE;
         dir->counted += strlen(name) + 1;
         dir->profiles += profile;
-        dir->beside |= profile && found->driver->beside;
+        dir->beside |= profile && pf_driver_extra_of(found->driver)->beside;
     }
     return code;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "formats/driver_extra.h"
 #include "fs/clock.h"
 #include "fs/tree/vfs_private.h"
 
@@ -379,7 +380,7 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;
     pf_lock_drop(&fs->lock);
-    return lookup_in_folder(fs, folder, pf_profile_model(place->profile)->src, attr, op);
+    return lookup_in_folder(fs, folder, pf_extra_of(pf_profile_model(place->profile))->src, attr, op);
 }
 
 /* The entry of a folder inside a profile. */

@@ -3,6 +3,7 @@
  * Any bytes behind an AFPerf header, or without one. Behind a sound header there is no text that cannot be opened and loaded, and
  * its times add up.
  */
+#include "formats/model.h"
 #include "tests/fuzz/profile.h"
 #include "tests/unit/afperf_profile.h"
 

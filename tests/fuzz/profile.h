@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
 #include "tests/sound.h"

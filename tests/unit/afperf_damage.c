@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <zlib.h>
 
+#include "formats/driver_extra.h"
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
 
@@ -134,10 +135,10 @@ static void test_compressed(const char *text, size_t size)
         free(have);
     }
     char *original = malloc(size + 1);
-    ssize_t got = pf_afperf_driver.blob_read(&packed.model, 0, original, size + 1, 0, &packed.error);
-    ok(packed.model.n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
+    ssize_t got = pf_afperf_driver.extra->blob_read(&packed.model, 0, original, size + 1, 0, &packed.error);
+    ok(pf_extra_of(&packed.model)->n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
        "it carries what it inflates to");
-    ok(!plain.model.n_blobs, "other files carry nothing");
+    ok(!pf_extra_of(&plain.model)->n_blobs, "other files carry nothing");
     tear_down(&packed);
     set_up(&packed, bytes, packed_size / 2);
     char *warnings = dump_warnings(&packed.model);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "formats/model.h"
 #include "tests/profile.h"
 #include "tests/sound.h"
 

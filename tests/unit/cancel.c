@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "formats/driver_extra.h"
 #include "formats/kit/pass.h"
 #include "formats/recognise.h"
 #include "tests/profile.h"
@@ -91,7 +92,7 @@ static uint64_t hash_profile(struct pf_model *model)
     uint64_t hash = hash_rows(1, model->info, 2);
     hash = hash_rows(hash, model->partitions.items, 2);
     hash = hash_rows(hash, model->partitions.fields, model->partitions.n_fields);
-    hash = hash_rows(hash, model->keys.items, 2);
+    hash = hash_rows(hash, pf_extra_of(model)->keys.items, 2);
     hash = sound_mix(hash, model->contexts ? model->contexts->count : UINT64_MAX);
     for (uint32_t i = 0; model->contexts && i < model->contexts->count; i++) {
         const struct pf_cell name = pf_interned(model->contexts->strings, model->contexts->name[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/pass.h"
+#include "formats/model.h"
 #include "formats/runtime/build.h"
 #include "tests/unit/profile_file.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/cube/cube.h"
+#include "formats/driver_extra.h"
 #include "tests/unit/cube_fixture.h"
 
 /* Archives as they come, and what is left of damaged ones. */
@@ -96,17 +97,17 @@ static void members_are_carried(void)
     put_text(&tar, "Humpty Dumpty", "sat on a wall");
     put_text(&tar, "anchor.xml", ONE_METRIC);
     set_up(&fixture, &tar);
-    const struct pf_model *model = &fixture.model;
-    ok(model->n_blobs == 2 && !strcmp(model->blobs[0].name, "Humpty Dumpty") &&
-           !strcmp(model->blobs[1].name, "anchor.xml"),
+    const struct pf_model_extra *extra = pf_extra_of(&fixture.model);
+    ok(extra->n_blobs == 2 && !strcmp(extra->blobs[0].name, "Humpty Dumpty") &&
+           !strcmp(extra->blobs[1].name, "anchor.xml"),
        "what is no matrix is carried as a file");
-    ssize_t size = pf_cube_driver.blob_read(&fixture.model, 0, text, sizeof text, 4, &fixture.error);
+    ssize_t size = pf_cube_driver.extra->blob_read(&fixture.model, 0, text, sizeof text, 4, &fixture.error);
     ok(size == 9 && !memcmp(text, "on a wall", 9), "and read from anywhere");
     tear_down(&fixture);
 
     put_metric(&tar);
     set_up(&fixture, &tar);
-    ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && fixture.model.n_blobs == 2,
+    ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && pf_extra_of(&fixture.model)->n_blobs == 2,
        "without an anchor there are the members as they stand, and a warning");
     tear_down(&fixture);
 }

@@ -8,6 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/kit/print.h"
+#include "formats/model.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
 #include "tests/unit/cube_fixture.h"

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "formats/model.h"
 #include "formats/recognise.h"
 #include "tests/profile.h"
 #include "tests/sound.h"

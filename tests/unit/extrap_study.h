@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"

@@ -5,6 +5,7 @@
 
 #include "formats/kit/number.h"
 #include "formats/kit/pass.h"
+#include "formats/model.h"
 #include "tests/unit/extrap_study.h"
 
 extern const struct pf_driver pf_extrap_text_driver;

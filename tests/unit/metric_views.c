@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
+#include "formats/driver_extra.h"
 #include "tests/unit/fake_model.h"
 
 /* What stands under metrics/: golden texts of small profiles. */
@@ -570,7 +571,8 @@ static void call_edges(void)
                                   pf_string(calls[i].caller), pf_string(calls[i].callee)};
         must(!pf_rows_add(rows, cells, &error));
     }
-    fake.model.edges = &edges;
+    struct pf_model_extra extra = {.edges = &edges};
+    fake.model.extra = &extra;
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_CALLERS,
           "contexts,exclusive,inclusive,caller,callee\n,,15,main,f\n,,15,main,g\n",

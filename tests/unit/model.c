@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/model.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 

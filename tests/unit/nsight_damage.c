@@ -5,6 +5,7 @@
 #include <dirent.h>
 
 #include "formats/kit/pass.h"
+#include "formats/model.h"
 
 /* So many launches and kernels, each in a row of its own. */
 #define MANY(n)                                                                                              \

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "formats/driver.h"
+#include "formats/model.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Folders of points that hold exports, as an experiment. */
+#include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
 #include "tests/unit/nsight_export.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/model.h"
 #include "tests/otf2_archive.h"
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/profile_file.h"

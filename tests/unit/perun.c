@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/resource.h>
 
+#include "formats/driver_extra.h"
 #include "tests/unit/perun_file.h"
 
 #define HEADER                                                                                               \
@@ -372,7 +373,7 @@ static void test_models(void)
     is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|", "points of a model, by x, and its values");
     char *average = table_text(&file.model, "points", (struct pf_restriction){-1, -1, -1, 1}, 1000);
     is(average, "1,1,10,|1,2,20,15|1,3,30,25|", "a moving average has a value a point");
-    const struct pf_rows *names = file.model.keys.items;
+    const struct pf_rows *names = pf_extra_of(&file.model)->keys.items;
     ok(pf_rows_count(names) == 3 && !memcmp(pf_rows_at(names, 0)[1].text, "f linear", 8) &&
            pf_rows_at(names, 2)[1].size == 1,
        "a model is called as its uid, and its kind where there are several");

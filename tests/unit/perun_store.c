@@ -2,6 +2,7 @@
 /* Stored objects and indexes. */
 #include <errno.h>
 
+#include "formats/driver_extra.h"
 #include "tests/unit/perun_file.h"
 
 #define JSON                                                                                                 \
@@ -21,12 +22,12 @@ static void test_object(void)
     file_open(&file, &pf_perun_driver, "434b28", object, size, 1 << 20);
     table_is(&file, "values", "all,a,time.amount,3|", "its values are read as those of a file");
     warnings_are(&file, "", "without a complaint");
-    ok(file.model.n_blobs == 1 &&
-           file.model.driver->blob_read(&file.model, 0, some, sizeof some, 0, &file.error) ==
+    ok(pf_extra_of(&file.model)->n_blobs == 1 &&
+           file.model.driver->extra->blob_read(&file.model, 0, some, sizeof some, 0, &file.error) ==
                sizeof JSON - 1 &&
            !strcmp(some, JSON),
        "it carries its JSON");
-    ok(file.model.driver->blob_read(&file.model, 0, some, 5, 1, &file.error) == 5 &&
+    ok(file.model.driver->extra->blob_read(&file.model, 0, some, 5, 1, &file.error) == 5 &&
            !memcmp(some, "\"head", 5),
        "of which any part can be read");
     file_close(&file);
@@ -134,9 +135,9 @@ static void test_index(void)
              "0,100," SHA("11") ",time,w,,time,filter normalizer,ls,a.perf|1,4294967295," SHA(
                  "22") ",time,w,,time,filter normalizer,ls,b.perf|",
              "the entries of version 2");
-    ok(file.model.n_links == 2, "and a link for each");
-    is(file.model.links[0].name, "a.perf", "called as its path");
-    is(file.model.links[0].target, "../11/11111111111111111111111111111111111111",
+    ok(pf_extra_of(&file.model)->n_links == 2, "and a link for each");
+    is(pf_extra_of(&file.model)->links[0].name, "a.perf", "called as its path");
+    is(pf_extra_of(&file.model)->links[0].target, "../11/11111111111111111111111111111111111111",
        "that leads to the object");
     ok(!file.model.partitions.plural, "there are no measurements");
     warnings_are(&file, "", "nor anything wrong");
@@ -154,7 +155,7 @@ static void test_index(void)
     file = index_file("AD", &bytes);
     table_is(&file, "index", "0,100," SHA("11") ",,,,,,,a.perf|1,101," SHA("33") ",,,,,,,a.perf|",
              "and version 1");
-    is(file.model.links[1].name, "a.perf~1", "of equal paths the later ones have a number");
+    is(pf_extra_of(&file.model)->links[1].name, "a.perf~1", "of equal paths the later ones have a number");
     file_close(&file);
     bytes = index_of(2, 0);
     file = index_file("AD", &bytes);
@@ -171,7 +172,7 @@ static void test_jobs(void)
     put_entry(&bytes, 1, '\x11', "../../etc/passwd", five);
     put_entry(&bytes, 1, '\x11', "..", five);
     struct file file = index_file(".index", &bytes);
-    ok(file.model.n_links == 1 && !strcmp(file.model.links[0].target, "a.perf"),
+    ok(pf_extra_of(&file.model)->n_links == 1 && !strcmp(pf_extra_of(&file.model)->links[0].target, "a.perf"),
        "entries of jobs lead to the files beside the index, and nowhere else");
     file_close(&file);
 }
@@ -183,7 +184,7 @@ static void test_damaged_index(void)
     put_entry(&bytes, 1, '\x11', "a.perf", five);
     put_entry(&bytes, 1, '\x22', "b.perf", five);
     struct file file = index_file("x", &bytes);
-    ok(file.opened && file.model.n_links == 2, "of an index cut off, the whole entries are kept");
+    ok(file.opened && pf_extra_of(&file.model)->n_links == 2, "of an index cut off, the whole entries are kept");
     warnings_are(&file, "fatal cut-entry|", "and the end is told");
     file_close(&file);
     bytes = index_of(1, 1);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/driver_extra.h"
 #include "fs/profile/profile_private.h"
 #include "tests/unit/background.h"
 #include "tests/unit/profile_fixture.h"
@@ -278,8 +279,8 @@ static void test_one_of_many(const char *folder)
     control = (struct control){0};
     core_init(&core, NULL);
     write_text(folder, "log", "200 50 10");
-    const struct pf_driver before = made_up_driver;
-    made_up_driver.facts = NULL;
+    const struct pf_driver_extra before = made_up_extra;
+    made_up_extra.facts = NULL;
     struct pf_profile *profile = live_of(&core, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) == ROWS,
        "the size of one partition's file takes that partition's rows alone");
@@ -290,7 +291,7 @@ static void test_one_of_many(const char *folder)
     ok(walked_for(profile, 100, PARTITIONS, &exact) == 0, "the pass over the table finds those of all files");
     ok(exact, "and are exact either way");
     pf_profile_release(profile);
-    made_up_driver = before;
+    made_up_extra = before;
     profile = live_of(&core, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) > ROWS,
        "where a whole pass may find facts that rows are made from, it goes first");

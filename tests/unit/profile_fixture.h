@@ -2,6 +2,7 @@
 #ifndef LIVE_FIXTURE_H
 #define LIVE_FIXTURE_H
 
+#include "formats/driver_extra.h"
 #include "formats/probe.h"
 #include "fs/profile/profile_private.h"
 #include "fs/profile/views.h"
@@ -104,6 +105,8 @@ static int recall_made_up(struct pf_model *model, const void *blob, size_t size,
     return 0;
 }
 
+static struct pf_driver_extra made_up_extra = {.facts = facts_made_up, .recall = recall_made_up};
+
 static struct pf_driver made_up_driver = {.name = "made-up",
                                           .title = "made-up profiles",
                                           .version = 1,
@@ -111,8 +114,7 @@ static struct pf_driver made_up_driver = {.name = "made-up",
                                           .open = open_made_up,
                                           .load = load_made_up,
                                           .close = close_made_up,
-                                          .facts = facts_made_up,
-                                          .recall = recall_made_up};
+                                          .extra = &made_up_extra};
 
 /* ---- what stands for one process ---------------------------------------------------------------- */
 

@@ -230,11 +230,11 @@ static void test_reading_with_and_without_facts(const char *folder)
     unsigned wrong, passes;
     read_all_once(folder, &wrong, &passes);
     ok(wrong == 0 && passes > 0, "where a pass may find out what rows are made from, it comes before them");
-    made_up_driver.facts = NULL;
+    made_up_extra.facts = NULL;
     read_all_once(folder, &wrong, &passes);
     ok(wrong == 0, "what reads a file once gets the same bytes");
     ok(passes == 0, "and waits for no pass that finds a size");
-    made_up_driver.facts = facts_made_up;
+    made_up_extra.facts = facts_made_up;
 }
 
 /* ---- folders, errors ---------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 extern const struct pf_driver catalogue_driver, database_driver, study_driver;
 #define FURTHER_DRIVERS &catalogue_driver, &database_driver, &study_driver,
 
+#include "formats/driver_extra.h"
 #include "formats/probe.h"
 #include "tests/unit/vfs_fixture.h"
 
@@ -18,6 +19,7 @@ enum { ORIGINAL_SIZE = 700001, MODELS = 3, POINTS = 4 };
 struct catalogue {
     struct pf_rows *keys, *models, *points;
     struct pf_table tables[2];
+    struct pf_model_extra extra;
 };
 
 static const struct pf_column model_columns[] = {{.name = "uid"}, {.name = "formula"}};
@@ -75,11 +77,13 @@ static int open_catalogue(struct pf_model *model, struct pf_error *error)
                                              .data = &catalogue->points};
     model->tables = catalogue->tables;
     model->n_tables = 2;
-    model->keys = (struct pf_keys){.plural = "models", .items = catalogue->keys, .about = 0};
-    model->blobs = originals;
-    model->n_blobs = 2;
-    model->links = links;
-    model->n_links = 2;
+    catalogue->extra =
+        (struct pf_model_extra){.keys = {.plural = "models", .items = catalogue->keys, .about = 0},
+                                .blobs = originals,
+                                .n_blobs = 2,
+                                .links = links,
+                                .n_links = 2};
+    model->extra = &catalogue->extra;
     return pf_source_open(model->source, NULL, PF_RAW, &input, error);
 }
 
@@ -125,7 +129,7 @@ const struct pf_driver catalogue_driver = {.name = "catalogue",
                                            .open = open_catalogue,
                                            .load = load_catalogue,
                                            .close = close_catalogue,
-                                           .blob_read = read_original};
+                                           .extra = &(const struct pf_driver_extra){.blob_read = read_original}};
 
 /* ---- "database": a directory that is a profile, with a folder of sources; "study": one that stands in its folder -- */
 
@@ -144,7 +148,11 @@ static int open_bare(struct pf_model *model, const char *input_name, struct pf_e
 
 static int open_database(struct pf_model *model, struct pf_error *error)
 {
-    model->src = "src";
+    struct pf_model_extra *extra = calloc(1, sizeof *extra);
+    if (!extra)
+        return pf_fail_memory(error);
+    extra->src = "src";
+    model->extra = extra;
     return open_bare(model, "made.db", error);
 }
 
@@ -175,6 +183,11 @@ static int load_nothing(struct pf_model *model, enum pf_stage stage, struct pf_e
     return 0;
 }
 
+static void close_database(struct pf_model *model)
+{
+    free(model->extra);
+}
+
 static void close_nothing(struct pf_model *model)
 {
     (void)model;
@@ -187,12 +200,12 @@ const struct pf_driver database_driver = {.name = "database",
                                           .probe = probe_database,
                                           .open = open_database,
                                           .load = load_nothing,
-                                          .close = close_nothing};
+                                          .close = close_database};
 const struct pf_driver study_driver = {.name = "study",
                                        .title = "studies",
                                        .version = 1,
                                        .directories = true,
-                                       .beside = true,
+                                       .extra = &(const struct pf_driver_extra){.beside = true},
                                        .probe = probe_study,
                                        .open = open_study,
                                        .load = load_nothing,

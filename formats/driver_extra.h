@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_DRIVER_EXTRA_H
+#define PF_DRIVER_EXTRA_H
+
+#include "formats/driver.h"
+
+/* The parts of the driver interface (formats/driver.h) that few formats need. */
+
+/* ---- what a profile may have besides measurements ------------------------------------------------ */
+
+/*
+ * Folders for the items of a key. Each has an info.txt (the item's row in the table `about`, one line per cell) and the tables that
+ * have a column of role PF_KEY.
+ */
+struct pf_keys {
+    const char *plural; /* name of the folder: "models"; NULL: there is none */
+    struct pf_rows
+        *items;     /* two columns: id, name (names unique); from PF_MODELLED on; owned by the driver */
+    unsigned about; /* index of a table that is held in rows and has one row per item */
+};
+
+/* A file that the profile carries, such as its decompressed original. It appears in src/ under this name. */
+struct pf_blob {
+    const char *name;
+};
+
+/* A symbolic link in the profile's folder. */
+struct pf_link {
+    const char *name;   /* any bytes; those that file names may not hold are escaped */
+    const char *target; /* a path relative to the folder of the source */
+};
+
+/* Filled by open(), except for keys.items. Owned by the driver, one per model. */
+struct pf_model_extra {
+    struct pf_keys keys;
+    const struct pf_blob *blobs;
+    size_t n_blobs;
+    const char *
+        src; /* a folder of a source that is a directory, shown as src/; the core sets it to NULL if it does not exist */
+    const struct pf_link *links;
+    size_t n_links;
+    /*
+     * For a format that stores call edges and no tree (no context has a parent): the table of edges, held in rows by
+     * PF_MODELLED, with a column of role PF_METRIC and plain ones called caller, callee (names) and inclusive. callers.csv is
+     * made from it, and only the partner metric has inclusive values. NULL: there is a tree.
+     */
+    const struct pf_table *edges;
+};
+
+/* Returns the extras of a model, never NULL. */
+static inline const struct pf_model_extra *pf_extra_of(const struct pf_model *model)
+{
+    static const struct pf_model_extra none;
+    return model->extra ? model->extra : &none;
+}
+
+/* ---- what a driver may do besides ----------------------------------------------------------------- */
+
+struct pf_driver_extra {
+    /*
+     * True (for drivers of directories only): the profile is one more entry of the directory, PF_BESIDE_NAME, unless the directory has
+     * an entry of that name. False: the profile takes the place of the file or directory.
+     */
+    bool beside;
+    /*
+     * Optional, both or none: facts that passes over tables have found out and that rows depend on, so that sizes cached by
+     * an earlier process stay valid. `facts` writes them to `blob` if they fit into `room` bytes, and returns their size. `recall`
+     * takes them back after PF_PARTITIONED: 0, or -1 with *error filled.
+     *
+     * When a pass finds that a fact which earlier rows were made from is wrong, the cursor's `next` corrects the fact in the
+     * driver's state and fails with EAGAIN; the core then starts the pass again. Only the first whole pass over a table may do so.
+     */
+    size_t (*facts)(const struct pf_model *model, void *blob, size_t room);
+    int (*recall)(struct pf_model *model, const void *blob, size_t size, struct pf_error *error);
+    /*
+     * Of drivers that have blobs: reads `size` bytes of a blob. Returns their number, which is smaller only at the blob's end; -1 with
+     * *error filled. Called from PF_OPENED on, from any thread.
+     */
+    ssize_t (*blob_read)(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
+                         struct pf_error *error);
+};
+
+/* Returns the extras of a driver, never NULL. */
+static inline const struct pf_driver_extra *pf_driver_extra_of(const struct pf_driver *driver)
+{
+    static const struct pf_driver_extra none;
+    return driver->extra ? driver->extra : &none;
+}
+
+/* ---- tables --------------------------------------------------------------------------------------- */
+
+/* Further flags of struct pf_table, beyond enum pf_table_flags. */
+enum pf_table_extra_flags {
+    PF_ONLY_IN_KEYS = 256, /* appears only in the folders of keys */
+    PF_SKIMS_METRIC =
+        512, /* restricted to a metric, it skips the others' data, but not so fast that one pass per metric pays */
+    PF_SEEKS_PARTNER = 1024, /* restricted to a metric and its partner, it skips the others' data */
+};
+
+/* What next_values of struct pf_table yields: the values of the next metric and context, valid until the next call. */
+struct pf_value_row {
+    uint32_t metric, context;
+    const struct pf_cell *values; /* one per partition, absent where there is none */
+};
+
+#endif
