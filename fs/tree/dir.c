@@ -11,34 +11,34 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * An open directory: a folder of SOURCE, whose names are read once so that offsets stay what they are; a
- * folder inside a profile, whose entries are counted; or one of a virtual folder.
+ * An open directory: a folder of SOURCE, whose names are read once so that offsets stay valid; a folder inside a
+ * profile, whose entries are numbered; or a virtual folder.
  *
- * Opening reads names only. A child is looked at when its entry is asked for, so that a child that does not answer holds up the listing
- * of its own folder from there on, and nobody else. Whether a virtual folder is listed depends on how many profiles the folder holds.
- * It comes after all children, when each of them has been looked at.
+ * Opening reads only names. A child is classified when its entry is returned, so a child that hangs blocks only the
+ * rest of this listing. Virtual folders follow the children, once all children have been classified: whether a virtual
+ * folder is listed depends on the number of profiles in the folder.
  */
 struct pf_dir {
     struct pf_fs *fs;
     atomic_uint references;
-    struct pf_lock listing; /* held while an entry is found out about; guards what follows */
+    struct pf_lock listing; /* held while an entry is computed; guards the members below */
     uint64_t ino;
     bool root;
-    const struct pf_virtual *within; /* the virtual folder that it belongs to; NULL: none */
-    void *self;                      /* of that */
-    uint64_t dots[2];                /* what programs see as d_ino of "." and ".." */
-    /* SOURCE: */
-    struct pf_entry *entry;   /* held; NULL: not in SOURCE */
-    struct pf_folder *folder; /* NULL: all has been listed; crawlers keep folders open long after that */
-    char *names;              /* one after the other, each with its NUL */
+    const struct pf_virtual *within; /* the virtual folder that the directory belongs to, or NULL */
+    void *self;                      /* state of `within` */
+    uint64_t dots[2];                /* d_ino of "." and ".." as shown to programs */
+    /* a folder of SOURCE: */
+    struct pf_entry *entry;   /* held; NULL: not a folder of SOURCE */
+    struct pf_folder *folder; /* NULL after the end has been reached: crawlers keep directories open long after that */
+    char *names;              /* concatenated, each NUL-terminated */
     size_t names_size;
-    size_t counted;    /* names up to this offset are counted in: */
-    uint64_t profiles; /* entries that are profiles */
-    bool beside;       /* one of these is made of what the folder holds */
-    /* a profile: */
+    size_t counted;    /* names up to this offset have been counted in: */
+    uint64_t profiles; /* number of profiles */
+    bool beside;       /* one of the profiles is made from the folder itself */
+    /* a folder inside a profile: */
     bool in_profile;
-    struct pf_place place; /* place.instance NULL: all has been listed, as above */
-    uint64_t end;          /* the offset behind the last entry; 0: not known yet */
+    struct pf_place place; /* place.instance is NULL after the end has been reached */
+    uint64_t end;          /* the offset after the last entry; 0: not known yet */
 };
 
 static bool is_among(const char *names, size_t size, const char *name)
@@ -63,7 +63,10 @@ static int add_name(void *arg, const char *name, unsigned char type)
     return names->text.failed;
 }
 
-/* The last name is that of a profile beside what the folder holds; most folders have none. */
+/*
+ * Reads the names of the folder, and appends PF_BESIDE_NAME unless an entry has that name: the folder itself may make a
+ * profile, although most folders do not.
+ */
 static int read_names(struct pf_dir *dir)
 {
     struct names names = {.dir = dir};
@@ -75,7 +78,7 @@ static int read_names(struct pf_dir *dir)
     return names.text.failed ? ENOMEM : result;
 }
 
-/* The folder that is an entry. */
+/* Sets the inode numbers of "." and ".." for a folder with an entry. */
 static void set_dots(struct pf_dir *dir, const struct pf_entry *entry)
 {
     dir->dots[0] = pf_entry_shown_ino(entry);
@@ -192,7 +195,10 @@ bool pf_dir_keeps_cache(const struct pf_dir *dir)
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* Offsets: 1 behind ".", 2 behind "..", then 3 + what counts the entries of this folder. */
+/*
+ * Offsets: 1 is after ".", 2 is after "..". Larger offsets are DOTS + the position in the folder: an offset into the
+ * names, or an entry number.
+ */
 enum { DOTS = 2 };
 
 static int dot_entry(const struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry)
@@ -210,8 +216,8 @@ static unsigned char type_of(const struct stat *st)
 }
 
 /*
- * The virtual folder of this number or the first after it that is listed here; *number becomes its own. Its attributes are given if they
- * take no look at what the folder holds.
+ * Returns the first virtual folder listed here whose number is at least *number, and sets *number to it. Attributes are
+ * included only if they do not require examining the contents of the folder.
  */
 static int virtual_entry(struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
@@ -236,7 +242,7 @@ static int virtual_entry(struct pf_dir *dir, size_t *number, struct pf_dirent *e
     return 0;
 }
 
-/* Opens a folder again that is listed once more, or closes it at its end. 0 or an errno value. */
+/* Reopens the folder if it is listed again after its end, or closes it at the end of the names. 0 or an errno value. */
 static int reopen(struct pf_dir *dir, uint64_t at)
 {
     int result = 0;
@@ -250,7 +256,7 @@ static int reopen(struct pf_dir *dir, uint64_t at)
     return result;
 }
 
-/* An entry of which only the name is known. */
+/* Fills an entry of unknown type. */
 static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
 {
@@ -263,7 +269,7 @@ static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent
     return 1;
 }
 
-/* Looks at the child whose name is at an offset, and counts it unless it has been. 0 or an errno value. */
+/* Classifies the child whose name is at an offset, and counts it if it has not been counted. 0 or an errno value. */
 static int look_at_child(struct pf_dir *dir, size_t at, struct pf_found *found)
 {
     const char *name = dir->names + at;
@@ -279,7 +285,7 @@ static int look_at_child(struct pf_dir *dir, size_t at, struct pf_found *found)
     return code;
 }
 
-/* Counts the children that a listing has passed over, which began behind them. 0 or an errno value. */
+/* Counts the children that have not been counted, because the listing started after them. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
     int lack = dir->counted < dir->names_size ? reopen(dir, dir->counted) : 0;
@@ -291,7 +297,7 @@ static int count_children(struct pf_dir *dir)
     return lack;
 }
 
-/* A child, with attributes if they are wanted. False: it is not shown. */
+/* Fills an entry for a child, with attributes if wanted. False: the child is hidden. */
 static bool child_entry(struct pf_dir *dir, const char *name, struct pf_found *found, struct pf_dirent *entry,
                         bool want_attr, struct pf_attr *attr)
 {
@@ -310,7 +316,7 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_found *f
     return true;
 }
 
-/* The names' bytes are counted, so that an offset is where the next name begins; then the virtual folders. */
+/* Returns the entry at position `at`: an offset into the names, followed by the numbers of virtual folders. */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
 {
@@ -322,10 +328,10 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         if (pf_is_lack(code))
             return -code;
         entry->next = DOTS + at + strlen(name) + 1;
-        if (pf_is_transient(code)) /* its look-up reports the error, which must not hide the other entries */
+        if (pf_is_transient(code)) /* report the error at look-up; do not hide the other entries */
             return unknown_entry(dir, at, entry, want_attr, attr);
         if (!code &&
-            child_entry(dir, name, &found, entry, want_attr, attr)) /* else gone since, or left out */
+            child_entry(dir, name, &found, entry, want_attr, attr)) /* otherwise removed meanwhile, or hidden */
             return 1;
     }
     if (!lack)
@@ -339,18 +345,21 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     return more;
 }
 
-/* Enters a profile's folder again that is listed once more after its end. 0 or an errno value. */
+/* Enters a folder of a profile again if it is listed again after its end. 0 or an errno value. */
 static int enter_again(struct pf_dir *dir, struct pf_op *op)
 {
     int result = open_profile_dir(dir, op);
-    if (!result && dir->place.moved) { /* what was listed is no more */
+    if (!result && dir->place.moved) { /* the listed version is gone */
         leave_profile(dir);
         result = ESTALE;
     }
     return result;
 }
 
-/* The entry at *number or the first one after it that is listed; *number becomes its own, or the count of all. False past the end. */
+/*
+ * Returns the first listed entry whose number is at least *number, and sets *number to it; at the end, to the number of
+ * entries. False at the end.
+ */
 static bool next_listed(const struct pf_place *place, uint64_t *number, char *name, struct pf_node *node)
 {
     while (pf_folder_entry(place->profile, place->node, *number, name, node)) {
@@ -368,7 +377,7 @@ static bool has_entry(const struct pf_place *place, uint64_t number)
     return place->profile ? pf_folder_entry(place->profile, place->node, number, name, &node) : number == 0;
 }
 
-/* After the entries of a profile that is SOURCE itself, virtual folders follow, numbered on. */
+/* If SOURCE is a profile, virtual folders follow the entries of the profile and continue their numbers. */
 static int end_of_profile(struct pf_dir *dir, uint64_t asked, struct pf_dirent *entry, bool want_attr,
                           struct pf_attr *attr)
 {

@@ -15,7 +15,9 @@
 
 /* ---- mounts ------------------------------------------------------------------------------------- */
 
-/* A mount of this program in SOURCE is left out, above all our own: looking inside would deadlock. */
+/*
+ * True for a mount of this program. Such mounts in SOURCE are skipped, especially our own: accessing it would deadlock.
+ */
 static bool is_own_mount(struct pf_fs *fs, dev_t device)
 {
     if (device == fs->device)
@@ -39,7 +41,7 @@ static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *na
     return !pf_device_at(directory, name, &device) && is_own_mount(fs, device);
 }
 
-/* The same for each folder on a path below SOURCE, from the top: over one of them something may have been mounted by now. */
+/* Checks each folder on a path below SOURCE, from the top: a mount may have appeared on any of them. */
 static bool passes_own_mount(struct pf_fs *fs, char *path)
 {
     bool own = false;
@@ -53,7 +55,10 @@ static bool passes_own_mount(struct pf_fs *fs, char *path)
 
 /* ---- what stands there -------------------------------------------------------------------------- */
 
-/* An archive that no driver wants is a folder: one may be read and entered by whoever may read it. */
+/*
+ * Turns the attributes of an archive into attributes of a folder: readable and searchable for everyone who may read the
+ * archive.
+ */
 static void take_for_folder(struct stat *st)
 {
     mode_t readable = st->st_mode & 0444;
@@ -81,8 +86,8 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
 }
 
 /*
- * Finds the driver for a file or folder. One that may not be read has none: it passes through, and reading it fails as it does in
- * SOURCE. 0, or a transient errno value.
+ * Finds the driver for a file or folder. An unreadable file has no driver: it is passed through, and reading it fails
+ * as in SOURCE. 0, or a transient errno value.
  */
 static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *name, bool in_time,
                  struct pf_found *found)
@@ -92,7 +97,10 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     bool is_directory = S_ISDIR(found->st.st_mode);
     if (!is_directory && found->st.st_size == 0)
         return 0;
-    /* What a directory is depends on files in it, whose changes its own stamp does not show. */
+    /*
+     * Do not cache verdicts of directories: they depend on files inside, whose changes the stamp of the directory does
+     * not show.
+     */
     if (is_directory)
         return in_time && pf_folder_fd(folder) >= 0 && pf_is_foreign(fs, &found->st)
                    ? pf_probe_foreign(folder, name, found)
@@ -107,7 +115,10 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     return result;
 }
 
-/* A profile that stands in the directory without being there: its attributes are the directory's. */
+/*
+ * Classifies the profile made from the folder itself. It is not an entry on disk, so it has the attributes of the
+ * folder.
+ */
 static int classify_beside(const struct pf_folder *folder, struct pf_found *found)
 {
     struct pf_folder *self = pf_folder_open(folder, ".");
@@ -123,7 +134,10 @@ static int classify_beside(const struct pf_folder *folder, struct pf_found *foun
     return what.lack ? what.lack : found->driver ? 0 : ENOENT;
 }
 
-/* The attributes of a name in SOURCE; ENOENT if a mount of this program is there. One system call on the disk that SOURCE is on. */
+/*
+ * The attributes of a name in SOURCE; ENOENT for a mount of this program. One system call if the name is on the disk of
+ * SOURCE.
+ */
 static int stat_name(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct stat *st)
 {
     int directory = pf_folder_fd(folder);
@@ -178,7 +192,7 @@ int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const 
 
 /* ---- entries that have numbers ------------------------------------------------------------------ */
 
-/* The length of the path, each name with its slash; -1 with errno. With fs->lock held. */
+/* The length of the path, including a slash per name; -1 with errno. Called with fs->lock held. */
 static ssize_t path_size(const struct pf_entry *entry)
 {
     size_t size = 0;
@@ -219,7 +233,7 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
     return path;
 }
 
-/* A descriptor of what stands at a path in SOURCE's own file system; -1 with errno: ENOTDIR if an archive is on the way. */
+/* Opens a path in the file system of SOURCE. -1 with errno: ENOTDIR if an archive is on the way. */
 static int open_path(struct pf_fs *fs, char *path, int flags)
 {
     const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
@@ -279,7 +293,7 @@ int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *s
         st->st_mode = pf_mode_without_list(fd, "", st->st_mode);
     if (fd >= 0)
         close(fd);
-    if (result == ELOOP && entry->type == PF_ENTRY_LINK && entry->parent) { /* openat2 opens no links */
+    if (result == ELOOP && entry->type == PF_ENTRY_LINK && entry->parent) { /* openat2 does not open symbolic links */
         struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
         result = folder ? pf_folder_stat(folder, entry->name, st) : errno;
         pf_folder_free(folder);
@@ -297,10 +311,10 @@ static uint64_t hash_of(const struct pf_entry *parent, const char *name)
     return pf_siphash(parent->hash, name, strlen(name));
 }
 
-/* Programs that hold numbers in doubles take integers of 53 bits. */
+/* Inode numbers shown to programs fit 53 bits, for programs that store numbers as doubles. */
 static uint64_t shown_ino(uint64_t hash)
 {
-    return hash >> 11 | (uint64_t)1 << 32; /* above the numbers of entries and .profilefs, never 0 */
+    return hash >> 11 | (uint64_t)1 << 32; /* above the numbers of entries and .profilefs; never 0 */
 }
 
 uint64_t pf_shown_ino(const struct pf_entry *folder, const char *name)
@@ -356,7 +370,7 @@ void pf_entry_show(struct pf_entry *entry, const struct pf_found *found)
     entry->driver = found->driver;
 }
 
-/* A profile whose folder does not answer remains one. */
+/* A folder that was a profile stays a profile if a new probe times out. */
 static void remember_profile(const struct pf_entry *entry, struct pf_found *found)
 {
     if (!found->unprobed || !entry || entry->type != PF_ENTRY_PROFILE ||
@@ -379,7 +393,7 @@ int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry)
     if (result)
         return result == ENOENT ? ESTALE : result;
     if (found.type != PF_ENTRY_DIR)
-        return ESTALE; /* looked up again, the name gives the profile */
+        return ESTALE; /* the next look-up of the name finds the profile */
     pf_lock_take(&fs->lock);
     entry->unprobed = false;
     pf_lock_drop(&fs->lock);
@@ -393,10 +407,9 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
     uint64_t hash = hash_of(parent, name);
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
     remember_profile(entry, found);
-    /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
-     * change its type. */
+    /* If a name changes its type, it gets a new node: the kernel never sees a number change its type. */
     if (entry && entry->type != found->type && entry->type != PF_ENTRY_PROFILE) {
-        entry->gone = true; /* kept for those who hold its number */
+        entry->gone = true; /* kept for holders of its number */
         entry = NULL;
     }
     if (!entry)

@@ -13,9 +13,9 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Probes of folders on file systems that other programs serve, such as NFS and FUSE. Such a probe may never return, but a look-up of the
- * folder must: listing the parent folder looks its name up. So the probe runs on a thread of its own, and a look-up waits WAIT_MS for it at
- * most. There is one probe per folder at a time.
+ * Probes of folders on file systems served by other programs, such as NFS and FUSE. Such a probe may never return, but
+ * a look-up of the folder must return: listing the parent folder looks the name up. So the probe runs on a separate
+ * thread, and a look-up waits at most WAIT_MS for it. At most one probe per folder runs at a time.
  */
 enum { WAIT_MS = 2000 };
 
@@ -24,7 +24,7 @@ struct foreign_probe {
     dev_t device;
     ino_t inode;
     uint64_t since; /* monotonic ms */
-    unsigned users; /* the thread and operations that wait */
+    unsigned users; /* the thread and the waiting operations */
     struct pf_folder *folder;
     char name[NAME_MAX + 1];
     pthread_cond_t changed;
@@ -33,11 +33,11 @@ struct foreign_probe {
     struct pf_found found;
 };
 
-/* The threads outlive the filesystem if SOURCE never answers. */
+/* Static: the threads outlive the filesystem if SOURCE never responds. */
 static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_FOREIGN);
-static struct foreign_probe *probes; /* those that are not done; guarded by the lock */
+static struct foreign_probe *probes; /* unfinished probes; guarded by the lock */
 
-/* With the lock held. */
+/* Drops a use. Called with the lock held. */
 static void drop_probe(struct foreign_probe *probe)
 {
     if (--probe->users)
@@ -77,7 +77,10 @@ static void *run_probe(void *arg)
     return NULL;
 }
 
-/* Lists a probe that its thread and the caller use. With the lock held. NULL: no memory or thread. */
+/*
+ * Starts and lists a probe, used by its thread and the caller. Called with the lock held. NULL: out of memory or
+ * threads.
+ */
 static struct foreign_probe *start_probe(const struct pf_folder *folder, const char *name,
                                          const struct stat *st)
 {

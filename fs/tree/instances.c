@@ -22,7 +22,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
     struct pf_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
         return NULL;
-    do /* 24 bits; a number that is still known is passed over */
+    do /* 24 bits; skip numbers in use */
         instance->id = fs->next_instance = fs->next_instance % 0xffffff + 1;
     while (pf_map_get(&fs->instances, instance->id));
     if (!pf_map_put(&fs->instances, instance->id, instance)) {
@@ -38,7 +38,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
     return instance;
 }
 
-/* Drops the last version of an entry. */
+/* Drops the current version of an entry. */
 static void drop_instance(struct pf_fs *fs, struct pf_entry *entry)
 {
     pf_assert_held(&fs->lock);
@@ -98,7 +98,7 @@ int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf
         return ESTALE;
     pf_lock_take(&fs->lock);
     pf_entry_show(entry, &found);
-    /* An input may have changed although the entry itself (a directory, say) looks the same. */
+    /* A different input may have changed while the stamp of the entry (for example a directory) is the same. */
     if (entry->instance == old && same_version(&old->st, &found.st))
         drop_instance(fs, entry);
     *renewed = pf_instance_of(fs, entry, &found);
@@ -129,7 +129,7 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* True for the version that its entry shows now. */
+/* True if an instance is the current version of its entry. */
 static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
 {
     pf_lock_take(&fs->lock);
@@ -138,7 +138,10 @@ static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
     return present;
 }
 
-/* Opens it, or opens it again. What stands there may be another version than the one that its numbers belong to: ESTALE. */
+/*
+ * Opens or reopens the profile of an instance. Fails with ESTALE if the file on disk is another version than the
+ * instance.
+ */
 static struct pf_profile *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
     char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
@@ -180,7 +183,7 @@ struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instan
     profile = pf_instance_live_now(fs, instance);
     if (!profile && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
-        pf_reaper_start(fs); /* without one, operations make room */
+        pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
         pf_reaper_make_room(fs, instance->st.st_dev);
         profile = open_live(fs, instance, &op->error);
         pf_lock_take(&fs->lock);
@@ -250,7 +253,7 @@ void pf_node_stat(const struct pf_instance *instance, const struct pf_access *ac
 int pf_errno_shown(int code)
 {
     switch (code) {
-    case EAGAIN: /* rows that differ each time they are made: the file is being written */
+    case EAGAIN: /* rows differ each time they are made: the file is being written */
         return ESTALE;
     case EBADMSG: /* damaged data, as on a damaged disk */
     case ENODATA:

@@ -13,7 +13,10 @@
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-/* A row of profiles.csv. Only message, path and the file's attributes are known of what could not be looked at: it has no driver. */
+/*
+ * Appends a row of profiles.csv. Without a driver the file could not be examined: only path, attributes and message are
+ * known.
+ */
 static void add_row(struct pf_buf *out, const char *path, const struct pf_found *found, const char *message)
 {
     char mtime[64];
@@ -33,10 +36,10 @@ static void add_row(struct pf_buf *out, const char *path, const struct pf_found 
 
 /* ---- walking SOURCE without recursion ----------------------------------------------------------- */
 
-/* A stack of paths still to be looked at, each with its NUL; the top is at the end. */
+/* A stack of paths to visit, NUL-terminated each; the top is at the end. */
 struct todo {
     struct pf_buf paths;
-    uint64_t seen, looked_at; /* how many have been pushed; popped */
+    uint64_t seen, looked_at; /* number of paths pushed; popped */
 };
 
 static void push(struct todo *todo, const char *folder, const char *name)
@@ -49,7 +52,7 @@ static void push(struct todo *todo, const char *folder, const char *name)
     todo->seen++;
 }
 
-/* Takes the top path off; the caller frees it. NULL: none left or out of memory. */
+/* Pops the top path; the caller frees it. NULL: empty or out of memory. */
 static char *pop(struct todo *todo)
 {
     struct pf_buf *paths = &todo->paths;
@@ -69,7 +72,7 @@ static int descending(const void *a, const void *b)
     return -strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, each owned. */
+/* The names in a folder, each allocated. */
 struct names {
     char **items;
     size_t count, room;
@@ -96,30 +99,34 @@ static bool is_among(const struct names *names, const char *name)
     return false;
 }
 
-/* A folder in an archive, held open while entries below it are looked at, and the size of its path. */
+/* A folder in an archive, kept open while entries below it are visited, and the length of its path. */
 struct level {
     struct pf_folder *folder;
     size_t size;
 };
 
-/* What a walk over SOURCE gives to its caller. */
+/* The state of a walk over SOURCE, and its callbacks. */
 struct walk {
     struct pf_fs *fs;
     int (*each)(void *arg, const char *path, const struct pf_found *found, struct pf_error *error);
     void *arg;
-    struct pf_buf *problems; /* of archives; NULL: they are not asked for */
+    struct pf_buf *problems; /* receives problems of archives; NULL: not wanted */
     pf_folder_seen *seen;    /* called for each folder with arg; NULL: not wanted */
     /*
-     * In an archive, a path from the top costs one look-up per name, so that a walk by whole paths takes quadratic time. Outside of
-     * archives the kernel resolves paths, and open folders would take descriptors.
+     * Open folders on the current path, in archives only. Resolving a path in an archive costs one look-up per name, so
+     * resolving full paths would make the walk quadratic. Outside of archives the kernel resolves paths, and open
+     * folders would use up descriptors.
      */
     struct level *levels;
     size_t depth, room;
-    struct pf_buf *unknown;  /* rows for what could not be looked at; NULL: the walk fails at its end then */
-    struct pf_error failure; /* the first of these */
+    struct pf_buf *unknown;  /* receives rows for files that could not be examined; NULL: the walk fails at its end instead */
+    struct pf_error failure; /* the first such failure */
 };
 
-/* The open folder that a path's last name is in, which is *name. NULL: there is none. */
+/*
+ * Returns the open folder that contains a path, with *name set to the last component; NULL if the folder is not open.
+ * Closes deeper folders.
+ */
 static const struct pf_folder *open_parent(struct walk *walk, const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -138,7 +145,7 @@ static struct pf_folder *open_folder(struct walk *walk, const char *path)
     return parent ? pf_folder_open(parent, name) : pf_folder_open(walk->fs->top, *path ? path : ".");
 }
 
-/* Keeps a folder open if it is in an archive, else closes it. */
+/* Keeps a folder open if it is in an archive; otherwise closes it. */
 static void keep_folder(struct walk *walk, struct pf_folder *folder, const char *path)
 {
     struct pf_error error;
@@ -156,7 +163,7 @@ static void close_folders(struct walk *walk)
     free(walk->levels);
 }
 
-/* Of one archive. */
+/* Collects the problems of one archive. */
 struct problems {
     struct pf_buf *out;
     const char *path;
@@ -171,8 +178,8 @@ static int add_problem(void *arg, const struct pf_cell *row)
 }
 
 /*
- * Notes that something could not be looked at for a transient reason; other codes are passed over. 0, or -1 with *error filled if
- * memory or descriptors have run out or the pass was stopped: then the walk ends here, since the rest would fail as well.
+ * Records a file that could not be examined because of a transient error; ignores other errors. Returns 0, or -1 with
+ * *error filled if memory or descriptors ran out or the pass was stopped: the walk ends, since the rest would fail too.
  */
 static int note_unknown(struct walk *walk, const char *path, const struct pf_found *found, int code,
                         struct pf_error *error)
@@ -188,7 +195,10 @@ static int note_unknown(struct walk *walk, const char *path, const struct pf_fou
     return 0;
 }
 
-/* Pushes a folder's entries, last first, so that the first is on top. A folder that may not be read has none. 0, or -1 with *error. */
+/*
+ * Pushes the entries of a folder in reverse order, so the first one is on top. An unreadable folder has no entries. 0,
+ * or -1 with *error filled.
+ */
 static int push_entries(struct walk *walk, struct todo *todo, const char *path, struct pf_error *error)
 {
     struct names names = {0};
@@ -207,7 +217,7 @@ static int push_entries(struct walk *walk, struct todo *todo, const char *path, 
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, descending);
     if (!is_among(&names, PF_BESIDE_NAME))
-        push(todo, path, PF_BESIDE_NAME); /* looked at as everything else: most folders have none */
+        push(todo, path, PF_BESIDE_NAME); /* classified like any entry; most folders have no such profile */
     for (size_t i = 0; i < names.count; i++) {
         if (*path || !pf_virtual_hides(walk->fs, PF_ROOT_INO, names.items[i]))
             push(todo, path, names.items[i]);
@@ -248,7 +258,7 @@ static int walk_source(struct walk *walk, struct pf_error *error)
         int code;
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error))
             result = -1;
-        else if ((code = classify_path(walk, path, &found))) /* or gone since */
+        else if ((code = classify_path(walk, path, &found))) /* or removed meanwhile */
             result = note_unknown(walk, path, &found, code, error);
         else if (found.type == PF_ENTRY_PROFILE)
             result = walk->each(walk->arg, path, &found, error);

@@ -6,18 +6,18 @@
 #include "fs/tree/vfs.h"
 
 /*
- * The table of all profiles below SOURCE, found by probing alone:
- * format,version,bytes,mtime,confidence,path,message; by path, each folder's entries in byte order. A file or folder that could not be
- * looked at (an I/O error) has a row without a format, whose message is the reason. And the table of what is wrong with the archives
- * on the way: severity,code,path,text. Appends to both; -1 with *error filled if the pass was stopped, or memory or descriptors ran
- * out.
+ * Lists all profiles below SOURCE by probing only: format,version,bytes,mtime,confidence,path,message; depth first, the
+ * entries of each folder in byte order. A file or folder that could not be examined (an I/O error) has a row without a
+ * format, with the reason as its message. Also lists the problems of archives on the way: severity,code,path,text.
+ * Appends to both buffers. 0, or -1 with *error filled if the pass was stopped, or out of memory or descriptors.
  */
 int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives,
                      struct pf_error *error);
 
 /*
- * Calls `each` for every profile below SOURCE, in that order. Its return value other than 0 ends the walk and is returned. If a file
- * or folder could not be looked at, all others are visited before -1 is returned with *error filled.
+ * Calls `each` for every profile below SOURCE, in the order of pf_list_profiles. A nonzero return value ends the walk
+ * and is returned. If a file or folder cannot be examined, the walk continues and returns -1 with *error filled at its
+ * end.
  */
 struct pf_found;
 int pf_each_profile(struct pf_fs *fs,
@@ -25,7 +25,7 @@ int pf_each_profile(struct pf_fs *fs,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error);
 
-/* The same, and calls `seen` for every folder that is entered, before the entries of the folder. */
+/* As pf_each_profile, and calls `seen` for every folder entered, before the entries of the folder. */
 struct pf_folder;
 typedef void pf_folder_seen(void *arg, const char *path, const struct pf_folder *folder);
 int pf_each_profile_and_folder(struct pf_fs *fs,

@@ -14,7 +14,7 @@
 int pf_device_at(int directory, const char *name, dev_t *device)
 {
     pf_may_block();
-    /* Asked for nothing, the kernel tells the device all the same, and needs no answer of the file system for it. */
+    /* With an empty mask the kernel returns the device without a request to the file system. */
     struct statx stx;
     if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &stx))
         return -1;
@@ -46,7 +46,7 @@ int pf_stat_at(int directory, const char *name, struct stat *st)
     return 0;
 }
 
-/* One line: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`. */
+/* Parses one line: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`. */
 static bool tells_of(const char *line, dev_t device, uid_t *owner)
 {
     unsigned major, minor;
@@ -102,7 +102,7 @@ static const char *below(const char *path, const char *point)
     return within ? path + size : NULL;
 }
 
-/* The fields of a line of mountinfo that the path in SOURCE is made of, unescaped; they point into the line. */
+/* The fields of a mountinfo line that determine the path in SOURCE, unescaped; they point into the line. */
 struct mounted {
     char *top, *point, *source;
 };
@@ -134,7 +134,7 @@ char *pf_path_in_source(const char *path, bool *root)
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
     if (!mounts)
         return NULL;
-    /* Of several mounts of one device (bind mounts), the one with the longest mount point holds the path. */
+    /* If one device is mounted several times (bind mounts), the longest matching mount point wins. */
     while (!code && getline(&line, &room, mounts) > 0) {
         struct mounted mount;
         const char *rest =

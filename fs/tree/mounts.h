@@ -6,26 +6,33 @@
 #include <sys/stat.h>
 
 /*
- * Which file system stands where, asked so that no file system is asked: a server that looked at its own mount would wait for
- * itself, in a way that nothing can interrupt. All functions are safe to call from many threads.
+ * Identifies mounts without sending requests to their file systems: a server that accesses its own mount waits for
+ * itself, uninterruptibly. All functions are thread-safe.
  */
 
-/* The device of what `name` (a link: the link itself) is in an open directory; AT_FDCWD, too. 0, or -1 with errno. */
+/*
+ * The device of `name` in an open directory, or relative to AT_FDCWD; symbolic links are not followed. 0, or -1 with
+ * errno.
+ */
 int pf_device_at(int directory, const char *name, dev_t *device);
 
 /*
- * The attributes of what `name` (a link: the link itself) is in an open directory, as far as the kernel has them without asking the file
- * system: those of a disk are up to date, those of a file server may be old. 0, or an errno value.
+ * The attributes of `name` in an open directory, from the kernel's cache without a request to the file system; symbolic
+ * links are not followed. Attributes on a local disk are current, attributes from a file server may be stale. 0, or an
+ * errno value.
  */
 int pf_stat_at(int directory, const char *name, struct stat *st);
 
-/* True if the device is a mount of this program, living or dead; *owner (may be NULL) is who mounted it. False where /proc does
- * not tell. */
+/*
+ * True if the device is a mount of this program, alive or dead; *owner (may be NULL) is the user who mounted it. False
+ * if /proc is not readable.
+ */
 bool pf_is_own_mount(dev_t device, uid_t *owner);
 
 /*
- * Maps an absolute path without links that lies in a mount of this program to the path below the mount's SOURCE. NULL with errno: 0
- * if the path lies in no such mount. The caller frees the result. *root (may be NULL) is set if the path is the mount point itself.
+ * Maps an absolute path without symbolic links, inside a mount of this program, to the path below the mount's SOURCE.
+ * The caller frees the result. NULL with errno; errno is 0 if the path is in no such mount. *root (may be NULL) is set
+ * if the path is the mount point itself.
  */
 char *pf_path_in_source(const char *path, bool *root);
 

@@ -5,8 +5,8 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * The versions that have an open profile. A version without users is idle: it is in a list by the time of its last use, of which the
- * reaper closes the oldest. All functions are called with fs->lock held and use memory only.
+ * The versions that have an open profile. An open version without users is idle: it is in an LRU list, whose oldest
+ * versions the reaper closes. All functions are called with fs->lock held and do no I/O.
  */
 
 static void unlist(struct pf_fs *fs, struct pf_instance *instance)
@@ -46,7 +46,7 @@ void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance)
     fs->idle.with_files++;
 }
 
-/* Keeps the inputs in no more room than they take: there may be a hundred thousand versions. */
+/* Stores the inputs of a profile, shrunk to fit: there may be 100,000 versions. */
 static void note_inputs(struct pf_instance *instance, const struct pf_profile *profile)
 {
     struct pf_buf *inputs = &instance->inputs;

@@ -10,34 +10,34 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * What takes long about archives, done in passes that the operations wait for: their indexes, and unpacking as far as what is
- * wanted. An operation whose pass is over goes on as if there had been none: should what was made have been dropped meanwhile, it
- * is made again where it is needed.
+ * Slow work on archives, done in passes that operations wait for: building indexes, and unpacking as far as needed.
+ * After its pass, an operation continues as if there had been no pass. If the result has been evicted meanwhile, it is
+ * made again on demand.
  */
 enum {
-    NEAR = 4 << 20,       /* so much is unpacked without a pass */
-    LOOK = PF_HEAD_MAX,   /* what probing looks at */
-    LARGE_FILE = 1 << 20, /* a compressed file of this size is opened in a pass */
+    NEAR = 4 << 20,       /* unpacked without a pass, in bytes */
+    LOOK = PF_HEAD_MAX,   /* number of bytes that probing reads */
+    LARGE_FILE = 1 << 20, /* compressed files of at least this size are opened in a pass */
 };
 
-/* Owns its one job. Operations that need the same share it. */
+/* Slow work to be done. Owns its job. Operations that need the same work share one preparation. */
 struct pf_preparation {
-    struct pf_owner owner; /* first; the last reference is given back under fs->lock */
+    struct pf_owner owner; /* first; the last reference is dropped under fs->lock */
     struct pf_preparation *next;
     struct pf_fs *fs;
-    uint64_t key; /* a hash of what is prepared */
+    uint64_t key; /* hash of the work */
     char title[64];
-    char *path;         /* of a folder; NULL: none */
-    char *name;         /* of what is to be looked at in it; NULL: everything, if `all` */
+    char *path;         /* path of a folder; NULL: none */
+    char *name;         /* name of a file to prepare in the folder; NULL: all files, if `all` */
     bool all;
-    struct pf_instance *instance; /* used; to be opened; NULL: none */
-    struct pf_opened file;        /* to be unpacked up to `end`, if that is not 0 */
+    struct pf_instance *instance; /* to be opened; used; NULL: none */
+    struct pf_opened file;        /* to be unpacked up to `end`, unless `end` is 0 */
     uint64_t end;
 };
 
 /* ---- in a pass ---------------------------------------------------------------------------------- */
 
-/* True if a file has been looked at. */
+/* True if the file has been probed. */
 static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const char *name)
 {
     struct stat st;
@@ -48,7 +48,7 @@ static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const cha
     return pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
 }
 
-/* What will be looked at is unpacked, and looked at where that is all that is wanted. */
+/* Unpacks a file as far as needed, and probes it. */
 static int look(const struct pf_preparation *what, const struct pf_folder *folder, const char *name,
                 struct pf_error *error)
 {
@@ -58,7 +58,7 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
     if (!what->instance && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
         return 0;
     if (pf_folder_file(folder, name, &file))
-        return 0; /* who asks will hear of it */
+        return 0; /* the operation gets the error itself */
     uint64_t size = (uint64_t)file.st.st_size, wanted = what->instance || size < LOOK ? size : LOOK;
     if (file.unpacked && wanted)
         failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, error);
@@ -68,7 +68,7 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
     return failed;
 }
 
-/* One of many. */
+/* Arguments of look_at_one. */
 struct looking {
     const struct pf_preparation *what;
     const struct pf_folder *folder;
@@ -147,12 +147,18 @@ static const char *preparation_title(const struct pf_owner *owner)
 }
 
 static const struct pf_owner_type preparation_type = {release_preparation, preparation_title};
-/* What is unpacked may lie in an archive whose index is looked up; opening a profile needs no other preparation. */
+/*
+ * A preparation never waits for another one: its job builds the indexes on the way, and opening a profile needs no
+ * further preparation.
+ */
 static const struct pf_work preparation_work = {NULL, PF_WORK_PREPARE, NULL, run_preparation};
 
 /* ---- asking for one ----------------------------------------------------------------------------- */
 
-/* The listed preparation of the same key, which then replaces `what`, or that itself. As a reference. */
+/*
+ * Returns a listed preparation with the same key, and frees `what`; otherwise lists and returns `what`. The result is a
+ * reference.
+ */
 static struct pf_preparation *share_preparation(struct pf_preparation *what)
 {
     struct pf_fs *fs = what->fs;
@@ -175,7 +181,10 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
     return same ? same : what;
 }
 
-/* Waits for a preparation, which is taken over. 0: go on, also if it has failed; or EINTR, ECANCELED. */
+/*
+ * Runs or joins a preparation; takes ownership of `what`. 0: continue, even if the preparation failed; or EINTR,
+ * ECANCELED.
+ */
 static int need_preparation(struct pf_preparation *what, const char *verb, const char *of, struct pf_op *op)
 {
     snprintf(what->title, sizeof what->title, "%s %.48s", verb, of);
@@ -209,12 +218,15 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
     return need_preparation(what, verb, of, op);
 }
 
-/* Whether a folder lies in an archive, or is one; and the name of one whose index would have to be made, copied; "": none. */
+/*
+ * True if a folder is an archive or inside one. `unknown` receives the name of an archive on the way whose index has
+ * not been built; otherwise "".
+ */
 static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
 {
     bool within = pf_folder_fd(fs->top) < 0;
     *unknown = 0;
-    for (const struct pf_entry *at = folder; at; at = at->parent) { /* held by the folder, which the caller holds */
+    for (const struct pf_entry *at = folder; at; at = at->parent) { /* held by `folder`, which the caller holds */
         pf_lock_take(&fs->lock);
         struct pf_stamp stamp = pf_stamp_of(&at->st);
         bool packed = at->packed;
@@ -226,13 +238,13 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
     return within;
 }
 
-/* True if a file is to be unpacked far before it can be looked at, unless it has been. */
+/* True if more than NEAR bytes must be unpacked before the file can be read, and the file has not been probed yet. */
 static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
 {
     return pf_folder_distance(folder, name, bytes) > NEAR && (bytes > LOOK || !is_known(fs, folder, name));
 }
 
-/* The first file in a folder that is far ends the listing. */
+/* Arguments of search_one. The search ends at the first file that needs much unpacking. */
 struct search {
     struct pf_fs *fs;
     const struct pf_folder *folder;
@@ -305,7 +317,7 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
 
 /* ---- kept indexes ------------------------------------------------------------------------------- */
 
-/* A new version of an archive replaces the old one's index. */
+/* The key has no time stamp, so a new version of an archive replaces the old index. */
 static uint64_t archive_key(const struct pf_fs *fs, const struct pf_stamp *stamp)
 {
     const uint64_t what[] = {PF_DATUM_INDEX, pf_lasting_device(stamp->device), stamp->inode};

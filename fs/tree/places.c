@@ -7,8 +7,8 @@
 #include "fs/tree/vfs_private.h"
 
 enum {
-    DEPTH_MAX = 4096, /* how deep a folder of an old version is found again in the new one */
-    LATELY_MS = 1000, /* for which a look-up believes that nothing has changed */
+    DEPTH_MAX = 4096, /* maximum depth at which a folder of an old version is found in the new one */
+    LATELY_MS = 1000, /* how long a look-up trusts the last check of the inputs */
 };
 
 /* ---- following ---------------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
     pf_instance_unuse(fs, place->instance);
 }
 
-/* The node of the same path in a newer version. */
+/* Finds the node of the same path in a newer version. */
 static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node *node, struct pf_op *op)
 {
     char(*names)[PF_NAME_MAX + 1] = NULL;
@@ -53,7 +53,7 @@ static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node
     return result;
 }
 
-/* Opens the profile's files, if they are closed. 0; ESTALE if they belong to an old version; or another errno value. */
+/* Opens the profile's files if they are closed. 0; ESTALE if they belong to an old version; or another errno value. */
 static int acquire(struct pf_place *place, struct pf_op *op)
 {
     int result = place->profile ? pf_op_errno(op, pf_profile_acquire(place->profile, &op->error)) : 0;
@@ -61,13 +61,13 @@ static int acquire(struct pf_place *place, struct pf_op *op)
     return result;
 }
 
-/* The version that is there now, opened. 0 or an errno value, with nothing to leave. */
+/* Opens the version that is on disk now. 0, or an errno value with nothing to leave. */
 static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct pf_place *to,
                          struct pf_op *op)
 {
     int result = pf_instance_renew(fs, old, &to->instance);
     if (result)
-        return result == ENOENT ? ESTALE : result; /* looked up again, the path gives what is there */
+        return result == ENOENT ? ESTALE : result; /* the next look-up of the path finds the new node */
     result = to->instance->failed ? 0 : pf_prepare_profile(fs, to->instance, op);
     if (!result)
         to->profile = pf_instance_live(fs, to->instance, op);
@@ -80,13 +80,13 @@ static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct
     return result;
 }
 
-/* From a place in an old version to the same in what is there now. */
+/* Replaces a place in an old version by the same place in the current version. */
 static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
 {
     struct pf_place to = {.node = place->node, .moved = true};
     if (!place->profile && place->node.kind != PF_TOP)
         place->profile =
-            pf_instance_recall(fs, place->instance); /* before the present version's names take its place */
+            pf_instance_recall(fs, place->instance); /* before the names of the current version replace them in the cache */
     int result = enter_present(fs, place->instance, &to, op);
     if (!result && place->node.kind != PF_TOP) {
         result = to.profile && place->profile ? follow(place->profile, to.profile, &to.node, op) : ESTALE;
@@ -98,7 +98,10 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
     return result;
 }
 
-/* Seen within a second to be what its entry shows; where others are let in, who may read must be known now. */
+/*
+ * True if the inputs have been checked within LATELY_MS. Always false if users other than the mounter have access: the
+ * access rights must be current.
+ */
 static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *instance)
 {
     pf_assert_held(&fs->lock);
@@ -106,7 +109,7 @@ static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *ins
            pf_monotonic_ms() - instance->checked < LATELY_MS;
 }
 
-/* Looks at the inputs. 0; ESTALE if they have changed; or another errno value. */
+/* Compares the inputs with the disk. 0; ESTALE if they have changed; or another errno value. */
 static int check_inputs(struct pf_fs *fs, const struct pf_place *place, struct pf_op *op)
 {
     uint64_t now = pf_monotonic_ms();

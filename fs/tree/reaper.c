@@ -10,28 +10,28 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Closes idle profiles, and does other work that no operation waits for.
+ * Closes idle profiles, and does other background work.
  *
- * The reaper is one thread that picks what is to be done. It never touches SOURCE, and calls nothing that waits. Service threads do it.
- * One of them may hang, since closing a file may wait for a file server. While it hangs, nothing else is taken from the same device, and
- * another service thread goes on with the rest.
+ * The reaper is one thread that selects the work. The reaper never accesses SOURCE and never blocks. Service threads do
+ * the work, and may hang, since closing a file may block on a file server. While a thread hangs, tasks for the same
+ * device are skipped, and another service thread does the rest.
  */
 enum {
-    OPEN_MAX = 1024, /* open profiles; closed down to: */
+    OPEN_MAX = 1024, /* open profiles; above this, profiles are closed down to: */
     OPEN_LOW = OPEN_MAX - 32,
-    OPEN_LIMIT = OPEN_MAX + 64, /* from which on an operation that opens one closes another itself */
-    HEAP_MAX = 128 << 20,       /* bytes of all allocations, as far as closing profiles helps */
-    HEAP_EVERY = 32,            /* opened profiles and passes between two looks at the heap */
-    KEPT = 4,                   /* that many of the last used stay open however large they are */
-    FILES_MS = 10000,           /* after which an idle profile closes its files */
-    TICK_MS = 1000,        /* how often the reaper looks; after which a service thread counts as hanging */
-    CARE_MS = 5000,        /* how often the cache is written and memory given back */
-    PRUNE_SECONDS = 3600,  /* how often the cache is pruned, */
-    PRUNE_PUTS = 4096,     /* or after that many writes to it */
-    TRIM_BYTES = 16 << 20, /* free memory that is given back to the system */
+    OPEN_LIMIT = OPEN_MAX + 64, /* above this, an operation that opens a profile closes another one itself */
+    HEAP_MAX = 128 << 20,       /* limit of heap use in bytes, without pf_fs_exclude_heap */
+    HEAP_EVERY = 32,            /* opened profiles and passes between two heap checks */
+    KEPT = 4,                   /* this many most recently used profiles stay open regardless of their size */
+    FILES_MS = 10000,           /* an idle profile closes its files after this time */
+    TICK_MS = 1000,        /* interval of the reaper; also, a service thread busy for longer counts as hanging */
+    CARE_MS = 5000,        /* interval of cache writes and of returning memory */
+    PRUNE_SECONDS = 3600,  /* the cache is pruned after this time, */
+    PRUNE_PUTS = 4096,     /* or after this many writes */
+    TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
     RELIEVED = 16,         /* idle profiles closed for one EMFILE */
-    RELIEF_MS = 20,        /* how long one try waits for descriptors, */
-    DESCRIPTORS_MS = 20000 /* and all tries of an operation */
+    RELIEF_MS = 20,        /* how long one retry waits for descriptors, */
+    DESCRIPTORS_MS = 20000 /* and all retries of an operation */
 };
 
 enum task { CLOSE_FILES, CLOSE_PROFILE, TAKE_CARE };
@@ -40,7 +40,7 @@ struct pf_service_task {
     struct pf_service_task *next;
     enum task task;
     struct pf_profile *profile; /* a reference */
-    dev_t device;               /* that its source is on */
+    dev_t device;               /* device of its source */
 };
 
 /* ---- the queue; with fs->lock held -------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static void start_service(struct pf_fs *fs)
         fs->reaper.n_services++;
 }
 
-/* Takes the reference over. False: out of memory. */
+/* Queues a task; takes over the reference to the profile. False: out of memory. */
 static bool queue_task(struct pf_fs *fs, enum task task, struct pf_profile *profile, dev_t device)
 {
     struct pf_service_task *new = malloc(sizeof *new);
@@ -78,7 +78,7 @@ static bool hangs(const struct pf_service *service)
     return service->busy && pf_monotonic_ms() - service->since >= TICK_MS;
 }
 
-/* True if a service thread hangs at a file of the device. */
+/* True if a service thread hangs on a file of the device. */
 static bool is_hung(const struct pf_fs *fs, dev_t device)
 {
     for (size_t i = 0; i < fs->reaper.n_services; i++)
@@ -87,7 +87,7 @@ static bool is_hung(const struct pf_fs *fs, dev_t device)
     return false;
 }
 
-/* The first task that may be done now, or NULL. */
+/* Removes and returns the first task that is not for a hanging device, or NULL. */
 static struct pf_service_task *take_task(struct pf_fs *fs)
 {
     struct pf_service_task **at = &fs->reaper.tasks;
@@ -99,7 +99,7 @@ static struct pf_service_task *take_task(struct pf_fs *fs)
     return task;
 }
 
-/* One more thread if there is work and all threads hang. */
+/* Adds a service thread if there is work and all threads hang. */
 static void add_service(struct pf_fs *fs)
 {
     size_t hanging = 0;
@@ -111,7 +111,7 @@ static void add_service(struct pf_fs *fs)
 
 /* ---- service threads ---------------------------------------------------------------------------- */
 
-/* Soon after the start, and now and then. */
+/* Prunes the cache if it is due: soon after the start, then periodically. */
 static void prune(struct pf_fs *fs)
 {
     struct pf_cache *cache = fs->core.cache;
@@ -165,7 +165,9 @@ static void *serve(void *arg)
 
 /* ---- picking; with fs->lock held ---------------------------------------------------------------- */
 
-/* The oldest idle version on a device that does not hang; with_files: among those that have not been picked for closing files. */
+/*
+ * The least recently used idle version on a device that does not hang; with_files: among those whose files may be open.
+ */
 static struct pf_instance *oldest_idle(const struct pf_fs *fs, bool with_files)
 {
     struct pf_instance *at = fs->idle.oldest;
@@ -193,7 +195,10 @@ static bool close_idle(struct pf_fs *fs, struct pf_instance *instance)
     return true;
 }
 
-/* Files of old versions, of versions that have been idle for long, and of the oldest if too many idle ones have files. */
+/*
+ * Queues closing the files of stale versions, of long-idle versions, and of the oldest versions if too many idle
+ * versions have open files.
+ */
 static void pick_files(struct pf_fs *fs)
 {
     uint64_t now = pf_monotonic_ms();
@@ -210,7 +215,7 @@ static void pick_files(struct pf_fs *fs)
     }
 }
 
-/* How many of the open profiles make up what is allocated beyond the limit, taking them all for equal. */
+/* Estimates the number of profiles to close to get below the heap limit, assuming equal sizes. */
 static size_t heap_excess(const struct pf_fs *fs)
 {
     struct mallinfo2 heap = mallinfo2();
@@ -221,10 +226,10 @@ static size_t heap_excess(const struct pf_fs *fs)
                : 0;
 }
 
-/* Profiles that are too many, or take too much memory. */
+/* Queues closing profiles if too many are open, or if they use too much memory. */
 static void pick_profiles(struct pf_fs *fs)
 {
-    /* Queued profiles still take memory: look again when they are closed. */
+    /* Profiles in the queue still use memory: check again when they are closed. */
     size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs);
     if (pf_sums_are_pressed() && excess < RELIEVED)
         excess = RELIEVED;
@@ -262,7 +267,7 @@ static void look_around(struct pf_fs *fs)
         pf_lock_take(&fs->lock);
     }
     add_service(fs);
-    pthread_cond_broadcast(&fs->reaper.work); /* a thread may hang by now, or no longer */
+    pthread_cond_broadcast(&fs->reaper.work); /* a thread may have begun or ceased to hang */
 }
 
 static struct timespec in_ms(unsigned ms)
@@ -366,7 +371,10 @@ bool pf_reaper_wants(const struct pf_fs *fs)
            pf_opened_and_passed(fs) - fs->heap_seen >= HEAP_EVERY || pf_sums_are_pressed();
 }
 
-/* Has idle profiles close their files, or, if none has any, closes them. How many. With fs->lock held. */
+/*
+ * Makes idle profiles close their files; if none has open files, closes idle profiles. Returns their number. Called
+ * with fs->lock held.
+ */
 static size_t pick_for_descriptors(struct pf_fs *fs)
 {
     size_t n = 0;
@@ -381,8 +389,8 @@ static size_t pick_for_descriptors(struct pf_fs *fs)
 }
 
 /*
- * Others hold the descriptors, and will be done soon. Operations that tried again at the same time would take them from each other: each
- * waits for a time of its own, here by the clock.
+ * Waits for other operations to free descriptors. The wait is randomised by the clock, so that retries do not compete
+ * for the same descriptors.
  */
 static void wait_for_others(void)
 {
@@ -404,7 +412,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
            pf_lock_wait_until(&fs->lock, &fs->reaper.progress, &until) != ETIMEDOUT) {
     }
     struct pf_service_task *task =
-        fs->reaper.n_services ? NULL : take_task(fs); /* threads are short as well */
+        fs->reaper.n_services ? NULL : take_task(fs); /* service threads cannot be created either */
     pf_lock_drop(&fs->lock);
     if (task)
         do_task(fs, task);
@@ -417,7 +425,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
 
 /* ---- saving ------------------------------------------------------------------------------------- */
 
-/* Adds the open profiles that are idle and without a pass, or all others. */
+/* Adds the open profiles that are idle and not busy (idle true), or all others (idle false). */
 static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profiles, size_t *n)
 {
     for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
@@ -440,7 +448,7 @@ void pf_fs_save(struct pf_fs *fs)
             profiles[n++] = pf_profile_hold(task->profile);
     if (profiles) {
         add_profiles(fs, true, profiles, &n);
-        add_profiles(fs, false, profiles, &n); /* last: a thread that hangs may hold a lock of one of these */
+        add_profiles(fs, false, profiles, &n); /* last: a hanging thread may hold the lock of one of these */
     }
     pf_lock_drop(&fs->lock);
     for (size_t i = 0; i < n; i++) {

@@ -11,38 +11,39 @@
 #include "fs/version.h"
 
 /*
- * What probing has found of files, by inode: files of one folder mostly have inodes in a row, and are read from the database and written
- * to it as groups. Of a file that is none of a driver's nor an archive, a hash is enough.
+ * A cache of probe results, grouped by inode. Files of one folder mostly have consecutive inodes, so groups are read
+ * from and written to the database as a whole. A file that is neither a profile nor an archive is stored as a hash
+ * only.
  */
 enum {
-    GROUP = 64,       /* inodes */
-    GROUPS = 4096,    /* in memory */
-    SEEN_MAX = 8192,  /* files of drivers and archives in memory, before all groups are dropped */
-    WORTH_SAVING = 32 /* fewer are as quickly probed */
+    GROUP = 64,       /* inodes per group */
+    GROUPS = 4096,    /* number of groups in memory */
+    SEEN_MAX = 8192,  /* profiles and archives in memory; above this, all groups are dropped */
+    WORTH_SAVING = 32 /* fewer results are not worth a write: probing is as fast */
 };
 
-/* A file of a driver, or an archive. It is stored like this: without padding. */
+/* A profile or an archive. This is also the stored format; it has no padding. */
 struct seen {
     struct pf_stamp stamp;
-    uint64_t name;           /* its hash: drivers look at names */
+    uint64_t name;           /* hash of the name, which drivers may examine */
     uint32_t packed, unused; /* 1 or 0 */
-    uint64_t driver;         /* its place among the drivers, from 1; 0: an archive */
+    uint64_t driver;         /* index in pf_drivers + 1; 0: an archive */
     struct pf_verdict verdict;
 };
 
 struct group {
-    bool known, changed; /* it is one; it differs from what is stored */
+    bool known, changed; /* the group is loaded; it differs from the database */
     uint64_t device, number;
-    uint64_t ordinary[GROUP]; /* hashes of stamp and name, by inode; 0: not probed, or not ordinary */
+    uint64_t ordinary[GROUP]; /* hash of stamp and name by inode; 0: not probed, or a profile or archive */
     struct seen *seen;
     size_t n_seen, room;
 };
 
 struct pf_verdicts {
     struct pf_cache *cache;
-    uint64_t edition;    /* of all drivers: others may find something else */
-    struct pf_lock lock; /* guards what follows */
-    uint64_t worth;      /* how many were probed, those that took long counted for more */
+    uint64_t edition;    /* hash of all drivers: other versions may give other results */
+    struct pf_lock lock; /* guards the members below */
+    uint64_t worth;      /* number of results since the last save; costly results count more */
     size_t n_seen;
     struct group groups[GROUPS];
 };
@@ -61,7 +62,7 @@ static uint64_t edition(void)
 struct pf_verdicts *pf_verdicts_new(struct pf_cache *cache)
 {
     struct pf_verdicts *verdicts =
-        calloc(1, sizeof *verdicts); /* a page that no group is in costs no memory */
+        calloc(1, sizeof *verdicts); /* calloc: unused groups cost no memory */
     if (!verdicts)
         return NULL;
     verdicts->cache = cache;
@@ -119,7 +120,7 @@ static void pack_group(const struct pf_verdicts *verdicts, const struct group *g
     pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
 }
 
-/* Stores the groups that have changed, unless little has been probed so far. */
+/* Writes changed groups to the database, unless there are few new results. */
 static void save(struct pf_verdicts *verdicts)
 {
     pf_assert_held(&verdicts->lock);
@@ -146,7 +147,7 @@ static void save(struct pf_verdicts *verdicts)
     }
 }
 
-/* Checks a stored record, of a group, before its driver is looked up. */
+/* True if a record read from the database is valid for the group; checked before its driver index is used. */
 static bool is_sound(const struct group *group, const struct seen *seen)
 {
     const struct pf_verdict *verdict = &seen->verdict;

@@ -14,15 +14,15 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * How long the kernel may believe what it was told: of SOURCE, which may change; of what a version of a profile shows, whose numbers
- * are never used for anything else; and of the same where the profile is one file, so that a look-up of its own name tells that
- * another version has come. All is re-checked at every open.
+ * How long the kernel may cache entries and attributes, in seconds: of SOURCE, which may change; of nodes of one
+ * version of a profile, whose numbers are never reused; and of the nodes of a profile that is one file, since a new
+ * version is found when the name of that file is looked up. Everything is re-checked at each open.
  */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10, ONE_FILE_SECONDS = 300;
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* SOURCE may be a symbolic link, and may be one profile: then the folder it stands in is opened. */
+/* SOURCE may be a symbolic link. If SOURCE is one profile, opens the folder that contains it. */
 static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
 {
     char *path = realpath(source, NULL);
@@ -54,7 +54,7 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     return result;
 }
 
-/* SOURCE is an archive: paths are those in it from here on. Nothing is read of it yet. */
+/* If SOURCE is an archive, paths are relative to the archive from here on. The archive is not read yet. */
 static int enter_root(struct pf_fs *fs, struct pf_error *error)
 {
     struct pf_folder *archive = pf_folder_below(fs->top, fs->root_name);
@@ -236,7 +236,10 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
     attr->shown = pf_entry_shown_ino(entry);
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
-    /* A link may be pointed elsewhere at any time, a file closed to others. A file may grow, too, but opening it then makes the kernel ask. */
+    /*
+     * Do not cache attributes of a link, whose target may change, or of a file whose access rights may change. A file
+     * may grow, but opening it makes the kernel ask again.
+     */
     if (entry->type == PF_ENTRY_LINK || (entry->type == PF_ENTRY_FILE && fs->options.others))
         attr->attr_seconds = 0;
 }
@@ -304,8 +307,11 @@ static int node_size(const struct pf_place *place, struct pf_node node, bool may
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
                   struct pf_attr *attr, struct pf_op *op)
 {
-    /* A further input may leave fewer who may read: where others are let in the kernel asks each time. Not of the profile's own
-     * folder, which tells nothing of the inputs and would be opened for it. */
+    /*
+     * If users other than the mounter have access, the kernel asks each time, since a further input may narrow the
+     * access rights. Exception: the profile's top folder shows no contents of the inputs, and asking would open the
+     * profile.
+     */
     bool settled = !fs->options.others || node.kind == PF_TOP;
     double seconds =
         place->profile && pf_profile_is_one_file(place->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
@@ -332,7 +338,7 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- look-up ------------------------------------------------------------------------------------ */
 
-/* Looks a name up in a folder of SOURCE, whose hold it gives back. */
+/* Looks a name up in a folder of SOURCE; drops the hold on the folder. */
 static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr,
                             struct pf_op *op)
 {
@@ -369,7 +375,7 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
     return result;
 }
 
-/* A folder of the source that the profile shows: from here on it is SOURCE again. */
+/* Looks up the folder of the source that the profile shows; below it, nodes are entries of SOURCE again. */
 static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr,
                                 struct pf_op *op)
 {
@@ -383,7 +389,7 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
     return lookup_in_folder(fs, folder, pf_extra_of(pf_profile_model(place->profile))->src, attr, op);
 }
 
-/* The entry of a folder inside a profile. */
+/* Finds an entry of a folder inside a profile. */
 static int find_in(const struct pf_place *place, const char *name, struct pf_node *entry, struct pf_op *op)
 {
     if (!place->profile) {

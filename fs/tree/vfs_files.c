@@ -11,24 +11,24 @@
 struct pf_handle {
     struct pf_fs *fs;
     atomic_uint references;
-    struct pf_instance *instance; /* used; NULL for what is in no profile */
-    struct pf_access access;      /* who might read it when it was opened */
+    struct pf_instance *instance; /* used; NULL: not in a profile */
+    struct pf_access access;      /* access rights at open */
     struct pf_file *
-        file; /* a generated file; another one takes its place if its profile is opened again: under fs->lock */
-    int fd;   /* a file that passes through, or -1 */
-    struct pf_store *text;      /* a text that is held; NULL: none */
-    uint64_t start, end;        /* where it begins in what is open; how long it may be */
-    struct pf_opened packed;    /* a file that passes through and is read from what something unpacks to */
+        file; /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
+    int fd;   /* a passed-through file, or -1 */
+    struct pf_store *text;      /* a stored text, or NULL */
+    uint64_t start, end;        /* offset of the file in the open file; its maximum size */
+    struct pf_opened packed;    /* a passed-through file that is read from unpacked bytes */
     struct pf_lines *lines;     /* a generated file that is read once */
-    struct pf_profile *profile; /* acquired; that of `file` or `lines`, and replaced as the former is */
-    struct pf_buf passage;      /* what the last read of `lines` gave */
+    struct pf_profile *profile; /* acquired; the profile of `file` or `lines`; replaced together with `file` */
+    struct pf_buf passage;      /* result of the last read of `lines` */
     char *bytes;                /* a small text: error.txt, .profilefs */
     size_t size;
     bool direct;
-    bool changed; /* differs from the attributes that were last returned for its number */
+    bool changed; /* differed at open from the attributes last returned for its number */
 };
 
-/* True if a file that passes through and has changed would be shown as something else now. */
+/* True if a changed, passed-through file would now be shown as another type. */
 static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry)
 {
     struct pf_found found = {0};
@@ -58,7 +58,7 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     handle->changed = !result && !pf_stamp_same(&seen, &now);
     if (handle->changed && has_become_other(fs, entry)) {
         pf_opened_close(&opened);
-        result = ESTALE; /* looked up again, the name gives the folder */
+        result = ESTALE; /* the next look-up of the name finds the folder */
     }
     pf_entry_release(fs, entry);
     return result == ENOENT ? ESTALE : result ? pf_errno_shown(result) : 0;
@@ -99,7 +99,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     if (result)
         return result;
     if (place.moved) {
-        result = ESTALE; /* this number is the old version's: looked up again, the name gives the new one */
+        result = ESTALE; /* the number belongs to the old version; the next look-up of the name finds the new one */
     } else if (place.node.kind == PF_ERROR) {
         handle->bytes = pf_error_text(place.instance, &handle->size);
         result = handle->bytes ? 0 : ENOMEM;
@@ -109,7 +109,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
         result = open_generated(&place, once, handle, op);
     }
     if (!result && pf_place_has_narrowed(fs, &place))
-        result = ESTALE; /* looked up again, the name gives who may read it */
+        result = ESTALE; /* the next look-up of the name finds the new access rights */
     if (result) {
         close_text(handle);
         pf_place_leave(fs, &place);
@@ -181,7 +181,7 @@ void pf_fs_close(struct pf_handle *handle)
 
 bool pf_handle_keeps_cache(const struct pf_handle *handle)
 {
-    return handle->instance || handle->text; /* whose numbers are never used for anything else */
+    return handle->instance || handle->text; /* their numbers are never reused */
 }
 
 bool pf_handle_is_direct(const struct pf_handle *handle)
@@ -194,7 +194,7 @@ bool pf_handle_has_changed(const struct pf_handle *handle)
     return handle->changed;
 }
 
-/* The next records, at least `size` bytes of them unless the file ends. */
+/* Reads the next records: at least `size` bytes unless the file ends. */
 static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, struct pf_error *error)
 {
     struct pf_buf *passage = &handle->passage;
@@ -211,7 +211,7 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
     return 0;
 }
 
-/* Bytes of a member of an archive that is compressed. */
+/* Reads bytes of a compressed member of an archive. */
 static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
                        struct pf_op *op)
 {
@@ -243,8 +243,8 @@ static struct pf_file *hold_file(struct pf_handle *handle)
 }
 
 /*
- * After a transient error, which may have left the profile half loaded: opens the same file of the profile opened again, if that is
- * worth a try by now. 0, or -1.
+ * Recovers from a transient error, which may have left the profile half loaded: reopens the profile if its back-off is
+ * over, and the same file in it. 0, or -1.
  */
 static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_op *op)
 {
@@ -293,7 +293,7 @@ static int read_file(struct pf_file *file, uint64_t offset, size_t size, struct 
     return 0;
 }
 
-/* True if the profile, opened again, may read what has just failed. */
+/* True if reopening the profile may make the failed read succeed. */
 static bool is_worth_another(const struct pf_error *error)
 {
     return pf_is_transient(error->code) && error->code != ESTALE && error->code != EINTR &&
@@ -362,7 +362,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
     if (pf_access_same(&now, &handle->access))
         return 0;
     pf_data_release(handle->fs, data);
-    return ESTALE; /* what was read just now is for fewer than those who might open it */
+    return ESTALE; /* the bytes may be for fewer users than those who could open the file */
 }
 
 void pf_data_release(struct pf_fs *fs, struct pf_data *data)
