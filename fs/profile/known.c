@@ -28,7 +28,7 @@ void pf_known_free(struct pf_known *known)
     pf_lock_destroy(&known->lock);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------------ */
 
 /* The bytes of the record after the one at `at`; at NULL: the first record. Returns NULL at the end. */
 static const char *next_record(const struct pf_known *known, const char *at, struct record *record)
@@ -166,7 +166,7 @@ bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, 
     return bytes != NULL;
 }
 
-/* ---- learning ----------------------------------------------------------------------------------- */
+/* ---- adding facts ------------------------------------------------------------------------------- */
 
 /* Adds a record unless the store already has the same fact or a larger one. */
 static void add(struct pf_known *known, const struct record *record, const char *bytes)
@@ -216,7 +216,7 @@ void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t siz
     add(known, &record, text);
 }
 
-/* ---- as bytes ----------------------------------------------------------------------------------- */
+/* ---- serialisation ------------------------------------------------------------------------------ */
 
 bool pf_known_is_changed(struct pf_known *known)
 {

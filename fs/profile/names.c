@@ -134,7 +134,7 @@ bool pf_name_id(const char *name, size_t size, uint64_t *id)
     return true;
 }
 
-/* ---- the names of a set of items ---------------------------------------------------------------- */
+/* ---- names of a set of items -------------------------------------------------------------------- */
 
 struct pf_dirnames {
     struct pf_items items;

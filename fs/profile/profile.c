@@ -17,7 +17,7 @@
 /* Results are cached only if the passes took at least this long in total. */
 enum { WORTH_SAVING_NS = 10 * 1000 * 1000 };
 
-/* ---- a folder of the source that is shown ---------------------------------------------------------- */
+/* ---- the folder of the source shown as src/ -------------------------------------------------------- */
 
 struct wanted {
     const char *name;
@@ -315,7 +315,7 @@ static int run_names(struct pf_owner *owner, uint64_t number, struct pf_error *e
 
 static const struct pf_work names_work = {"names of", PF_WORK_NAMES, names_are_few, run_names};
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- loading on demand -------------------------------------------------------------------------- */
 
 int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
 {

@@ -16,7 +16,7 @@ enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS };
 /* Larger sums are recomputed instead of stored; in bytes. */
 enum { SUMS_MAX = 16 << 20 };
 
-/* ---- tracks ------------------------------------------------------------------------------------- */
+/* ---- checkpoints -------------------------------------------------------------------------------- */
 
 static void pack_checkpoints(struct pf_buf *out, const struct pf_checkpoints *checkpoints)
 {
@@ -131,7 +131,7 @@ static bool unpack_text(struct pf_profile *profile, struct pf_unpack *in)
     return pf_file_text_restore(profile, node, size, covered, &checkpoints);
 }
 
-/* ---- whole files -------------------------------------------------------------------------------- */
+/* ---- the datum of pass results, and sums -------------------------------------------------------- */
 
 static bool unpack_facts(struct pf_profile *profile, struct pf_unpack *in)
 {

@@ -16,7 +16,7 @@
  * depends on, the inputs, and the facts.
  */
 
-/* ---- what text depends on, as bytes ------------------------------------------------------------- */
+/* ---- versions and inputs as bytes --------------------------------------------------------------- */
 
 static void pack_text(struct pf_buf *out, const char *text)
 {
@@ -116,7 +116,7 @@ bool pf_profile_is_one_file(struct pf_profile *profile)
     return profile->path && !profile->driver->directories && pf_source_input_count(profile->source) == 1;
 }
 
-/* ---- recalling and keeping ---------------------------------------------------------------------- */
+/* ---- reading and writing the cache -------------------------------------------------------------- */
 
 static bool has_a_key(const struct pf_profile *profile)
 {
@@ -291,7 +291,7 @@ void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, con
     pf_buf_free(&out);
 }
 
-/* ---- learning ----------------------------------------------------------------------------------- */
+/* ---- adding facts ------------------------------------------------------------------------------- */
 
 /* Folders of contexts are not stored: there are too many. */
 void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)

@@ -9,6 +9,8 @@
 #include "fs/profile/profile.h"
 #include "fs/profile/views.h"
 
+/* Internals of struct pf_profile, shared by the source files of fs/profile and their unit tests. Other modules include profile.h. */
+
 struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
     struct pf_core *core;

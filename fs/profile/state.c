@@ -197,7 +197,7 @@ bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint
     return known;
 }
 
-/* ---- soundness and the cache -------------------------------------------------------------------- */
+/* ---- validity and the cache --------------------------------------------------------------------- */
 
 bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
 {

@@ -53,7 +53,7 @@ static bool passes_own_mount(struct pf_fs *fs, char *path)
     return own || leads_into_own_mount(fs, fs->root, path);
 }
 
-/* ---- what stands there -------------------------------------------------------------------------- */
+/* ---- classification ----------------------------------------------------------------------------- */
 
 /*
  * Turns the attributes of an archive into attributes of a folder: readable and searchable for everyone who may read the
@@ -190,7 +190,7 @@ int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const 
     return classify(fs, folder, name, true, found);
 }
 
-/* ---- entries that have numbers ------------------------------------------------------------------ */
+/* ---- entries with node numbers ------------------------------------------------------------------ */
 
 /* The length of the path, including a slash per name; -1 with errno. Called with fs->lock held. */
 static ssize_t path_size(const struct pf_entry *entry)

@@ -35,7 +35,7 @@ struct pf_preparation {
     uint64_t end;
 };
 
-/* ---- in a pass ---------------------------------------------------------------------------------- */
+/* ---- jobs --------------------------------------------------------------------------------------- */
 
 /* True if the file has been probed. */
 static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const char *name)
@@ -153,7 +153,7 @@ static const struct pf_owner_type preparation_type = {release_preparation, prepa
  */
 static const struct pf_work preparation_work = {NULL, PF_WORK_PREPARE, NULL, run_preparation};
 
-/* ---- asking for one ----------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------- */
 
 /*
  * Returns a listed preparation with the same key, and frees `what`; otherwise lists and returns `what`. The result is a
@@ -315,7 +315,7 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
     return need_preparation(what, "unpacking", "a file", op);
 }
 
-/* ---- kept indexes ------------------------------------------------------------------------------- */
+/* ---- cached indexes ----------------------------------------------------------------------------- */
 
 /* The key has no time stamp, so a new version of an archive replaces the old index. */
 static uint64_t archive_key(const struct pf_fs *fs, const struct pf_stamp *stamp)

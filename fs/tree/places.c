@@ -11,7 +11,7 @@ enum {
     LATELY_MS = 1000, /* how long a look-up trusts the last check of the inputs */
 };
 
-/* ---- following ---------------------------------------------------------------------------------- */
+/* ---- resolving node numbers --------------------------------------------------------------------- */
 
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
 {

@@ -217,7 +217,7 @@ void pf_verdicts_save(struct pf_verdicts *verdicts)
     pf_lock_drop(&verdicts->lock);
 }
 
-/* ---- asking and noting -------------------------------------------------------------------------- */
+/* ---- look-up and storing ------------------------------------------------------------------------ */
 
 static uint64_t hash_of(const struct pf_stamp *stamp, uint64_t name)
 {

@@ -476,7 +476,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
     pf_lock_drop(&fs->lock);
 }
 
-/* ---- attributes of what is known by number ------------------------------------------------------ */
+/* ---- attributes by node number ------------------------------------------------------------------ */
 
 static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {

@@ -143,7 +143,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
                struct pf_op *op);
 void pf_data_release(struct pf_fs *fs, struct pf_data *data);
 
-/* ---- for what is built on profiles of SOURCE: control, runs, commands --------------------------- */
+/* ---- for modules above the tree: control, runs, commands ---------------------------------------- */
 
 struct pf_core *pf_fs_core(struct pf_fs *fs);
 const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs);

@@ -2,7 +2,6 @@
 #ifndef PF_VFS_PRIVATE_H
 #define PF_VFS_PRIVATE_H
 
-
 #include "formats/input/archive.h"
 #include "formats/input/unpacked.h"
 #include "formats/kit/lock.h"
@@ -12,6 +11,8 @@
 #include "fs/profile/failure.h"
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"
+
+/* Internals of struct pf_fs, shared by the source files of fs/tree and their unit tests. Other modules include vfs.h. */
 
 /* An entry of SOURCE that has a node number. */
 struct pf_entry {
@@ -343,7 +344,7 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
  */
 char *pf_error_text(const struct pf_instance *instance, size_t *size);
 
-/* ---- packed.c: what takes long about archives --------------------------------------------------- */
+/* ---- packed.c: slow work on archives ------------------------------------------------------------ */
 
 /*
  * Each function is called before a slow step and waits for a pass that does it. Returns 0, or EINTR or ECANCELED if the
