@@ -22,7 +22,7 @@ struct pf_core {
     struct pf_blocks *blocks;
     struct pf_options options;
     int root;                   /* SOURCE if it is a directory, otherwise the directory that contains it; borrowed */
-    struct pf_folder *top;      /* `root` as a folder of sources; borrowed */
+    struct pf_folder *top;      /* `root` as a folder, or the archive if SOURCE is one; borrowed */
     const char *root_name;      /* NULL: SOURCE is `root`; otherwise the name of SOURCE in `root` */
     struct pf_cache *cache;     /* NULL: no cache between mounts */
     uid_t reader;               /* user id that the process runs as */
