@@ -4,6 +4,8 @@
  * functions. The file's tree is inverted: its root is the allocator, and the children of a function are its callers. It
  * is served in call order. See docs/formats/massif.md.
  */
+#include <assert.h>
+
 #include "formats/kit/number.h"
 #include "formats/probe.h"
 #include "formats/runtime/build.h"
@@ -244,7 +246,9 @@ static void open_node(struct massif *massif, struct node node, struct pf_slice t
         massif->largest = massif->partition;
         massif->most = node.bytes;
     }
-    *PF_PUSH(build->run, massif->open) = node;
+    struct node *top = PF_PUSH(build->run, massif->open);
+    assert(top);
+    *top = node;
 }
 
 /*

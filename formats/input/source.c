@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/input/source.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -468,11 +469,12 @@ int pf_source_open(struct pf_source *source, const char *name, unsigned flags, s
         return pf_fail(error, EINVAL, "not an absolute path");
     if (!(flags & PF_PATH) && absolute) /* a path in a profile must not pass for one that the user specified */
         return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
+    assert(name || !(flags & PF_PEEK));
     int failed =
         flags & PF_PEEK ? peek(source, name, input, error) : open_recorded(source, name, input, error);
     if (failed && name)
         snprintf(error->where, sizeof error->where, "%s", name);
-    if (!failed && flags & PF_UNPACK)
+    if (!failed && *input && flags & PF_UNPACK)
         failed = unpack(input, flags, error);
     if (failed)
         *input = NULL;

@@ -176,7 +176,7 @@ static void add_head(const struct pf_model *model, struct pf_aggregate *aggregat
 {
     struct pf_buf title = {0};
     struct pf_cell name = pf_string(model->metrics[metric].name);
-    if (!pf_add_sums_missing(&title, model, metric)) {
+    if (!pf_add_sums_missing(&title, model, metric) && graph->names) {
         pf_add_name(&title, &name);
         pf_buf_str(&title, ": ");
         pf_add_total_line(&title, aggregate, metric, graph->names->totals.of);

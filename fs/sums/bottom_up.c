@@ -73,7 +73,7 @@ static int begin_paths(struct walk *walk, struct pf_error *error)
     uint32_t n = 0;
     for (uint32_t i = 0; i < values->n; i++)
         n += contributes[i];
-    if (!(walk->paths = malloc(((size_t)n + 1) * sizeof *walk->paths)))
+    if (!(walk->paths = calloc((size_t)n + 1, sizeof *walk->paths)))
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < values->n; i++)
         if (contributes[i])

@@ -189,13 +189,15 @@ static int add_lines(struct places *places, const struct lines *lines, struct pf
 static int arrange_lines(struct pf_values *values, struct places *places, struct pf_error *error)
 {
     size_t n = (size_t)values->n + 1;
-    struct lines lines = {malloc(n * sizeof(uint32_t)), malloc(n * sizeof(uint32_t)),
-                          malloc(n * sizeof(uint32_t))};
-    int result = lines.head && lines.line && lines.file ? 0 : pf_fail_memory(error);
-    if (!result) {
+    struct lines lines = {calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
+                          calloc(n, sizeof(uint32_t))};
+    int result;
+    if (lines.head && lines.line && lines.file) {
         find_lines(values->tree, values->n, &lines);
         take_off_parts(values, lines.head);
         result = add_lines(places, &lines, error);
+    } else {
+        result = pf_fail_memory(error);
     }
     free(lines.head);
     free(lines.line);
@@ -270,16 +272,17 @@ static int read_line_table(struct places *places, struct pf_strings *strings, co
     struct pf_cursor cursor = {.model = model, .table = table, .only = PF_UNRESTRICTED};
     struct pf_cell *cells = calloc(table->n_columns + 1, sizeof *cells);
     cursor.only.metric = places->values->metric;
-    int more = cells ? ops->open(&cursor, error) : pf_fail_memory(error);
-    for (more = more ? -1 : 1; more > 0;) {
+    if (!cells)
+        return pf_fail_memory(error);
+    int more = ops->open(&cursor, error) ? -1 : 1;
+    while (more > 0) {
         more = ops->next(&cursor, cells, error);
         const struct pf_cell *metric = &cells[columns->metric];
         if (more > 0 && metric->type == PF_INT && metric->i == places->values->metric &&
             add_line_row(places, strings, columns, cells, error))
             more = -1;
     }
-    if (cells)
-        ops->close(&cursor);
+    ops->close(&cursor);
     free(cells);
     return more;
 }

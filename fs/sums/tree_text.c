@@ -198,8 +198,10 @@ int pf_tree_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf 
     pf_values_fill(&walk.values);
     find_least(&walk);
     walk.rows = calloc(ROWS_MAX + 1, sizeof *walk.rows);
-    int result = walk.rows ? collect_rows(&walk, error) : pf_fail_memory(error);
-    if (!result)
+    int result = -1;
+    if (!walk.rows)
+        pf_fail_memory(error);
+    else if (!(result = collect_rows(&walk, error)))
         add_text(&walk, out);
     free(walk.rows);
     free(walk.levels);

@@ -67,6 +67,6 @@ void pf_add_readable(struct pf_buf *out, double value, const char *unit)
     const struct unit *known = find_unit(unit);
     struct pf_scale scale = pf_scale_of(value, unit);
     double shown = value * scale.factor / scale.divisor;
-    if (known && isfinite(shown) && fabs(shown) >= 1 && strcmp(known->shown, scale.name) != 0)
+    if (known && scale.name && isfinite(shown) && fabs(shown) >= 1 && strcmp(known->shown, scale.name) != 0)
         pf_buf_printf(out, " (%.2f %s)", shown, scale.name);
 }

@@ -381,7 +381,7 @@ static void remember_profile(const struct pf_entry *entry, struct pf_found *foun
 
 int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry)
 {
-    struct pf_found found;
+    struct pf_found found = {0};
     pf_lock_take(&fs->lock);
     bool unprobed = entry->unprobed;
     pf_lock_drop(&fs->lock);
