@@ -7,10 +7,7 @@
 
 /* ---- reading what threads have ------------------------------------------------------------------------ */
 
-/*
- * Cursor state for values and samples. Entries (contexts with values) and samples are numbered across threads; see enum
- * hpc_rows.
- */
+/* Cursor state for values and samples. Entries (contexts with values) and samples have numbers across threads: enum hpc_rows. */
 struct reader {
     struct hpc_state *state;
     /* The current thread: */
@@ -415,10 +412,7 @@ static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summar
 
 /* ---- the summary of 2.x -------------------------------------------------------------------------------- */
 
-/*
- * Finds, by binary search, the summary's first value whose context is `context` or later. Returns its number, or -1
- * with *error filled.
- */
+/* Returns the number of the summary's first value at or after a context (binary search), or -1 with *error filled. */
 static int64_t first_kept(const struct pf_store *store, uint64_t context, struct pf_error *error)
 {
     struct hpc_old_value value;
