@@ -40,10 +40,10 @@ enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS, PF_AT }
 #define PF_NO_PARTNER (-1)
 
 struct pf_metric {
-    int64_t id;        /* the format's own, or the metric's index */
-    const char *name;  /* unique in the profile */
-    const char *scope; /* "exclusive", "inclusive" or the format's own word; "" if unknown */
-    const char *unit, *type, *description; /* unit: "" if unknown; type: "int", "double" */
+    int64_t id;               /* the format's own, or the metric's index */
+    const char *name;         /* unique in the profile */
+    const char *unit, *scope; /* "" if unknown; scope: "exclusive", "inclusive" or the format's own word */
+    const char *type, *description; /* type: "int", "double" */
     enum pf_over_contexts over_contexts;
     enum pf_over_partitions over_partitions;
     int partner;            /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
