@@ -75,7 +75,7 @@ static struct pf_block *find(struct pf_blocks *blocks, uint64_t text, uint64_t i
     return block;
 }
 
-/* Blocks in use are passed over: the limit may be exceeded by what is being sent right now. */
+/* Evicts blocks from the oldest on. Blocks with references stay, so that blocks being sent can exceed the limit. */
 static void shrink(struct pf_blocks *blocks)
 {
     for (struct pf_block *block = blocks->oldest, *newer; block && blocks->held > blocks->limit;

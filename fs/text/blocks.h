@@ -6,27 +6,28 @@
 #include <stdint.h>
 
 /*
- * The cache of generated blocks: least recently used go first when their bytes exceed the limit. Shared by
- * all threads.
+ * The LRU cache of generated blocks. It evicts the least recently used blocks without references when the bytes held exceed the
+ * limit. Thread-safe.
  */
 struct pf_blocks;
 
 struct pf_block {
-    uint64_t text;  /* which text (a number that is never used again) */
-    uint64_t index; /* which block of it */
+    uint64_t text;  /* key: id of the text, never reused */
+    uint64_t index; /* key: block within the text, here the offset of its first byte */
     char *data;
     size_t size;
-    /* the cache's own: */
+    /* private to the cache: */
     unsigned references;
     struct pf_block *chain, *newer, *older;
 };
 
-struct pf_blocks *pf_blocks_new(uint64_t limit); /* NULL: out of memory */
+struct pf_blocks *pf_blocks_new(uint64_t limit); /* limit in bytes. NULL: out of memory */
 void pf_blocks_free(struct pf_blocks *blocks);
 
 /*
- * A reference to the block if it is there. Else NULL, and the caller makes the block and calls pf_blocks_put
- * or pf_blocks_abandon with this claim (on the caller's stack): others who ask for it meanwhile wait.
+ * Returns a reference to the block on a hit. On a miss, returns NULL and registers the claim (on the caller's stack); the caller then
+ * makes the block and calls pf_blocks_put or pf_blocks_abandon with the claim. Until then, other threads that ask for this block
+ * wait.
  */
 struct pf_claim {
     uint64_t text, index;
@@ -35,14 +36,15 @@ struct pf_claim {
 struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index,
                                struct pf_claim *claim);
 
-/* Puts the claimed block in; takes `data` (from malloc) over. Returns a reference. NULL: out of memory (data
- * freed). */
+/* Inserts the claimed block; takes ownership of `data` (from malloc). Returns a reference. NULL: out of memory (data is freed). */
 struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim, char *data, size_t size);
+/* Withdraws a claim without a block; one of the waiting threads gets the next claim. */
 void pf_blocks_abandon(struct pf_blocks *blocks, struct pf_claim *claim);
 
+/* Drops a reference. */
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block);
 
-/* Bytes held now. */
+/* Returns the bytes of text held now. */
 uint64_t pf_blocks_held(struct pf_blocks *blocks);
 
 #endif

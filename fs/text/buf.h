@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A growing buffer of text. Zero-initialised is empty; the owner frees it. After a failed allocation `failed`
- * is set, later appends are ignored, and whoever started the text checks once at its end. */
+/*
+ * A growing buffer of text. A zero-initialised one is empty; the owner calls pf_buf_free. A failed allocation sets `failed`, and later
+ * appends are no-ops, so that the owner checks `failed` once, at the end.
+ */
 struct pf_buf {
     char *data;
     size_t size, room;
     bool failed;
 };
 
-/* Room for n more bytes at the end, which the caller may then write and add to size; NULL if memory ran out.
- */
+/* Makes room for n more bytes. Returns the end of the text; the caller writes there and adds to `size`. NULL: out of memory. */
 char *pf_buf_grow(struct pf_buf *buf, size_t n);
 
 static inline char *pf_buf_reserve(struct pf_buf *buf, size_t n)

@@ -12,14 +12,14 @@
 enum { PF_INTERVAL = 32 * 1024 };
 
 /*
- * A place where a walk over a text can be taken up again. Two checkpoints delimit an interval: interval 0 begins at byte 0 and needs no
- * position, interval k at checkpoint k - 1. A checkpoint has two offsets, since the rows of one partition are part of two texts: the
+ * An offset in a text where a walk can resume. Two checkpoints delimit an interval: interval 0 begins at byte 0 and needs no
+ * position, interval k begins at checkpoint k - 1. A checkpoint has two offsets, since the rows of a partition are in two texts: the
  * whole table and the partition's own file.
  */
 struct pf_checkpoint {
     uint64_t full; /* offset in the whole text */
     uint64_t part; /* offset in the partition's text */
-    uint64_t blob; /* where the walk's position is in `blobs` */
+    uint64_t blob; /* offset in `blobs` of the walk's position */
     uint64_t size; /* bytes of the position */
 };
 
@@ -31,14 +31,17 @@ struct pf_checkpoints {
     size_t used, blobs_room;
 };
 
-/* Appends a checkpoint; the caller fills the `size` bytes of its position at the address returned. NULL with *error filled. */
+/*
+ * Appends a checkpoint. Returns the address of its position, where the caller writes `size` bytes before the next call; NULL with
+ * *error filled.
+ */
 void *pf_checkpoints_add(struct pf_checkpoints *checkpoints, uint64_t full, uint64_t part, size_t size,
                          struct pf_error *error);
 void pf_checkpoints_free(struct pf_checkpoints *checkpoints);
 
 /*
- * True if a checkpoint with a position of this size is due `distance` bytes after the last one. Positions are small, but those of deep
- * call stacks are large: intervals are so long that positions take at most 1/16 of the text's size.
+ * Returns true if a checkpoint with a position of this size is due `distance` bytes after the last one. Positions are mostly small,
+ * but deep call stacks have large ones: intervals are then longer, so that positions take at most 1/16 of the text's size.
  */
 static inline bool pf_checkpoint_is_due(uint64_t distance, size_t position)
 {

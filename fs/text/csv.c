@@ -7,10 +7,10 @@
 #include "formats/kit/print.h"
 #include "formats/kit/utf8.h"
 
-/* What a byte of text asks for: how many bytes it takes beyond itself, and whether the cell needs quotes. */
+/* Bits of needs[]: additional bytes that a byte of text needs when escaped or doubled; the cell needs quotes. */
 enum { GROWTH = 3, QUOTES = 4 };
 
-/* \xHH takes three bytes more than the byte itself; \t, \n, \r and a doubled quote take one. */
+/* \xHH needs three additional bytes; \t, \n, \r, \\ and a doubled quote need one. */
 /* clang-format off */
 static const uint8_t needs[256] = {
     3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 3, 3, 1, 3, 3, /* 0x00 to 0x0f */
@@ -19,7 +19,7 @@ static const uint8_t needs[256] = {
 };
 /* clang-format on */
 
-/* The bytes of the character there; 0: it is none, and stands for itself. */
+/* Returns the size of the UTF-8 character at text; 0 if it is invalid, so that its first byte is escaped. */
 static inline size_t character_size(const char *text, size_t left)
 {
     size_t wrong;
@@ -43,7 +43,7 @@ static size_t text_size(const char *text, size_t size)
     return grown + (all & QUOTES ? 2 : 0);
 }
 
-/* One byte with a backslash before it, as itself, as a letter or as two hex digits. */
+/* Writes the escape of a byte: backslash, then the byte itself, a letter, or x and two hex digits. */
 static char *put_escaped(char *out, uint8_t byte)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -69,7 +69,7 @@ static char *put_escaped(char *out, uint8_t byte)
     return out;
 }
 
-/* What becomes of text that is not taken as it is. */
+/* How text is transformed. */
 enum { ESCAPED = 1, DOUBLED = 2 /* quotes */ };
 
 static void add_changed(struct pf_buf *out, const char *text, size_t size, unsigned how)
@@ -84,7 +84,7 @@ static void add_changed(struct pf_buf *out, const char *text, size_t size, unsig
         if (!escape && !(how & DOUBLED && byte == '"'))
             continue;
         pf_buf_add(out, text + from, i - from);
-        from = escape ? i + 1 : i; /* a quote stands before the text that it begins */
+        from = escape ? i + 1 : i; /* a quote is copied with the next run, after the added quote */
         pf_buf_add(out, escaped, escape ? (size_t)(put_escaped(escaped, byte) - escaped) : 0);
         pf_buf_add(out, "\"", !escape);
     }
@@ -92,7 +92,7 @@ static void add_changed(struct pf_buf *out, const char *text, size_t size, unsig
         pf_buf_add(out, text + from, size - from);
 }
 
-/* The same between quotes, if it holds a comma or quotes. */
+/* Appends transformed text, quoted if it contains a comma or a quote. */
 static void add_cell_text(struct pf_buf *out, const char *text, size_t size, unsigned how)
 {
     bool quotes = memchr(text, '"', size) || memchr(text, ',', size);
@@ -132,8 +132,10 @@ static inline void add_text(struct pf_buf *out, const struct pf_cell *cell)
         add_cell_text(out, cell->text, cell->size, ESCAPED);
 }
 
-/* The types are told apart by comparing, the frequent ones first: the jump that a switch makes through a
- * table costs more than printing the number where processors do not predict such jumps. */
+/*
+ * Compares types, the frequent ones first. A switch would compile to an indirect jump, and a mispredicted one costs more than printing
+ * the number.
+ */
 static inline char *put_number(char *out, const struct pf_cell *cell)
 {
     if (cell->type == PF_INT)

@@ -9,23 +9,22 @@
 #include "fs/text/buf.h"
 
 /*
- * Cells as CSV: RFC 4180 with one row on one line. Quotes around text with a comma or a quote (doubled
- * inside); newline, CR, tab, backslash print as \n \r \t \\, other control characters (below 0x20, and 0x7f)
- * and bytes that are no UTF-8 as \xHH. Numbers as in print.h. An absent cell is empty. Text that is empty prints
- * as nothing.
+ * Appends a cell as CSV: RFC 4180 with one row per line. Text with a comma or a quote is quoted, and its quotes are doubled.
+ * Newline, CR, tab and backslash become \n \r \t \\; other control characters (below 0x20, and 0x7f) and bytes that are not valid
+ * UTF-8 become \xHH. Numbers as in print.h. An absent cell and empty text print nothing.
  */
 void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 
-/* Cells with commas between them, and `end` behind the last if it is not 0; nothing if there are none. */
+/* Appends n cells separated by commas, then `end` unless it is 0. Appends nothing if n is 0. */
 void pf_csv_row(struct pf_buf *out, const struct pf_cell *cells, size_t n, char end);
 
-/* A path below a folder of ours, which is to be found by what the cell says: quoted, but no byte of it is escaped. */
+/* Appends a path as a cell: quoted if necessary, but without escapes, so that the cell's value can be opened as it is. */
 void pf_csv_dir(struct pf_buf *out, const char *path, size_t size);
 
-/* Text as in a cell, but never quoted: for lines that are no CSV. */
+/* Appends text with the escapes of a cell, but without quotes: for lines that are not CSV. */
 void pf_escape(struct pf_buf *out, const char *text, size_t size);
 
-/* How many bytes pf_csv_cell would add. */
+/* Returns the number of bytes that pf_csv_cell would append. */
 size_t pf_csv_cell_size(const struct pf_cell *cell);
 
 #endif

@@ -25,7 +25,7 @@ int pf_lines_restore(struct pf_lines *lines, const void *blob, size_t size, stru
     return pf_position_restore(&lines->position, sizeof lines->position, blob, size, error);
 }
 
-/* ---- ready-made texts: position 1 is behind the only record -------------------------------------- */
+/* ---- ready-made texts: position 1 is after the only record --------------------------------------- */
 
 struct text_lines {
     struct pf_lines lines;
@@ -64,7 +64,7 @@ struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error)
     return &view->lines;
 }
 
-/* ---- files that a profile carries: the position is the offset of the next chunk ------------------ */
+/* ---- files embedded in a profile: the position is the offset of the next chunk ------------------- */
 
 enum { CHUNK = 64 * 1024 };
 

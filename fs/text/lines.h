@@ -6,44 +6,44 @@
 #include "fs/text/buf.h"
 
 /*
- * A generated text as an iterator by record, like the kernel's seq_file: whoever writes a view says how to go
- * from one record to the next, and the core owns sizes, offsets, blocks and seeking. A walk belongs to one
- * thread.
+ * A generated text as an iterator over records, like the kernel's seq_file: a view implements the step from one record to the next,
+ * and the core handles sizes, offsets, blocks and seeking. Not thread-safe: one thread per walk.
  */
 struct pf_lines;
 
 struct pf_lines_ops {
-    /* Append the next record (one line or a few). 1: appended; 0: no more; -1: *error filled. */
+    /* Appends the next record (one line or a few). Returns 1; 0 at the end; -1 with *error filled. */
     int (*next)(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error);
-    /* As next, but only add the number of bytes to *size. NULL: the core calls next. */
+    /* Like next, but only adds the record's size in bytes to *size. NULL: the core calls next instead. */
     int (*measure)(struct pf_lines *lines, uint64_t *size, struct pf_error *error);
     /*
-     * The position of the next record: written into blob if room suffices; returns its size in any case. NULL, as restore: it is the
-     * number `position` below.
+     * save writes the position of the next record to blob if `room` bytes suffice, and returns its size in any case. restore moves to a
+     * saved position; returns 0, or -1 with *error filled. Both NULL: the position is the number `position` below.
      */
     size_t (*save)(const struct pf_lines *lines, void *blob, size_t room);
     int (*restore)(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_lines *lines); /* frees `lines` itself too */
-    /* How much of the text lies before the next record, roughly, from 0 to 1. NULL: the walk is one or few records. */
+    /* Returns the approximate share of the text before the next record, from 0 to 1. NULL: the text has few records. */
     double (*progress)(const struct pf_lines *lines);
 };
 
 /* Embedded as the first member of a view's own state. */
 struct pf_lines {
     const struct pf_lines_ops *ops;
-    uint64_t position; /* the walk's own, 0 at the start; a restored one may lie behind its end */
+    uint64_t position; /* used by the view, 0 at the start; a restored one may be after the end */
 };
 
+/* Call the operation of the same name, or its default. */
 size_t pf_lines_save(const struct pf_lines *lines, void *blob, size_t room);
 int pf_lines_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error);
 double pf_lines_progress(const struct pf_lines *lines);
 
-/* A walk that yields one ready-made text; takes the buffer over. NULL with *error filled (buffer freed). */
+/* Returns a walk with the buffer's text as its only record; takes ownership of the text. NULL with *error filled (text freed). */
 struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error);
 
 /*
- * The bytes of a file that the profile carries, as a walk whose records are chunks of it. Borrows the profile;
- * freed by its close. NULL with *error filled.
+ * Returns a walk over a file embedded in the profile; its records are chunks of bytes. Borrows the profile; freed by ops->close. NULL
+ * with *error filled.
  */
 struct pf_lines *pf_blob_lines(struct pf_model *model, size_t blob, struct pf_error *error);
 

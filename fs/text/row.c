@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/text/row.h"
 
-/* For a number or short word and a comma a column. */
+/* Reserves room for a row of n numbers or short words, each with a comma. NULL: out of memory. */
 static inline char *room_for(struct pf_buf *out, size_t n)
 {
     return pf_buf_reserve(out, n * (PF_NUMBER_MAX + 1));
 }
 
-/* What is no short number or word. Then there is room for a row of n columns again; NULL: there is none. */
+/* Appends a cell of any other kind, and again reserves room for n columns. Returns the new end; NULL: out of memory. */
 static char *add_other(const struct pf_cell *cell, size_t n, struct pf_buf *out, char *at)
 {
     out->size = (size_t)(at - out->data);
@@ -15,7 +15,7 @@ static char *add_other(const struct pf_cell *cell, size_t n, struct pf_buf *out,
     return room_for(out, n);
 }
 
-/* Short text in two or three pieces that may overlap, which takes fewer steps than a loop or a call. */
+/* Copies a short text with a few fixed-size copies that may overlap, which is faster than a byte loop or a call of memcpy. */
 static inline char *put_short(char *at, const char *text, size_t size)
 {
     if (size >= 8) {
@@ -34,8 +34,8 @@ static inline char *put_short(char *at, const char *text, size_t size)
 }
 
 /*
- * A cell and a comma, which the innermost loop of all rendering is about: integers and short plain words go straight into room
- * that was reserved once for the whole row.
+ * Writes a cell and a comma: the hottest code of rendering. Integers and short plain words go directly into the room that was
+ * reserved once for the whole row.
  */
 __attribute__((always_inline)) static inline char *add_cell(const struct pf_cell *cell, size_t n,
                                                             struct pf_buf *out, char *at)
@@ -66,7 +66,7 @@ void pf_row_add(struct pf_buf *out, const struct pf_cell *cells, const unsigned 
 
 size_t pf_row_measure(const struct pf_cell *cells, const unsigned *columns, size_t n)
 {
-    size_t size = n; /* what stands behind each */
+    size_t size = n; /* a comma or newline after each cell */
     for (size_t k = 0; k < n; k++)
         size += pf_row_cell_size(&cells[columns[k]]);
     return size;

@@ -6,11 +6,14 @@
 #include "fs/text/buf.h"
 #include "fs/text/csv.h"
 
-/* Rows of a table as lines of CSV, made of the cells at these numbers, ascending; and how long they are. No columns: no line. */
+/*
+ * pf_row_add appends a row as a line of CSV with the n given columns of cells, in ascending order; pf_row_measure returns the size of
+ * that line in bytes. No line if n is 0.
+ */
 void pf_row_add(struct pf_buf *out, const struct pf_cell *cells, const unsigned *columns, size_t n);
 size_t pf_row_measure(const struct pf_cell *cells, const unsigned *columns, size_t n);
 
-/* How many bytes a cell's text takes. */
+/* Returns the size in bytes of a cell as CSV. */
 static inline size_t pf_row_cell_size(const struct pf_cell *cell)
 {
     if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0))

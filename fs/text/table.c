@@ -8,7 +8,7 @@
 #include "fs/text/csv.h"
 #include "fs/text/row.h"
 
-/* ---- tables that are held in rows: the position is the row's number ----------------------------- */
+/* ---- tables held in pf_rows: the position is the row's number ----------------------------------- */
 
 static const struct pf_rows *rows_of(const struct pf_cursor *cursor)
 {
@@ -97,28 +97,28 @@ int pf_table_column_named(const struct pf_table *table, const char *name)
 
 /* ---- rows with the model's names filled in ------------------------------------------------------ */
 
-/* A column that the driver gives as an index, or not at all. */
+/* A column that is filled in from the model: the driver yields an index, or nothing. */
 struct filled {
     unsigned column;
     enum pf_role role;
     unsigned field;
 };
 
-/* A cursor and the cells of its current row, as they are printed. */
+/* A cursor, and the cells of its current row as they are printed. */
 struct walk {
     struct pf_cursor cursor;
     const struct pf_cursor_ops *ops;
     struct pf_cell *cells;
     struct pf_cell *
-        metric_names; /* of a table with a metric column; other tables may be read before metrics are known */
+        metric_names; /* only if the table has a metric column; other tables may be read before metrics exist */
     size_t n_metrics;
-    struct filled *filled; /* first those of the partition, then those of the context, then the others */
-    size_t n_partition, n_named, n_filled; /* where each of these end */
-    struct pf_cell *named;                 /* what filled[0 .. n_named) are in the current row */
+    struct filled *filled; /* columns of the partition, then of the context, then the others */
+    size_t n_partition, n_named, n_filled; /* ends of these three ranges */
+    struct pf_cell *named;                 /* cells of filled[0 .. n_named) in the current row */
     size_t partition_size,
-        context_size; /* bytes that those of each take in a row, with what stands behind them */
+        context_size; /* bytes of the partition's and of the context's cells, each with its comma */
     int partition_column, context_column; /* -1: none */
-    int64_t partition, context;           /* of the current row, -1: none */
+    int64_t partition, context;           /* of the current row; -1: none */
     bool opened;
 };
 
@@ -152,7 +152,7 @@ static void list_filled(struct walk *walk, const struct pf_table *table, bool pa
     }
 }
 
-/* Until there is a row, partition and context are none: their cells are absent. */
+/* Lists all filled columns. The sizes are those of absent cells, since there is no current row yet. */
 static void list_all_filled(struct walk *walk, const struct pf_table *table)
 {
     list_filled(walk, table, true, false);
@@ -204,7 +204,7 @@ static struct pf_cell partition_cell(const struct pf_partitions *partitions, int
     return pf_rows_at(rows, (size_t)i)[field ? filled->field : 1];
 }
 
-/* A metric's or key's cell as it is printed: the name that its index stands for. */
+/* Returns a metric's or key's cell as it is printed: the name instead of the index. */
 static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
 {
     const struct pf_model *model = walk->cursor.model;
@@ -222,7 +222,7 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
-/* Mostly many rows of a partition, and some of a context, come one after the other. */
+/* Rows mostly come in runs of one partition, and of one context: their cells are cached in walk->named. */
 static void name_partition(struct walk *walk, int64_t partition)
 {
     walk->partition = partition;
@@ -248,7 +248,7 @@ static void name_context(struct walk *walk, int64_t context)
     }
 }
 
-/* To the next row; its cells are as the driver gives them. */
+/* Moves to the next row. walk->cells are the driver's cells; walk->named is up to date. */
 static inline int walk_step(struct walk *walk, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);
@@ -263,7 +263,7 @@ static inline int walk_step(struct walk *walk, struct pf_error *error)
     return more;
 }
 
-/* To the next row, and its cells to what is printed. */
+/* Moves to the next row and fills in its cells as they are printed. */
 static inline int walk_next(struct walk *walk, struct pf_error *error)
 {
     int more = walk_step(walk, error);
@@ -282,7 +282,7 @@ struct table_lines {
     struct pf_lines lines;
     struct walk walk;
     bool started; /* past the header */
-    bool ended;   /* the cursor has no more rows, and is not to be asked again */
+    bool ended;   /* the cursor is at its end and must not be advanced again */
     size_t n_kept;
     unsigned kept[]; /* the columns that are printed */
 };
@@ -317,7 +317,7 @@ static void add_header(struct table_lines *view, struct pf_buf *out)
     view->started = true;
 }
 
-/* Short rows come some at a time, so that going from one part of the program to the next does not cost more than they do. */
+/* Limits of a record: several short rows form one record, to amortise the cost of the calls between modules. */
 enum { ROWS_AT_ONCE = 16, BYTES_AT_ONCE = 1024 };
 
 static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
@@ -412,7 +412,7 @@ struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *s
 struct pf_measure {
     struct walk walk;
     size_t n_plain;
-    unsigned plain[]; /* columns whose cells are printed as the driver gives them */
+    unsigned plain[]; /* columns whose cells are printed as the driver yields them */
 };
 
 struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table *table, int64_t partition,

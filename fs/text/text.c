@@ -6,14 +6,14 @@
 
 #include "formats/kit/pass.h"
 
-/* An interval is long where positions are large or records are. It is rendered in pieces, if it is longer than a read. */
+/* Large positions or records make an interval long. One longer than LONG_INTERVAL is rendered in blocks of LONG_PIECE. */
 enum { LONG_INTERVAL = 1 << 20, LONG_PIECE = 256 * 1024 };
 
-/* A walk from which bytes are taken, not records. */
+/* A walk that is read by bytes instead of records. */
 struct pf_reader {
     struct pf_lines *lines;
-    uint64_t offset;    /* in the text, of the next byte */
-    struct pf_buf rest; /* of the last record: the bytes from `taken` on are next */
+    uint64_t offset;    /* offset in the text of the next byte */
+    struct pf_buf rest; /* tail of the last record; its bytes from `taken` on come next */
     size_t taken;
 };
 
@@ -82,7 +82,7 @@ static size_t interval_of(const struct pf_text *text, uint64_t offset)
 
 /* ---- measuring ---------------------------------------------------------------------------------- */
 
-/* A walk from the beginning of interval k on. */
+/* Returns a walk at the start of interval k; NULL with *error filled. Must be called without text->lock. */
 static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_error *error)
 {
     pf_may_block();
@@ -143,7 +143,7 @@ bool pf_text_is_sized(struct pf_text *text, uint64_t *size)
     return sized;
 }
 
-/* Sets the size, or compares it. */
+/* Sets the size, or fails with ESTALE if another walk yielded a different one. */
 static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *error)
 {
     pf_lock_take(&text->lock);
@@ -158,7 +158,7 @@ static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *e
     return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
 }
 
-/* Reports how far a walk that measures is: the size of the text may be known. */
+/* Reports the progress of measuring to the pass; size: the text's size in bytes, 0 if unknown. */
 static int step_by(const struct pf_lines *lines, uint64_t offset, uint64_t size, struct pf_error *error)
 {
     return size ? pf_pass_step(offset, size, error)
@@ -229,7 +229,7 @@ struct block_range {
     uint64_t start, end;
 };
 
-/* The block that holds an offset: an interval, or a piece of a long one. */
+/* Returns the block that contains an offset: an interval, or a piece of a long interval. */
 static struct block_range range_of(struct pf_text *text, uint64_t offset)
 {
     pf_lock_take(&text->lock);
@@ -272,7 +272,7 @@ void pf_text_rest(struct pf_text *text)
     give_idle(text, NULL);
 }
 
-/* Appends the next record; a record may have no bytes. */
+/* Appends the next record, which may be empty. The end of the text is an error (ESTALE). */
 static int next_record(struct pf_reader *reader, struct pf_buf *out, struct pf_error *error)
 {
     int more = reader->lines->ops->next(reader->lines, out, error);
@@ -284,7 +284,7 @@ static int next_record(struct pf_reader *reader, struct pf_buf *out, struct pf_e
 static size_t take_rest(struct pf_reader *reader, uint64_t n, struct pf_buf *out)
 {
     size_t left = reader->rest.size - reader->taken, got = left < n ? left : (size_t)n;
-    if (out && got) /* without a rest there is no buffer */
+    if (out && got) /* rest.data may be NULL if the rest is empty */
         pf_buf_add(out, reader->rest.data + reader->taken, got);
     reader->taken += got;
     reader->offset += got;
@@ -308,7 +308,7 @@ static int reader_get(struct pf_reader *reader, size_t n, struct pf_buf *out, st
     return reader->rest.failed ? pf_fail_memory(error) : 0;
 }
 
-/* Passes over the next n bytes. */
+/* Skips the next n bytes. */
 static int reader_skip(struct pf_reader *reader, uint64_t n, struct pf_error *error)
 {
     while ((n -= take_rest(reader, n, NULL)))
@@ -317,7 +317,7 @@ static int reader_skip(struct pf_reader *reader, uint64_t n, struct pf_error *er
     return 0;
 }
 
-/* A walk at the block's start. NULL with *error filled. */
+/* Returns a reader at the block's start: the idle one if it is there, otherwise a new one. NULL with *error filled. */
 static struct pf_reader *reader_at(struct pf_text *text, const struct block_range *range, struct pf_error *error)
 {
     struct pf_reader *reader = take_idle(text, range->start);
@@ -340,7 +340,7 @@ static struct pf_block *render_block(struct pf_text *text, struct pf_blocks *blo
                                      const struct block_range *range, struct pf_claim *claim,
                                      struct pf_error *error)
 {
-    /* Not pf_buf_reserve: its rounding up would double what the cache holds. */
+    /* Not pf_buf_reserve: its geometric growth would double the memory of the cache. */
     size_t size = (size_t)(range->end - range->start), room = size + 4096;
     struct pf_buf out = {.data = malloc(room), .room = room};
     pf_may_block();
@@ -348,7 +348,7 @@ static struct pf_block *render_block(struct pf_text *text, struct pf_blocks *blo
     struct pf_reader *reader = out.failed ? NULL : reader_at(text, range, error);
     if (reader && !reader_get(reader, size, &out, error)) {
         give_idle(text, reader);
-        /* The cache counts only bytes of text. The unused room of many small texts would be several times as much. */
+        /* The cache counts only bytes of text; the slack of many small texts would be several times as large. */
         char *fitting = realloc(out.data, out.size + 1);
         struct pf_block *block = pf_blocks_put(blocks, claim, fitting ? fitting : out.data, out.size);
         if (!block)
@@ -370,7 +370,7 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
     while (size && offset < text->size && n < PF_PIECES) {
         struct block_range range = range_of(text, offset);
         struct pf_claim claim;
-        /* The start is enough of a key: an interval that gets checkpoints has the same bytes, and its old block more of them. */
+        /* The start is a sufficient key: a new checkpoint can shorten an interval, and an older, longer block has the same bytes. */
         struct pf_block *block = pf_blocks_get(blocks, text->id, range.start, &claim);
         if (!block)
             block = render_block(text, blocks, &range, &claim, error);
