@@ -13,7 +13,7 @@ static unsigned long long bit(int signal)
 bool pf_signals_end_wait(unsigned long long pending, unsigned long long blocked, unsigned long long ignored,
                          unsigned long long caught)
 {
-    /* Those whose default is to be ignored, to stop or to go on. */
+    /* Signals whose default action is to ignore, stop or continue. */
     const unsigned long long harmless = bit(SIGCHLD) | bit(SIGURG) | bit(SIGWINCH) | bit(SIGCONT) |
                                         bit(SIGSTOP) | bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU);
     const unsigned long long requests = bit(SIGINT) | bit(SIGTERM) | bit(SIGQUIT) | bit(SIGHUP);

@@ -29,10 +29,10 @@
 
 /* ---- going to the background: the parent waits until the mount works or has failed -------------- */
 
-/* Descriptors for the steps that follow once the mount works, opened before the sandbox; -1: not open. */
+/* Descriptors that are needed once the mount works; opened before the sandbox is entered. -1: not open. */
 struct launch {
-    int pipe;       /* on which the parent waits for the exit status */
-    int null;       /* /dev/null, which takes the terminal's place */
+    int pipe;       /* sends the exit status to the waiting parent */
+    int null;       /* /dev/null, which replaces the terminal */
     int read_ahead; /* the mount's read_ahead_kb */
 };
 
@@ -63,12 +63,12 @@ static int go_background(struct launch *launch)
 }
 
 /*
- * Read-ahead window for sequential readers: two of the largest requests, so that one is answered while the other is copied. The
- * kernel's default of 128 KB makes long files take half as long again.
+ * Read-ahead window for sequential readers: two requests of the maximum size, so that one is answered while the other is copied. With
+ * the kernel's default of 128 KB, reading a long file takes half as long again.
  */
 #define READ_AHEAD_KB "2048"
 
-/* The mount's read_ahead_kb, or -1: only root may write it. */
+/* Opens the mount's read_ahead_kb, which only root may write. Returns a descriptor, or -1. */
 static int open_read_ahead(const char *mountpoint)
 {
     char path[64];
@@ -79,7 +79,10 @@ static int open_read_ahead(const char *mountpoint)
     return open(path, O_WRONLY | O_CLOEXEC);
 }
 
-/* The kernel has accepted the reply to FUSE_INIT, which sets its own read-ahead: the mount works. Lets the parent exit. */
+/*
+ * Called at the first request: the kernel has accepted the reply to FUSE_INIT, so the mount works. Sets the read-ahead (FUSE_INIT would
+ * have overwritten it before) and lets the parent exit.
+ */
 static void launched(void *arg)
 {
     struct launch *launch = arg;
@@ -102,7 +105,7 @@ static void launched(void *arg)
     launch->pipe = -1;
 }
 
-/* The exit status, which the parent gets too if it still waits: then nothing was ever served, which is a failure. */
+/* Returns the exit status. A parent that still waits gets it too; the mount then never worked, so that PF_EXIT_OK becomes a failure. */
 static int finish_launch(const struct launch *launch, unsigned char status)
 {
     if (launch->pipe < 0)
@@ -118,7 +121,7 @@ static int finish_launch(const struct launch *launch, unsigned char status)
 
 /* ---- unmounting ----------------------------------------------------------------------------------- */
 
-/* Takes the uppermost mount at this path away, whoever still sits in it. 0 or -1. */
+/* Unmounts the topmost mount at this path lazily, even if it is in use. Returns 0 or -1. */
 static int take_away(const char *mountpoint)
 {
     if (geteuid() == 0)
@@ -156,12 +159,12 @@ int pf_clear_dead_mount(const char *mountpoint)
 }
 
 /*
- * The sandbox takes away what unmounting needs, so a process forked before it does that: it waits for the end of the server,
- * however that comes about, and then takes away the mount that was made, if that still stands there. It takes no message.
+ * The sandbox drops the rights that unmounting needs, so a process that is forked before the sandbox is entered does it. The keeper
+ * waits until the server ends for any reason, and then unmounts the server's mount if it is still there. It receives no messages.
  */
 struct keeper {
-    int pipe; /* it waits until this end is closed */
-    int dead; /* the end of a pipe that has no reader, see end_keeper */
+    int pipe; /* the server's end; the keeper waits until it is closed */
+    int dead; /* write end of a pipe without a reader, see end_keeper */
     pid_t id;
 };
 
@@ -175,7 +178,7 @@ static bool same_mount(const char *mountpoint, const struct statx *mount)
             pf_is_own_mount(makedev(now.stx_dev_major, now.stx_dev_minor), NULL));
 }
 
-/* True if the kernel has told that what is watched was unmounted: numbers of mounts and devices are used again at once. */
+/* Returns true if inotify reported the unmount. (Ids of mounts and devices do not show it: the kernel reuses them at once.) */
 static bool has_gone(int watch)
 {
     char room[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -189,7 +192,7 @@ static bool has_gone(int watch)
     return false;
 }
 
-/* Waits for the pipe's end. False: before that the mount was taken away. */
+/* Waits until the server closes the pipe. Returns false if the mount was unmounted before that. */
 static bool outlives_server(int pipe, const char *mountpoint)
 {
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -209,15 +212,15 @@ static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx 
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
         signal(requests[i], SIG_IGN);
     dup2(pipe, STDIN_FILENO);
-    closefrom(STDIN_FILENO + 1); /* especially the connection to the kernel: it must end with the server */
-    /* The first request after FUSE_INIT, by which the server learns that the mount works. */
+    closefrom(STDIN_FILENO + 1); /* especially /dev/fuse: the connection must end with the server */
+    /* The first request after FUSE_INIT, which shows the server that the mount works. */
     struct statx root;
     (void)statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &root);
     bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, mount);
     _exit(left && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
 }
 
-/* 0 or -1 with errno. */
+/* Forks the keeper. Returns 0, or -1 with errno. */
 static int start_keeper(struct keeper *keeper, const char *mountpoint)
 {
     struct statx mount;
@@ -244,9 +247,9 @@ static int start_keeper(struct keeper *keeper, const char *mountpoint)
 }
 
 /*
- * Closes the connection to the kernel, then has the keeper unmount and waits for it. The order matters: whoever waits for an answer that
- * will never come, perhaps the keeper itself, gets an error when the connection is closed. libfuse gets a pipe without a reader in its
- * place: late replies fail, and fuse_session_unmount finds POLLERR and unmounts nothing.
+ * Closes the connection to the kernel, then lets the keeper unmount and waits for it. The order matters: closing the connection fails
+ * all pending requests, among them perhaps one of the keeper. libfuse gets a pipe without a reader instead of /dev/fuse: late replies
+ * fail, and fuse_session_unmount sees POLLERR and does not unmount.
  */
 static void end_keeper(struct keeper *keeper, struct fuse_session *session)
 {
@@ -259,8 +262,8 @@ static void end_keeper(struct keeper *keeper, struct fuse_session *session)
 }
 
 /*
- * Ends the process while some of its threads are in system calls that do not return: until they do, the kernel closes no descriptor, so
- * those that others wait for are closed here.
+ * Ends the process while some of its threads hang in system calls. The kernel closes the descriptors only when the last thread has
+ * ended, so the descriptors that other processes wait for are closed here.
  */
 static void leave(struct pf_mount *mount)
 {
@@ -271,14 +274,16 @@ static void leave(struct pf_mount *mount)
 
 /* ---- the channel to the kernel -------------------------------------------------------------------- */
 
-/* Not by the C library's function: sanitizers look at the bytes when it has returned, and by then who has got them may have closed the
- * file, and they be freed. */
+/*
+ * A direct system call: the sanitizers' wrapper of writev checks the bytes after the call, when the receiver may already have closed
+ * the file, so that the bytes are freed.
+ */
 static ssize_t send_pieces(int fd, const struct iovec *iov, int count)
 {
     return syscall(SYS_writev, fd, iov, count);
 }
 
-/* Largest read: 1 MB. */
+/* Maximum size of a read in pages: 1 MB. */
 enum { READ_PAGES = 256 };
 
 static ssize_t send_greeting(int fd, struct iovec *iov)
@@ -306,8 +311,8 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 }
 
 /*
- * A request may follow from a reply that another thread has sent: what that thread had written by then must be seen by this one. The
- * kernel's own locks see to it; the counter says so to those who check the order of threads, who can't see these.
+ * Reads a request. A request can be the consequence of a reply that another thread sent, so this thread must see all of that thread's
+ * earlier writes. The kernel's locks guarantee this, but ThreadSanitizer cannot see them; the counter makes the order visible to it.
  */
 static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
 {
@@ -318,12 +323,12 @@ static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
 }
 
 /*
- * Lets look-ups and listings of one folder run side by side. libfuse before 3.17 drops FUSE_PARALLEL_DIROPS from the reply to FUSE_INIT,
- * and without that flag everybody who looks into a folder waits, deaf to signals, for the first one who does. So the reply is
- * completed on its way. A libfuse that is built without custom I/O serves without the flag. Returns 0, or -1 after a message.
+ * Lets look-ups and listings of one folder run in parallel. libfuse before 3.17 drops FUSE_PARALLEL_DIROPS from the reply to FUSE_INIT.
+ * Without this flag, all look-ups in a folder wait uninterruptibly for the first one. The flag is therefore added when the reply is
+ * sent. A libfuse that is built without custom I/O serves without the flag. Returns 0, or -1 after a message.
  *
- * libfuse gives each worker a buffer for the largest write, and takes the largest read from that, too. A completed reply allows large
- * reads, so that the buffers can be small; without it they remain large (op_init).
+ * libfuse allocates a buffer of max_write for each worker, and derives the maximum read from max_write. The completed reply raises the
+ * maximum read, so that max_write, and the buffers, can be small; otherwise they stay large (op_init).
  */
 static int complete_greeting(struct fuse_session *session, struct pf_mount *mount)
 {
@@ -352,7 +357,7 @@ static int serve(struct fuse_session *session)
     return result;
 }
 
-/* In the sandbox: from here on nothing can be opened but what it allows. */
+/* Enters the sandbox, which restricts all later opens, and serves. */
 static int confine_and_serve(struct fuse_session *session, struct pf_mount *mount, struct pf_sandbox *sandbox)
 {
     struct pf_error error = {0};
@@ -370,7 +375,7 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
     return result;
 }
 
-/* Serves a mount that a keeper watches. Returns the exit status. */
+/* Serves a mount that has a keeper. Returns the exit status. */
 static int serve_mounted(struct fuse_session *session, struct pf_mount *mount, struct pf_sandbox *sandbox)
 {
     if (complete_greeting(session, mount))
@@ -435,7 +440,7 @@ static void raise_descriptor_limit(void)
     }
 }
 
-/* Descriptors 0 to 2 must not come to mean files of ours. */
+/* Opens missing descriptors 0 to 2 on /dev/null, so that no file of the server gets one of these numbers. */
 static int occupy_standard_descriptors(void)
 {
     int fd;
@@ -451,7 +456,7 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
 {
     struct launch launch = {-1, -1, -1};
     struct pf_error error = {0};
-    /* The caller's files and locks are none of the server's, and it may run for months. */
+    /* The server can run for months: it must not keep the caller's inherited descriptors, and with them files and locks, open. */
     closefrom(STDERR_FILENO + 1);
     if (occupy_standard_descriptors() || (!options->foreground && go_background(&launch))) {
         fprintf(stderr, "profilefs: %s\n", strerror(errno));

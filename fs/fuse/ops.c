@@ -12,8 +12,8 @@
 #include "fs/fuse/request.h"
 
 /*
- * The low-level FUSE adapter. Each operation runs on its libfuse thread to its end, and waits there for the passes that it needs. It may
- * have been answered by another thread when its result is there (request.h): then that is given back.
+ * The low-level FUSE adapter. Each operation runs to completion on its libfuse thread, and waits there for the passes that it needs.
+ * Another thread may have answered the request before the result is ready (request.h); the operation then releases its result.
  */
 
 static struct pf_fs *fs_of(fuse_req_t req)
@@ -22,35 +22,35 @@ static struct pf_fs *fs_of(fuse_req_t req)
     return mount->fs;
 }
 
-/* Replies, unless the request is answered. -ENOENT: the caller has not got the reply. */
+/* Replies, unless the request is already answered. -ENOENT: the caller did not get this reply. */
 #define REPLY(request, reply) (pf_request_claim(request) ? (reply) : -ENOENT)
 
 /* ---- operations --------------------------------------------------------------------------------- */
 
-/* The least that libfuse allocates for a worker. Nothing is ever written. */
+/* max_write, which sizes the buffers of workers; libfuse allocates no less. Nothing is ever written. */
 enum { WRITE_MAX = 4096 };
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
     struct pf_mount *mount = userdata;
-    /* Numbers never change their content: nothing to be invalidated by times. */
+    /* The content of an inode number never changes, so a changed mtime must not invalidate pages. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
-    /* Listing a folder of SOURCE stats each entry anyway. On its own choice the kernel takes the first attributes only, and then looks
-     * each name up. */
+    /* Listing a folder of SOURCE stats each entry anyway. With READDIRPLUS_AUTO, the kernel takes attributes from the first reply only,
+     * and then looks up each name. */
     conn->want &= ~(unsigned)FUSE_CAP_READDIRPLUS_AUTO;
     conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
-    /* Cached targets would outlive a change of the link: the kernel drops them with the inode only. */
+    /* A cached target would survive a change of the link: the kernel drops it only with the inode. */
     conn->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
     if (mount->completes_greeting)
         conn->max_write = WRITE_MAX;
     else
         mount->worker_heap = conn->max_write;
-    /* Some threads remain for requests that are not in the background. */
+    /* Leaves some threads for foreground requests. */
     conn->max_background = PF_FUSE_THREADS / 4 * 3;
     conn->congestion_threshold = PF_FUSE_THREADS / 2;
 }
 
-/* As programs see them. */
+/* Returns the attributes with the inode number that programs see. */
 static struct stat shown(const struct pf_attr *attr)
 {
     struct stat st = attr->st;
@@ -74,7 +74,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct pf_attr attr;
     pf_request_begin(&request, req);
     int result = pf_fs_lookup(fs, parent, name, true, &attr, &request.op);
-    if (result) { /* ENOENT is not cached by the kernel: the name may be there the next moment */
+    if (result) { /* no negative entry for ENOENT: the name may appear at any moment */
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
         struct fuse_entry_param entry = entry_param(&attr);
@@ -152,8 +152,9 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 }
 
 /*
- * With readdirplus, attributes go along where they cost nothing; a file whose size would take a pass gets its
- * name and type only (number 0), so that listing a folder computes no size. libfuse does not use the request, which may be gone.
+ * Appends an entry to a reply; returns the bytes it needs. With readdirplus, an entry has attributes if they are cheap; a file whose
+ * size requires a pass gets name and type only (inode number 0), so that listing a folder computes no size. The request is NULL,
+ * since it may be gone, and libfuse does not use it.
  */
 static size_t add_entry(char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
                         const struct pf_attr *attr)
@@ -170,7 +171,7 @@ static size_t add_entry(char *buffer, size_t room, const struct pf_dirent *entry
     return fuse_add_direntry_plus(NULL, buffer, room, entry->name, &param, (off_t)entry->next);
 }
 
-/* Fills a buffer with entries from `offset` on. Returns the size, or a negative errno value if the first entry failed. */
+/* Fills a buffer with entries from `offset` on. Returns the bytes used, or a negative errno value if the first entry failed. */
 static ssize_t fill(struct pf_fs *fs, struct pf_dir *dir, char *buffer, size_t size, uint64_t offset,
                     bool plus, struct pf_op *op)
 {
@@ -189,10 +190,10 @@ static ssize_t fill(struct pf_fs *fs, struct pf_dir *dir, char *buffer, size_t s
         offset = entry.next;
     }
     return more < 0 && !used ? more
-                             : (ssize_t)used; /* an error after entries is met again by the next call */
+                             : (ssize_t)used; /* an error after the first entry recurs in the next call */
 }
 
-/* Gives the uses back that a reply of fuse_add_direntry_plus counts. */
+/* Drops the look-up references of a readdirplus reply that was not delivered. */
 static void forget_entries(struct pf_fs *fs, const char *buffer, size_t used)
 {
     struct fuse_direntplus entry;
@@ -246,7 +247,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     if (result) {
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
-        /* A size that the kernel has from before would cut the file. */
+        /* A stale size in the kernel would truncate the file. */
         if (pf_handle_has_changed(handle))
             fuse_lowlevel_notify_inval_inode(mount->session, ino, -1, 0);
         fi->fh = (uintptr_t)handle;
@@ -266,7 +267,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     fuse_reply_err(req, 0);
 }
 
-/* Reads the range of a descriptor, before the reply: its file may hang. 0 or an errno value. */
+/* Reads the range from data->fd before the request is claimed, since the file may hang. Returns 0 or an errno value. */
 static int read_range(struct pf_data *data)
 {
     size_t got = 0;
@@ -308,7 +309,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     bool release = !result;
     if (!result && data.fd >= 0)
         result = read_range(&data);
-    if (!result && data.is_cut) /* the kernel would take a short reply for the end of the file */
+    if (!result && data.is_cut) /* the kernel would treat a short reply as the end of the file */
         result = EIO;
     (void)REPLY(&request, result ? fuse_reply_err(req, result) : reply_data(req, &data));
     if (release)

@@ -8,44 +8,44 @@
 #include "formats/kit/lock.h"
 #include "fs/tree/vfs.h"
 
-/* Threads that serve requests at most, and those that are kept while there are fewer requests. */
+/* Maximum number of threads that serve requests, and maximum number that are kept while idle. */
 enum { PF_FUSE_THREADS = 4096, PF_FUSE_IDLE = 16 };
 
 struct pf_request;
 
-/* How far a mount has come; see pf_watch_phase. */
+/* Phases of a mount's life, see pf_watch_phase. */
 enum pf_phase { PF_SERVING, PF_JOINING, PF_SAVING, PF_FREEING, PF_ENDED };
 
 struct keeper;
 
-/* A mounted filesystem: what the operations get as user data. */
+/* A mounted filesystem: the user data of all operations. */
 struct pf_mount {
     struct pf_fs *fs;
     void (*ready)(void *arg); /* called once, at the first request after FUSE_INIT */
     void *ready_arg;
-    atomic_bool is_ready;    /* it has been called */
-    bool completes_greeting; /* the reply to FUSE_INIT allows large reads whatever libfuse says (mount.c) */
+    atomic_bool is_ready;    /* `ready` has been called */
+    bool completes_greeting; /* mount.c raises the maximum read in the reply to FUSE_INIT */
     atomic_bool greeted;     /* the reply to FUSE_INIT has been sent (mount.c) */
-    _Atomic uint64_t sent;   /* replies, see receive in mount.c */
+    _Atomic uint64_t sent;   /* number of replies, see receive in mount.c */
 
     struct fuse_session *session;
     struct keeper *keeper;                 /* mount.c */
     void (*leave)(struct pf_mount *mount); /* ends the process at once */
     ptrdiff_t
-        worker_heap; /* bytes of heap that libfuse allocates for each thread that serves requests; 0: few */
+        worker_heap; /* bytes of heap that libfuse allocates per thread that serves requests; 0: negligible */
 
     /* request.c: */
     struct pf_lock lock;
-    pthread_cond_t work; /* there is something to look at, or the end */
+    pthread_cond_t work; /* wakes the watch thread: a signal, a new phase, or `saved` */
     struct pf_request *requests;
-    bool has_signal;          /* the kernel has reported one */
-    struct pf_request *asked; /* looked at without the lock just now */
-    pthread_cond_t has_asked;
-    uint64_t ticked; /* in monotonic milliseconds */
+    bool has_signal;          /* the kernel has reported a signal for a request */
+    struct pf_request *asked; /* request that the watch thread checks right now, without the lock */
+    pthread_cond_t has_asked; /* `asked` is NULL again */
+    uint64_t ticked;          /* last tick, in monotonic milliseconds */
     enum pf_phase phase;
-    uint64_t deadline; /* of the phase, in monotonic milliseconds; 0: none */
+    uint64_t deadline; /* end of the phase, in monotonic milliseconds; 0: none */
     bool abandoned, saved;
-    bool watched; /* the thread has been started */
+    bool watched; /* the watch thread has been started */
     pthread_t watcher;
 };
 

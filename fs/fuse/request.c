@@ -9,24 +9,24 @@
 
 enum {
     /*
-     * How often requests are looked at, in milliseconds. Signals are looked at even if the kernel has reported none: libfuse reads
-     * its reports on the threads that serve requests, and these may all be waiting.
+     * Intervals of checking requests and their callers' signals, in milliseconds. Signals are also checked without a report of the
+     * kernel: libfuse reads these reports on the threads that serve requests, and all of these may be waiting.
      */
     TICK_MS = 250,
     ASK_MS = 1000,
-    /* The kernel reports one signal for each request. It may be a harmless one, such as a timer's, with a fatal one to follow. */
+    /* The kernel reports only one signal per request. It may be a harmless one, such as a timer's, followed by a fatal one. */
     ASK_AGAIN_MS = 50,
-    /* A caller whose signals cannot be seen is taken for interrupted after this time: Ctrl-C must work, and a ticking timer must not
+    /* A caller whose signals are not visible counts as interrupted after this time: Ctrl-C must work, but a periodic timer must not
      * fail every look-up of a cold file. */
     UNKNOWN_MS = 1000,
-    /* For how long a step of the end may stand still, and the last attempt to save. */
+    /* Maximum duration of a phase of the shutdown, and of the last attempt to save. */
     END_MS = 2000,
     SAVE_MS = 1000
 };
 
 /* ---- the request's own thread -------------------------------------------------------------------- */
 
-/* Called with a lock of libfuse's on the request: it must not reply. */
+/* Called by libfuse, which holds its lock on the request: must not reply. */
 static void on_signal(fuse_req_t req, void *data)
 {
     struct pf_request *request = data;
@@ -47,13 +47,13 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
                                    .caller = fuse_req_ctx(req)->pid,
                                    .op = PF_OP,
                                    .ask_at = pf_monotonic_ms() + ASK_MS};
-    /* libfuse may still reject the options after op_init; a request follows only if the kernel has accepted the reply. */
+    /* libfuse can still reject the options after op_init; a request proves that the kernel has accepted the reply to FUSE_INIT. */
     if (!atomic_load(&mount->is_ready) && !atomic_exchange(&mount->is_ready, true))
         mount->ready(mount->ready_arg);
     if (mount->worker_heap)
         pf_fs_exclude_heap(mount->fs, mount->worker_heap);
     fuse_req_interrupt_func(req, on_signal, request);
-    /* From here on `req` is gone as soon as the request is answered. */
+    /* Once the request is in the list, `req` may be freed at any time (request.h). */
     pf_lock_take(&mount->lock);
     request->next = mount->requests;
     if (request->next)
@@ -84,21 +84,21 @@ bool pf_request_claim(struct pf_request *request)
     return true;
 }
 
-/* ---- the thread that looks at requests ------------------------------------------------------------ */
+/* ---- the watch thread ----------------------------------------------------------------------------- */
 
-/* True if the caller should wait no longer. */
+/* Returns true if the caller's wait should end. */
 static bool should_end(pid_t caller, uint64_t signalled, uint64_t now)
 {
     enum pf_answer answer = pf_signal_ends_wait(caller);
     return answer == PF_YES || (answer == PF_UNKNOWN && signalled && now - signalled >= UNKNOWN_MS);
 }
 
-/* Looks at one request, and answers it if it should end; which is without the lock meanwhile. */
+/* Checks one request, and answers it if it should end. Drops mount->lock meanwhile. */
 static void look_at(struct pf_mount *mount, struct pf_request *request, bool over, uint64_t now)
 {
     pf_assert_held(&mount->lock);
     uint64_t signalled = request->signalled;
-    mount->asked = request; /* it does not go away until has_asked */
+    mount->asked = request; /* pf_request_end waits until this is reset */
     pf_lock_drop(&mount->lock);
     bool end =
         (over || should_end(request->caller, signalled, now)) && !atomic_exchange(&request->answered, true);
@@ -112,7 +112,7 @@ static void look_at(struct pf_mount *mount, struct pf_request *request, bool ove
     pthread_cond_broadcast(&mount->has_asked);
 }
 
-/* Looks at all requests whose time has come. Returns when to come again, in milliseconds from now. */
+/* Checks all requests that are due. Returns the time until the next check, in milliseconds. */
 static long look_at_all(struct pf_mount *mount)
 {
     bool over = fuse_session_exited(mount->session);
@@ -133,7 +133,7 @@ static long look_at_all(struct pf_mount *mount)
     return pause;
 }
 
-/* The pool's tick, each second. */
+/* Calls the filesystem's tick once per second. */
 static void tick(struct pf_mount *mount)
 {
     uint64_t now = pf_monotonic_ms();
@@ -164,7 +164,7 @@ static void *save(void *arg)
     return NULL;
 }
 
-/* Ends the process. Another thread saves: it may need a lock that a thread holds which hangs. */
+/* Ends the process. Saves on another thread, since saving may block on a lock that a hanging thread holds. */
 static void abandon(struct pf_mount *mount)
 {
     pf_assert_held(&mount->lock);

@@ -5,37 +5,40 @@
 #include "fs/fuse/ops.h"
 
 /*
- * A request in progress, on the stack of the libfuse thread that serves it to its end.
+ * A request in progress, on the stack of the libfuse thread that serves it.
  *
- * No signal reaches a thread that is in a system call on a file which does not answer. So one thread of the mount looks at all
- * requests: when a signal is pending that should end the caller, or when the session is over, it replies EINTR in place of the
- * request's own thread, which undoes what it then cannot deliver.
+ * A thread that hangs in a system call on an unresponsive file cannot be interrupted. The watch thread of the mount therefore checks
+ * all requests. If a signal is pending that should end the caller's wait, or if the session is over, it replies EINTR instead of the
+ * request's own thread; that thread later releases the result that it cannot deliver.
  */
 struct pf_request {
     fuse_req_t req;
     struct pf_mount *mount;
     pid_t caller;
-    atomic_bool answered; /* whoever sets it replies, and may use `req` until then */
+    atomic_bool answered; /* the thread that sets it replies, and may use `req` until then */
     struct pf_op op;
 
     /* guarded by mount->lock */
     struct pf_request *next, *previous; /* in mount->requests */
-    uint64_t ask_at;    /* when the caller's signals are looked at next, in monotonic milliseconds */
-    uint64_t signalled; /* when the kernel reported a signal; 0: it has not */
+    uint64_t ask_at;                    /* next check of the caller's signals, in monotonic milliseconds */
+    uint64_t signalled; /* when the kernel reported a signal, in monotonic milliseconds; 0: not yet */
 };
 
-/* Between these two another thread may answer the request, and then `req` is gone: only a reply after pf_request_claim may use it. */
+/*
+ * pf_request_begin registers a request, pf_request_end removes it. In between, the watch thread may answer the request, which frees
+ * `req`: only a reply after a successful pf_request_claim may use it. Take mount->lock.
+ */
 void pf_request_begin(struct pf_request *request, fuse_req_t req);
 void pf_request_end(struct pf_request *request);
-/* Takes the right to reply. False: the request is answered. */
+/* Acquires the right to reply. Returns false if the request is already answered. */
 bool pf_request_claim(struct pf_request *request);
 
-/* Starts and ends the thread that looks at requests. 0, or an errno value. */
+/* Start and join the watch thread. pf_watch_start returns 0 or an errno value; pf_watch_end is a no-op without a thread. */
 int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
 /*
- * Reports the phase that the end of the mount has reached to the watch thread. A phase that takes more than 2 s means that SOURCE does
- * not answer: the watch thread then saves what is not in the cache yet and ends the process, and this function does not return.
+ * Reports the current phase of the shutdown to the watch thread. If PF_JOINING or PF_FREEING takes more than 2 s, SOURCE is
+ * unresponsive: the watch thread then saves unsaved results to the cache and ends the process, and this function does not return.
  */
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 

@@ -26,7 +26,7 @@
 #include "fs/cache/cache.h"
 #include "fs/tree/vfs.h"
 
-/* ---- Landlock: newer than the C library, and its header here than the kernel ---------------------- */
+/* ---- Landlock: own definitions, since headers of the build machine may be older than the kernel --- */
 
 enum {
     RULE_PATH_BENEATH = 1,
@@ -38,7 +38,7 @@ enum {
     ABI_SCOPE = 6,
 };
 
-/* Rights to files, by bit, as the kernel numbers them. */
+/* Access rights to files, with the kernel's bits. */
 #define EXECUTE                   UINT64_C(0x0001)
 #define WRITE_FILE                UINT64_C(0x0002)
 #define READ_FILE                 UINT64_C(0x0004)
@@ -68,10 +68,10 @@ struct path_rule {
 } __attribute__((packed));
 
 struct pf_sandbox {
-    int abi;         /* of Landlock; 0: none */
-    int rules;       /* its descriptor, or -1 */
-    uint64_t rights; /* that it handles */
-    const char *why; /* there is none */
+    int abi;         /* version of Landlock; 0: not supported */
+    int rules;       /* descriptor of the ruleset, or -1 */
+    uint64_t rights; /* access rights that the ruleset handles */
+    const char *why; /* reason why Landlock is missing or incomplete */
     char text[200];
 };
 
@@ -108,7 +108,7 @@ void pf_sandbox_free(struct pf_sandbox *sandbox)
     free(sandbox);
 }
 
-/* A path that does not exist, or NULL, is not allowed; that is no error. */
+/* Allows rights below a path. No-op if the path is NULL or does not exist. */
 static void allow(struct pf_sandbox *sandbox, const char *path, uint64_t rights)
 {
     struct stat st;
@@ -119,16 +119,15 @@ static void allow(struct pf_sandbox *sandbox, const char *path, uint64_t rights)
     if (!fstat(fd, &st) && !S_ISDIR(st.st_mode))
         rule.rights &= OF_A_FILE;
     if (syscall(SYS_landlock_add_rule, sandbox->rules, RULE_PATH_BENEATH, &rule, 0))
-        sandbox->why =
-            strerror(errno); /* what is not allowed is missed later; nothing is allowed that must not be */
+        sandbox->why = strerror(errno); /* a missing rule only denies access */
     close(fd);
 }
 
-/* ---- places ------------------------------------------------------------------------------------------ */
+/* ---- paths ------------------------------------------------------------------------------------------- */
 
 /*
- * A folder of the user's own in that for temporary files: to allow all of /var/tmp would allow everybody's files there. It stays:
- * whoever comes next finds it. Whatever else stands at that name is not trusted.
+ * Allows a private subfolder of the folder for temporary files, since a rule for /var/tmp would allow the files of all users. The
+ * subfolder is kept for later mounts. A folder with this name that is not private is not used.
  */
 static void choose_spill_folder(struct pf_sandbox *sandbox)
 {
@@ -181,7 +180,7 @@ struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct p
 
 /* ---- system calls ----------------------------------------------------------------------------------- */
 
-/* System calls that are allowed with any arguments. SCMP_SYS is negative for a call that this architecture lacks. */
+/* System calls that are allowed with any arguments. SCMP_SYS is negative if the architecture does not have the call. */
 static const int allowed[] = {
     /* files by name: Landlock decides which */
     SCMP_SYS(openat),
@@ -266,7 +265,7 @@ static const int allowed[] = {
     SCMP_SYS(seccomp),
 };
 
-/* An argument of type int, of which the kernel ignores the upper half. */
+/* Compares an argument of type int: the kernel ignores its upper half. */
 static struct scmp_arg_cmp equals(unsigned argument, uint32_t value)
 {
     return (struct scmp_arg_cmp){argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value};
@@ -278,7 +277,7 @@ enum { CLONE_FLAGS = 1 };
 enum { CLONE_FLAGS = 0 };
 #endif
 
-/* Calls that are allowed if one or two arguments match. */
+/* Allows calls whose first arguments match. Returns 0, or a negative errno value. */
 static int allow_some(scmp_filter_ctx filter)
 {
     const struct {
@@ -321,8 +320,8 @@ static int add_rules(scmp_filter_ctx filter)
 }
 
 /*
- * file_setattr, the newest call of Linux 6.17: what is newer was not considered for the lists above. Since pidfd_send_signal, 424, all
- * architectures number calls alike (MIPS from another base).
+ * Number of file_setattr, the newest call of Linux 6.17; the lists above do not consider newer calls. Since pidfd_send_signal (424),
+ * all architectures number calls alike (MIPS from another base).
  */
 #define NEWEST_CALL (SCMP_SYS(pidfd_send_signal) + 469 - 424)
 
@@ -344,7 +343,7 @@ static int deny_newer_calls(void)
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) ? -errno : 0;
 }
 
-/* 0, or an errno value negated. */
+/* Installs both filters. Returns 0, or a negative errno value. */
 static int filter_calls(void)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -363,17 +362,18 @@ static int filter_calls(void)
 
 enum { NOBODY = 65534 };
 
-/* How far the sandbox holds. */
+/* The active layers. */
 struct layers {
-    int landlock, seccomp; /* errno values; 0: it holds */
-    uid_t user;            /* that accesses files instead of root; 0: unchanged */
-    bool reads_all;
+    int landlock, seccomp; /* 0: active; otherwise an errno value */
+    uid_t user;            /* user that accesses files instead of root; 0: unchanged */
+    bool reads_all;        /* CAP_DAC_READ_SEARCH is kept */
 };
 
 /*
- * Without Landlock, root can write root's files even without capabilities. So files are accessed as a user who owns none; the real user
- * stays the mounter, who owns the generated files. Only the filter of system calls prevents a return to root, so nothing is changed
- * on a kernel without seccomp. Nor in a user namespace without this user: its root is an ordinary user outside. 0, or -1 with errno.
+ * Changes the effective and saved user from root to a user that owns no files: without Landlock, root could write root's files even
+ * without capabilities. The real user stays the mounter, who owns the generated files. Only seccomp prevents a return to root, so this
+ * is a no-op on a kernel without seccomp; also in a user namespace without this user, whose root is an ordinary user outside. Returns
+ * 0, or -1 with errno.
  */
 static int stop_being_root(struct layers *layers)
 {
@@ -385,7 +385,7 @@ static int stop_being_root(struct layers *layers)
     return 0;
 }
 
-/* Drops all capabilities except that to read what the mounter may read. 0 or -1 with errno. */
+/* Drops all capabilities except CAP_DAC_READ_SEARCH, if the mounter has it. Returns 0, or -1 with errno. */
 static int drop_privileges(const struct pf_sandbox *sandbox, struct layers *layers)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -397,7 +397,7 @@ static int drop_privileges(const struct pf_sandbox *sandbox, struct layers *laye
     for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
         if (cap != CAP_DAC_READ_SEARCH)
             prctl(PR_CAPBSET_DROP, cap, 0, 0,
-                  0); /* as far as one may: it matters to programs, and none can be started */
+                  0); /* best effort: the bounding set matters only to execve, which seccomp denies */
     if ((!sandbox->abi || layers->landlock) && stop_being_root(layers))
         return -1;
     less[0].effective = less[0].permitted = data[0].permitted & CAP_TO_MASK(CAP_DAC_READ_SEARCH);
@@ -439,7 +439,7 @@ int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
     return 0;
 #else
     struct layers layers = {0};
-    /* The C library loads it when a thread is cancelled, which libfuse does at the end; no file can be loaded then. */
+    /* The C library loads libgcc_s when a thread is cancelled, as libfuse does at shutdown; the sandbox would deny that. */
     dlopen("libgcc_s.so.1", RTLD_NOW);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return pf_fail(error, errno, "new privileges cannot be forbidden: %s", strerror(errno));

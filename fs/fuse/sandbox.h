@@ -9,30 +9,30 @@
 struct pf_fs_options;
 
 /*
- * What takes this process every right that reading profiles does not need, so that a file that gets the better of a parser gets
- * little else: no privileges (but reading what the mounter could read), files only where they were allowed, no programs,
- * sockets, or other processes. Layers that the kernel lacks are left out, and told.
+ * Drops every right of this process that reading profiles does not need, so that a file that exploits a parser gains little: no
+ * privileges (except reading what the mounter could read), access only to allowed files, no programs, sockets or other processes.
+ * Layers that the kernel does not support are skipped and reported by pf_sandbox_text.
  *
- *   struct pf_sandbox *sandbox = pf_sandbox_new(sources, n, options, &error);    while the paths still lead there
- *   pf_sandbox_enter(sandbox, &error);                 before the first thread is started, and for ever
+ *   struct pf_sandbox *sandbox = pf_sandbox_new(sources, n, options, &error);    before mounting, which may cover the paths
+ *   pf_sandbox_enter(sandbox, &error);                 before the first thread is started; irreversible
  *
- * Not safe from several threads at once.
+ * Not thread-safe.
  */
 struct pf_sandbox;
 
 /*
- * One that allows to read some sources (of a file the folder it stands in), and what serving them needs: /proc, the folders of the
- * cache (made if absent), the file that an option has named, and a folder for temporary files, which $TMPDIR names from here on.
- * NULL with *error filled: out of memory.
+ * Returns a sandbox that allows reading the sources (for a file, its folder) and /proc and the instrumentation map of the options, and
+ * writing the cache folder (created if missing) and a folder for temporary files, to which $TMPDIR is set. NULL with *error filled if
+ * out of memory.
  */
 struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct pf_fs_options *options,
                                   struct pf_error *error);
-void pf_sandbox_free(struct pf_sandbox *sandbox); /* ends nothing */
+void pf_sandbox_free(struct pf_sandbox *sandbox); /* lifts no restriction */
 
-/* -1 with *error filled: out of memory, or the kernel refuses what it has. */
+/* Enters the sandbox. Returns 0, or -1 with *error filled if out of memory or if the kernel refuses a layer that it supports. */
 int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error);
 
-/* One line of what holds and what lacks, without its end: "Landlock 4, seccomp, ..."; lives as long as the sandbox. */
+/* Returns one line, without newline, with the active and the missing layers: "Landlock 4, seccomp, ..."; owned by the sandbox. */
 const char *pf_sandbox_text(const struct pf_sandbox *sandbox);
 
 #endif
