@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Seconds of a clock that nobody sets. */
+/* Monotonic time in seconds. */
 static inline uint64_t pf_monotonic_seconds(void)
 {
     struct timespec now;
@@ -13,7 +13,7 @@ static inline uint64_t pf_monotonic_seconds(void)
     return (uint64_t)now.tv_sec;
 }
 
-/* The same in milliseconds, as fine as the kernel's tick. */
+/* Monotonic time in milliseconds, with the resolution of the kernel's tick. */
 static inline uint64_t pf_monotonic_ms(void)
 {
     struct timespec now;

@@ -9,13 +9,13 @@
 /* Exit statuses of the program. */
 enum {
     PF_EXIT_OK = 0,
-    PF_EXIT_PROBLEM = 1, /* in the data: a damaged profile, no such file */
+    PF_EXIT_PROBLEM = 1, /* a problem of the data: a damaged profile, no such file */
     PF_EXIT_USAGE = 2,
     PF_EXIT_SYSTEM = 3, /* out of memory, no FUSE, ... */
-    PF_EXIT_GREW = 4,   /* of `compare --fail`: something grew by more than is allowed */
+    PF_EXIT_GREW = 4,   /* `compare --fail`: an entry grew by more than allowed */
 };
 
-/* What an error means for the exit status: what the system refused is no problem of the data. */
+/* Returns the exit status for an errno value: missing resources and denied access are not problems of the data. */
 static inline int pf_exit_of(int code)
 {
     return pf_is_lack(code) || code == EACCES ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM;

@@ -5,11 +5,11 @@
 #include "fs/clock.h"
 #include "fs/jobs_private.h"
 
-/* A job's list, its end, its failure and its waiters: for the pool, which runs it, and for those that need it. */
+/* Operations on a single job (its owner's list, end, failure, waiters), shared by jobs.c and work.c. */
 
 enum {
-    TRANSIENT_SECONDS = 2, /* for which a transient error is repeated without another try */
-    FAILURES_MAX = 8,      /* failed jobs that an owner lists */
+    TRANSIENT_SECONDS = 2, /* time for which a transient error is reported without a retry */
+    FAILURES_MAX = 8,      /* maximum failed jobs in an owner's list */
 };
 
 /* ---- lists ---------------------------------------------------------------------------------------- */
@@ -31,13 +31,13 @@ void pf_job_forget(struct pf_job *job)
 
 /* ---- failures ------------------------------------------------------------------------------------ */
 
-/* How long, in seconds, a failure is repeated without another try. */
+/* Returns the back-off in seconds: the time for which a failure is reported without a retry. */
 static uint64_t back_off(int code)
 {
     switch (code) {
-    case ESTALE: /* the next try sees the new file */
+    case ESTALE: /* the retry sees the new file */
     case ECANCELED:
-    case EMFILE: /* closing what is idle gives descriptors back */
+    case EMFILE: /* closing idle files frees descriptors */
     case ENFILE:
         return 0;
     default:
@@ -45,7 +45,7 @@ static uint64_t back_off(int code)
     }
 }
 
-/* Unlists the oldest failed job if there are as many as the owner keeps. */
+/* Removes the oldest failed job from the owner's list if there are FAILURES_MAX. */
 static void limit_failures(struct pf_owner *owner)
 {
     struct pf_job *oldest = NULL;
@@ -101,7 +101,7 @@ void pf_job_decide(struct pf_pool *pool, struct pf_job *job)
     job->stopped |= stop;
     if (atomic_exchange(&job->pass.stop, stop) || !stop)
         return;
-    /* A job that it needs is stopped, too, unless others want that. */
+    /* Also stops the jobs that this job waits for, unless another waiter wants them. */
     for (struct pf_job *needed = pool->jobs; needed; needed = needed->next)
         for (struct pf_op *op = needed->waiters; op; op = op->next)
             if (op->inside == job) {

@@ -8,16 +8,16 @@
 
 #include "fs/jobs_private.h"
 
-/* Passes yield the processor to threads that answer requests. */
+/* Nice value of passes, so that threads that answer requests take precedence. */
 enum { PASS_NICE = 5 };
 
-/* A loop that a running pass has opened for others to help with; on that pass's stack. */
+/* A loop of a running pass whose pieces idle threads may run; on the stack of the pass's thread. */
 struct split {
     struct split *next;
     size_t n, taken, finished;
     void (*piece)(void *arg, size_t i);
     void *arg;
-    struct pf_pass *pass; /* of the thread that has opened it */
+    struct pf_pass *pass; /* of the thread that created the split */
     struct pf_job *job;
 };
 
@@ -30,7 +30,7 @@ struct pf_job *pf_job_now(void)
 
 /* ---- splits ------------------------------------------------------------------------------------- */
 
-/* Runs one untaken piece, without the lock. */
+/* Runs one piece that no thread has taken. Drops the lock meanwhile. */
 static void run_piece(struct pf_pool *pool, struct split *split)
 {
     pf_assert_held(&pool->lock);
@@ -55,7 +55,7 @@ void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size
     pf_may_block();
     pf_lock_take(&pool->lock);
     split.next = pool->splits;
-    /* cppcheck-suppress autoVariables ; taken off before this function returns */
+    /* cppcheck-suppress autoVariables ; removed before this function returns */
     pool->splits = &split;
     if (n > 1)
         pthread_cond_broadcast(&pool->work);
@@ -105,7 +105,7 @@ static struct pf_job *queued_job(const struct pf_pool *pool)
     return NULL;
 }
 
-/* Runs the job's work, without the lock. */
+/* Runs the job's work. Drops the lock meanwhile. */
 static int run_work(struct pf_pool *pool, struct pf_job *job)
 {
     pf_lock_drop(&pool->lock);
@@ -129,7 +129,7 @@ void pf_run_job(struct pf_pool *pool, struct pf_job *job)
                       : run_work(pool, job);
     pool->stalled -= job->stalled;
     pf_job_unlist(job);
-    /* Before waiters are woken: when a waiter gives its reference back, it may be the last. */
+    /* Released before waiters are woken: afterwards, a waiter may drop the last reference. */
     pf_lock_drop(&pool->lock);
     job->owner->type->release(job->owner);
     pf_lock_take(&pool->lock);
@@ -172,7 +172,7 @@ static void *pass_thread(void *arg)
     return NULL;
 }
 
-/* Runs a job, and then others while fewer than usual make progress. */
+/* Runs queued jobs as long as fewer than for_passes jobs make progress. */
 static void *extra_thread(void *arg)
 {
     struct pf_pool *pool = arg;
@@ -189,7 +189,7 @@ static void *extra_thread(void *arg)
     return NULL;
 }
 
-/* For a queued job; with the lock held. If no thread can be had, the job waits for the next tick. */
+/* Starts a thread for a queued job. Called with the lock held. If pthread_create fails, the job waits for the next tick. */
 static void start_extra_thread(struct pf_pool *pool)
 {
     pthread_t thread;
@@ -204,7 +204,7 @@ static bool all_are_stalled(const struct pf_pool *pool)
     return pool->running >= pool->for_passes && pool->stalled == pool->running;
 }
 
-/* Marks the jobs that wait for this one, which is not stalled: neither are they. */
+/* Marks a job, and all jobs that wait for it, as not stalled. */
 static void pass_on_step(struct pf_job *job)
 {
     job->stalled = false;

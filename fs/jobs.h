@@ -8,39 +8,39 @@
 #include <stdint.h>
 
 /*
- * The threads that run passes over data, as jobs (work.h). Jobs queue in the order in which they come, and share out their loops to threads
- * that have nothing else to do.
+ * The pool of threads that run passes over data as jobs (work.h). Jobs queue in FIFO order; a job can split its loops over idle
+ * threads. Thread-safe.
  */
 struct pf_pool;
 
-/* Its threads are started by the first that has work for them. NULL: out of memory. */
+/* The first job starts the threads. NULL: out of memory. */
 struct pf_pool *pf_pool_new(unsigned threads);
 /*
- * To be called each second while jobs may be waited for. A pass that has made no step since the last call is stalled: it may read a file
- * that does not answer. If all running passes are, each queued job gets a thread of its own; so does each new one until the next call.
+ * To be called once per second while jobs may have waiters. A pass without a step since the last call is stalled: it may read an
+ * unresponsive file. If all running passes are stalled, each queued job gets a new thread; so does each new job until the next call.
  */
 void pf_pool_tick(struct pf_pool *pool);
-/* Starts the threads now. 0, or -1: out of threads. */
+/* Starts the threads now. Returns 0, or -1 if threads cannot be created. */
 int pf_pool_start(struct pf_pool *pool);
-/* Stops running passes and refuses new ones. Waiters go on when their jobs are over. */
+/* Stops running passes and refuses new ones. Waiters return when their jobs end. */
 void pf_pool_close(struct pf_pool *pool);
-/* Closes the pool and joins its threads; then it can still be asked for its status. */
+/* Closes the pool and joins its threads; pf_pool_status can still be called. */
 void pf_pool_join(struct pf_pool *pool);
-/* Joins and frees the pool, after all owners (work.h). */
+/* Joins and frees the pool. All owners (work.h) must have been freed. */
 void pf_pool_free(struct pf_pool *pool);
 
 /*
- * Call piece(arg, i) for each i < n, on this thread and on the pool's threads that have nothing else to do, as parts of this thread's
- * pass; returns when all have returned. Pieces may run in any order and side by side.
+ * Calls piece(arg, i) for each i < n, on this thread and on idle threads of the pool, as parts of this thread's pass. Returns when all
+ * pieces have returned. Pieces start in ascending order and run in parallel.
  */
 void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size_t i), void *arg);
 
 /*
- * What the pieces of one split do one after the other, in the order of their numbers: between these two calls, each of which a piece
- * makes once. A piece waits only for those before it, which are under way, as pieces are begun in this order.
+ * A section that the pieces of a split execute one after the other, in ascending order. Each piece calls pf_turn_begin and pf_turn_end
+ * exactly once. Deadlock-free: a piece waits only for lower-numbered pieces, which have started, since pieces start in this order.
  */
 struct pf_turns {
-    size_t turn; /* whose it is; both guarded by the pool's lock */
+    size_t turn; /* piece whose turn it is; guarded by the pool's lock, like `over` */
     pthread_cond_t over;
 };
 #define PF_TURNS                                                                                             \
@@ -50,7 +50,7 @@ struct pf_turns {
 void pf_turn_begin(struct pf_pool *pool, struct pf_turns *turns, size_t i);
 void pf_turn_end(struct pf_pool *pool, struct pf_turns *turns);
 
-/* A running or queued job, for status. Returns how many there are, fills at most `room`. */
+/* Status of a running or queued job. pf_pool_status returns the number of these jobs, and fills at most `room` of them. */
 struct pf_job_status {
     char what[64];
     unsigned percent;

@@ -29,7 +29,7 @@ enum {
     PASS_THREADS_MIN = 2
 };
 
-/* What options can say; strings are owned by libfuse's parser until the program ends. */
+/* Parsed options. libfuse's parser allocates the strings; free_settings frees them. */
 struct settings {
     char *metric, *instr_map, *cache, *cache_dir, *cache_limit;
     char *db_folder; /* owned */
@@ -77,7 +77,7 @@ static const char *const ignored_options[] = {
     "nomand",   "silent",     "loud",        "symfollow",     "comment=",   "helper=",    "uhelper=",
     "x-",       "X-",         NULL};
 
-/* Options that libfuse and the kernel take. */
+/* Options that are passed on to libfuse and the kernel. */
 static const char *const fuse_options[] = {
     "ro",          "exec",         "noexec",  "allow_root", "auto_unmount", "default_permissions",
     "max_read=",   "blksize=",     "fsname=", "subtype=",   "context=",     "fscontext=",
@@ -94,7 +94,7 @@ static bool is_among(const char *const *options, const char *option)
     return false;
 }
 
-/* Prints libfuse's messages in the form of all others; its debug output as it is. */
+/* Prints libfuse's messages in this program's form, and its debug output unchanged. */
 static void log_fuse(enum fuse_log_level level, const char *format, va_list arguments)
 {
     char text[512];
@@ -110,7 +110,7 @@ static void log_fuse(enum fuse_log_level level, const char *format, va_list argu
     fprintf(stderr, "profilefs: %s%s", message, ended ? "" : "\n");
 }
 
-/* What is no file may be a command with a slip in it, behind its first two letters. True if that has been said. */
+/* Suggests a command if the word is not a file and has the command's first two letters. Returns true after a message. */
 static bool suggest_command(const char *word)
 {
     const struct pf_command *command = pf_commands;
@@ -181,7 +181,7 @@ static void print_help(FILE *out)
           out);
 }
 
-/* "64M" in bytes; false if it is no size. */
+/* Parses a size like "64M" into bytes. Returns false if it is invalid. */
 static bool parse_size(const char *text, uint64_t *size)
 {
     char *end;
@@ -195,7 +195,7 @@ static bool parse_size(const char *text, uint64_t *size)
     return *size >> shift == value;
 }
 
-/* $XDG_CACHE_HOME/profilefs or ~/.cache/profilefs; NULL if there is no home. Owned by the caller. */
+/* Returns $XDG_CACHE_HOME/profilefs or ~/.cache/profilefs, owned by the caller; NULL without a home. */
 static char *default_cache(void)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -208,7 +208,7 @@ static char *default_cache(void)
     return n < 0 ? NULL : path;
 }
 
-/* Makes an option's path absolute: the program changes to another folder before it serves anything. 0 or -1: said why. */
+/* Makes an option's path absolute, since the server changes its working directory. Returns 0, or -1 after a message. */
 static int make_absolute(const char *option, char **given)
 {
     char *folder = **given == '/' ? NULL : getcwd(NULL, 0), *path = NULL;
@@ -225,7 +225,7 @@ static int make_absolute(const char *option, char **given)
     return 0;
 }
 
-/* Where what passes find is kept, and how much of it. */
+/* Resolves the cache folder and its maximum size. */
 static int resolve_cache(struct settings *settings, struct pf_fs_options *options)
 {
     options->cache_limit = CACHE_LIMIT_DEFAULT;
@@ -316,8 +316,7 @@ static const struct pf_command *command_of(const char *word)
     return NULL;
 }
 
-/* `profilefs [-o OPTIONS] COMMAND ARGUMENT...`: the number of the command's word in argv, 0 if there is none.
- */
+/* Returns the index in argv of COMMAND in `profilefs [-o OPTIONS] COMMAND ARGUMENT...`; 0 without a command. */
 static int command_at(int argc, char **argv)
 {
     int i = 1;
@@ -326,7 +325,7 @@ static int command_at(int argc, char **argv)
     return i < argc && command_of(argv[i]) ? i : 0;
 }
 
-/* Moves `-o OPTIONS` from behind the command's word before it. The word's new number. */
+/* Moves `-o OPTIONS` from after the command's word to before it. Returns the word's new index. */
 static int options_first(int argc, char **argv, int at)
 {
     for (int i = at + 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -354,7 +353,7 @@ static void print_usage(FILE *out, const struct pf_command *command)
             exit_statuses, command->statuses ? command->statuses : "");
 }
 
-/* What all commands do alike with their options: PF_EXIT_OK if the command is to run, -1 if it has been seen to. */
+/* Checks the options of a command. Returns PF_EXIT_OK to run it, PF_EXIT_USAGE after a message, -1 after printing help. */
 static int look_at_flags(const struct pf_command *command, int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -400,7 +399,7 @@ static int add_mount_options(struct fuse_args *args, const struct settings *sett
     if (!name)
         return -1;
     to = stpcpy(to, key);
-    /* Unescaped, a comma would end the option. */
+    /* An unescaped comma would end the option. */
     for (const char *from = settings->source; *from; *to++ = *from++)
         if (*from == ',' || *from == '\\')
             *to++ = '\\';
@@ -413,8 +412,7 @@ static int add_mount_options(struct fuse_args *args, const struct settings *sett
     return result;
 }
 
-/* Makes an argument's path absolute and free of links: the program changes to another folder before it serves, and unmounts
- * by this name. */
+/* Makes an argument's path absolute and resolves links: the server changes its working directory, and unmounts by this path. */
 static int resolve(char **path)
 {
     char *resolved = realpath(*path, NULL);
@@ -444,7 +442,7 @@ static int resolve_mountpoint(struct settings *settings)
     return source && root ? -1 : 0;
 }
 
-/* Opens and closes /dev/fuse, as libfuse will. 0, or -1 after a message. */
+/* Checks that /dev/fuse can be opened. Returns 0, or -1 after a message. */
 static int try_fuse(void)
 {
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -480,7 +478,7 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
     }
     if (options_of(settings, &options.fs))
         return PF_EXIT_USAGE;
-    /* The kernel's table tells SOURCE as it was given, for that is what mount(8) compares with fstab. */
+    /* The mount table shows an absolute SOURCE unresolved, since mount(8) compares it with fstab. */
     if ((*settings->source != '/' && resolve(&settings->source)) || add_mount_options(args, settings) ||
         resolve(&settings->source) || resolve_mountpoint(settings) || try_fuse())
         return PF_EXIT_SYSTEM;
@@ -490,9 +488,9 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
 }
 
 /*
- * Arrays from this size on stand alone: they grow by being remapped, not copied, and go back to the system when they are freed.
- * What is smaller stays for the next one: looking at a file takes some MB for a moment, and memory that goes back and forth costs as much
- * as looking.
+ * Parameters of malloc. Arrays of at least ALONE_BYTES are mapped: they grow by mremap instead of copying, and freeing them returns the
+ * memory to the system. Smaller blocks stay in the heap: probing a file takes some MB for a short time, and returning that memory each
+ * time costs as much as probing.
  */
 enum { ALONE_BYTES = 1 << 20, SPARE_BYTES = 4 << 20, STEP_BYTES = 1 << 20, ARENAS = 4 };
 

@@ -8,9 +8,9 @@
 #include "fs/tree/vfs.h"
 
 enum {
-    SNAPSHOTS_MAX = 256, /* of one kind */
-    HELD_MAX = 64 << 20, /* bytes of texts of one kind; those in use are not freed */
-    IN_MEMORY = 4 << 20, /* of one text */
+    SNAPSHOTS_MAX = 256, /* maximum number per set */
+    HELD_MAX = 64 << 20, /* maximum bytes of texts per set; texts in use may exceed it */
+    IN_MEMORY = 4 << 20, /* bytes of one text that are held in memory */
     NUMBERS_MAX = 0xffffff
 };
 
@@ -92,7 +92,7 @@ void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 
 /* ---- numbers -------------------------------------------------------------------------------------- */
 
-/* Hides the snapshot from look-ups. Returns it if the caller has to free it, after unlocking; NULL: it has users. */
+/* Hides the snapshot from look-ups. Returns it if it has no users: the caller frees it after unlocking. Otherwise NULL. */
 static struct pf_snapshot *replace_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
     pf_assert_held(&set->lock);
@@ -124,10 +124,10 @@ void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot
         return;
     pf_map_remove(&set->by_number, snapshot->number);
     if (!give_number(set, snapshot))
-        replace_snapshot(set, snapshot); /* the caller uses it */
+        replace_snapshot(set, snapshot); /* the caller has a reference */
 }
 
-/* The snapshot without users that was looked at longest ago; holding: only among those that hold texts. NULL if no snapshot qualifies. */
+/* Returns the least recently checked snapshot without users (holding: and with texts); NULL if no snapshot qualifies. */
 static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool holding)
 {
     struct pf_snapshot *oldest = NULL;
@@ -140,7 +140,7 @@ static struct pf_snapshot *oldest_snapshot(const struct pf_snapshots *set, bool 
     return oldest;
 }
 
-/* Drops the oldest of too many. Returns it if the caller has to free it, after unlocking. */
+/* Evicts the least recently checked snapshot if there are too many. Returns it for the caller to free after unlocking, or NULL. */
 static struct pf_snapshot *drop_oldest(struct pf_snapshots *set)
 {
     struct pf_snapshot *oldest = set->by_number.count > SNAPSHOTS_MAX ? oldest_snapshot(set, false) : NULL;
@@ -184,7 +184,7 @@ void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
     pf_lock_take(&set->lock);
     snapshot->looked = pf_monotonic_seconds();
     if (!same && !snapshot->replaced)
-        replace_snapshot(set, snapshot); /* the caller uses it */
+        replace_snapshot(set, snapshot); /* the caller has a reference */
     pf_lock_drop(&set->lock);
 }
 
@@ -224,7 +224,7 @@ int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uin
 
 /* ---- texts ---------------------------------------------------------------------------------------- */
 
-/* Takes the texts of the oldest snapshot without users, for the caller to free. */
+/* Detaches the texts of the least recently checked snapshot without users; the caller frees them. */
 static struct pf_store **take_oldest_texts(struct pf_snapshots *set, size_t *n)
 {
     pf_assert_held(&set->lock);
@@ -261,7 +261,7 @@ static bool holds_too_much(struct pf_snapshots *set)
     return held > HELD_MAX;
 }
 
-/* With the set's lock held. */
+/* Grows the array of texts to n. Called with the set's lock held. Returns false if out of memory. */
 static bool make_room(struct pf_snapshot *snapshot, size_t n)
 {
     if (n <= snapshot->n_texts)

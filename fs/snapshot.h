@@ -14,39 +14,39 @@
 struct pf_snapshots;
 
 /*
- * Texts that are made from many profiles, as these are at one moment. A snapshot has a subject (a folder, all of SOURCE) and a number.
- * The number is part of the numbers of its nodes, so the bytes of a node never change. When the profiles have changed, another snapshot
- * replaces it; handles keep the old texts.
+ * Texts that are made from the state of many profiles at one moment. A snapshot has a subject (a folder, or all of SOURCE) and a number.
+ * The number is part of the inode numbers of its nodes, so that the bytes of a node never change. When the profiles have changed, a new
+ * snapshot replaces the old one; open handles keep the old texts.
  */
 struct pf_snapshot {
     struct pf_owner
-        owner; /* first; its references are the users: a replaced snapshot is freed with the last of them */
-    struct pf_snapshots *set; /* from pf_snapshot_add on */
-    const char *title;        /* of its jobs; borrowed */
+        owner; /* first member; references count users: dropping the last one frees a replaced snapshot */
+    struct pf_snapshots *set; /* set by pf_snapshot_add */
+    const char *title;        /* title of the jobs, for status.txt; borrowed */
     /* Guarded by the set's lock: */
-    uint32_t number; /* 24 bits, unique among the present snapshots of the set */
+    uint32_t number; /* 24 bits, unique among the current snapshots of the set */
     uint64_t subject;
     uint64_t looked;         /* when the profiles were last compared with `state`, in monotonic seconds */
-    uint64_t state;          /* a hash of the profiles that it is made from */
-    bool replaced;           /* no look-up finds it */
-    struct pf_store **texts; /* settled; NULL: not made */
+    uint64_t state;          /* hash of the profiles' state */
+    bool replaced;           /* look-ups no longer find the snapshot */
+    struct pf_store **texts; /* settled stores; NULL: not made yet */
     size_t n_texts;
     uint64_t held; /* bytes of all texts */
 };
 
 struct pf_snapshot_ops {
-    /* Makes an item in a pass and publishes it under the set's lock. 0, or -1 with *error filled. */
+    /* Makes an item in a pass and publishes it under the set's lock. Returns 0, or -1 with *error filled. */
     int (*make)(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
                 struct pf_error *error);
-    /* True if an item is made. With the set's lock held. */
+    /* Returns true if an item is made. Called with the set's lock held. */
     bool (*is_made)(const struct pf_snapshot *snapshot, uint32_t item);
-    /* Frees what embeds the snapshot; its texts are freed already. */
+    /* Frees the struct that embeds the snapshot; the texts are freed already. */
     void (*free)(struct pf_snapshot *snapshot);
 };
 
-/* All snapshots of one kind. Its functions are safe for many threads and take its lock, unless they say otherwise. */
+/* All snapshots of one kind. The functions below are thread-safe and take the set's lock, except where noted. */
 struct pf_snapshots {
-    struct pf_lock lock; /* no call under it blocks */
+    struct pf_lock lock; /* never held across a blocking call */
     const struct pf_snapshot_ops *ops;
     struct pf_pool *pool;
     void *owner; /* for ops */
@@ -56,48 +56,49 @@ struct pf_snapshots {
 
 void pf_snapshots_init(struct pf_snapshots *set, const struct pf_snapshot_ops *ops, struct pf_pool *pool,
                        void *owner);
-/* Frees all snapshots. None may be in use, no job may run. */
+/* Frees all snapshots. None may have users, and no job may run. */
 void pf_snapshots_free(struct pf_snapshots *set);
 
-/* The present snapshot with a number or of a subject, as a user, or NULL. */
+/* Return the current snapshot with a number or of a subject, with a reference for the caller; NULL if there is no such snapshot. */
 struct pf_snapshot *pf_snapshot_enter(struct pf_snapshots *set, uint32_t number);
 struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject);
+/* Drops a reference. */
 void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot);
 
 /*
- * Makes a snapshot that the caller has allocated the present one of a subject. Takes it over. If there is a present one, it is replaced,
- * or, without `replace`, kept and the new one freed. Drops the snapshot that was looked at longest ago if there are too many. Returns
- * the present one, as a user; NULL: out of memory.
+ * Makes a snapshot, allocated by the caller, the current one of a subject; takes ownership. An existing one is replaced; without
+ * `replace`, it is kept and the new one is freed. Evicts the least recently checked snapshot if there are too many. Returns the current
+ * one, with a reference for the caller; NULL: out of memory.
  */
 struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
                                     bool replace);
-/* Notes that the profiles were compared just now. Not `same`: the snapshot is replaced; users keep it. */
+/* Records that the profiles were compared just now. If they differ (not `same`), hides the snapshot from look-ups; users keep it. */
 void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same);
-/* True if the last look is at least `seconds` ago. */
+/* Returns true if the last comparison was at least `seconds` ago. */
 bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snapshot, uint64_t seconds);
 
-/* Replaces the number, so that the kernel asks for attributes again. With the set's lock held. */
+/* Assigns a new number, so that the kernel requests attributes again. Called with the set's lock held. */
 void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot);
 
 /*
- * Waits until an item is made. Jobs of different items may run side by side. 0 or an errno value, with op->error filled if the job has
- * failed.
+ * Waits until an item is made. Jobs of different items can run in parallel. Returns 0 or an errno value, with op->error filled if the
+ * job failed.
  */
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op);
 
 /*
- * Publishes texts from number `first` on and takes them over. Frees texts of snapshots without users while all hold too many bytes. 0,
- * or -1 with *error filled and the texts freed: out of memory.
+ * Publishes n texts from number `first` on; takes ownership. Evicts texts of snapshots without users while the set holds too many bytes.
+ * Returns 0, or -1 with *error filled, and the texts freed, if out of memory.
  */
 int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
                         struct pf_store **texts, size_t n, struct pf_error *error);
-/* A reference to a text; NULL: it is not made. */
+/* Returns a reference to a text; NULL if it is not made. */
 struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text);
 
-/* Frees the texts of the snapshot without users that was looked at longest ago. False: no snapshot has any. */
+/* Frees the texts of the least recently checked snapshot without users. Returns false if no such snapshot holds texts. */
 bool pf_snapshots_shrink(struct pf_snapshots *set);
 
-/* A settled store of bytes, which are freed. NULL with *error filled. */
+/* Returns a settled store with the buffer's bytes; frees the buffer, also on failure. NULL with *error filled. */
 struct pf_store *pf_snapshot_store(struct pf_buf *bytes, struct pf_error *error);
 
 #endif

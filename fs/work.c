@@ -21,7 +21,7 @@ void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, str
 
 void pf_owner_end(struct pf_owner *owner)
 {
-    if (!owner->jobs) /* no other thread has the owner any more, and the pool may be gone */
+    if (!owner->jobs) /* no other thread uses the owner, and the pool may be freed already */
         return;
     pf_lock_take(&owner->pool->lock);
     while (owner->jobs)
@@ -50,7 +50,7 @@ static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
     pf_job_decide(pool, job);
 }
 
-/* After pf_op_has_given_up, while the job is not over. */
+/* Removes the operation from the waiters of a job that is not over. Called after pf_op_has_given_up. */
 static void leave_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     struct pf_op **at = &job->waiters;
@@ -71,7 +71,7 @@ void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
     pf_lock_drop(&pool->lock);
 }
 
-/* Waits until the operation is signalled, or a tenth of a second; the callback is called without the lock. */
+/* Waits until the operation is signalled, or for PROGRESS_MS and then calls op->progress without the lock. */
 static void wait_and_show(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     struct timespec until;
@@ -88,7 +88,7 @@ static void wait_and_show(struct pf_pool *pool, struct pf_job *job, struct pf_op
     }
 }
 
-/* Waits until a job that the operation has joined is over, or is left. */
+/* Waits until a joined job is over, or until the operation gives up and leaves it. */
 static void wait_for_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     while (job->state != PF_JOB_OVER && !pf_op_has_given_up(op))
@@ -110,7 +110,7 @@ static struct pf_job *find_job(const struct pf_owner *owner, const struct pf_wor
     return job;
 }
 
-/* The listed job of a key, which may have failed; or a new one, queued. NULL with *error filled. */
+/* Returns the listed job of a key, which may have failed, or a new queued one. NULL with *error filled. */
 static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner, uint64_t number,
                              bool is_short, bool run_here, struct pf_error *error)
 {
@@ -146,7 +146,7 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
     return job;
 }
 
-/* The result for an operation whose wait is over. True: the job was stopped for others' sake, and is to be needed again. */
+/* Stores the result for an operation whose wait is over. Returns true if the job was stopped because of other waiters: retry. */
 static bool take_result(const struct pf_pool *pool, const struct pf_job *job, struct pf_op *op, int *result)
 {
     *result = 0;

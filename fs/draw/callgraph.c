@@ -13,7 +13,7 @@
 enum { NODES_MAX = 200, NAME_MAX_BYTES = 96 };
 static const double node_percent = 0.5, edge_percent = 0.1;
 
-/* The colour of a function that holds all of the metric itself; white is none. */
+/* The colour of a function whose exclusive value is the whole metric; white is 0. */
 static const int deepest[3] = {0xd9, 0x5f, 0x0e};
 
 struct graph {
