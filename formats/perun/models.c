@@ -54,10 +54,9 @@ struct draft {
     struct perun_model model;
     struct pf_cell cells[PERUN_MODEL_COLUMNS];
     FILE *out;
-    size_t
-        start[PERUN_MODEL_COLUMNS]; /* offset in `out` of a generated cell's text; the cell holds its size */
-    size_t limit;                   /* maximum bytes of stats and of other */
-    bool cut;                       /* stats or other exceeded the limit */
+    size_t start[PERUN_MODEL_COLUMNS]; /* offset in `out` of a generated cell's text */
+    size_t limit;                      /* maximum bytes of stats and of other */
+    bool cut;                          /* stats or other exceeded the limit */
 };
 
 static void begin_text(struct draft *draft, int column)

@@ -291,10 +291,9 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, str
 struct perun_walk {
     const struct perun_data *data;
     struct pf_store_window items, entries, values;
-    uint64_t number; /* number of the current row */
-    uint64_t next;   /* index of the item after the current one */
-    struct perun_item
-        item; /* the current item; for a type, the entry that its rows share, with the type's first, rows */
+    uint64_t number;        /* number of the current row */
+    uint64_t next;          /* index of the item after the current one */
+    struct perun_item item; /* the current item; for a type, its entry with the type's first, rows */
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* one cell per row, in data->columns */

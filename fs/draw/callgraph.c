@@ -88,7 +88,7 @@ static double node_share(const struct pf_arranged *names, const struct pf_functi
                : percent_of(&function->inclusive, names->inclusive_real, names->totals.inclusive);
 }
 
-/* Finds the nodes; there are none if there is no total to have a share of. */
+/* Finds the nodes. Without a positive, finite total there are no shares, and so no nodes. */
 static void find_nodes(struct graph *graph)
 {
     const struct pf_arranged *names = graph->names;
