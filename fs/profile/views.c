@@ -15,7 +15,7 @@
 /* ---- the table of views ------------------------------------------------------------------------- */
 
 /* The condition for a view to exist in a profile. */
-enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
+enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
 /* When a view can be read, beyond fixed stages: the stage that provides some items or rows, or the aggregates. */
 enum when {
@@ -73,6 +73,7 @@ static const struct view {
     {PF_TOP, PF_EXPORT_LINK, "export", "", MEASUREMENTS, PF_OPENED},
     {PF_TOP, PF_EXPORT, ".export", "", MEASUREMENTS, NAMED},
     {PF_EXPORT, PF_PPROF, "profile", ".pb", SAMPLES, ADDED_UP},
+    {PF_EXPORT, PF_EMPTY_PPROF, "profile", ".pb", NO_SAMPLES, ADDED_UP},
     {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE},
     {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE},
     {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP},
@@ -104,6 +105,8 @@ static bool has(const struct pf_model *model, enum needs needs)
         return model->n_metrics > 0;
     case SAMPLES:
         return pf_pprof_has_samples(model);
+    case NO_SAMPLES:
+        return model->partitions.plural != NULL && !pf_pprof_has_samples(model);
     case TIMELINE:
         return pf_timeline_table(model) != NULL;
     case SCALING:
@@ -396,7 +399,8 @@ bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 
 int pf_aggregate_metric(struct pf_node node)
 {
-    return node.kind == PF_WARNINGS_CSV || node.kind == PF_METRIC_SUMMARY || node.kind == PF_PPROF
+    return node.kind == PF_WARNINGS_CSV || node.kind == PF_METRIC_SUMMARY || node.kind == PF_PPROF ||
+                   node.kind == PF_EMPTY_PPROF
                ? -1
                : (int)node.item;
 }

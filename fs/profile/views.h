@@ -52,6 +52,7 @@ enum pf_kind {
     PF_TIMELINE_SVG,
     PF_TRACE_JSON,
     PF_PPROF,
+    PF_EMPTY_PPROF, /* the same file of a profile none of whose metrics adds up: valid, but no samples */
     PF_FLAME_SVG,
     PF_CALLGRAPH_DOT,
     PF_SCALING_SVG,
@@ -85,11 +86,11 @@ static inline bool pf_is_link(unsigned kind)
 
 /*
  * True for a folder that can be looked up but is not listed. A listed link leads to it, so recursive tools, which do
- * not follow links, skip its contents.
+ * not follow links, skip its contents. Also true for a profile.pb without samples, which tools of pprof refuse.
  */
 static inline bool pf_is_hidden(unsigned kind)
 {
-    return kind == PF_CONTEXTS || kind == PF_EXPORT;
+    return kind == PF_CONTEXTS || kind == PF_EXPORT || kind == PF_EMPTY_PPROF;
 }
 
 /* The target of a link to a hidden folder, the same in every profile; NULL for other nodes. */

@@ -91,6 +91,7 @@ static const struct {
     {PF_PRIMARY_LINK, pf_link_lines},
     {PF_EXPORT_LINK, pf_link_lines},
     {PF_PPROF, pprof_walk},
+    {PF_EMPTY_PPROF, pprof_walk},
     {PF_TRACE_JSON, trace_walk},
     {PF_TIMELINE_SVG, timeline_walk},
     {PF_FLAME_SVG, flame_walk},

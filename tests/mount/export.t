@@ -18,8 +18,8 @@ for path in open(sys.argv[1]).read().split("\n")[:-1]:
 END
 is "$(sed -n 's|/export/profile.pb$||p' "$work/exports" | sort | diff - <(sort "$work/adding"))" "" \
     "every profile with a metric that adds up is there for pprof"
-ok "    experiments, whose metrics do not, are not" \
-    test ! -e scaling/heat.txt/export/profile.pb -a -d scaling/heat.txt/export/time
+is "$(ls scaling/heat.txt/export | grep -c profile.pb) $(test -s scaling/heat.txt/export/profile.pb && echo there)" "0 there" \
+    "    experiments, whose metrics do not, do not list theirs, which has no samples"
 is "$(sed -n 's|/export/trace.json$||p' "$work/exports")" \
     "$(find . -path '*/tables/trace.csv' -printf '%P\n' | sed 's|/tables/trace.csv$||' | sort)" \
     "every time line is there as trace events"
