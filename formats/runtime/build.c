@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of a line; a stack of a million frames takes some. */
+/* Longest line in bytes that is passed in one piece: a line may hold a stack of a million frames. */
 #define WHOLE_LINE ((size_t)64 << 20)
 
 /* Estimated bytes per item, including its sums. */
 enum { CONTEXT_BYTES = 80, PARTITION_BYTES = 320, NAME_BYTES = 24 };
 
-/* A frame that has been asked for, and its number: mostly a name has one. */
+/* A slot of the cache of frames, indexed by name: most names have only one frame. */
 enum { MET = 4096 }; /* a power of two */
 struct pf_met_frame {
     struct pf_frame frame;
@@ -37,14 +37,14 @@ static const struct pf_column trace_columns[] = {TRACE_STACK, [TRACE_NAME] = {"n
 static const struct pf_column phased_columns[] = {TRACE_STACK, [TRACE_NAME] = {"phase", PF_PLAIN, 0},
                                                   [TRACE_NAME + 1] = {"name", PF_PLAIN, 0}};
 
-/* Memory is bounded by the size of the file. */
+/* Sets run->memory, and bounds it by the size of the file. */
 static void begin_memory(struct pf_build *build, uint64_t used)
 {
     build->run->memory = used;
     build->run->memory_most = build->input ? pf_input_memory(build->input) : UINT64_MAX / 2;
 }
 
-/* A call of one of the format's functions, with what this file does before and after. */
+/* A function to call in a run: one of the format's, or make_list or make_all. */
 struct call {
     struct pf_build *build;
     void (*function)(struct pf_build *build);
@@ -144,7 +144,7 @@ static void check_made(struct pf_build *build, const void *made)
         pf_run_check(build->run, pf_fail_memory(build->run->error));
 }
 
-/* What stands before the contexts: names and partitions. */
+/* Makes the empty tables of names and partitions, which exist before the contexts. */
 static void begin_partitions(struct pf_build *build)
 {
     struct pf_model *model = build->model;
@@ -183,7 +183,7 @@ struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame)
     return found;
 }
 
-/* Files, modules and lines of contexts: columns that are there if any frame has them. */
+/* Fills the tree's columns file, module and line, each only if any frame has a value for it. */
 static void fill_columns(struct pf_build *build)
 {
     struct pf_tree *tree = build->model->contexts;
@@ -245,7 +245,7 @@ static void make_list(struct pf_build *build)
     build->memory = build->run->memory;
 }
 
-/* What a pass that has failed has left of contexts goes; the names stay, since partitions and the driver know them. */
+/* Replaces the tree, which a failed pass may have filled, by an empty one. Keeps the names: partitions and the driver hold their numbers. */
 static void begin_tree(struct pf_build *build)
 {
     struct pf_tree *old = build->model->contexts, *tree = pf_tree_new(old->kinds);
@@ -273,7 +273,7 @@ static void make_all(struct pf_build *build)
     end_contexts(build);
 }
 
-/* What make_all has made behind the names and partitions, but for the contexts. */
+/* Frees everything that make_all builds, except names, partitions and contexts. */
 static void drop_contexts(struct pf_build *build)
 {
     pf_sums_free(build->sums);
@@ -292,7 +292,7 @@ static void drop_contexts(struct pf_build *build)
     }
 }
 
-/* Sets the driver's own struct back to what `open` has left. */
+/* Resets the driver's own struct to its contents after `open`. */
 static void drop_own(struct pf_build *build)
 {
     if (!build->state || !build->opened)
@@ -302,7 +302,7 @@ static void drop_own(struct pf_build *build)
     memcpy(build->state, build->opened, build->format->state);
 }
 
-/* To know the partitions takes the same pass as all else, but where there is a list of them. */
+/* Formats without `list` learn their partitions in the pass over all data: PF_PARTITIONED then loads everything. */
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct pf_build *build = model->state;
@@ -312,7 +312,7 @@ int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *
         return 0;
     if (!run_format(build, lists ? make_list : make_all, error))
         return 0;
-    /* As it was before this load. */
+    /* The load failed: restore the state before it. */
     drop_contexts(build);
     if (format->list && !lists)
         return -1;
@@ -473,7 +473,7 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
         return PF_NO_METRIC;
     }
     uint32_t number = pf_build_name(build, name, strnlen(name, size));
-    const char *kept = pf_build_named(build, number).text; /* followed by a NUL */
+    const char *kept = pf_build_named(build, number).text; /* the pool terminates it with a NUL */
     add_metric(build, (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int"));
     pf_run_check(build->run,
                  pf_ids_add(&build->metric_of, number, (uint32_t)build->n_metrics, build->run->error));

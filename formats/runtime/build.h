@@ -10,8 +10,9 @@
 #include "formats/runtime/run.h"
 
 /*
- * Builds a model from one pass over a file. The driver adds names, contexts, partitions, metrics, values and rows as it reads of them;
- * values are summed up, and the table "values" is made from the sums. Values are exclusive unless their metric says otherwise.
+ * Builds a model from one pass over a file. The driver adds names, contexts, partitions, metrics, values and rows while it reads. The
+ * builder sums the values by partition, context and metric, and makes the table "values" from the sums. Values are exclusive unless the
+ * metric's scope is another.
  *
  *     static void read_line(struct pf_build *build, const struct pf_line *line)
  *     {
@@ -22,47 +23,50 @@
  *     static const struct pf_build_format format = {.metrics = metrics, .n_metrics = 1, .line = read_line};
  *     const struct pf_driver pf_lines_driver = {..., .kit = &format, PF_BUILD_OPERATIONS};
  *
- * A driver has PF_BUILD_OPERATIONS and a struct pf_build_format as its .kit; model->state is the struct pf_build. Its functions run
- * in a struct pf_run (run.h): they do not fail to their caller, and what they own is freed at the end. What a pass has built is
+ * A driver has PF_BUILD_OPERATIONS and a struct pf_build_format as its .kit; model->state is the struct pf_build. The format's
+ * functions run in a struct pf_run (run.h): on failure they jump out instead of returning an error, and the run frees the memory it owns
+ * at its end. Functions that take a struct pf_build may be called only from the format's functions, on the same thread. The model is
  * immutable once `read` has returned.
  */
 struct pf_build;
 struct pf_build_format {
     size_t state; /* size of the driver's own struct, build->state, zeroed before `open`; 0: none */
-    bool folder;  /* the source is one: build->input is NULL */
-    const char *const *kinds;      /* of contexts, see struct pf_tree; NULL: "function" alone */
-    const char *singular, *plural; /* what partitions are called; NULL: "thread", "threads" */
-    const struct pf_column
-        *fields; /* of partitions: identity columns, roles PF_PLAIN, PF_BUILD_FIELDS at most */
+    bool folder;  /* the source is a directory: build->input is NULL */
+    const char *const *kinds;      /* of contexts, see struct pf_tree; NULL: only "function" */
+    const char *singular, *plural; /* names of the partitions' axis; NULL: "thread", "threads" */
+    /* Further columns of the partitions' table, of role PF_PLAIN or PF_GROUP; at most PF_BUILD_FIELDS. */
+    const struct pf_column *fields;
     size_t n_fields;
-    bool
-        partitioned; /* the file tells of partitions; else, and where it tells of none, there is one, "all" */
-    bool zeros;      /* sums that are 0 are values too */
+    /* The format has partitions. If false, or if `read` adds none, the model has a single partition, "all". */
+    bool partitioned;
+    bool zeros;                      /* sums that are 0 are kept as values */
     const struct pf_metric *metrics; /* NULL: `read` adds them */
     size_t n_metrics;
-    const struct pf_table *
-        tables; /* beside "values" and "trace"; of these `read` adds the rows: without ops they are held in build->rows, */
-    size_t
-        n_tables; /* with those of pf_stored_cursor they may be more than memory holds; PF_BUILD_TABLES at most */
-    const char *time_unit; /* of the column `time` of the table "trace"; NULL: there is none */
-    bool phased;           /* that table has a column of phases */
-    /* Optional: fills the model with what the start of the file says. */
+    /*
+     * The format's own tables, at most PF_BUILD_TABLES, in addition to "values" and "trace". `read` adds their rows. The rows of a table
+     * without ops are held in memory; those of a table with pf_stored_cursor.ops may exceed it.
+     */
+    const struct pf_table *tables;
+    size_t n_tables;
+    const char *time_unit; /* of the column `time` of the table "trace"; NULL: no such table */
+    bool phased;           /* "trace" has a column `phase` */
+    /* Optional: fills the parts of the model that the start of the file holds (PF_OPENED). */
     void (*open)(struct pf_build *build);
-    /* Optional, of a format whose partitions a short pass can list: adds them. */
+    /* Optional, for formats whose partitions a short pass can list: adds the partitions (PF_PARTITIONED). */
     void (*list)(struct pf_build *build);
-    /* The pass over the file; or, without it, what is done with each line. */
+    /* The pass over the file. If NULL, the pass calls `line` for each line. */
     void (*read)(struct pf_build *build);
     void (*line)(struct pf_build *build, const struct pf_line *line);
     /*
-     * Optional: frees what the driver's struct holds beyond the pass. Called when the model is closed, and after a pass that failed,
-     * before the struct is set back to what `open` has left; a failed `read` after a `list` that succeeded leaves the struct alone.
+     * Optional: frees the memory that the driver's struct owns beyond the pass. Called when the model is closed, and after a failed pass
+     * before the struct is reset to its contents after `open`. A failed `read` after a successful `list` leaves the struct unchanged.
      */
     void (*clear)(struct pf_build *build);
 };
 
 enum { PF_BUILD_TABLES = 8, PF_BUILD_FIELDS = 16 };
 
-/* A metric of the common sort: it adds up over everything. `id` is its index. */
+/* Initialises an exclusive metric that can be summed over all contexts and partitions. `id` is its index. */
 #define PF_EXCLUSIVE(index, called, of_unit, of_type)                                                        \
     {                                                                                                        \
         .id = (index), .name = (called), .unit = (of_unit), .scope = "exclusive", .type = (of_type),         \
@@ -70,37 +74,38 @@ enum { PF_BUILD_TABLES = 8, PF_BUILD_FIELDS = 16 };
     }
 
 struct pf_build {
-    struct pf_run *run; /* while one of the format's functions runs */
+    struct pf_run *run; /* not NULL while one of the format's functions runs */
     struct pf_model *model;
     const struct pf_build_format *format;
     void *state;               /* the driver's own struct */
-    struct pf_input *input;    /* the file, or what it inflates to if it is gzip data */
-    struct pf_sums *sums;      /* of the values */
+    struct pf_input *input;    /* the file, decompressed if it is gzip data */
+    struct pf_sums *sums;      /* the sums of the values */
     struct pf_stored *trace;   /* rows of "trace" */
-    struct pf_metric *metrics; /* those that `read` adds */
+    struct pf_metric *metrics; /* the metrics that `read` adds */
     size_t n_metrics, metrics_room;
-    bool more_metrics;       /* than PF_BUILD_METRICS */
+    bool more_metrics;       /* `read` added more than PF_BUILD_METRICS; a warning was added */
     struct pf_table *tables; /* "values", "trace", then the format's own */
     struct pf_column values[PF_SUMS_COLUMNS];
-    void *opened;                              /* a copy of the driver's struct as `open` has left it */
+    void *opened;                              /* a copy of the driver's struct as it was after `open` */
     uint64_t memory;                           /* run->memory after `list` */
-    struct pf_rows *rows[PF_BUILD_TABLES];     /* of the format's own table i, if that has no ops, */
-    struct pf_stored *stored[PF_BUILD_TABLES]; /* or those of pf_stored_cursor */
+    struct pf_rows *rows[PF_BUILD_TABLES];     /* of the format's own table i, if it has no ops */
+    struct pf_stored *stored[PF_BUILD_TABLES]; /* of the format's own table i, if it has ops */
 
     /* During a pass. */
     struct pf_linereader *lines;
-    struct pf_strings *partitions; /* names, numbered as partitions are */
+    struct pf_strings *partitions; /* names; a name's number is the partition's index */
     struct pf_strings *frames;     /* bytes of struct pf_frame */
-    struct pf_met_frame *met;      /* the frames looked up last, by name */
-    struct pf_ids metric_of;       /* indexes of metrics, by the number of their name */
+    struct pf_met_frame *met;      /* cache of the frames looked up last, by name */
+    struct pf_ids metric_of;       /* number of a metric's name -> the metric's index */
 };
 
+/* The operations of struct pf_driver, with its contract. */
 int pf_build_open(struct pf_model *model, struct pf_error *error);
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_build_close(struct pf_model *model);
 #define PF_BUILD_OPERATIONS .open = pf_build_open, .load = pf_build_load, .close = pf_build_close
 
-/* The driver's own struct of a model that is built so. */
+/* Returns the driver's own struct (pf_build_format.state) of a model that pf_build_open opened. */
 static inline void *pf_build_state(const struct pf_model *model)
 {
     return ((const struct pf_build *)model->state)->state;
@@ -108,40 +113,40 @@ static inline void *pf_build_state(const struct pf_model *model)
 
 /* ---- passing over the file ---------------------------------------------------------------------- */
 
-/* Reads up to `size` bytes of the file at an offset: how many there are. */
+/* Reads up to `size` bytes of the file at an offset. Returns their number, which is smaller only at the end of the file. */
 size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t offset);
 
-/* Reports to the thread's pass that reading has come to this offset of the input. */
+/* Reports the progress of the thread's pass: the offset reached in the input. Fails if the pass is cancelled. */
 void pf_build_step(struct pf_build *build, uint64_t offset);
 
 /*
- * A pass over all lines, which ends with the warning `too-large` if pf_run_is_full. Lines of up to 64 MB come in one piece (see
- * pf_linereader_whole).
+ * Calls `take` for each line of the file. Ends early, with the fatal warning `too-large`, if pf_run_is_full. Lines of up to 64 MB are
+ * passed in one piece (see pf_linereader_whole).
  */
 void pf_build_lines(struct pf_build *build, void (*take)(struct pf_build *build, const struct pf_line *line));
 
-/* For `take`: true if the file ends with this line, and without an end of it. */
+/* For `take`: returns true if this is the last line of the file and has no line feed. */
 bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *line);
 
-/* Adds the fatal warning `too-large`, at an offset (-1: nowhere). */
+/* Adds the fatal warning `too-large` at an offset in bytes (-1: unknown). */
 void pf_build_warn_of_full(struct pf_build *build, int64_t offset);
 
 /* ---- what a format adds ------------------------------------------------------------------------- */
 
-/* A row of warnings.csv: line (0: unknown), offset in bytes (-1: unknown), severity, code, a printf format and its arguments. */
+/* Adds a row to warnings.csv: line (0: unknown), offset in bytes (-1: unknown), severity, code, a printf format and its arguments. */
 #define pf_build_warn(build, line, offset, severity, code, ...)                                              \
     pf_run_warn((build)->run, (severity), (code), (line), (offset), __VA_ARGS__)
 
-/* A line of info.txt, if the text is not empty. */
+/* Adds a line to info.txt unless the text is empty. */
 void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text);
 
-/* A row of the format's own table `table`. Of those that are stored cells may be pf_name. */
+/* Adds a row to the format's own table number `table`. In a table with ops, cells may be pf_name. */
 void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells);
 
-/* As pf_intern: the number of these bytes in a pool of the driver's own. */
+/* Like pf_intern: returns the number of these bytes in a pool of the driver's, adding them if they are new. */
 uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size);
 
-/* The number of a name, and the name. */
+/* pf_build_name and pf_build_slice return the number of a name, adding the name if it is new; pf_build_named returns the name. */
 uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size);
 static inline uint32_t pf_build_slice(struct pf_build *build, struct pf_slice text)
 {
@@ -152,86 +157,93 @@ static inline struct pf_cell pf_build_named(const struct pf_build *build, uint32
     return pf_interned(build->model->contexts->strings, name);
 }
 
-/* The index of the partition of this name, added if it is new, with these cells as its fields (NULL: absent ones). */
+/* Returns the index of the partition of this name. A new one is added with these cells as its fields (NULL: all absent). */
 #define PF_NO_PARTITION UINT32_MAX
 uint32_t pf_build_partition(struct pf_build *build, const char *name, size_t size,
                             const struct pf_cell *fields);
 
-/* Adds a partition; if another has its name, its index is appended, as in `name~3`. Returns the index. */
+/* Adds a partition. If its name is taken, `~` and its index are appended: `name~3`. Returns the index. */
 uint32_t pf_build_own_partition(struct pf_build *build, const char *name, size_t size,
                                 const struct pf_cell *fields);
 
-/* How many partitions there are. */
+/* Returns the number of partitions added so far. */
 uint32_t pf_build_partitions(const struct pf_build *build);
 
 /*
- * The metric of this name, added if it is new: exclusive integers that add up over everything; empty until pf_build_add adds more
- * than 0 to it. Returns its index. `read` may change build->metrics[index] further, except the name. unit is borrowed.
+ * Returns the index of the metric of this name. A new one is added as PF_EXCLUSIVE of type "int"; it is marked empty until
+ * pf_build_add adds a value other than 0. `read` may change build->metrics[index], except the name. `unit` is borrowed.
  *
- * A profile has at most PF_BUILD_METRICS of them. Further ones are PF_NO_METRIC, which is warned of once: the index of a spare item of
- * build->metrics that is not served, so that a driver need not tell it apart. pf_build_add adds nothing to it.
+ * A profile has at most PF_BUILD_METRICS metrics. For further ones the function returns PF_NO_METRIC and adds a warning once.
+ * build->metrics[PF_NO_METRIC] is then a valid spare item that is not served, so drivers may use it like any other index.
  */
 enum { PF_BUILD_METRICS = 4096, PF_NO_METRIC = PF_BUILD_METRICS };
 uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, const char *unit);
 
-/* The index of the metric of this name, or PF_NO_METRIC. */
+/* Returns the index of the metric of this name, or PF_NO_METRIC. */
 uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size);
 
-/* The context of this name below `parent` (PF_NO_CONTEXT: a root), added if it is new. A format calls this one or pf_build_enter. */
+/*
+ * Returns the context of this name below `parent` (PF_NO_CONTEXT: a root), adding it if it is new. A format uses either this function or
+ * pf_build_enter, not both: their keys differ.
+ */
 uint32_t pf_build_call(struct pf_build *build, uint32_t parent, const char *name, size_t size);
 
-/* What stands in contexts.csv of a context: all of it tells siblings apart. */
+/* The fields of a context in contexts.csv. Siblings that differ in any of them are different contexts. */
 struct pf_frame {
     uint32_t name, file, module; /* numbers of names; PF_NO_STRING: none */
     uint32_t line;               /* 0: none */
     uint32_t kind;               /* index into the format's kinds */
-    uint32_t apart;              /* not shown: tells frames apart that are equal otherwise */
+    uint32_t apart;              /* not shown: distinguishes frames that are otherwise equal */
 };
 
-/* The number of a frame, which may be kept and used for many contexts; that of one of which nothing but the name is known. */
+/*
+ * Return the number of a frame, adding it if it is new; pf_build_named_frame makes a frame with only a name. The number is valid until
+ * the pass ends and may be used for any number of contexts.
+ */
 uint32_t pf_build_frame(struct pf_build *build, const struct pf_frame *frame);
 uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t size);
+/* Returns a copy of the frame with this number. */
 struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame);
 
 /*
- * The file of each function name, where all functions of that name are in one file. Functions of one name are one function to most
- * tools, and recursion between them counts once; functions.csv has a row per name and file.
+ * Maps a function name to its file if all functions of that name are in one file. Most tools treat functions of one name as one
+ * function and count recursion between them once; functions.csv has a row per name and file.
  */
 struct pf_build_files {
     PF_LIST(uint32_t)
-    of; /* by name: the file + 1; UINT32_MAX: several, or one without; 0: no function of the name */
+    of; /* by name: the file + 1; UINT32_MAX: several files, or a function without a file; 0: no such function */
 };
-/* Adds a function. The list is freed at the end of the pass. */
+/* Adds a function (file PF_NO_STRING: unknown). The list is freed at the end of the pass. */
 void pf_build_add_file(struct pf_build *build, struct pf_build_files *files, uint32_t name, uint32_t file);
-/* PF_NO_STRING if there is not one file. */
+/* Returns the file of a function name, or PF_NO_STRING if it is unknown or ambiguous. */
 uint32_t pf_build_file_of(const struct pf_build_files *files, uint32_t name);
 
-/* The context of this frame below `parent`, as pf_build_call. */
+/* Like pf_build_call, for a frame: returns the context below `parent`, adding it if it is new. */
 uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame);
 
-/* The same of a format that has keys of its own, see pf_tree_child. */
+/* Like pf_build_call, for formats with keys of their own: siblings are distinguished by `key` only (see pf_tree_child). */
 uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, uint32_t name, uint32_t kind);
 
-/* Adds a number, whatever type the cell has. No-op for PF_NO_METRIC. */
+/* Adds a number, a cell of any numeric type, to the sum of a partition, context and metric. No-op for PF_NO_METRIC. */
 void pf_build_add(struct pf_build *build, uint32_t partition, uint32_t context, uint32_t metric,
                   struct pf_cell value);
 
-/* What stands in a row of the time line. Times are numbers of any type. */
+/* A row of the table "trace". Times are in the format's time_unit, in cells of any numeric type. */
 struct pf_span_row {
-    uint32_t thread, context; /* context: PF_NO_CONTEXT: it stands in no stack, and has no depth either */
+    uint32_t thread, context; /* context PF_NO_CONTEXT: not part of a stack; context and depth are absent */
     uint32_t name;            /* number of a name */
-    char phase;               /* where the table has such a column */
+    char phase;               /* if the table has that column */
     struct pf_cell time, duration;
 };
 
-/* Adds a row of the time line; threads come in order. Returns its number. */
+/* Adds a row to the table "trace". Rows are added thread by thread, in the threads' order. Returns the row's number. */
 uint64_t pf_build_span(struct pf_build *build, const struct pf_span_row *span);
 
-/* The same of a context that is called as it is. */
+/* Like pf_build_span, for a row that has the name of its context. */
 uint64_t pf_build_stay(struct pf_build *build, uint32_t thread, uint32_t context, struct pf_cell time,
                        struct pf_cell duration);
 
-/* Says how long what row `number` tells of took. */
+/* Sets the duration of the row `number` of the table "trace". */
 void pf_build_lasts(struct pf_build *build, uint64_t number, struct pf_cell duration);
 
 #endif

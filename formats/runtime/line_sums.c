@@ -5,7 +5,7 @@
 
 #include "formats/kit/sorter.h"
 
-/* A value, as a record of the sorter: metric and name, file and line, then the 128 bits of the value. */
+/* Layout of the sorter's records: two key words (metric and name, file and line), then the 128-bit value. */
 enum { METRIC_NAME, FILE_LINE, KEYS, LOW = KEYS, HIGH, WORDS };
 
 struct pf_line_sums {

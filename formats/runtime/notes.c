@@ -11,7 +11,7 @@
 
 enum { MORE_MAX = 200 };
 
-/* Counts a note of this code; NULL: out of memory. Codes are few. */
+/* Returns the counter of a code, adding it if it is new; NULL: out of memory. A linear search is enough: codes are few. */
 static struct pf_note_count *count_of(struct pf_notes *notes, const char *code)
 {
     struct pf_error error;
@@ -26,7 +26,7 @@ static struct pf_note_count *count_of(struct pf_notes *notes, const char *code)
     return &notes->counts[i];
 }
 
-/* Whether one more note is kept. */
+/* Returns true if a note is to be kept. Counts it either for its code or as left out. */
 static bool is_kept(struct pf_notes *notes, const struct pf_note_kind *kind)
 {
     bool fatal = !strcmp(kind->severity, "fatal");
@@ -44,7 +44,7 @@ static bool is_kept(struct pf_notes *notes, const struct pf_note_kind *kind)
     return true;
 }
 
-/* The length of a text of UTF-8 that vsnprintf may have cut inside a character. */
+/* Returns the length of a UTF-8 text without a last character that vsnprintf may have cut. */
 static size_t whole_characters(const char *text)
 {
     size_t size = strlen(text), at = 0, wrong;

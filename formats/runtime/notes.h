@@ -5,18 +5,18 @@
 #include "formats/driver.h"
 
 /*
- * The warnings of a pass: held until the pass has succeeded, since one that is cancelled leaves no trace, then published as rows of
- * warnings.csv. Zeroed: none. For one thread. A struct pf_run (run.h) has notes of its own.
+ * The warnings (notes) of a pass. They are held back until the pass has succeeded, then published as rows of warnings.csv; a cancelled
+ * pass publishes none. A zeroed struct is empty. Not thread-safe. Each struct pf_run (run.h) has its own notes.
  *
- * At most PF_NOTES_MAX notes are kept, of one code at most PF_NOTES_ALIKE, so that one problem all over a file hides no other;
- * fatal ones always are. A last row `more` has the number of the others.
+ * At most PF_NOTES_MAX notes are kept, and at most PF_NOTES_ALIKE with the same code, so that a frequent problem does not crowd out the
+ * others. Fatal notes are exempt, up to PF_NOTES_MAX per code. A last row with code `more` has the number of notes that were dropped.
  */
 enum { PF_NOTES_MAX = 1000, PF_NOTES_ALIKE = 500 };
 
-/* warnings.csv's columns severity, code and text, all of static life. Where kinds come up more than once, a driver has a table of them. */
+/* The columns severity, code and text of warnings.csv; strings with static storage. Drivers keep kinds that they use repeatedly in a table. */
 struct pf_note_kind {
     const char *severity, *code;
-    const char *text; /* a sentence without full stop */
+    const char *text; /* a sentence without full stop; NULL: the text is pf_note's `more` */
 };
 
 struct pf_notes {
@@ -24,7 +24,7 @@ struct pf_notes {
         struct pf_note_kind kind;
         int64_t line, offset;
         uint32_t number;
-        char *more; /* owned; NULL: nothing */
+        char *more; /* owned; NULL: none */
     } * items;
     size_t count, room;
     struct pf_note_count {
@@ -33,23 +33,24 @@ struct pf_notes {
     } * counts;
     size_t n_counts, counts_room;
     uint64_t left_out;
-    bool failed; /* memory ran out */
+    bool failed; /* out of memory: a note is missing */
 };
 
 /*
- * Notes a problem in this line (0: not known), at this offset in bytes (-1: not known). `more` (NULL: nothing) is added to
- * the kind's text behind a colon, or is the text where the kind has none; it is cut at 200 bytes, between characters of UTF-8.
- * If memory runs out, pf_notes_publish says so.
+ * Adds a note about a line (0: unknown) and an offset in bytes (-1: unknown). `more` is a printf format, or NULL. Its result is appended
+ * to the kind's text after a colon, or is the text if the kind has none; it is cut to fewer than 200 bytes at a UTF-8 character
+ * boundary. If memory runs out, pf_notes_publish fails.
  */
 void pf_note(struct pf_notes *notes, const struct pf_note_kind *kind, int64_t line, int64_t offset,
              const char *more, ...) __attribute__((format(printf, 5, 6)));
 
-/* Brings notes that a pass made out of order into the order of their places; those of one place stay as they are. */
+/* Sorts notes by offset, then line. The sort is stable. For passes that do not read the file in order. */
 void pf_notes_sort(struct pf_notes *notes);
 
-/* Adds a row of the profile's warnings for each. 0, or -1 with *error filled. */
+/* Adds a row to model->warnings for each note. Returns 0, or -1 with *error filled: rows may have been added. */
 int pf_notes_publish(const struct pf_notes *notes, struct pf_model *model, struct pf_error *error);
 
+/* Frees the notes and leaves them empty. */
 void pf_notes_free(struct pf_notes *notes);
 
 #endif

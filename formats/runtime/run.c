@@ -28,7 +28,7 @@ void pf_run_refuse(struct pf_run *run, int64_t line, const char *what)
     pf_run_fail(run);
 }
 
-/* Calls the function; failures jump here. It has no variables of its own: setjmp does not keep the values of those that change. */
+/* Calls the function; failures jump here. Has no local variables: longjmp leaves those changed after setjmp indeterminate. */
 static int guard(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg)
 {
     if (setjmp(*run->edge))
@@ -65,7 +65,7 @@ void *pf_own(struct pf_run *run, void *thing, void (*free_thing)(void *))
     return thing;
 }
 
-/* The address of the pointer is owned, since the items move. */
+/* Frees the array that the pointer at address `array` refers to. Growing an array moves it, so the run owns the pointer's address. */
 static void free_items(void *array)
 {
     void *items, *none = NULL;

@@ -8,7 +8,7 @@
 #include "formats/runtime/notes.h"
 
 /*
- * One run of a driver's code, such as a pass over a file:
+ * A run executes a driver's code, such as a pass over a file, and cleans up after it:
  *
  *     static void read_table(struct pf_run *run, void *arg)
  *     {
@@ -20,12 +20,12 @@
  *     ...
  *     return pf_run(model, read_table, NULL, error);
  *
- * - Failure: functions that take a run do not fail to their caller. Without memory, with a failing disk or a cancelled pass the
- *   body ends by a jump to pf_run, which returns -1. So no function between them owns memory in a variable of its own.
- * - Ownership: the end of the run frees what the run owns, in reverse order, whether the body succeeded or not.
- * - Warnings: those of a body that succeeded become rows of warnings.csv. Damage in a file is a warning, not a failure.
+ * - Failure: functions that take a run do not return errors. If memory runs out, a read fails or the pass is cancelled, they longjmp to
+ *   pf_run, which returns -1. So a function that calls them must not own memory in a local variable: the jump would leak it.
+ * - Ownership: the end of the run frees everything the run owns, in reverse order, whether the body succeeded or not.
+ * - Warnings: if the body succeeds, its warnings become rows of warnings.csv. Damage in a file is a warning, not a failure.
  *
- * A run is its thread's, and valid only until its body ends.
+ * A run belongs to one thread and is valid only until its body ends.
  */
 struct pf_run {
     struct pf_model *model;
@@ -34,23 +34,23 @@ struct pf_run {
     uint64_t memory, memory_most; /* bytes, see pf_run_is_full */
     struct pf_owned *owned;
     size_t n_owned, owned_room;
-    jmp_buf *edge;      /* where failing jumps to */
-    unsigned libraries; /* calls of libraries between the edge and the code that runs: see pf_run_call */
+    jmp_buf *edge;      /* target of the longjmp on failure */
+    unsigned libraries; /* library calls on the stack above `edge`, see pf_run_call */
 };
 
-/* Runs the body. 0; -1 with *error filled if it has failed: model->warnings are then what they were. */
+/* Runs body(run, arg). Returns 0, or -1 with *error filled if the body failed; model->warnings is then unchanged. */
 int pf_run(struct pf_model *model, void (*body)(struct pf_run *run, void *arg), void *arg,
            struct pf_error *error);
 
 /* ---- failing ------------------------------------------------------------------------------------ */
 
-/* Ends the body. *run->error is filled. */
+/* Ends the body with a failure. The caller has filled *run->error. */
 _Noreturn void pf_run_fail(struct pf_run *run);
 
-/* Ends the body with EINVAL: the file is not in this format, or of a variant that is not supported. line 0: of no line. */
+/* Ends the body with EINVAL: the file is not in this format, or in an unsupported variant of it. line 0: unknown. */
 _Noreturn void pf_run_refuse(struct pf_run *run, int64_t line, const char *what);
 
-/* Ends the body if a function that fills *run->error has failed: `got` is what it returned. Returns `got`. */
+/* Checks the result `got` of a function that fills *run->error: ends the body if it is negative. Returns `got`. */
 static inline int pf_run_check(struct pf_run *run, int got)
 {
     if (got < 0)
@@ -59,12 +59,12 @@ static inline int pf_run_check(struct pf_run *run, int got)
 }
 
 /*
- * Failing must not jump across a library's frames (SQLite, libxml2, json-c, libarchive, qsort), which would leave the library's state
- * half changed. A wrapper brackets each library function that calls back with pf_run_enter_library and pf_run_leave_library, and its
- * callback runs the driver's code by pf_run_call. If that returns -1, the callback makes the library stop; once the library function
- * has returned and pf_run_leave_library was called, the wrapper calls pf_run_fail.
+ * A failure must not longjmp across stack frames of a library (SQLite, libxml2, json-c, libarchive, qsort): the library's state would be
+ * left inconsistent. A wrapper brackets each library function that calls back with pf_run_enter_library and pf_run_leave_library, and the
+ * callback runs the driver's code with pf_run_call. If pf_run_call returns -1, the callback makes the library stop. When the library
+ * function has returned, the wrapper calls pf_run_leave_library, then pf_run_fail.
  *
- * In builds without NDEBUG, failing between the two without pf_run_call aborts.
+ * In builds without NDEBUG, a failure inside the brackets but outside pf_run_call aborts.
  */
 static inline void pf_run_enter_library(struct pf_run *run)
 {
@@ -74,34 +74,37 @@ static inline void pf_run_leave_library(struct pf_run *run)
 {
     run->libraries--;
 }
-/* Calls the function. 0; -1 if it has failed, with *run->error filled. */
+/* Calls function(run, arg). Returns 0, or -1 with *run->error filled if the function failed. */
 int pf_run_call(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg);
 
 /* ---- memory ------------------------------------------------------------------------------------- */
 
-/* Makes the run own a thing, which free_thing frees at its end; NULL: out of memory, the run fails. Returns the thing. */
+/* Transfers a thing to the run, whose end calls free_thing(thing). If the thing is NULL, the run fails with ENOMEM. Returns the thing. */
 void *pf_own(struct pf_run *run, void *thing, void (*free_thing)(void *));
 #define PF_OWN(run, thing, free_thing) pf_own((run), (thing), (void (*)(void *))(free_thing))
 
-/* As pf_own, of the memory from malloc that the pointer at address `array` points to at the end of the run, unless it is NULL. */
+/*
+ * Like pf_own, for an array from malloc that may be reallocated: `array` is the address of the pointer to it. The end of the run frees
+ * the array (NULL: no-op) and sets the pointer to NULL.
+ */
 void pf_own_items(struct pf_run *run, void *array);
 
-/* A list that grows, zeroed at first, in a struct that outlives the run; the end of the run frees its items. */
+/* A growing list, zero-initialised, in a struct that outlives the run. The end of the run frees its items. */
 #define PF_LIST(type)                                                                                        \
     struct {                                                                                                 \
         type *at;                                                                                            \
         size_t n, room;                                                                                      \
     }
 
-/* Adds an item to a list, uninitialised. Its address, until the next item is added. */
+/* Adds an uninitialised item to a list. Yields its address, which is valid until the list grows. */
 #define PF_PUSH(run, list)                                                                                   \
     (pf_run_room((run), &(list).at, &(list).room, (list).n, sizeof *(list).at), &(list).at[(list).n++])
 
-/* The address of the item at `index` of a list, which is grown to it; new items are zero. Does not change the list's n. */
+/* Yields the address of the item at `index` of a list. Grows the list to `index` if needed, zero-filled; does not change its n. */
 #define PF_ITEM(run, list, index)                                                                            \
     (pf_run_reach((run), &(list).at, &(list).room, (index), sizeof *(list).at), &(list).at[index])
 
-/* Grows an array for PF_PUSH and PF_ITEM; the run owns its memory. */
+/* Grows the array, whose pointer is at address `array`, to more than `index` items of `item` bytes. The run owns the array. */
 void pf_run_grow(struct pf_run *run, void *array, size_t *room, size_t index, size_t item, bool zeroed);
 
 static inline void pf_run_room(struct pf_run *run, void *array, size_t *room, size_t count, size_t item)
@@ -117,26 +120,26 @@ static inline void pf_run_reach(struct pf_run *run, void *array, size_t *room, s
 }
 
 /*
- * A few bytes of a compressed file can make many items. The memory of the run's lists, and of what is reported to pf_run_use, is
- * bounded by memory_most, which the owner of the run may set.
+ * A few bytes of a compressed file can expand to many items, so the memory of a run is bounded by memory_most, which the owner of the
+ * run may set. run->memory counts the run's lists and the bytes reported to pf_run_use.
  *
- * Returns true once the bound is exceeded: the driver should then end its pass with what it has. A driver that goes on fails with
- * EFBIG at twice as much.
+ * Returns true once the bound is exceeded: the driver should then end its pass and keep the data read so far. At twice the bound the
+ * run fails with EFBIG.
  */
 static inline bool pf_run_is_full(const struct pf_run *run)
 {
     return run->memory > run->memory_most;
 }
 
-/* Adds bytes to run->memory. */
+/* Adds bytes to run->memory. The run fails with EFBIG at twice memory_most. */
 void pf_run_use(struct pf_run *run, uint64_t bytes);
 #define PF_RUN_FULL "what is read of the file takes more memory than one of its size may"
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
 
 /*
- * Adds a row of warnings.csv, as pf_note does: kind (pf_run_note), or severity and code (pf_run_warn); line (0: unknown), offset in bytes
- * (-1: unknown), a printf format and its arguments.
+ * Add a row to warnings.csv, like pf_note. pf_run_note takes a kind, pf_run_warn a severity and a code. Both take a line (0: unknown), an
+ * offset in bytes (-1: unknown), a printf format and its arguments.
  */
 #define pf_run_note(run, kind, line, offset, ...)                                                            \
     pf_note(&(run)->notes, (kind), (int64_t)(line), (int64_t)(offset), __VA_ARGS__)
