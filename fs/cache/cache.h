@@ -9,33 +9,33 @@
 #include "fs/text/buf.h"
 
 /*
- * What is kept between mounts: one SQLite database, which any number of processes share. It maps (source, type, number) to bytes, a
- * datum. A source is the 64-bit key of what a datum was made from, by pf_cache_key; what the bytes mean, and whether they are up to
- * date, is the caller's to know.
+ * The persistent cache: one SQLite database that any number of processes share. It maps (source, type, number) to a datum, a string of
+ * bytes. The source is a 64-bit key, from pf_cache_key, that identifies the input of the datum, such as a version of a file. The cache
+ * does not interpret data; the caller checks whether a datum is up to date.
  *
- * Losing the database, finding it corrupt, foreign or locked for longer than 20 ms, or failing to write it costs speed only: a read
- * finds nothing, a write is dropped. So nothing here reports errors.
+ * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
+ * longer than 20 ms, a read is a miss and a write is dropped.
  *
- * The journal is a file beside the database while a transaction runs, and nothing is mapped. In WAL mode SQLite would map an index that
- * another process cuts once this process has lost its POSIX locks, which happens when it closes any descriptor of the file, as after a
- * read of the database through a mount of the home folder.
+ * The database uses a rollback journal and no memory mapping. In WAL mode SQLite maps an index file (-shm), which another process may
+ * truncate once this process has lost its POSIX locks; accessing the mapping then raises SIGBUS. A process loses the locks when it
+ * closes any descriptor of the file, as after a read of the database through a mount of the home folder.
  *
- * All functions may be called from any thread, without a lock of fs/ of a rank of PF_RANK_DB or more. They touch the local disk only.
+ * All functions are thread-safe. The caller must hold no lock of rank PF_RANK_DB or higher. Only the local disk is accessed.
  */
 struct pf_cache;
 
-/* Types of data. Their numbers are stored. */
+/* Types of data. The database stores these numbers, so they must not change. */
 enum pf_datum {
-    PF_DATUM_CACHE,  /* the cache's own */
+    PF_DATUM_CACHE,  /* the cache's own data */
     PF_DATUM_KNOWN,  /* listings, sizes and small texts of a profile */
-    PF_DATUM_PASSES, /* what passes over a profile have found */
-    PF_DATUM_PART,   /* what a profile adds to tables of many */
-    PF_DATUM_PROBES, /* what 64 files are, by their inodes */
-    PF_DATUM_INDEX,  /* of an archive */
-    PF_DATUM_SUMS,   /* aggregates of a profile, by metric + 1; 0: of all metrics */
+    PF_DATUM_PASSES, /* results of passes over a profile */
+    PF_DATUM_PART,   /* a profile's part of the tables that cover many profiles */
+    PF_DATUM_PROBES, /* probe results of 64 files, by inode */
+    PF_DATUM_INDEX,  /* the index of an archive */
+    PF_DATUM_SUMS,   /* aggregates of a profile; number: metric + 1, or 0 for all metrics */
 };
 
-/* One datum to be stored. The bytes are borrowed. */
+/* A datum to store. The bytes are borrowed. */
 struct pf_cache_value {
     uint64_t source, number;
     enum pf_datum type;
@@ -44,51 +44,52 @@ struct pf_cache_value {
 };
 
 enum {
-    PF_CACHE_DAYS = 90, /* sources that were not used for so long are dropped */
-    PF_CACHE_BATCH = 64 /* most data of one pf_cache_put_all */
+    PF_CACHE_DAYS = 90, /* default age in days after which unused sources are dropped */
+    PF_CACHE_BATCH = 64 /* maximum number of data in one pf_cache_put_all */
 };
 
 /* The name of the database in its folder. */
 #define PF_CACHE_NAME "profiles.db"
 
-/* Opens nothing yet: the database is made by the first write. The folder is borrowed. NULL: out of memory. */
+/* Returns a cache in this folder (borrowed), or NULL if out of memory. The first read or write opens the database; a write creates it. */
 struct pf_cache *pf_cache_new(const char *folder);
+/* Closes the database and frees the cache. NULL: no-op. */
 void pf_cache_free(struct pf_cache *cache);
 
-/* The key of a source: a hash of bytes that name it, with a random key that is kept in the database. */
+/* Returns the key of a source: a hash of bytes that identify the source, keyed with a random number that the database holds. */
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 
-/* Returns the bytes of a datum, allocated for the caller, or NULL if there are none. *size: how many. */
+/* Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. */
 char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number,
                    size_t *size);
-/* Stores a datum. A failed buffer is dropped. */
+/* Stores a datum in place of an older one. No-op if the buffer has failed or exceeds 64 MB. */
 void pf_cache_put(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number,
                   const struct pf_buf *value);
-/* Stores at most PF_CACHE_BATCH small data in one transaction. */
+/* Stores n data, at most PF_CACHE_BATCH, in one transaction. Stores none if one of them exceeds 1 MB. */
 void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_value *values, size_t n);
 
 /*
- * Drops the sources that were not used for `days`, and those used longest ago while the data take more than `limit` bytes: a few in
- * a transaction, between which other threads and processes read and write.
+ * Drops the sources that were not used for `days` days and, while the database takes more than `limit` bytes, the least recently
+ * used ones. Each transaction drops only a few sources, so that other threads and processes can read and write in between.
  */
 void pf_cache_prune(struct pf_cache *cache, uint64_t limit, unsigned days);
-/* Drops everything. */
+/* Drops all sources. */
 void pf_cache_clear(struct pf_cache *cache);
-/* How many sources it has data of, and how many bytes it takes. */
+/* Sets *sources to the number of sources and *bytes to the size of the used pages of the database; both 0 if it cannot be opened. */
 void pf_cache_usage(struct pf_cache *cache, uint64_t *sources, uint64_t *bytes);
-/* How many data this process has put into it. */
+/* Returns the number of data that this process has written or tried to write. */
 uint64_t pf_cache_puts(struct pf_cache *cache);
 
 /* ---- place.c ------------------------------------------------------------------------------------ */
 
 /*
- * The folder for the database: `folder` (NULL: there is none), but a private one on the local disk if `folder` is on a file server, on
- * which locks can't be relied upon. Allocated for the caller; NULL: nowhere.
+ * Returns the folder for the database, which the caller frees: a copy of `folder`, or a private folder in /var/tmp if `folder` is on a
+ * network file system, where locks are unreliable. Returns NULL if `folder` is NULL or no folder is usable.
  */
 char *pf_cache_place(const char *folder);
-/* True if a folder, which is made if it is absent, belongs to this user and is closed to others. */
+/* Creates a folder if it is missing. Returns true if it belongs to this user and other users have no access. */
 bool pf_cache_is_private(const char *path);
-/* Makes a folder (0700) and those above it, as far as they are missing. */
+/* Creates a folder and its missing parents, with mode 0700. Errors are ignored. */
 void pf_cache_make_folder(const char *folder);
 
 #endif

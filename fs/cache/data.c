@@ -8,8 +8,9 @@
 #include "fs/cache/db.h"
 
 /*
- * Data are rows. One of up to PART_MAX bytes has one, part 0. A larger one has parts from 1 on, each written in a transaction of its own,
- * and at last part -1, its head: without it, or if the checksum in it is another's, there is no datum.
+ * A datum of up to PART_MAX bytes is one row, part 0 (WHOLE). A larger datum is split into parts 1, 2, ..., each written in its own
+ * transaction; part -1 (HEAD), with the size and checksum of the parts together, is written last. A large datum without a head, or whose
+ * parts do not match the head's checksum, is invalid.
  */
 enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, HEAD = -1, WHOLE = 0 };
 
@@ -19,7 +20,7 @@ struct head {
 
 /* ---- keys --------------------------------------------------------------------------------------- */
 
-/* The database's key, or that of this process if there is none; then the first write stores it. */
+/* Reads the key from the database, or draws one if the database has no key; the first write stores it. Releases the lock meanwhile. */
 static void need_key(struct pf_cache *cache)
 {
     size_t size = 0;
@@ -42,12 +43,12 @@ uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size)
     need_key(cache);
     uint64_t key = pf_siphash_keyed(cache->key, bytes, size);
     pf_lock_drop(&cache->lock);
-    return key ? key : 1; /* 0 is the cache's own */
+    return key ? key : 1; /* source 0 is reserved for the cache's own data */
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* A checksum that fits at this place only. */
+/* The checksum of a part. It covers the part's place too, so that a row under a wrong key is detected. */
 static uint64_t sum_of(uint64_t source, enum pf_datum type, uint64_t number, int part, const void *bytes,
                        size_t size)
 {
@@ -63,12 +64,15 @@ static void bind_datum(sqlite3_stmt *statement, uint64_t source, enum pf_datum t
 }
 
 struct reading {
-    struct head head; /* what the parts must come to */
+    struct head head; /* expected size and checksum of the parts together */
     char *bytes;
     size_t have;
 };
 
-/* Adds the part that a statement stands at. False: it is not sound, or not what follows. */
+/*
+ * Reads the current row of a statement. `expected` is HEAD for the first row, which must be part HEAD or WHOLE, otherwise the part's number.
+ * Returns false if the part or its checksum is wrong, or out of memory.
+ */
 static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, uint64_t number, int expected,
                       struct reading *reading)
 {
@@ -120,7 +124,7 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
     bool sound = true, old = false;
     bind_datum(row, source, type, number);
     while ((result = sqlite3_step(row)) == SQLITE_ROW && sound) {
-        /* After the head, or in its place, come the parts: -1, 1, 2, ... */
+        /* The order of parts is -1, 1, 2, ..., or only 0. */
         sound = read_part(row, source, type, number, rows ? rows : HEAD, &reading);
         old = sqlite3_column_int64(row, 3) < pf_db_today();
         rows++;
@@ -171,14 +175,14 @@ static bool put_source(struct pf_cache *cache, uint64_t source, int64_t used)
     return pf_db_step(cache, PF_DB_SOURCE);
 }
 
-/* Removes all parts of a large datum; a small one has none, and its only row is replaced. */
+/* Deletes the parts of an older large datum. The row of an older small datum is replaced by the insert. */
 static bool cut(struct pf_cache *cache, const struct pf_cache_value *value)
 {
     bind_datum(cache->statements[PF_DB_CUT], value->source, value->type, value->number);
     return pf_db_step(cache, PF_DB_CUT);
 }
 
-/* Opens the database for writing. A new one gets the key of this process. */
+/* Opens the database for writing. Stores the key of this process if the database has none. */
 static bool open_for_writing(struct pf_cache *cache)
 {
     size_t size;
@@ -216,7 +220,7 @@ void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_value *value
     pf_lock_drop(&cache->lock);
 }
 
-/* Writes a part in a transaction. Before it, other threads may use the database. */
+/* Writes a part in its own transaction; other threads can use the database between parts. The caller does not hold the lock. */
 static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value, int part,
                            const void *bytes, size_t size)
 {

@@ -14,10 +14,10 @@
 #include "fs/clock.h"
 
 enum {
-    APPLICATION = 0x70664b32, /* "pfK2": a database with another number is foreign, or of another version */
-    APPLICATION_AT = 68,      /* where a database has it */
-    LOCK_MS = 20,             /* for which a statement waits for another process */
-    REST_SECONDS = 30,        /* for which nothing is tried after a failure */
+    APPLICATION = 0x70664b32, /* "pfK2", the application_id; another number: foreign or another version */
+    APPLICATION_AT = 68,      /* its offset in a database file */
+    LOCK_MS = 20,             /* the time a statement waits for a lock */
+    REST_SECONDS = 30,        /* back-off after a failure */
     DAY = 86400,
 };
 
@@ -129,7 +129,7 @@ static char *path_of(const struct pf_cache *cache, const char *suffix)
     return asprintf(&path, "%s/%s%s", cache->folder, PF_CACHE_NAME, suffix) < 0 ? NULL : path;
 }
 
-/* Removes a corrupt or foreign database: its path is ours. */
+/* Deletes a corrupt or foreign database. This is safe: the path is reserved for this cache. */
 static void remove_database(const struct pf_cache *cache)
 {
     static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
@@ -141,7 +141,7 @@ static void remove_database(const struct pf_cache *cache)
     }
 }
 
-/* Removes the files, one per profile and archive, that versions before this database kept in the folder. */
+/* Deletes the cache files (*.pfc, one per profile and archive) of versions that did not use a database. */
 static void remove_old_files(const struct pf_cache *cache)
 {
     DIR *listing = opendir(cache->folder);
@@ -154,14 +154,17 @@ static void remove_old_files(const struct pf_cache *cache)
         closedir(listing);
 }
 
-/* True if a file has the number of another application or version. SQLite may map files beside such a database, so it is not opened. */
+/*
+ * Returns true if a file has the application_id of another application or version; 0 means that none is set yet. A foreign database must
+ * not be opened: it may be in WAL mode, in which SQLite maps an index file.
+ */
 static bool is_foreign(const char *path)
 {
     uint32_t application = 0;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     bool has = fd >= 0 && pread(fd, &application, sizeof application, APPLICATION_AT) == sizeof application;
     if (fd >= 0)
-        close(fd); /* this process has no lock of the file yet that it would lose */
+        close(fd); /* drops the process's POSIX locks on the file, but it has none yet */
     return has && be32toh(application) != APPLICATION && be32toh(application) != 0;
 }
 
@@ -180,10 +183,11 @@ static int make_tables(struct pf_cache *cache)
         result = pf_db_run(cache, application);
     if (result == SQLITE_OK)
         result = pf_db_run(cache, "COMMIT");
-    return result == SQLITE_ERROR ? SQLITE_BUSY : result; /* another process has made the tables just now */
+    return result == SQLITE_ERROR ? SQLITE_BUSY
+                                  : result; /* SQLITE_ERROR: another process has just made the tables */
 }
 
-/* Nothing is synchronised to the disk: a database that a crash of the system corrupts is made again. */
+/* Sets synchronous to OFF: a system crash may corrupt the database, which is then deleted and created again. */
 static int set_up(struct pf_cache *cache)
 {
     sqlite3_busy_timeout(cache->connection, LOCK_MS);

@@ -25,33 +25,33 @@ enum pf_statement {
 
 struct pf_cache {
     const char *folder;
-    struct pf_lock lock; /* guards what follows */
+    struct pf_lock lock; /* guards the members below */
     sqlite3 *connection; /* NULL: not open */
     sqlite3_stmt *statements[PF_DB_STATEMENTS];
-    bool keyed; /* `key` is drawn or read */
+    bool keyed; /* `key` is valid: read from the database or drawn at random */
     uint64_t key[2];
     uint64_t puts;
-    uint64_t rest; /* monotonic seconds before which nothing is tried */
+    uint64_t rest; /* back-off: monotonic seconds before which the database is not opened */
 };
 
-/* All with cache->lock held. */
+/* The caller of each function below, except pf_db_today, holds cache->lock. */
 
-/* True if the database is open. `make`: it is made if there is none. */
+/* Opens the database unless it is open; creates it if it is missing and `make` is true. Returns true if it is open. */
 bool pf_db_open(struct pf_cache *cache, bool make);
-/* Closes the database after a result other than SQLITE_BUSY. A corrupt or foreign one is removed, and made again by the next write. */
+/* Handles an error of SQLite: SQLITE_BUSY is a no-op, others close the database. Deletes it if it is corrupt or foreign. */
 void pf_db_failed(struct pf_cache *cache, int result);
-/* Runs SQL without a result; SQLITE_OK or an error. */
+/* Runs SQL whose rows are ignored. Returns SQLITE_OK or an error of SQLite; does not call pf_db_failed. */
 int pf_db_run(struct pf_cache *cache, const char *sql);
-/* Runs a prepared statement that gives no rows, and unbinds its parameters. False if it failed: the database may be closed then. */
+/* Runs a prepared statement whose rows are ignored, and clears its bindings. Returns false on failure: the database may be closed. */
 bool pf_db_step(struct pf_cache *cache, enum pf_statement which);
-/* The number that a query gives; -1 if it failed. */
+/* Returns the number in the first column of a query's last row; -1 on failure. */
 int64_t pf_db_ask(struct pf_cache *cache, const char *sql);
-/* Begins a transaction that writes, within which other processes only read. False: the database is locked, or closed now. */
+/* Begins a write transaction, during which other processes can only read. Returns false if the database is locked or now closed. */
 bool pf_db_begin(struct pf_cache *cache);
-/* Ends the transaction, if the database is still open: all that was done in it is kept, or nothing. */
+/* Ends the transaction: commits if `keep` is true, rolls back otherwise. No-op if the database was closed. */
 void pf_db_end(struct pf_cache *cache, bool keep);
 
-/* Days since 1970. */
+/* Returns the number of days since 1970. */
 int64_t pf_db_today(void);
 
 #endif

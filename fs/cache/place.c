@@ -9,7 +9,7 @@
 
 #include "fs/cache/cache.h"
 
-/* File servers, by the numbers in statfs: not every system's headers name all of them. */
+/* Returns true for network file systems, by their statfs magic numbers: not every system's headers define all of them. */
 static bool is_remote(const char *path)
 {
     static const uint32_t remote[] = {
@@ -20,7 +20,7 @@ static bool is_remote(const char *path)
         0x0bd00bd0, /* Lustre */
         0x47504653, /* GPFS */
         0x5346414f, /* AFS */
-        0x6b414653, /* the kernel's own AFS */
+        0x6b414653, /* AFS, the kernel's client */
         0x00c36400, /* Ceph */
         0x01021997, /* 9P */
         0x19830326, /* BeeGFS */
@@ -39,7 +39,7 @@ static bool is_remote(const char *path)
     return false;
 }
 
-/* The file system of a folder, or of the one that it will be made in. */
+/* Returns is_remote() of a folder, or of its nearest existing parent if the folder is missing. */
 static bool will_be_remote(const char *folder)
 {
     struct stat st;

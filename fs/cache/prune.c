@@ -3,7 +3,7 @@
 
 #include "fs/cache/db.h"
 
-/* How much one transaction takes, so that nobody waits for it for longer than some milliseconds. */
+/* Work per transaction: other threads and processes wait at most some milliseconds for it. */
 enum { SOURCES = 16, VACUUM_PAGES = 256 };
 
 static uint64_t bytes_used(struct pf_cache *cache)
@@ -12,7 +12,7 @@ static uint64_t bytes_used(struct pf_cache *cache)
     return pages > 0 ? (uint64_t)(pages * pf_db_ask(cache, "PRAGMA page_size")) : 0;
 }
 
-/* The sources that were used longest ago, as far as they were not used since `oldest`. Returns how many. */
+/* Lists the least recently used sources whose last use is before the day `oldest`. Returns their number. */
 static size_t list_oldest(struct pf_cache *cache, int64_t oldest, uint64_t sources[SOURCES])
 {
     size_t n = 0;
@@ -36,7 +36,7 @@ static bool drop_source(struct pf_cache *cache, uint64_t source)
     return pf_db_step(cache, PF_DB_DROP_SOURCE);
 }
 
-/* Drops some sources that were used before a day. False: there were none, or the database is locked. */
+/* Drops some sources whose last use is before the day `oldest`. Returns false if no source qualifies or the database is locked. */
 static bool drop_some(struct pf_cache *cache, int64_t oldest)
 {
     uint64_t sources[SOURCES];
@@ -50,7 +50,7 @@ static bool drop_some(struct pf_cache *cache, int64_t oldest)
     return dropped && cache->connection;
 }
 
-/* Gives some free pages back to the file system. False: there are no more, or the database is locked. */
+/* Returns some free pages to the file system. Returns false if no free page is left or the database is locked. */
 static bool shrink_some(struct pf_cache *cache)
 {
     char sql[64];
