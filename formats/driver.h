@@ -17,12 +17,12 @@
 /*
  * The driver interface: a format is one struct pf_driver and a line in registry.c. A driver recognises files (probe), opens one as a
  * model (open), makes parts of the model when they are first needed (load) and walks tables (cursors). Drivers do not deal with paths,
- * CSV, file sizes or FUSE. What few formats need is in driver_extra.h. Strings are borrowed and live as long as the model.
+ * CSV, file sizes or FUSE. Members that few formats need are in driver_extra.h. Strings are borrowed and live as long as the model.
  */
 
 struct pf_cursor;
-struct pf_probe; /* formats/probe.h, as the next */
-struct pf_verdict;
+struct pf_probe;     /* formats/probe.h */
+struct pf_verdict;   /* formats/probe.h */
 struct pf_value_row; /* formats/driver_extra.h */
 
 /* Stages of a model, in order. Each is loaded once, when it is first needed; its parts are immutable afterwards and read by many threads. */
@@ -40,23 +40,23 @@ enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS, PF_AT }
 #define PF_NO_PARTNER (-1)
 
 struct pf_metric {
-    int64_t id;               /* the format's own, or the metric's index */
+    int64_t id;               /* the format's own number, or the metric's index */
     const char *name;         /* unique in the profile */
-    const char *unit, *scope; /* "" if unknown; scope: "exclusive", "inclusive" or the format's own word */
+    const char *unit, *scope; /* "" if unknown; scope: "exclusive", "inclusive" or a word of the format */
     const char *type, *description; /* type: "int", "double" */
     enum pf_over_contexts over_contexts;
     enum pf_over_partitions over_partitions;
     int partner;            /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
     const char *expression; /* formula of a computed metric, for its info.txt; NULL: it is measured */
-    uint32_t at; /* PF_AT: index of the partition whose values aggregates show; a context without one has 0 */
-    bool empty;  /* known without a pass to have no values: the last choice as the primary metric */
+    uint32_t at; /* PF_AT: index of the partition whose values aggregates show; absent values count as 0 */
+    bool empty;  /* known to have no values: the last choice as the primary metric */
     double most; /* upper bound of all sums of its values; 0: no sum is known to exceed 64 bits */
 };
 
 /*
- * The axis by which measurements are partitioned. `plural` is NULL in a profile without measurements (an index of others), which has
- * neither contexts nor metrics, and in one whose format has no partitions: if it has `cells`, the core makes one thread, `all`, with
- * index 0 in columns of role PF_PARTITION.
+ * The axis by which measurements are partitioned. `plural` is NULL if the profile has no measurements (an index of other profiles,
+ * without contexts and metrics) or its format has no partitions. In the latter case, if the model has `cells`, the core makes one thread,
+ * `all`, with index 0 in columns of role PF_PARTITION.
  */
 struct pf_partitions {
     const char *singular;                  /* name of the column: "thread", "point", "run", "snapshot" */
@@ -79,27 +79,27 @@ struct pf_restriction {
  * cursor yields the matching rows in the table's order. One thread at a time uses a cursor; cursors of one model run side by side.
  */
 struct pf_cursor_ops {
-    /* Allocates cursor->state, at the first row. 0, or -1 with *error filled. */
+    /* Allocates cursor->state, positioned at the first row. Returns 0, or -1 with *error filled. */
     int (*open)(struct pf_cursor *cursor, struct pf_error *error);
     /*
-     * Fills one cell per column, except the columns that the core fills (enum pf_role). The cells persist between calls, and those of
-     * role PF_PLAIN keep their contents, so that only changed ones need be filled; all of them after open or restore. 1: a row;
-     * 0: the end; -1 with *error filled (EAGAIN: see struct pf_driver_extra). Damage ends the table or skips rows, with a warning in
-     * the model; it is not an error.
+     * Fills one cell per column, except the columns that the core fills (enum pf_role). PF_PLAIN cells keep their contents between calls:
+     * `next` fills those that change, and all cells in the first call after open or restore. Returns 1 for a row, 0 at the end, or -1 with
+     * *error filled (EAGAIN: see struct pf_driver_extra). Damage is not an error: it ends the table or skips rows, with a warning in the
+     * model.
      */
     int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-    /* Writes the position of the next row to `blob` if it fits into `room` bytes. Returns its size in any case. */
+    /* Writes the position of the next row to `blob` if it fits into `room` bytes. Returns the position's size in either case. */
     size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
-    /* Goes to a saved position, which may come from a damaged cache file: checks it. 0, or -1 with *error filled. */
+    /* Moves to a saved position. Validates it, since the cache it came from may be damaged. Returns 0, or -1 with *error filled. */
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
-    double (*progress)(const struct pf_cursor *cursor); /* optional, for display: the part done, 0 to 1 */
+    double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
 };
 
-/* "Seeks": a cursor restricted to an item skips the others' data. Further flags: enum pf_table_extra_flags. */
+/* "Seeks": a cursor restricted to an item skips the data of other items. Further flags: enum pf_table_extra_flags. */
 enum pf_table_flags {
     PF_BY_PARTITION =
-        1, /* in the partitions' order; a saved position also fits its partition's cursor and back */
+        1, /* rows are in the partitions' order; positions are interchangeable with cursors of one partition */
     PF_SEEKS_PARTITION = 2,
     PF_SEEKS_CONTEXT = 4,
     PF_SEEKS_METRIC = 8,
@@ -115,12 +115,12 @@ struct pf_table {
     size_t n_columns;
     enum pf_stage stage; /* to be loaded before a cursor is opened */
     unsigned flags;
-    /* Optional, for `cells`, instead of ops->next: see struct pf_value_row. 1; 0: the end; -1 with *error filled. */
+    /* Optional, for `cells`, instead of ops->next: see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
     const struct pf_cursor_ops *ops; /* NULL: the table is held in a struct pf_rows */
     /*
-     * What the ops read, owned by the driver. Without ops: the address of the pointer to the rows; with pf_sums_cursor or
-     * pf_stored_cursor: that of the pointer to the struct pf_sums or pf_stored. The pointer is set once `stage` is loaded.
+     * The data that the ops read, owned by the driver: without ops, the address of a pointer to struct pf_rows; with pf_sums_cursor or
+     * pf_stored_cursor, the address of a pointer to struct pf_sums or pf_stored. Loading `stage` sets the pointer.
      */
     const void *data;
 };
@@ -143,28 +143,28 @@ struct pf_cursor {
 struct pf_options {
     const char *metric;    /* -o metric=NAME, or NULL */
     const char *instr_map; /* -o instr_map=FILE as an absolute path, or NULL */
-    uint64_t cache;        /* -o cache=SIZE in bytes: what may be held in memory before spilling */
+    uint64_t cache;        /* -o cache=SIZE: bytes that may be held in memory before spilling to disk */
 };
 
-/* An open profile (its life: formats/model.h). open() and load() fill it; the core frees the rows and the tree in it after close(). */
+/* An open profile (life cycle: formats/model.h). open() and load() fill it; the core frees its rows and its tree after close(). */
 struct pf_model {
     const struct pf_driver *driver;
     struct pf_source *source;
     const struct pf_options *options;
     void *state;      /* the driver's */
-    char version[32]; /* of the format, for info.txt */
+    char version[32]; /* version of the format, for info.txt */
     struct pf_rows
-        *info; /* further lines of info.txt: key, value; open() fills it; Title replaces the driver's */
+        *info; /* more lines of info.txt: key, value; filled by open(); Title replaces the driver's */
     const char *time_unit; /* of the column `time` of the table "trace"; NULL: there is no such table */
     struct pf_partitions partitions;
     struct pf_tree *contexts; /* from PF_MODELLED on, finished */
     const struct pf_metric *metrics;
     size_t n_metrics;
-    enum pf_stage metrics_stage;             /* from which on metrics are known: PF_OPENED or PF_MODELLED */
+    enum pf_stage metrics_stage;             /* the stage that fills the metrics: PF_OPENED or PF_MODELLED */
     const struct pf_column *context_columns; /* the format's own columns at the end of contexts.csv */
-    const struct pf_column *metric_columns;  /* and of metrics.csv */
+    const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
-    /* Fill these columns; from PF_MODELLED and metrics_stage on, from any thread. NULL if there are none. */
+    /* Fill these columns, from PF_MODELLED and metrics_stage on, from any thread. NULL without such columns. */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see pf_warn; complete from PF_CHECKED on */
@@ -172,10 +172,10 @@ struct pf_model {
     size_t n_tables;
     const struct pf_table *cells; /* for aggregates: at most one row per partition, context and metric */
     unsigned cells_value;         /* the column of `cells` that holds the value */
-    struct pf_model_extra *extra; /* keys, carried files, links, call edges: driver_extra.h; NULL: none */
+    struct pf_model_extra *extra; /* keys, blobs, links, call edges: driver_extra.h; or NULL */
 };
 
-/* Adds a row to model->warnings unless there are too many. line <= 0 or offset < 0: none. 0, or -1 with ENOMEM in *error. */
+/* Adds a row to model->warnings unless it is full; fatal ones always. line <= 0, offset < 0: unknown. Returns 0, or -1 with ENOMEM in *error. */
 int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,
             struct pf_error *error, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
@@ -183,18 +183,18 @@ struct pf_driver {
     const char *name;    /* "Format:" in info.txt, and in `profilefs formats` */
     const char *title;   /* one line for people */
     unsigned version;    /* part of every cache key: raised whenever the text served for some file changes */
-    pf_matters *matters; /* which names beside a source it may look for; NULL: all */
+    pf_matters *matters; /* selects the siblings of a source that it may look for by name; NULL: all */
     bool directories;    /* probes directories, not files */
     bool text;           /* its files are text: pf_probe_is_text */
-    bool archives;       /* its files are tar or zip archives, for which other drivers are not asked */
-    const void *kit;     /* data of functions that serve several drivers (struct pf_build_format), or NULL */
+    bool archives;       /* its files are tar or zip archives, which other drivers do not probe */
+    const void *kit;     /* data for operations that drivers share: struct pf_build_format; or NULL */
     void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
-    /* Fills the model as far as PF_OPENED. 0, or -1 with *error filled; the core calls close() in either case. */
+    /* Fills the model up to PF_OPENED. Returns 0, or -1 with *error filled; the core calls close() in either case. */
     int (*open)(struct pf_model *model, struct pf_error *error);
-    /* Loads one stage; all earlier ones are loaded. One thread at a time per model. 0, or -1 with *error filled. */
+    /* Loads one stage after all earlier ones. One thread at a time per model. Returns 0, or -1 with *error filled. */
     int (*load)(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
     void (*close)(struct pf_model *model);
-    const struct pf_driver_extra *extra; /* facts, carried files, a profile beside: driver_extra.h; or NULL */
+    const struct pf_driver_extra *extra; /* facts, blobs, an additional entry: driver_extra.h; or NULL */
 };
 
 #endif

@@ -4,16 +4,16 @@
 
 #include "formats/driver.h"
 
-/* The parts of the driver interface (formats/driver.h) that few formats need. */
+/* Optional parts of the driver interface (formats/driver.h) that few formats need. */
 
-/* ---- what a profile may have besides measurements ------------------------------------------------ */
+/* ---- parts of a profile other than measurements ------------------------------------------------ */
 
 /*
  * Folders for the items of a key. Each has an info.txt (the item's row in the table `about`, one line per cell) and the tables that
  * have a column of role PF_KEY.
  */
 struct pf_keys {
-    const char *plural; /* name of the folder: "models"; NULL: there is none */
+    const char *plural; /* name of the folder: "models"; NULL: no keys */
     struct pf_rows
         *items;     /* two columns: id, name (names unique); from PF_MODELLED on; owned by the driver */
     unsigned about; /* index of a table that is held in rows and has one row per item */
@@ -26,7 +26,7 @@ struct pf_blob {
 
 /* A symbolic link in the profile's folder. */
 struct pf_link {
-    const char *name;   /* any bytes; those that file names may not hold are escaped */
+    const char *name;   /* any bytes; bytes that file names cannot contain are escaped */
     const char *target; /* a path relative to the folder of the source */
 };
 
@@ -36,13 +36,13 @@ struct pf_model_extra {
     const struct pf_blob *blobs;
     size_t n_blobs;
     const char *
-        src; /* a folder of a source that is a directory, shown as src/; the core sets it to NULL if it does not exist */
+        src; /* name of a folder in a source that is a directory, shown as src/; the core sets it to NULL if missing */
     const struct pf_link *links;
     size_t n_links;
     /*
      * For a format that stores call edges and no tree (no context has a parent): the table of edges, held in rows by
      * PF_MODELLED, with a column of role PF_METRIC and plain ones called caller, callee (names) and inclusive. callers.csv is
-     * made from it, and only the partner metric has inclusive values. NULL: there is a tree.
+     * made from it, and only the partner metric has inclusive values. NULL: the contexts are a tree.
      */
     const struct pf_table *edges;
 };
@@ -54,7 +54,7 @@ static inline const struct pf_model_extra *pf_extra_of(const struct pf_model *mo
     return model->extra ? model->extra : &none;
 }
 
-/* ---- what a driver may do besides ----------------------------------------------------------------- */
+/* ---- optional functions of a driver ----------------------------------------------------------------- */
 
 struct pf_driver_extra {
     /*
@@ -63,18 +63,18 @@ struct pf_driver_extra {
      */
     bool beside;
     /*
-     * Optional, both or none: facts that passes over tables have found out and that rows depend on, so that sizes cached by
-     * an earlier process stay valid. `facts` writes them to `blob` if they fit into `room` bytes, and returns their size. `recall`
-     * takes them back after PF_PARTITIONED: 0, or -1 with *error filled.
+     * Optional; both functions or neither. Facts are results of earlier passes over tables that later rows depend on. The core caches
+     * them, so that sizes cached by an earlier process stay valid. `facts` writes the facts to `blob` if they fit into `room` bytes, and
+     * returns their size in either case. `recall` restores them after PF_PARTITIONED and returns 0, or -1 with *error filled.
      *
-     * When a pass finds that a fact which earlier rows were made from is wrong, the cursor's `next` corrects the fact in the
-     * driver's state and fails with EAGAIN; the core then starts the pass again. Only the first whole pass over a table may do so.
+     * If a pass finds that a fact used for earlier rows is wrong, the cursor's `next` corrects the fact in the driver's state and fails
+     * with EAGAIN; the core then restarts the pass. Only the first complete pass over a table may do so.
      */
     size_t (*facts)(const struct pf_model *model, void *blob, size_t room);
     int (*recall)(struct pf_model *model, const void *blob, size_t size, struct pf_error *error);
     /*
-     * Of drivers that have blobs: reads `size` bytes of a blob. Returns their number, which is smaller only at the blob's end; -1 with
-     * *error filled. Called from PF_OPENED on, from any thread.
+     * Required if a model has blobs: reads up to `size` bytes at `offset` (bytes) of a blob. Returns their number, which is smaller only at
+     * the blob's end, or -1 with *error filled. Called from PF_OPENED on, from any thread.
      */
     ssize_t (*blob_read)(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error);
@@ -93,14 +93,15 @@ static inline const struct pf_driver_extra *pf_driver_extra_of(const struct pf_d
 enum pf_table_extra_flags {
     PF_ONLY_IN_KEYS = 256, /* appears only in the folders of keys */
     PF_SKIMS_METRIC =
-        512, /* restricted to a metric, it skips the others' data, but not so fast that one pass per metric pays */
-    PF_SEEKS_PARTNER = 1024, /* restricted to a metric and its partner, it skips the others' data */
+        512, /* skips the data of other metrics, but too slowly for one pass per metric to pay off */
+    PF_SEEKS_PARTNER =
+        1024, /* restricted to a metric and its partner, a cursor skips the data of other metrics */
 };
 
-/* What next_values of struct pf_table yields: the values of the next metric and context, valid until the next call. */
+/* The result of next_values of struct pf_table: all values of one metric and context, valid until the next call. */
 struct pf_value_row {
     uint32_t metric, context;
-    const struct pf_cell *values; /* one per partition, absent where there is none */
+    const struct pf_cell *values; /* one per partition; absent if the partition has no value */
 };
 
 #endif
