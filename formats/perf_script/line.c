@@ -3,10 +3,10 @@
 #include "formats/kit/number.h"
 
 enum {
-    COMM_MAX = 256,     /* longest command that is looked for in a header */
-    WEAK_COMM_MAX = 15, /* length of a command in Linux */
+    COMM_MAX = 256,     /* longest command accepted in a header */
+    WEAK_COMM_MAX = 15, /* maximum length of a command name in Linux */
     WEAK_LINE_MAX = 16 * 1024,
-    WIDE_ADDRESS = 1 + 16 /* columns of an address that is right-aligned, and the blank before it */
+    WIDE_ADDRESS = 1 + 16 /* columns of a right-aligned address, with the blank before it */
 };
 
 /* ---- words -------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static bool is_page_size(struct pf_slice word)
            (size == 3 && pf_begins(word, "N/A"));
 }
 
-/* The columns that a right-aligned word fills, with the blank before it. `start`: where the text begins. */
+/* Returns the number of columns of a right-aligned word: its length plus the blanks before it, back to `start`. */
 static size_t columns(const char *start, struct pf_slice word)
 {
     const char *at = word.at;
@@ -84,7 +84,7 @@ static size_t columns(const char *start, struct pf_slice word)
     return (size_t)(word.end - at);
 }
 
-/* `/P/-/-/4`: an entry of a branch stack ends like this. */
+/* Returns true if the text contains the end of a branch stack entry, such as `/P/-/-/4`. */
 static bool has_branch(struct pf_slice text)
 {
     for (const char *at = text.at; (at = memchr(at, '/', pf_size((struct pf_slice){at, text.end}))); at++)
@@ -97,7 +97,7 @@ static bool has_branch(struct pf_slice text)
 
 /* ---- headers ------------------------------------------------------------------------------------ */
 
-/* `12`, `-1`, `11/12`, `11/  12` */
+/* Takes a tid or pid/tid: `12`, `-1`, `11/12`, `11/  12` */
 static bool take_ids(struct pf_slice *text, struct perf_header *header)
 {
     struct pf_slice word = pf_take_word(text);
@@ -109,14 +109,14 @@ static bool take_ids(struct pf_slice *text, struct perf_header *header)
     return is_signed(header->tid) && (!slash || is_signed(header->pid));
 }
 
-/* The number of a processor without brackets (`perf script -L`): three columns, after a tid of at least five. */
+/* A CPU number without brackets (`perf script -L`): three columns, after a tid of at least five columns. */
 static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice word, struct pf_slice rest)
 {
     return is_number(word) && columns(tid.end, word) == 4 && columns(start, tid) > 5 &&
            is_time(pf_take_word(&rest));
 }
 
-/* The event's name is the first word, or two of an event that has only a number: `raw 0x1a8:`. */
+/* Takes the event's name: one word, or two if the event has only a number: `raw 0x1a8:`. */
 static bool take_event(struct pf_slice *text, bool timed, struct perf_header *header)
 {
     struct pf_slice left = *text, word;
@@ -130,7 +130,7 @@ static bool take_event(struct pf_slice *text, bool timed, struct perf_header *he
     return true;
 }
 
-/* Every letter is one of those that `perf script -F misc` prints. */
+/* Returns true if `perf script -F misc` prints each letter of the word. */
 static bool is_mode(struct pf_slice word)
 {
     const char *at = word.at;
@@ -139,7 +139,7 @@ static bool is_mode(struct pf_slice word)
     return at == word.end;
 }
 
-/* Takes the fields after the ids, but a period only if an event follows. header->rest is what is left. */
+/* Takes the fields after the ids; a period only if an event follows it. Sets header->rest to the remaining text. */
 static void take_fields(const char *start, struct pf_slice text, struct perf_header *header)
 {
     struct pf_slice left = text, word = pf_take_word(&left);
@@ -176,12 +176,12 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
 }
 
 /*
- * Takes a period that no event follows: a number that is not as wide as an address, which is right-aligned in 16 columns. Returns
- * true if the rest is empty, starts with an address or, unless the header is weak, has a frame.
+ * Takes a period without an event after it: a number in fewer columns than an address, which is right-aligned in 16. Returns true if the
+ * rest is empty, starts with an address or, unless the header is weak, has a frame.
  */
 static bool take_end(const char *start, bool weak, struct perf_header *header)
 {
-    enum { PERIOD = 1 + 10, ADDRESS_MAX = 7 + 16 /* a blank precedes each field, and the sampled address */ };
+    enum { PERIOD = 1 + 10, ADDRESS_MAX = 7 + 16 /* a blank before each field and before the sampled address */ };
     struct perf_frame frame;
     struct pf_slice left = header->rest, word = pf_take_word(&left);
     size_t wide = columns(start, word);
@@ -197,7 +197,7 @@ static bool take_end(const char *start, bool weak, struct perf_header *header)
     return !weak && perf_header_frame(start, header->rest, &frame);
 }
 
-/* Skips `VM: 123 VCPU:001 ` of a guest and the blanks before the command. */
+/* Skips a guest's `VM: 123 VCPU:001 ` and the blanks before the command. */
 static struct pf_slice skip_guest(struct pf_slice line)
 {
     pf_skip_blanks(&line);
@@ -210,7 +210,7 @@ static struct pf_slice skip_guest(struct pf_slice line)
     return line;
 }
 
-/* A number of ten columns at the start of the line, without a time, is the period and no tid. */
+/* A number of ten columns at the start of a line without a time is a period, not a tid. */
 static bool is_period(const char *start, const struct perf_header *header)
 {
     return pf_size(header->tid) && !pf_size(header->comm) && !pf_size(header->time) &&
@@ -225,8 +225,8 @@ static void set_comm(struct perf_header *header, const char *start, const char *
 }
 
 /*
- * A command may contain blanks and numbers: the first number that is followed by a time, or by a period and an event, is the
- * thread's.
+ * Takes the fields of a header. A command may contain blanks and numbers, so the tid is the first number that is followed by a time, or by
+ * a period and an event.
  */
 static bool take_header(struct pf_slice line, struct perf_header *header)
 {
@@ -295,8 +295,8 @@ bool perf_has_wide_address(struct pf_slice line)
 }
 
 /*
- * A side-band record or a metric: its name follows the fields of a header, of which only the time ends in a colon. Fills only
- * header->time and header->tid, if one of them is directly before the name.
+ * Returns true for a side-band record or a metric: its name follows the fields of a header, of which only the time ends in a colon.
+ * Fills header->time or header->tid if that field directly precedes the name; other fields are not filled.
  */
 static bool is_record(struct pf_slice line, struct perf_header *header)
 {
@@ -323,7 +323,7 @@ static bool is_record(struct pf_slice line, struct perf_header *header)
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* Where the parenthesis at `open` is closed; NULL if it is not. */
+/* Returns the parenthesis that closes the one at `open`, or NULL. */
 static const char *closing(const char *open, const char *end)
 {
     size_t depth = 0;
@@ -335,7 +335,7 @@ static const char *closing(const char *open, const char *end)
     return NULL;
 }
 
-/* Where the group starts that the last parenthesis of the text closes, if a blank or nothing is before it; NULL otherwise. */
+/* Returns the start of the parenthesised group at the end of the text if a blank or nothing precedes the group, or NULL. */
 static const char *last_group(struct pf_slice text)
 {
     size_t open = 0;
@@ -349,7 +349,7 @@ static const char *last_group(struct pf_slice text)
     return NULL;
 }
 
-/* `+0x1f` at the start of the text: where it ends. NULL if it is not there. */
+/* Returns the end of an offset, such as `+0x1f`, at the start of the text, or NULL. */
 static const char *offset_end(const char *at, const char *end)
 {
     if (end - at < 4 || memcmp(at, "+0x", 3) != 0)
@@ -359,7 +359,7 @@ static const char *offset_end(const char *at, const char *end)
     return at[-1] == 'x' ? NULL : at;
 }
 
-/* The text without `+0x1f` at its end. */
+/* Returns the text without an offset, such as `+0x1f`, at its end. */
 static struct pf_slice without_offset(struct pf_slice text)
 {
     const char *plus = memrchr(text.at, '+', pf_size(text));
@@ -367,8 +367,8 @@ static struct pf_slice without_offset(struct pf_slice text)
 }
 
 /*
- * Where the parenthesis of the dso opens: after the symbol's offset or `[unknown]`, or before a path or `[`; NULL: nowhere. Other
- * parentheses belong to the symbol, except those at the end of the text.
+ * Returns the opening parenthesis of the dso, or NULL. It follows the symbol's offset or `[unknown]`, or precedes a path or `[`. Other
+ * parentheses belong to the symbol, except a group at the end of the text.
  */
 static const char *find_dso(struct pf_slice text)
 {
@@ -385,7 +385,7 @@ static const char *find_dso(struct pf_slice text)
     return last_group(text);
 }
 
-/* A symbol without a dso ends at its offset, or before further fields. */
+/* Returns a symbol without a dso: the text up to its offset or the further fields. */
 static struct pf_slice before_fields(struct pf_slice text)
 {
     static const char *const fields[] = {"  ", " ABI:", " ilen: ", " insn: ", " 0x"};
@@ -403,7 +403,7 @@ static struct pf_slice before_fields(struct pf_slice text)
     return text;
 }
 
-/* The text after the address of a frame. */
+/* Parses the text after the address of a frame. */
 static void take_symbol(struct pf_slice text, struct perf_frame *frame)
 {
     static const char unknown[] = "[unknown]", inlined[] = "inlined";
@@ -412,7 +412,7 @@ static void take_symbol(struct pf_slice text, struct perf_frame *frame)
     text = pf_trimmed(text);
     open = find_dso(text);
     *frame = (struct perf_frame){.symbol = text};
-    if (open) { /* a path may contain parentheses that do not match; further fields do not end in one */
+    if (open) { /* a path may contain unbalanced parentheses; further fields do not end in one */
         bool path = text.end - open > 1 && open[1] == '/';
         close = path && text.end[-1] == ')' ? text.end - 1 : closing(open, text.end);
         frame->symbol.end = open;
@@ -429,7 +429,7 @@ static void take_symbol(struct pf_slice text, struct perf_frame *frame)
         frame->symbol = (struct pf_slice){unknown, unknown + sizeof unknown - 1};
 }
 
-/* A line of a call chain: one address, and one blank after it. */
+/* Parses a line of a call chain: an address, one blank, then the symbol and the dso. */
 static bool take_frame(struct pf_slice text, struct perf_frame *frame)
 {
     text = pf_trimmed(text);
@@ -440,7 +440,7 @@ static bool take_frame(struct pf_slice text, struct perf_frame *frame)
     return true;
 }
 
-/* ` => ` and an address: the target of a branch. The text ends before it. */
+/* Returns the text before the target of a branch: ` => ` and an address. */
 static struct pf_slice before_target(struct pf_slice text)
 {
     for (const char *at = text.at; (at = memmem(at, pf_size((struct pf_slice){at, text.end}), "=> ", 3));
@@ -454,16 +454,16 @@ static struct pf_slice before_target(struct pf_slice text)
 }
 
 /*
- * Addresses in the rest are the sampled one, those of data before it and a physical one after it. They are right-aligned, so that
- * two blanks or 16 digits tell them from a word of a symbol. The sampled one is the last that has a symbol and a dso, as far as
- * any has them. Without a dso a short address has to be right-aligned, since text of tracepoints may begin with a word like "a".
+ * The rest holds data addresses, the sampled address and a physical address, in this order. They are right-aligned: two blanks before
+ * them, or 16 digits, distinguish them from the words of a symbol. The sampled address is the last one with a symbol and a dso, or the
+ * best match. A short address without a dso must be right-aligned, since a tracepoint's text may begin with a word like "a".
  */
 bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame *frame)
 {
     struct pf_slice text = pf_trimmed(before_target(rest)), address = {NULL, NULL};
     const char *start = text.at, *passed = start;
     int best = 0;
-    bool plain = true; /* without `=` and `:`, which text of tracepoints has, before the address */
+    bool plain = true; /* no `=` or `:`, which a tracepoint's text contains, before the address */
     for (bool more = true; more;) {
         struct pf_slice word = pf_take_word(&text), symbol = {address.end, word.at};
         more = pf_size(word);
@@ -490,7 +490,7 @@ bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* The text of a source line without what follows the place; empty if the line is none. */
+/* Returns the place `file.c:12` of a source line without the text after it; empty if the line is not a source line. */
 static struct pf_slice source_text(struct pf_slice text)
 {
     static const char *const ends[] = {" (discriminator ", " (inlined)", "  "};
@@ -504,7 +504,7 @@ static struct pf_slice source_text(struct pf_slice text)
     return text;
 }
 
-/* The digits after a colon that the text ends in; empty if it does not. */
+/* Returns the digits at the end of the text if a colon precedes them; empty otherwise. */
 static struct pf_slice line_digits(struct pf_slice text)
 {
     const char *at = text.end;
@@ -539,7 +539,7 @@ static bool is_register(struct pf_slice word)
     return at > word.at && at - word.at <= 8 && pf_begins((struct pf_slice){at, word.end}, ":0x");
 }
 
-/* A listing of branches (-F brstackinsn) is set off by a tab, as frames are: `\tADDRESS\tinsn: 48 89`, `\tsymbol+12:`. */
+/* A listing of branches (-F brstackinsn) is indented by a tab like frames: `\tADDRESS\tinsn: 48 89`, `\tsymbol+12:`. */
 static bool is_listing(struct pf_slice text)
 {
     static const char *const notes[] = {"... not reaching sample ...", "mismatch of LBR data and executable"};
@@ -556,7 +556,7 @@ static bool is_listing(struct pf_slice text)
     return pf_size(text) && text.end[-1] == ':' && !is_address(pf_take_word(&text));
 }
 
-/* Further fields of a sample, on a line that starts with the name of one. */
+/* Further fields of a sample, on a line that starts with a field's name. */
 static bool is_named_field(struct pf_slice line)
 {
     static const char *const names[] = {"ABI:", "ilen:", "insn:", "IPC:", "=>", "BPF"};
@@ -597,7 +597,7 @@ static bool is_source_text(struct pf_slice line)
     return pf_size(word) > 1 && *word.at == '|' && is_number((struct pf_slice){word.at + 1, word.end});
 }
 
-/* Frames are set off by a tab. Copied text may have lost it: a line without a tab is a frame if it has a symbol and a dso. */
+/* Frames are indented by a tab, which copied text may have lost: a line without a tab is a frame only if it has a dso. */
 enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame)
 {
     struct pf_slice text = pf_trimmed(line);

@@ -5,7 +5,8 @@
 #include "formats/kit/slice.h"
 
 /*
- * Lines of `perf script`. Each field is optional (`perf script -F LIST`), but their order is fixed:
+ * Parses single lines of the text of `perf script`; keeps no state between lines. Each field is optional (`perf script -F LIST`); the
+ * order of the fields is fixed:
  *
  *   header  = [VM:N] [VCPU:N] [comm] [pid/tid | tid] ["[" cpu "]"] [misc] [date clock] [time ":"] [period] [event ":"] rest
  *   rest    = nothing, if a call chain follows in lines of its own, or [flags] [text] [data address] ... frame [more fields]
@@ -15,50 +16,51 @@
  * Fields that follow a call chain (registers, branch stack, instruction, physical address) are on lines of their own.
  */
 
-/* The fields of a header. A field that is not printed is an empty slice. */
+/* The fields of a header, as slices of its line. A field that is not printed is an empty slice. */
 struct perf_header {
-    const char *line; /* its start */
+    const char *line; /* start of the line */
     struct pf_slice comm, pid, tid, time, period, event, rest;
 };
 
 struct perf_frame {
     struct pf_slice symbol, dso;
     bool has_symbol, has_dso, inlined;
-    bool cut; /* the parenthesis of the dso is not closed */
+    bool cut; /* the dso's closing parenthesis is missing */
 };
 
 enum perf_kind {
     PERF_NOTHING,     /* blank line, comment or text of a source line */
-    PERF_HEADER,      /* with a tid, and a time or an event */
-    PERF_RECORD,      /* PERF_RECORD_COMM, ..., or a line of -F metric: no sample */
-    PERF_FRAME,       /* of a call chain */
+    PERF_HEADER,      /* begins a sample: has a tid, and a time or an event */
+    PERF_RECORD,      /* PERF_RECORD_COMM, ..., or a line of -F metric: not a sample */
+    PERF_FRAME,       /* a frame of a call chain */
     PERF_SOURCE_LINE, /* `  file.c:12`, from -F srcline */
     PERF_FIELDS,      /* further fields of a sample */
     PERF_UNKNOWN
 };
 
 /*
- * Classifies a line. Fills *header of a PERF_HEADER, header->time and header->tid of a PERF_RECORD, *frame of a PERF_FRAME. The slices point into
- * the line.
+ * Classifies a line. Fills *header for a PERF_HEADER, only header->time and header->tid for a PERF_RECORD, *frame for a PERF_FRAME. The
+ * slices point into the line.
  */
 enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame);
 
-/* The file and line of a PERF_SOURCE_LINE. False if they are unknown: `  :0`, `  libc.so[27b25]`. */
+/* Parses the file and line of a PERF_SOURCE_LINE. Returns false if one is unknown: `  :0`, `  libc.so[27b25]`. */
 bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *number);
 
 /*
- * Parses a header that has a command, a tid, a time or an event, but not enough of them for PERF_HEADER: `heat`, `heat 4711`,
- * `cycles:`. Any short line looks like one: the caller has to check that a frame is in header->rest or follows.
+ * Parses a weak header: it has a command, a tid, a time or an event, but too few of them for PERF_HEADER: `heat`, `heat 4711`, `cycles:`.
+ * Returns false if the line is not one. Any short line looks like a weak header, so the caller must check that header->rest has a frame or
+ * that a frame follows.
  */
 bool perf_weak_header(struct pf_slice line, struct perf_header *header);
 
 /*
- * Returns true if a word of the line may be a right-aligned address. Otherwise the header->rest that perf_weak_header finds in the line
- * is empty.
+ * Returns true if a word of the line may be a right-aligned address. If false, header->rest after perf_weak_header of the line is empty; a
+ * cheap check before that function.
  */
 bool perf_has_wide_address(struct pf_slice line);
 
-/* Finds the sampled frame in the rest of a header; `line` is the start of its line. */
+/* Finds the sampled frame in the rest of a header. `line` is the start of the line. Returns false if there is no frame. */
 bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame *frame);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of `perf script`: a header per sample, and a line per frame below it. See docs/formats/perf-script.md. */
+/* Driver for the text of `perf script`: one header per sample, followed by one line per frame. See docs/formats/perf-script.md. */
 #include "formats/kit/number.h"
 #include "formats/kit/sorter.h"
 #include "formats/perf_script/line.h"
@@ -11,7 +11,7 @@ extern const struct pf_driver pf_perf_script_driver;
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* A frame with a symbol or a dso on the header's line. An address without them may be one of data. */
+/* Finds a frame with a symbol or a dso on the header's line. An address without either may be a data address. */
 static bool has_named_frame(const struct perf_header *header, struct perf_frame *frame)
 {
     return perf_header_frame(header->line, header->rest, frame) && (frame->has_symbol || frame->has_dso);
@@ -19,7 +19,7 @@ static bool has_named_frame(const struct perf_header *header, struct perf_frame 
 
 enum { FOREIGN_LINES = 32 /* gives up after this many unrelated lines */ };
 
-/* A line that needs no frame: a header of command, tid, time and event, or a record with a tid or a time. */
+/* Returns true for a line that identifies the format without a frame: a header with all main fields, or a record with a tid or a time. */
 static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 {
     if (kind == PERF_RECORD)
@@ -28,8 +28,8 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 }
 
 /*
- * At least one header, and a frame unless the first line is certain; six of ten lines are headers, frames or source lines. Records
- * and further fields of samples are not counted.
+ * Accepts a text that has a header or a record, and also a frame unless the first header or a record before it is certain (is_certain).
+ * At least six of ten lines must be headers, frames or source lines; records and further fields of samples are not counted.
  */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
@@ -41,7 +41,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pf_slice before = {NULL,
                               NULL}; /* the previous line if it is unknown: a header if a frame follows */
     bool certain = false;
-    bool record = false; /* a record may go on in lines of its own */
+    bool record = false; /* the previous line is a record, which may continue on further lines */
     while (pf_take_line(&text, true, &line)) {
         enum perf_kind kind = perf_line(line, &header, &frame);
         if (kind == PERF_FRAME && before.at && perf_weak_header(before, &header)) {
@@ -73,28 +73,28 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 struct perf_script {
     struct pf_build *build;
-    /* The sample at hand. */
+    /* The current sample, if `open`. */
     bool open;
-    uint32_t thread, metric; /* metric: of its event */
+    uint32_t thread, metric; /* metric: the event's */
     struct pf_cell period;
     bool timed;
     int64_t time;             /* ns */
     PF_LIST(uint32_t) frames; /* innermost first */
-    bool provisional;         /* the only frame is of the header's line: a call chain replaces it */
+    bool provisional;         /* the only frame is from the header's line: a call chain replaces it */
     bool fields;              /* further fields have followed the frames */
-    uint32_t dso;             /* of the last frame that has one */
+    uint32_t dso;             /* the dso of the last frame that has one */
     bool has_dsos;            /* some frame has one */
     bool has_events;          /* some header names one */
     bool has_chains;          /* some sample has a call chain */
     bool strong;              /* a header with a tid, and a time or an event, has been read */
     bool weak;                /* a weak header has begun a sample */
-    bool skipping;            /* lines that continue a record */
-    /* A line that is a weak header if a frame follows. size 0: none. */
+    bool skipping;            /* skipping lines that continue a record */
+    /* A line that is a weak header if a frame follows. pending_size 0: no such line. */
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
-    uint64_t bad_end;           /* where a line ends that has been left out */
-    struct pf_source_line leaf; /* of the innermost frame */
+    uint64_t bad_end;           /* offset of the end of the last line that was left out */
+    struct pf_source_line leaf; /* source line of the innermost frame */
     bool has_lines;             /* some sample has a line of its innermost frame */
     struct pf_line_sums *lines;
     PF_LIST(pf_int128) elsewhere; /* by metric: values of samples without such a line */
@@ -102,7 +102,7 @@ struct perf_script {
     uint64_t n_times;
 };
 
-/* A number times 10^places. False if it is none that 64 bits hold; *value is 0 then. */
+/* Parses a decimal number times 10^places. Returns false, with *value 0, if it is invalid or exceeds 64 bits. */
 static bool take_value(struct pf_slice word, int places, int64_t *value)
 {
     pf_int128 wide = 0;
@@ -118,7 +118,7 @@ static struct pf_cell cell_of(struct pf_slice word)
     return pf_size(word) ? pf_int(value) : pf_absent();
 }
 
-/* Named by command and tid, as far as they are printed. A renamed thread counts as a new thread. */
+/* Sets the thread, named by command and tid if they are printed. A renamed thread counts as a new thread. */
 static void enter_thread(struct perf_script *script, const struct perf_header *header)
 {
     enum { COMM_MAX = 256, TID_MAX = 31 };
@@ -138,7 +138,7 @@ static void enter_thread(struct perf_script *script, const struct perf_header *h
         pf_build_partition(script->build, size ? name : "all", size ? size : strlen("all"), fields);
 }
 
-/* Its period, in nanoseconds of a clock or in events; without one samples are counted. */
+/* Sets the event's metric and the sample's period: nanoseconds for clock events, else a number of events; 1 without a period. */
 static void enter_event(struct perf_script *script, const struct perf_header *header)
 {
     struct pf_slice event = header->event;
@@ -160,7 +160,7 @@ static void add_frame(struct perf_script *script, const struct perf_frame *frame
     struct pf_frame made = {
         .name = pf_build_slice(build, frame->symbol), .file = PF_NO_STRING, .module = PF_NO_STRING};
     if (frame->has_dso && !frame->inlined) {
-        /* It is mostly that of the frame before. */
+        /* Usually the previous frame has the same dso: skip the look-up. */
         struct pf_cell last = pf_build_named(build, script->dso);
         if (last.type != PF_TEXT || last.size != pf_size(frame->dso) ||
             memcmp(last.text, frame->dso.at, last.size) != 0)
@@ -172,7 +172,7 @@ static void add_frame(struct perf_script *script, const struct perf_frame *frame
     *PF_PUSH(build->run, script->frames) = pf_build_frame(build, &made);
 }
 
-/* A source line belongs to the frame before it. */
+/* A source line belongs to the frame before it. Only the innermost frame's line is kept. */
 static void add_source_line(struct perf_script *script, struct pf_slice line)
 {
     struct pf_slice file;
@@ -182,7 +182,7 @@ static void add_source_line(struct perf_script *script, struct pf_slice line)
     script->has_lines = true;
 }
 
-/* Adds a value to the line of the sample at hand. */
+/* Adds a value to the source line of the current sample. */
 static void add_to_line(struct perf_script *script, uint32_t metric, pf_int128 value)
 {
     if (script->leaf.line)
@@ -191,7 +191,7 @@ static void add_to_line(struct perf_script *script, uint32_t metric, pf_int128 v
         *PF_ITEM(script->build->run, script->elsewhere, metric) += value;
 }
 
-/* Makes the table of lines, if the file has any. */
+/* Makes the table of source lines if the file has any. */
 static void end_lines(struct perf_script *script)
 {
     const struct pf_source_line none = {.name = PF_NO_STRING, .file = PF_NO_STRING};
@@ -203,7 +203,7 @@ static void end_lines(struct perf_script *script)
     pf_line_sums_end(script->lines, 0);
 }
 
-/* Ends the sample at hand, if there is one. */
+/* Ends the current sample, if one is open, and adds its values. */
 static void end_sample(struct perf_script *script)
 {
     struct pf_build *build = script->build;
@@ -248,7 +248,7 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
         add_frame(script, &frame);
 }
 
-/* A line that may be a weak header is kept until the next one decides: true if it is. */
+/* Begins a sample if the line is a weak header with a frame; keeps other possible weak headers until the next line decides. False: neither. */
 static bool keep_line(struct perf_script *script, const struct pf_line *line)
 {
     struct perf_header header;
@@ -278,7 +278,7 @@ static void warn_line(struct perf_script *script, uint64_t number, uint64_t offs
                   "%s: the line is left out", what);
 }
 
-/* The kept line is a header if a frame follows, or nothing follows in a file that has such headers. */
+/* The kept line is a header if a frame follows or, in a file with weak headers, a blank line, a comment or the end of the file. */
 static void decide_kept_line(struct perf_script *script, enum perf_kind next)
 {
     struct perf_header header;
@@ -341,7 +341,7 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     }
 }
 
-/* Samples of several threads stand among each other: trace.csv has them thread by thread, in the order of the file. */
+/* Adds the rows of trace.csv, sorted by thread, then by the order of the file, which interleaves threads. */
 static void list_times(struct perf_script *script)
 {
     struct pf_build *build = script->build;
