@@ -52,6 +52,26 @@ static void test_ranges(void)
     close_export(export);
 }
 
+static void test_metrics(void)
+{
+    struct open_export *export = export_of(SMALL);
+    export_size = 0;
+    for (size_t m = 0; m < export->model.n_metrics; m++) {
+        const struct pf_metric *metric = &export->model.metrics[m];
+        append("%s,%s,%s,%s\n", metric->name, metric->unit, metric->scope, metric->type);
+    }
+    is(export_text,
+       "calls,,exclusive,int\n"
+       "time,ns,exclusive,int\n"
+       "time (inc),ns,inclusive,int\n"
+       "gpu time,ns,exclusive,int\n"
+       "bytes,bytes,exclusive,int\n"
+       "api calls,,exclusive,int\n"
+       "gpu activities,,exclusive,int\n",
+       "metrics have their unit, scope and type");
+    close_export(export);
+}
+
 /* The first of 100,001 threads visits 100,000 functions, the others the last of these. */
 #define MANY_THREADS                                                                                         \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW                                                                       \
@@ -366,6 +386,7 @@ static void test_info_of_other_versions(void)
 int main(void)
 {
     test_ranges();
+    test_metrics();
     test_many_threads();
     test_tables();
     test_innermost();
