@@ -13,7 +13,7 @@ is "$(cd "$work/dest" && find . -type f -not -path '*/doc/*' | sort)" "$(printf 
     ./usr/share/bash-completion/completions/profilefs ./usr/share/fish/vendor_completions.d/profilefs.fish \
     ./usr/share/man/man1/profilefs.1 ./usr/share/zsh/site-functions/_profilefs)" "make install DESTDIR= PREFIX= installs these files"
 is "$(cd "$work/dest/usr/share/doc/profilefs" && ls | tr '\n' ' ')" \
-    "CHANGELOG.md README.md archives.md cluster.md compare.md examples formats formats.md limits.md security.md tables.md tree.md " \
+    "CHANGELOG.md README.md agents.md archives.md cluster.md compare.md examples formats formats.md limits.md security.md tables.md tree.md " \
     "and the documents for users"
 is "$(ls "$work/dest/usr/share/doc/profilefs/formats")" "$(ls "$top/docs/formats")" "one a format among them"
 like "$("$work/dest/usr/bin/profilefs" --version)" '^profilefs ' "the installed program runs"
