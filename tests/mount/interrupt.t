@@ -89,12 +89,11 @@ def start_reader():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.preadv(fd, [mmap.mmap(-1, 4096)], 0)
         os._exit(0)
-    time.sleep(0.2)
+    time.sleep(0.05)
     return reader
 first, second = start_reader(), start_reader()
 os.kill(second, signal.SIGINT)
 os.waitpid(second, 0)
-time.sleep(0.2)
 if os.waitpid(first, os.WNOHANG)[0]:
     sys.exit("the second ended with the first")
 os.kill(first, signal.SIGKILL)' "$picture"
