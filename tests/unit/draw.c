@@ -22,7 +22,9 @@ static struct picture picture_of(struct pf_lines *lines)
     while (lines->ops->next(lines, &picture.text, &error) > 0)
         ;
     lines->ops->close(lines);
+    pf_buf_char(&picture.text, 0); /* for strstr */
     must(!picture.text.failed);
+    picture.text.size--;
     picture.document = xmlReadMemory(picture.text.data, (int)picture.text.size, NULL, NULL,
                                      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_HUGE);
     return picture;
