@@ -43,7 +43,7 @@ struct pf_verdicts {
     struct pf_cache *cache;
     uint64_t edition;    /* hash of all drivers: other versions may give other results */
     struct pf_lock lock; /* guards the members below */
-    uint64_t worth;      /* number of results since the last save; costly results count more */
+    uint64_t worth;      /* number of results so far; costly results count more */
     size_t n_seen;
     struct group groups[GROUPS];
 };
@@ -100,9 +100,9 @@ static uint32_t number_of(const struct pf_driver *driver)
 
 /* ---- the database ------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct pf_verdicts *verdicts, const struct group *group)
+static uint64_t key_of(const struct pf_verdicts *verdicts, uint64_t device, uint64_t number)
 {
-    const uint64_t what[] = {PF_DATUM_PROBES, group->device, group->number};
+    const uint64_t what[] = {PF_DATUM_PROBES, device, number};
     return pf_cache_key(verdicts->cache, what, sizeof what);
 }
 
@@ -120,30 +120,48 @@ static void pack_group(const struct pf_verdicts *verdicts, const struct group *g
     pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
 }
 
-/* Writes changed groups to the database, unless there are few new results. */
-static void save(struct pf_verdicts *verdicts)
+/* A changed group to be written; the bytes are owned. */
+struct saving {
+    uint64_t device, number;
+    struct pf_buf packed;
+};
+
+/* Packs changed groups from slot *at on, at most PF_CACHE_BATCH of them, and advances *at. Returns their number. */
+static size_t pack_changed(struct pf_verdicts *verdicts, size_t *at, struct saving *savings)
 {
-    pf_assert_held(&verdicts->lock);
-    struct pf_cache_value values[PF_CACHE_BATCH];
-    struct pf_buf packed[PF_CACHE_BATCH] = {{0}};
     size_t n = 0;
-    if (!verdicts->cache || verdicts->worth < WORTH_SAVING)
-        return;
-    for (size_t i = 0; i < GROUPS; i++) {
-        struct group *group = &verdicts->groups[i];
-        if (group->changed) {
-            struct pf_buf *out = &packed[n];
-            pack_group(verdicts, group, out);
-            values[n] =
-                (struct pf_cache_value){key_of(verdicts, group), 0, PF_DATUM_PROBES, out->data, out->size};
-            n += !out->failed;
-            group->changed = false;
+    pf_lock_take(&verdicts->lock);
+    if (verdicts->worth < WORTH_SAVING)
+        *at = GROUPS;
+    for (; n < PF_CACHE_BATCH && *at < GROUPS; ++*at) {
+        struct group *group = &verdicts->groups[*at];
+        if (!group->changed)
+            continue;
+        savings[n] = (struct saving){group->device, group->number, {0}};
+        pack_group(verdicts, group, &savings[n].packed);
+        group->changed = false;
+        n++;
+    }
+    pf_lock_drop(&verdicts->lock);
+    return n;
+}
+
+void pf_verdicts_save(struct pf_verdicts *verdicts)
+{
+    struct saving savings[PF_CACHE_BATCH];
+    struct pf_cache_value values[PF_CACHE_BATCH];
+    for (size_t at = 0; verdicts->cache && at < GROUPS;) {
+        size_t n = pack_changed(verdicts, &at, savings), sound = 0;
+        for (size_t i = 0; i < n; i++) {
+            const struct saving *saving = &savings[i];
+            uint64_t source = key_of(verdicts, saving->device, saving->number);
+            if (!saving->packed.failed)
+                values[sound++] = (struct pf_cache_value){source, 0, PF_DATUM_PROBES, saving->packed.data,
+                                                          saving->packed.size};
         }
-        if (n == PF_CACHE_BATCH || i + 1 == GROUPS) {
-            pf_cache_put_all(verdicts->cache, values, n);
-            while (n)
-                pf_buf_free(&packed[--n]);
-        }
+        pf_cache_put_all(verdicts->cache, values, sound);
+        while (n)
+            pf_buf_free(&savings[--n].packed);
     }
 }
 
@@ -172,49 +190,59 @@ static void add_seen(struct pf_verdicts *verdicts, struct group *group, const st
     group->seen[i] = *seen;
 }
 
-static void load_group(struct pf_verdicts *verdicts, struct group *group)
+static void unpack_group(struct pf_verdicts *verdicts, struct group *group, const char *bytes, size_t size)
 {
-    size_t size = 0;
-    char *bytes = verdicts->cache
-                      ? pf_cache_get(verdicts->cache, key_of(verdicts, group), PF_DATUM_PROBES, 0, &size)
-                      : NULL;
     struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
     const void *at = bytes && pf_unpack_u64(&in) == verdicts->edition
                          ? pf_unpack_bytes(&in, sizeof group->ordinary)
                          : NULL;
-    if (at) {
-        memcpy(group->ordinary, at, sizeof group->ordinary);
-        for (struct seen seen; (at = pf_unpack_bytes(&in, sizeof seen));) {
-            memcpy(&seen, at, sizeof seen);
-            if (is_sound(group, &seen))
-                add_seen(verdicts, group, &seen);
-        }
+    if (!at)
+        return;
+    memcpy(group->ordinary, at, sizeof group->ordinary);
+    for (struct seen seen; (at = pf_unpack_bytes(&in, sizeof seen));) {
+        memcpy(&seen, at, sizeof seen);
+        if (is_sound(group, &seen))
+            add_seen(verdicts, group, &seen);
     }
-    free(bytes);
 }
 
-/* The group of a file, read from the database if it is not in memory. */
-static struct group *group_of(struct pf_verdicts *verdicts, const struct pf_stamp *stamp)
+static bool is_group_of(const struct group *group, const struct pf_stamp *stamp)
 {
-    uint64_t number = stamp->inode / GROUP;
-    struct group *group = &verdicts->groups[(number ^ stamp->device) % GROUPS];
-    if (group->known && group->number == number && group->device == stamp->device)
-        return group;
-    if (group->changed || verdicts->n_seen >= SEEN_MAX)
-        save(verdicts);
+    return group->known && group->number == stamp->inode / GROUP && group->device == stamp->device;
+}
+
+/* Makes room for a group in its slot. If too many profiles and archives are in memory, drops all groups. */
+static void replace_group(struct pf_verdicts *verdicts, struct group *group, uint64_t device, uint64_t number)
+{
     for (size_t i = 0; verdicts->n_seen >= SEEN_MAX && i < GROUPS; i++)
         drop_group(verdicts, &verdicts->groups[i]);
     drop_group(verdicts, group);
-    *group = (struct group){.known = true, .device = stamp->device, .number = number};
-    load_group(verdicts, group);
-    return group;
+    *group = (struct group){.known = true, .device = device, .number = number};
 }
 
-void pf_verdicts_save(struct pf_verdicts *verdicts)
+/* Takes the lock and returns the group of a file, which it reads from the database, without the lock, if necessary. */
+static struct group *lock_group(struct pf_verdicts *verdicts, const struct pf_stamp *stamp)
 {
+    uint64_t number = stamp->inode / GROUP;
+    struct group *group = &verdicts->groups[(number ^ stamp->device) % GROUPS];
+    size_t size = 0;
     pf_lock_take(&verdicts->lock);
-    save(verdicts);
+    if (is_group_of(group, stamp))
+        return group;
+    bool save = group->changed || verdicts->n_seen >= SEEN_MAX;
     pf_lock_drop(&verdicts->lock);
+    if (save)
+        pf_verdicts_save(verdicts);
+    char *bytes = verdicts->cache ? pf_cache_get(verdicts->cache, key_of(verdicts, stamp->device, number),
+                                                 PF_DATUM_PROBES, 0, &size)
+                                  : NULL;
+    pf_lock_take(&verdicts->lock);
+    if (!is_group_of(group, stamp)) { /* another thread may have read it meanwhile */
+        replace_group(verdicts, group, stamp->device, number);
+        unpack_group(verdicts, group, bytes, size);
+    }
+    free(bytes);
+    return group;
 }
 
 /* ---- look-up and storing ------------------------------------------------------------------------ */
@@ -238,8 +266,7 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now
 {
     struct pf_stamp stamp = pf_stamp_lasting(now);
     uint64_t name_hash = pf_digest(0, name, strlen(name));
-    pf_lock_take(&verdicts->lock);
-    const struct group *group = group_of(verdicts, &stamp);
+    const struct group *group = lock_group(verdicts, &stamp);
     const struct seen *seen = find_seen(group, &stamp, name_hash);
     bool ordinary = group->ordinary[stamp.inode % GROUP] == hash_of(&stamp, name_hash);
     if (seen) {
@@ -259,8 +286,7 @@ void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *now, 
                         .packed = found->packed,
                         .driver = number_of(found->driver),
                         .verdict = found->verdict};
-    pf_lock_take(&verdicts->lock);
-    struct group *group = group_of(verdicts, &seen.stamp);
+    struct group *group = lock_group(verdicts, &seen.stamp);
     bool ordinary = !found->driver && !found->packed;
     group->ordinary[seen.stamp.inode % GROUP] = ordinary ? hash_of(&seen.stamp, seen.name) : 0;
     if (!ordinary)
