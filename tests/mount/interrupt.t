@@ -74,29 +74,37 @@ size = os.stat(sys.argv[1]).st_size
 signal.setitimer(signal.ITIMER_REAL, 0)
 sys.exit(not (size > 1000000 and ticks >= 1))' "$big"
 
-# Two reads of one open picture, whose size is known; the second is interrupted while the first waits.
+# Two reads of one open picture, whose size is known; the second is interrupted while both wait for it to be drawn.
 second_read_is_interrupted() {
-    local picture=$mnt/cut.xray/export/timeline.svg
-    head -c 120M "$src/big.xray" >"$src/cut.xray"
-    cold
-    stat "$picture" >/dev/null || return 1
-    python3 -c '
-import mmap, os, signal, sys, time
-fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+    local try picture=$mnt/big.xray/export/timeline.svg
+    for try in 1 2 3 4 5; do
+        cold
+        stat "$picture" >/dev/null || return 1
+        python3 -c '
+import mmap, os, re, signal, sys, time
+picture, status = sys.argv[1:]
+fd = os.open(picture, os.O_RDONLY | os.O_DIRECT)
 def start_reader():
     reader = os.fork()
     if not reader:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.preadv(fd, [mmap.mmap(-1, 4096)], 0)
         os._exit(0)
-    time.sleep(0.05)
     return reader
-first, second = start_reader(), start_reader()
-os.kill(second, signal.SIGINT)
-os.waitpid(second, 0)
-if os.waitpid(first, os.WNOHANG)[0]:
-    sys.exit("the second ended with the first")
-os.kill(first, signal.SIGKILL)' "$picture"
+def both_wait():
+    text = open(status).read()
+    return re.search("running, 2 waiting: .*big.xray", text)
+readers = start_reader(), start_reader()
+while not both_wait():
+    if os.waitpid(readers[0], os.WNOHANG)[0]:
+        sys.exit("# drawn before both waited")
+os.kill(readers[1], signal.SIGINT)
+os.waitpid(readers[1], 0)
+if os.waitpid(readers[0], os.WNOHANG)[0]:
+    sys.exit("# the first read ended with the second")
+os.kill(readers[0], signal.SIGKILL)' "$picture" "$mnt/.profilefs/status.txt" && return 0
+    done
+    return 1
 }
 ok "SIGINT ends the second of two reads of a picture" second_read_is_interrupted
 
