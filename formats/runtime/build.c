@@ -344,17 +344,14 @@ void pf_build_close(struct pf_model *model)
 
 size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t offset)
 {
-    ssize_t got = pf_input_read(build->input, bytes, size, offset, build->run->error);
-    if (got < 0)
-        pf_run_fail(build->run);
-    return (size_t)got;
+    return pf_run_read(build->run, build->input, bytes, size, offset);
 }
 
 void pf_build_step(struct pf_build *build, uint64_t offset)
 {
     uint64_t done, total;
     pf_input_progress(build->input, offset, &done, &total);
-    pf_run_check(build->run, pf_pass_step(done, total, build->run->error));
+    pf_run_step(build->run, done, total);
 }
 
 void pf_build_lines(struct pf_build *build, void (*take)(struct pf_build *build, const struct pf_line *line))

@@ -49,6 +49,22 @@ int pf_run_call(struct pf_run *run, void (*function)(struct pf_run *run, void *a
     return result;
 }
 
+size_t pf_run_read(struct pf_run *run, struct pf_input *input, void *buffer, size_t size, uint64_t offset)
+{
+    ssize_t got = pf_input_read(input, buffer, size, offset, run->error);
+    if (got < 0)
+        pf_run_fail(run);
+    return (size_t)got;
+}
+
+uint32_t pf_run_intern(struct pf_run *run, struct pf_strings *strings, const char *text, size_t size)
+{
+    uint32_t string = pf_intern(strings, text, size, run->error);
+    if (string == PF_NO_STRING)
+        pf_run_fail(run);
+    return string;
+}
+
 /* ---- memory ------------------------------------------------------------------------------------- */
 
 void *pf_own(struct pf_run *run, void *thing, void (*free_thing)(void *))
@@ -62,6 +78,15 @@ void *pf_own(struct pf_run *run, void *thing, void (*free_thing)(void *))
         pf_run_fail(run);
     }
     run->owned[run->n_owned++] = (struct pf_owned){thing, free_thing};
+    return thing;
+}
+
+void *pf_disown(struct pf_run *run, void *thing)
+{
+    size_t i = run->n_owned;
+    while (run->owned[--i].thing != thing)
+        assert(i);
+    memmove(&run->owned[i], &run->owned[i + 1], (--run->n_owned - i) * sizeof *run->owned);
     return thing;
 }
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/strings.h"
 #include "formats/runtime/notes.h"
 
 /*
@@ -58,6 +59,26 @@ static inline int pf_run_check(struct pf_run *run, int got)
     return got;
 }
 
+/* Returns `thing`, which the caller owns. Ends the body with ENOMEM if it is NULL. */
+static inline void *pf_run_memory(struct pf_run *run, void *thing)
+{
+    if (!thing)
+        pf_run_check(run, pf_fail_memory(run->error));
+    return thing;
+}
+
+/* Like pf_pass_step. Ends the body if the pass was cancelled. */
+static inline void pf_run_step(struct pf_run *run, uint64_t done, uint64_t total)
+{
+    pf_run_check(run, pf_pass_step(done, total, run->error));
+}
+
+/* Like pf_input_read: returns the number of bytes read, fewer than `size` only at the end of the input. */
+size_t pf_run_read(struct pf_run *run, struct pf_input *input, void *buffer, size_t size, uint64_t offset);
+
+/* Like pf_intern: returns the number of the string. */
+uint32_t pf_run_intern(struct pf_run *run, struct pf_strings *strings, const char *text, size_t size);
+
 /*
  * A failure must not longjmp across stack frames of a library (SQLite, libxml2, json-c, libarchive, qsort): the library's state would be
  * left inconsistent. A wrapper brackets each library function that calls back with pf_run_enter_library and pf_run_leave_library, and the
@@ -82,6 +103,9 @@ int pf_run_call(struct pf_run *run, void (*function)(struct pf_run *run, void *a
 /* Transfers a thing to the run, whose end calls free_thing(thing). If the thing is NULL, the run fails with ENOMEM. Returns the thing. */
 void *pf_own(struct pf_run *run, void *thing, void (*free_thing)(void *));
 #define PF_OWN(run, thing, free_thing) pf_own((run), (thing), (void (*)(void *))(free_thing))
+
+/* Takes back a thing from the run, whose end then does not free it. Returns the thing. */
+void *pf_disown(struct pf_run *run, void *thing);
 
 /*
  * Like pf_own, for an array from malloc that may be reallocated: `array` is the address of the pointer to it. The end of the run frees

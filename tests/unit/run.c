@@ -32,7 +32,9 @@ static bool warns(size_t row, const char *code, const char *text)
 static void succeed(struct pf_run *run, void *arg)
 {
     pf_own(run, "a", free_thing);
+    char *kept = pf_own(run, "kept", free_thing);
     pf_own(run, "b", free_thing);
+    ok(pf_disown(run, kept) == kept, "a thing can be taken back from the run");
     pf_run_warn(run, "warning", "odd", 1, -1, "value %d", 7);
     ok(!*freed && !warnings(), "during a run nothing is freed, and warnings wait");
     *(bool *)arg = true;
