@@ -95,7 +95,7 @@ static struct look look_at(const char *at, size_t size, bool all)
     return look;
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
@@ -106,7 +106,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the first line is longer than the head */
     if (!memchr(head, 0, have) &&
         (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called))))
-        verdict->confidence = 4;
+        result->confidence = 4;
 }
 
 /*

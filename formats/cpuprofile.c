@@ -115,12 +115,12 @@ static int look_within(const struct pf_json_walk *walk)
     return (*wrapped)++ < 2 ? pf_json_object(walk, wrapped, look_members) : -1;
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     unsigned wrapped = 0;
     bool called = pf_probe_is_called(probe, ".cpuprofile") || pf_probe_is_called(probe, ".heapprofile");
     if (pf_probe_object(probe, PF_JSON_PACKED, called ? PF_PROBE_SCAN : 0, &wrapped, look_members))
-        verdict->confidence = 12;
+        result->confidence = 12;
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------- */

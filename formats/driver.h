@@ -22,7 +22,7 @@
 
 struct pf_cursor;
 struct pf_probe;     /* formats/probe.h */
-struct pf_verdict;   /* formats/probe.h */
+struct pf_probe_result; /* formats/probe.h */
 struct pf_value_row; /* formats/driver_extra.h */
 
 /* Stages of a model, in order. Each is loaded once, when it is first needed; its parts are immutable afterwards and read by many threads. */
@@ -188,7 +188,7 @@ struct pf_driver {
     bool text;           /* its files are text: pf_probe_is_text */
     bool archives;       /* its files are tar or zip archives, which other drivers do not probe */
     const void *kit;     /* data for operations that drivers share: struct pf_build_format; or NULL */
-    void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
+    void (*probe)(struct pf_probe *probe, struct pf_probe_result *result);
     /* Fills the model up to PF_OPENED. Returns 0, or -1 with *error filled; the core calls close() in either case. */
     int (*open)(struct pf_model *model, struct pf_error *error);
     /* Loads one stage after all earlier ones. One thread at a time per model. Returns 0, or -1 with *error filled. */

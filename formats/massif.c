@@ -95,7 +95,7 @@ static const char *take_header(struct pf_slice *line)
     return NULL;
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     bool snapshot = false, known = true;
@@ -103,7 +103,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pf_slice text = pf_slice(head, have < LOOK ? have : LOOK), line;
     while (known && pf_take_line(&text, false, &line)) {
         if (snapshot && pf_begins(line, keys[TIME])) {
-            verdict->confidence = 24;
+            result->confidence = 24;
             return;
         }
         known = line.at == line.end || *line.at == '#' || (!snapshot && take_header(&line));

@@ -172,9 +172,9 @@ int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *eac
     return result;
 }
 
-void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict)
+void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_probe_result *result)
 {
-    driver->probe(probe, verdict);
-    if (verdict->confidence && driver->text && !pf_probe_is_text(probe))
-        *verdict = (struct pf_verdict){0};
+    driver->probe(probe, result);
+    if (result->confidence && driver->text && !pf_probe_is_text(probe))
+        *result = (struct pf_probe_result){0};
 }

@@ -44,7 +44,7 @@ struct pf_probe {
  * How sure a driver is, in bits of evidence as in libarchive: 0 not mine; 8 one distinctive key or word; 32 a magic number.
  * A confidence with a message means "mine, but broken": the profile then shows what can be read.
  */
-struct pf_verdict {
+struct pf_probe_result {
     unsigned confidence;
     char version[24];  /* of the format, as in info.txt; may be empty */
     char message[120]; /* what is wrong; empty if no fault is known */
@@ -98,7 +98,7 @@ size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, s
  */
 int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
 
-/* Asks one driver and fills *verdict, which the caller has zeroed. A driver of text is not sure of a file that is not text. */
-void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict);
+/* Asks one driver and fills *result, which the caller has zeroed. A driver of text is not sure of a file that is not text. */
+void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_probe_result *result);
 
 #endif

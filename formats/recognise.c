@@ -26,22 +26,23 @@ static bool begins_archive(struct pf_probe *probe)
     return pf_archive_begins(head, have);
 }
 
-static const struct pf_driver *most_confident(struct pf_probe *probe, bool beside, struct pf_verdict *verdict)
+static const struct pf_driver *most_confident(struct pf_probe *probe, bool beside,
+                                              struct pf_probe_result *result)
 {
     const struct pf_driver *best = NULL;
     bool archive = begins_archive(probe), binary = !pf_probe_begins_text(probe);
-    *verdict = (struct pf_verdict){0};
+    *result = (struct pf_probe_result){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
-        struct pf_verdict mine = {0};
+        struct pf_probe_result mine = {0};
         if (pf_drivers[i]->directories != probe->directory || pf_driver_extra_of(pf_drivers[i])->beside != beside ||
             (archive && !pf_drivers[i]->archives) || (binary && pf_drivers[i]->text))
             continue;
         pf_probe_ask(probe, pf_drivers[i], &mine);
-        if (mine.confidence > verdict->confidence) {
-            *verdict = mine;
+        if (mine.confidence > result->confidence) {
+            *result = mine;
             best = pf_drivers[i];
         }
-        if (verdict->confidence >= MAGIC) /* magic numbers are unique */
+        if (result->confidence >= MAGIC) /* magic numbers are unique */
             break;
     }
     return best;
@@ -49,7 +50,7 @@ static const struct pf_driver *most_confident(struct pf_probe *probe, bool besid
 
 /* Probes the contents of a compressed file. */
 static const struct pf_driver *recognise_unpacked(struct pf_probe *packed, enum pf_packing_kind kind,
-                                                  struct pf_verdict *verdict)
+                                                  struct pf_probe_result *result)
 {
     const struct pf_driver *best = NULL;
     struct pf_unpacked *unpacked =
@@ -64,7 +65,7 @@ static const struct pf_driver *recognise_unpacked(struct pf_probe *packed, enum 
             .name = name, .fd = -1, .unpacked = unpacked, .size = UINT64_MAX, .bytes = head};
         pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
         inner->size = pf_unpacked_size(unpacked);
-        best = most_confident(inner, false, verdict);
+        best = most_confident(inner, false, result);
         if (inner->lack)
             packed->lack = inner->lack;
     }
@@ -75,16 +76,16 @@ static const struct pf_driver *recognise_unpacked(struct pf_probe *packed, enum 
     return best;
 }
 
-const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
+const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    const struct pf_driver *best = most_confident(probe, false, verdict);
+    const struct pf_driver *best = most_confident(probe, false, result);
     size_t have = 0;
     const unsigned char *head = best || probe->directory ? NULL : pf_probe_head(probe, FIRST_READ, &have);
     enum pf_packing_kind kind = pf_packing_kind_of(head, have);
-    return kind == PF_UNPACKED ? best : recognise_unpacked(probe, kind, verdict);
+    return kind == PF_UNPACKED ? best : recognise_unpacked(probe, kind, result);
 }
 
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict)
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    return most_confident(probe, true, verdict);
+    return most_confident(probe, true, result);
 }

@@ -11,15 +11,15 @@
 extern const struct pf_driver *const pf_drivers[];
 
 /*
- * Returns the driver that is surest of this file or directory, or NULL if none is (see probe->lack). *verdict is that driver's. A
+ * Returns the driver that is surest of this file or directory, or NULL if none is (see probe->lack). *result is that driver's. A
  * compressed file that no driver wants is probed again as what it unpacks to.
  */
-const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict);
+const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_probe_result *result);
 
 /* The name in a directory of the profile that a driver with `beside` makes of it. */
 #define PF_BESIDE_NAME "experiment"
 
-/* Returns the driver that is surest of this directory among those with `beside`, or NULL. *verdict is that driver's. */
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict);
+/* Returns the driver that is surest of this directory among those with `beside`, or NULL. *result is that driver's. */
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_probe_result *result);
 
 #endif

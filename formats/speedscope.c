@@ -95,12 +95,12 @@ static const struct pf_json_member look_members[] = {
     PF_MEMBERS_END,
 };
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct signs signs = {false};
     uint64_t scan = pf_probe_is_called(probe, ".speedscope.json") ? PF_PROBE_SCAN : 0;
     if (pf_probe_object(probe, PF_JSON_PACKED, scan, &signs, look_members))
-        verdict->confidence = 16;
+        result->confidence = 16;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */

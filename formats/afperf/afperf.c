@@ -57,7 +57,7 @@ static const char *trouble_with(const char *head, size_t size, bool *mine)
     return "a version of the format that is not known";
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     bool mine;
@@ -71,11 +71,11 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     }
     if (!mine)
         return;
-    verdict->confidence = trouble ? 16 : 32;
+    result->confidence = trouble ? 16 : 32;
     if (trouble)
-        snprintf(verdict->message, sizeof verdict->message, "%s", trouble);
+        snprintf(result->message, sizeof result->message, "%s", trouble);
     else
-        strcpy(verdict->version, "1");
+        strcpy(result->version, "1");
 }
 
 /* ---- metrics and tables ------------------------------------------------------------------------- */

@@ -80,20 +80,20 @@ static unsigned confidence_of(const struct look *look)
     return named && !look->body && (look->seen[EVENTS] || (!look->over && look->seen[CMD])) ? 8 : 0;
 }
 
-static void probe_callgrind(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_callgrind(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct look look;
     look_at(probe, &look);
     if (look.magic || is_callgrind(&look))
-        verdict->confidence = confidence_of(&look);
+        result->confidence = confidence_of(&look);
 }
 
-static void probe_cachegrind(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_cachegrind(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct look look;
     look_at(probe, &look);
     if (!look.magic && !is_callgrind(&look) && look.seen[CMD] && look.seen[EVENTS])
-        verdict->confidence = confidence_of(&look);
+        result->confidence = confidence_of(&look);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static const struct pf_json_member look_members[] = {
 };
 
 /* Kineto writes the properties of each GPU before the events, which may therefore begin after the head. */
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct pf_json_look look;
     struct pf_json_token token;
@@ -61,10 +61,10 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
                                 .error = &error};
     int got = walk.json ? pf_json_next(walk.json, &token, &error) : 0;
     if (got == PF_JSON_OBJECT && pf_json_object(&walk, NULL, look_members) > 0)
-        verdict->confidence = 16;
+        result->confidence = 16;
     if (got == PF_JSON_ARRAY && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
         pf_json_object(&walk, &signs, look_event_members) > 0)
-        verdict->confidence = 8;
+        result->confidence = 8;
     pf_json_look_end(probe, &look, &error);
 }
 

@@ -29,7 +29,7 @@ static bool names_data(const char *name)
 }
 
 /* Recognises a tar archive as a Cube file if its first member is typical of one, otherwise by the file's name. */
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *head = probe->directory ? NULL : pf_probe_head(probe, LOOK, &have);
@@ -42,9 +42,9 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool anchor = !strcmp(member, "anchor.xml") && have > TAR_BLOCK &&
                   (memmem(text, have - TAR_BLOCK, "<cube ", 6) || !memcmp(text, "\x1f\x8b", 2));
     if (names_data(member) || anchor || !strcmp(member, "remapping.spec"))
-        verdict->confidence = 48;
+        result->confidence = 48;
     else if (ends_with(probe->name, ".cubex"))
-        verdict->confidence = 40;
+        result->confidence = 40;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------- */

@@ -579,7 +579,7 @@ static void read_file(struct pf_study *study)
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-static void binary_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void binary_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const unsigned char little[] = "\1\0\21\0\0\0" MAGIC, big[] = "\0\1\0\0\0\21" MAGIC;
     size_t have, size = sizeof little - 1;
@@ -587,7 +587,7 @@ static void binary_probe(struct pf_probe *probe, struct pf_verdict *verdict)
         return;
     const unsigned char *head = pf_probe_head(probe, 64, &have);
     if (have >= size && (!memcmp(head, little, size) || !memcmp(head, big, size)))
-        verdict->confidence = 64;
+        result->confidence = 64;
 }
 
 const struct pf_driver pf_extrap_binary_driver = {

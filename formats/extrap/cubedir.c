@@ -35,9 +35,9 @@ struct pf_cubedir {
     struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* the scaling column, then the common columns */
 };
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    verdict->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
+    result->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
 
 /* How the values of a call path's locations are reduced, for aggregates over points and for scaling.csv. */

@@ -71,7 +71,7 @@ static void read_file(struct pf_study *study)
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-static void json_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void json_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const struct pf_json_member members[] = {
         PF_MEMBER_OF_ALL("parameters", PF_JSON_ARRAY, pf_json_count_down),
@@ -80,7 +80,7 @@ static void json_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     };
     unsigned missing = 2;
     if (pf_probe_object(probe, 0, pf_probe_scan(probe), &missing, members))
-        verdict->confidence = 16;
+        result->confidence = 16;
 }
 
 const struct pf_driver pf_extrap_json_driver = {

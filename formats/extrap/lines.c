@@ -210,7 +210,7 @@ static void read_json_lines(struct pf_study *study)
 
 /* ---- the drivers -------------------------------------------------------------------------------- */
 
-static void talpas_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void talpas_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const struct pf_json_member members[] = {
         PF_MEMBER_OF_ALL("parameters", PF_JSON_OBJECT, pf_json_count_down),
@@ -221,10 +221,10 @@ static void talpas_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     };
     unsigned missing = 4;
     if (pf_probe_object(probe, talpas.flags, 0, &missing, members))
-        verdict->confidence = 16;
+        result->confidence = 16;
 }
 
-static void json_lines_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void json_lines_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const struct pf_json_member members[] = {
         PF_MEMBER_OF_ALL("params", PF_JSON_OBJECT, pf_json_count_down),
@@ -233,7 +233,7 @@ static void json_lines_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     };
     unsigned missing = 2;
     if (pf_probe_object(probe, json_lines.flags, 0, &missing, members))
-        verdict->confidence = 12;
+        result->confidence = 12;
 }
 
 const struct pf_driver pf_extrap_talpas_driver = {

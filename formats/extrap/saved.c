@@ -414,7 +414,7 @@ static bool begins_as_written(struct pf_probe *probe, uint64_t header)
  * Many formats are ZIP archives; this one has a member experiment.json at the top level. Other programs write files of
  * this name too, so an archive named .zip is accepted only if experiment.json begins the way Extra-P writes it.
  */
-static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void saved_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct sign sign = {0};
     struct pf_error error = {0};
@@ -431,9 +431,9 @@ static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool sure = sign.experiment && !pf_probe_is_called(probe, ".zip");
     if (!sign.found || (!sure && !begins_as_written(probe, sign.header)))
         return;
-    verdict->confidence = 40;
+    result->confidence = 40;
     if (!listed)
-        snprintf(verdict->message, sizeof verdict->message, "the archive has no directory at its end");
+        snprintf(result->message, sizeof result->message, "the archive has no directory at its end");
 }
 
 const struct pf_driver pf_extrap_saved_driver = {

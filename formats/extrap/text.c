@@ -134,16 +134,16 @@ static unsigned confidence_of(const struct look *look)
     return kinds == 2 ? 12 : 16;
 }
 
-static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void text_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const char *head = (const char *)pf_probe_head(probe, PF_HEAD_MAX, &have);
     if (!have)
         return;
     struct look look = look_at_head(head, have, have < PF_HEAD_MAX || probe->size <= have);
-    verdict->confidence = confidence_of(&look);
-    if (verdict->confidence && !look.words[PARAMETER])
-        snprintf(verdict->message, sizeof verdict->message, "no PARAMETER line at the head of the file");
+    result->confidence = confidence_of(&look);
+    if (result->confidence && !look.words[PARAMETER])
+        snprintf(result->message, sizeof result->message, "no PARAMETER line at the head of the file");
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

@@ -10,21 +10,21 @@ extern const struct pf_driver pf_hpctoolkit_driver;
 
 /* ---- probing ------------------------------------------------------------------------------------------ */
 
-static void probe_meta(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_meta(struct pf_probe *probe, struct pf_probe_result *result)
 {
     unsigned char bytes[16];
     if (pf_probe_head_of(probe, "meta.db", bytes, sizeof bytes) < sizeof bytes ||
         memcmp(bytes, HPC_META_MAGIC, HPC_META_VERSION) != 0)
         return;
-    verdict->confidence = 32;
-    snprintf(verdict->version, sizeof verdict->version, "%u.%u", bytes[HPC_META_VERSION],
+    result->confidence = 32;
+    snprintf(result->version, sizeof result->version, "%u.%u", bytes[HPC_META_VERSION],
              bytes[HPC_META_VERSION + 1]);
     if (bytes[HPC_META_VERSION] != 4)
-        snprintf(verdict->message, sizeof verdict->message, "this version of meta.db is not supported");
+        snprintf(result->message, sizeof result->message, "this version of meta.db is not supported");
 }
 
 /* An inline DTD of about 9 KB may precede the root element. */
-static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_experiment(struct pf_probe *probe, struct pf_probe_result *result)
 {
     enum { HEAD = 32 * 1024 };
     char *bytes = malloc(HEAD + 1);
@@ -37,21 +37,21 @@ static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
     if (end)
         *end = 0;
     const char *version = end ? strstr(root, "version=\"") : NULL;
-    if (version && strchr(version + 9, '"') && sscanf(version, "version=\"%23[^\"]", verdict->version) == 1) {
-        verdict->confidence = 32;
-        if (strncmp(verdict->version, "4.", 2) != 0 && strncmp(verdict->version, "2.", 2) != 0)
-            snprintf(verdict->message, sizeof verdict->message,
-                     "experiment.xml of version %s is not supported", verdict->version);
+    if (version && strchr(version + 9, '"') && sscanf(version, "version=\"%23[^\"]", result->version) == 1) {
+        result->confidence = 32;
+        if (strncmp(result->version, "4.", 2) != 0 && strncmp(result->version, "2.", 2) != 0)
+            snprintf(result->message, sizeof result->message, "experiment.xml of version %s is not supported",
+                     result->version);
     }
     free(bytes);
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     if (pf_probe_has(probe, "meta.db"))
-        probe_meta(probe, verdict);
-    if (!verdict->confidence && pf_probe_has(probe, "experiment.xml"))
-        probe_experiment(probe, verdict);
+        probe_meta(probe, result);
+    if (!result->confidence && pf_probe_has(probe, "experiment.xml"))
+        probe_experiment(probe, result);
 }
 
 /* Other files in the folder (notes on the format, formulas of metrics) do not affect the profile. */

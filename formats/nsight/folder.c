@@ -113,9 +113,9 @@ static int read_point(struct pf_model *model, struct pf_study *study, const char
     return unreadable ? 0 : failed;
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    verdict->confidence = pf_points_probe(probe, ".sqlite", 2) ? 16 : 0;
+    result->confidence = pf_points_probe(probe, ".sqlite", 2) ? 16 : 0;
 }
 
 static int open_folder(struct pf_model *model, struct pf_error *error)

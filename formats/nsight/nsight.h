@@ -191,7 +191,7 @@ static inline int64_t nsight_plus(int64_t a, int64_t b)
 }
 
 extern const struct pf_driver pf_nsight_driver;
-void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict);
+void nsight_probe(struct pf_probe *probe, struct pf_probe_result *result);
 
 /* Opens an export; unlike the driver's open, input may be any file of the source. Returns 0, or -1 with *error filled. */
 int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error *error);

@@ -56,7 +56,7 @@ static unsigned look_below(unsigned seen, struct pf_probe *probe, const unsigned
     return seen;
 }
 
-void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+void nsight_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const char magic[16] = "SQLite format 3";
     size_t have;
@@ -74,5 +74,5 @@ void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict)
             pf_probe_failed(probe, ENOMEM);
         free(page);
     }
-    verdict->confidence = seen == IS_EXPORT ? 40 : 0;
+    result->confidence = seen == IS_EXPORT ? 40 : 0;
 }

@@ -33,14 +33,14 @@ static int look_at(void *arg, const char *name, unsigned char type)
     return ++look->entries == look->most;
 }
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct look look = {.most = 4096};
     char magic[6];
     pf_probe_list(probe, ".", look_at, &look);
     if (*look.name && pf_probe_head_of(probe, look.name, magic, sizeof magic) == sizeof magic &&
         magic[0] == OTF2_CHUNK && (magic[1] == 'B' || magic[1] == '#') && !memcmp(magic + 2, "OTF2", 4))
-        verdict->confidence = 32;
+        result->confidence = 32;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */

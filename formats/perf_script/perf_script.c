@@ -31,7 +31,7 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
  * Accepts a text that has a header or a record, and also a frame unless the first header or a record before it is certain (is_certain).
  * At least six of ten lines must be headers, frames or source lines; records and further fields of samples are not counted.
  */
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have, counts[PERF_UNKNOWN + 1] = {0}, known = 0, frames = 0;
     const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
@@ -66,7 +66,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     }
     if (counts[PERF_HEADER] + counts[PERF_RECORD] && (frames || certain) &&
         10 * known >= 6 * (known + counts[PERF_UNKNOWN]))
-        verdict->confidence = 6;
+        result->confidence = 6;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

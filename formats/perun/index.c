@@ -284,21 +284,21 @@ static void index_close(struct pf_model *model)
     free(index);
 }
 
-static void index_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void index_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *head = pf_probe_head(probe, HEADER, &have);
     if (have < 4 || memcmp(head, "pidx", 4) != 0)
         return;
-    verdict->confidence = 32;
+    result->confidence = 32;
     if (have < HEADER) {
-        snprintf(verdict->message, sizeof verdict->message, "the index ends inside its header");
+        snprintf(result->message, sizeof result->message, "the index ends inside its header");
         return;
     }
     uint32_t version = pf_u32(head + 4, false);
-    snprintf(verdict->version, sizeof verdict->version, "%u", version);
+    snprintf(result->version, sizeof result->version, "%u", version);
     if (version != 1 && version != 2)
-        snprintf(verdict->message, sizeof verdict->message, "index version %u is not known", version);
+        snprintf(result->message, sizeof result->message, "index version %u is not known", version);
 }
 
 const struct pf_driver pf_perun_index_driver = {.name = "perun-index",

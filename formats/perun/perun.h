@@ -384,7 +384,7 @@ const char *perun_name(struct perun *perun, const char *before, const char *text
 /* Prints a cell of any type as in CSV, without quotes. */
 void perun_print_cell(FILE *out, const struct pf_cell *cell);
 
-void perun_probe(struct pf_probe *probe, struct pf_verdict *verdict);
+void perun_probe(struct pf_probe *probe, struct pf_probe_result *result);
 
 extern const struct pf_numbered perun_resources, perun_points;
 

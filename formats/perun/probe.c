@@ -58,7 +58,7 @@ static void scan(struct pf_json *json, struct found *found, struct pf_error *err
 }
 
 /* Probes for JSON text; pf_json_look returns NULL for other files. */
-static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
 {
     bool perf = pf_probe_is_called(probe, ".perf");
     struct pf_json_look look;
@@ -72,15 +72,14 @@ static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
     bool ended = error.code == ENODATA && probe->size <= PF_PROBE_SCAN;
     bool cut = perf && found.broken && (found.signs || ended);
     bool common = found.region && (found.signs || perf);
-    verdict->confidence = found.map                                        ? OWN_KEY
-                          : common || (cut && (found.signs || !found.any)) ? COMMON_KEY
-                          : cut                                            ? NAME_ALONE
-                                                                           : 0;
-    if (verdict->confidence && !pf_probe_is_text(probe))
-        verdict->confidence = 0;
+    result->confidence = found.map                                        ? OWN_KEY
+                         : common || (cut && (found.signs || !found.any)) ? COMMON_KEY
+                         : cut                                            ? NAME_ALONE
+                                                                          : 0;
+    if (result->confidence && !pf_probe_is_text(probe))
+        result->confidence = 0;
     if (cut && !found.map && !common)
-        snprintf(verdict->message, sizeof verdict->message,
-                 "the text ends or is damaged before any resources");
+        snprintf(result->message, sizeof result->message, "the text ends or is damaged before any resources");
 }
 
 /* ---- stored objects ------------------------------------------------------------------------------ */
@@ -99,7 +98,7 @@ bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_st
 }
 
 /* Probes for the header of a stored object. "profile " with an invalid rest is a damaged stored object. */
-static void probe_stored(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_stored(struct pf_probe *probe, struct pf_probe_result *result)
 {
     static const char word[] = "profile ";
     size_t have;
@@ -108,15 +107,15 @@ static void probe_stored(struct pf_probe *probe, struct pf_verdict *verdict)
     if (have < strlen(word) || memcmp(plain, word, strlen(word)) != 0)
         return;
     bool whole = perun_parse_stored(plain, have, &header);
-    verdict->confidence = whole ? MAGIC : BROKEN_MAGIC;
-    snprintf(verdict->version, sizeof verdict->version, "stored");
+    result->confidence = whole ? MAGIC : BROKEN_MAGIC;
+    snprintf(result->version, sizeof result->version, "stored");
     if (!whole)
-        snprintf(verdict->message, sizeof verdict->message, "the header of the stored object is damaged");
+        snprintf(result->message, sizeof result->message, "the header of the stored object is damaged");
 }
 
-void perun_probe(struct pf_probe *probe, struct pf_verdict *verdict)
+void perun_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    probe_json(probe, verdict);
-    if (!verdict->confidence)
-        probe_stored(probe, verdict);
+    probe_json(probe, result);
+    if (!result->confidence)
+        probe_stored(probe, result);
 }

@@ -87,7 +87,7 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
  * message of 34 bytes that begins with one of 32.) The sample types are the strongest evidence: quipper's form of
  * perf.data has attributes in their place, and its events may look like samples.
  */
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *head = pf_probe_unpacked_head(probe, PF_PLAIN_HEAD_MAX, &have);
@@ -121,7 +121,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool nothing = more == 0 && !good && !bad && empty && plain; /* a profile without samples */
     bool other = types[false] && !types[true];
     if (nothing || (good && !bad && whole) || (good >= 3 && good > 2 * bad && !other))
-        verdict->confidence = packed ? 16 : 12;
+        result->confidence = packed ? 16 : 12;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

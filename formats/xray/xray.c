@@ -191,20 +191,20 @@ static void set_metrics(struct pf_model *model, struct xray_state *state)
 
 /* ---- probing and opening ------------------------------------------------------------------------ */
 
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *bytes = pf_probe_head(probe, XRAY_HEADER_SIZE + XRAY_BASIC_SIZE, &have);
     struct xray_header header;
     if (!read_header(&header, bytes, have))
         return;
-    verdict->confidence = header.type == XRAY_FDR     ? fdr_confidence(&header, bytes, have)
-                          : header.type == XRAY_BASIC ? basic_confidence(&header, bytes, have)
-                                                      : 64;
-    if (header.type == XRAY_FDR && verdict->confidence && verdict->confidence < 32)
-        snprintf(verdict->message, sizeof verdict->message, "no buffer follows the header");
-    if (verdict->confidence)
-        set_version(&header, verdict->version, sizeof verdict->version);
+    result->confidence = header.type == XRAY_FDR     ? fdr_confidence(&header, bytes, have)
+                         : header.type == XRAY_BASIC ? basic_confidence(&header, bytes, have)
+                                                     : 64;
+    if (header.type == XRAY_FDR && result->confidence && result->confidence < 32)
+        snprintf(result->message, sizeof result->message, "no buffer follows the header");
+    if (result->confidence)
+        set_version(&header, result->version, sizeof result->version);
 }
 
 static int add_info(struct pf_model *model, const char *key, struct pf_cell value, struct pf_error *error)

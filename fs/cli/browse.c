@@ -58,12 +58,12 @@ char *pf_path_on_disk(const char *path)
 
 static bool is_directory_profile(const char *path)
 {
-    struct pf_verdict verdict;
+    struct pf_probe_result result;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;
     struct pf_probe probe = {.name = path, .directory = true, .fd = fd};
-    bool profile = pf_recognise(&probe, &verdict) != NULL;
+    bool profile = pf_recognise(&probe, &result) != NULL;
     close(fd);
     return profile;
 }

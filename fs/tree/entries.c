@@ -77,7 +77,7 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
                             .unpacked = opened->unpacked,
                             .bytes = head};
     size_t have;
-    found->driver = pf_recognise(&what, &found->verdict);
+    found->driver = pf_recognise(&what, &found->probe);
     const unsigned char *bytes = pf_probe_head(&what, 512, &have);
     found->packed = !found->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
     if (!what.lack)
@@ -98,7 +98,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     if (!is_directory && found->st.st_size == 0)
         return 0;
     /*
-     * Do not cache verdicts of directories: they depend on files inside, whose changes the stamp of the directory does
+     * Do not cache probe results of directories: they depend on files inside, whose changes the stamp of the directory does
      * not show.
      */
     if (is_directory)
@@ -128,7 +128,7 @@ static int classify_beside(const struct pf_folder *folder, struct pf_found *foun
         .name = PF_BESIDE_NAME, .directory = true, .fd = pf_folder_fd(self), .folder = self};
     what.lack = pf_folder_stat(self, ".", &found->st);
     if (!what.lack)
-        found->driver = pf_recognise_beside(&what, &found->verdict);
+        found->driver = pf_recognise_beside(&what, &found->probe);
     pf_folder_free(self);
     found->type = PF_ENTRY_PROFILE;
     return what.lack ? what.lack : found->driver ? 0 : ENOENT;

@@ -52,7 +52,7 @@ int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_
     if (!self)
         return pf_is_transient(errno) ? errno : 0;
     struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    found->driver = pf_recognise(&what, &found->verdict);
+    found->driver = pf_recognise(&what, &found->probe);
     pf_folder_free(self);
     return what.lack;
 }

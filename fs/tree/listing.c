@@ -25,10 +25,10 @@ static void add_row(struct pf_buf *out, const char *path, const struct pf_found 
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
     const struct pf_driver *driver = found->driver;
     struct pf_cell cells[] = {driver ? pf_string(driver->name) : pf_absent(),
-                              pf_string(found->verdict.version),
+                              pf_string(found->probe.version),
                               S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
                               found->st.st_ino ? pf_string(mtime) : pf_absent(),
-                              driver ? pf_uint(found->verdict.confidence) : pf_absent(),
+                              driver ? pf_uint(found->probe.confidence) : pf_absent(),
                               pf_string(path),
                               pf_string(message)};
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
@@ -297,7 +297,7 @@ int pf_each_profile_and_folder(struct pf_fs *fs,
 static int add_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct pf_buf *out = arg;
-    add_row(out, path, found, found->verdict.message);
+    add_row(out, path, found, found->probe.message);
     return out->failed ? pf_fail_memory(error) : 0;
 }
 

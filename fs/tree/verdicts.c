@@ -28,7 +28,7 @@ struct seen {
     uint64_t name;           /* hash of the name, which drivers may examine */
     uint32_t packed, unused; /* 1 or 0 */
     uint64_t driver;         /* index in pf_drivers + 1; 0: an archive */
-    struct pf_verdict verdict;
+    struct pf_probe_result probe;
 };
 
 struct group {
@@ -168,11 +168,10 @@ void pf_verdicts_save(struct pf_verdicts *verdicts)
 /* True if a record read from the database is valid for the group; checked before its driver index is used. */
 static bool is_sound(const struct group *group, const struct seen *seen)
 {
-    const struct pf_verdict *verdict = &seen->verdict;
+    const struct pf_probe_result *probe = &seen->probe;
     return seen->driver <= driver_count() && (seen->driver || seen->packed) &&
-           seen->stamp.inode / GROUP == group->number &&
-           memchr(verdict->version, 0, sizeof verdict->version) &&
-           memchr(verdict->message, 0, sizeof verdict->message);
+           seen->stamp.inode / GROUP == group->number && memchr(probe->version, 0, sizeof probe->version) &&
+           memchr(probe->message, 0, sizeof probe->message);
 }
 
 static void add_seen(struct pf_verdicts *verdicts, struct group *group, const struct seen *seen)
@@ -271,7 +270,7 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now
     bool ordinary = group->ordinary[stamp.inode % GROUP] == hash_of(&stamp, name_hash);
     if (seen) {
         found->driver = seen->driver ? pf_drivers[seen->driver - 1] : NULL;
-        found->verdict = seen->verdict;
+        found->probe = seen->probe;
         found->packed = seen->packed;
     }
     pf_lock_drop(&verdicts->lock);
@@ -285,7 +284,7 @@ void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *now, 
                         .name = pf_digest(0, name, strlen(name)),
                         .packed = found->packed,
                         .driver = number_of(found->driver),
-                        .verdict = found->verdict};
+                        .probe = found->probe};
     struct group *group = lock_group(verdicts, &seen.stamp);
     bool ordinary = !found->driver && !found->packed;
     group->ordinary[seen.stamp.inode % GROUP] = ordinary ? hash_of(&seen.stamp, seen.name) : 0;

@@ -168,7 +168,7 @@ struct pf_found {
     bool unprobed; /* DIR: probing has timed out; the folder may be a profile */
     struct stat st;
     const struct pf_driver *driver; /* PROFILE only */
-    struct pf_verdict verdict;
+    struct pf_probe_result probe;
 };
 
 /*

@@ -24,7 +24,7 @@ struct pf_entry {
     uint64_t hash;
     uint64_t lookups; /* uses of the number (pf_fs_forget) */
     unsigned holds;   /* references by children and instances */
-    /* The result of the last classification, without the verdict to save memory: there may be 100,000 entries. */
+    /* The result of the last classification, without the probe result to save memory: there may be 100,000 entries. */
     enum pf_entry_type type;
     bool packed, unprobed;
     struct stat st;
@@ -176,7 +176,7 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 
-/* Probes a folder with all drivers. Fills driver and verdict of *found. 0 or a transient errno value. */
+/* Probes a folder with all drivers. Fills driver and probe result of *found. 0 or a transient errno value. */
 int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found);
 /* True if a file is on a file system other than SOURCE's that is not on a local block device, such as NFS or FUSE. */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
@@ -200,7 +200,7 @@ struct pf_verdicts *pf_verdicts_new(struct pf_cache *cache);
 /* Saves (pf_verdicts_save) and frees. */
 void pf_verdicts_free(struct pf_verdicts *verdicts);
 
-/* True if a result for the file is stored: driver, verdict and packed of *found are then filled. */
+/* True if a result for the file is stored: driver, probe result and packed of *found are then filled. */
 bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
                         struct pf_found *found);
 /* Stores a result. costly: probing required unpacking. */

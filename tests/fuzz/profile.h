@@ -101,7 +101,7 @@ FUZZ void fuzz_probe(const struct pf_driver *driver, int folder, const char *nam
 {
     static unsigned char head[PF_HEAD_MAX];
     static struct pf_probe probe;
-    struct pf_verdict verdict = {0};
+    struct pf_probe_result result = {0};
     struct stat st;
     int fd = openat(folder, name, O_RDONLY);
     if (fd < 0 || fstat(fd, &st))
@@ -112,7 +112,7 @@ FUZZ void fuzz_probe(const struct pf_driver *driver, int folder, const char *nam
                               .size = directory ? 0 : (uint64_t)st.st_size,
                               .fd = fd,
                               .bytes = head};
-    driver->probe(&probe, &verdict);
+    driver->probe(&probe, &result);
     close(fd);
 }
 

@@ -45,30 +45,29 @@ static void warns(const char *text, const char *want, const char *name)
 
 /* ---- recognising and opening -------------------------------------------------------------------- */
 
-static unsigned confidence(const char *text, struct pf_verdict *verdict)
+static unsigned confidence(const char *text, struct pf_probe_result *result)
 {
     unsigned char head[64] = {0};
     memcpy(head, text, strlen(text));
     /* All that there is stands in the head cache already. */
     struct pf_probe probe = {
         .name = "x", .size = strlen(text), .fd = -1, .bytes = head, .have = strlen(text)};
-    *verdict = (struct pf_verdict){0};
-    pf_afperf_driver.probe(&probe, verdict);
-    return verdict->confidence;
+    *result = (struct pf_probe_result){0};
+    pf_afperf_driver.probe(&probe, result);
+    return result->confidence;
 }
 
 static void test_recognising(void)
 {
-    struct pf_verdict verdict;
-    ok(confidence(HEADER, &verdict) == 32 && !*verdict.message,
-       "16 bytes of header decide, whatever the name");
-    ok(confidence("# AFPerf v1     \r\n", &verdict) == 32 && !*verdict.message, "a line may end with CR LF");
-    ok(confidence("# AFPerf v2     \n", &verdict) && *verdict.message, "another version is known as such");
-    ok(confidence("# AFPerf v1\n", &verdict) && *verdict.message, "so is a header without padding");
-    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &verdict) && *verdict.message, "and a byte-order mark");
-    ok(!confidence("# AFPerf notes\n", &verdict) && !confidence("", &verdict), "other texts are not");
-    ok(!confidence("# AFPerf v1 corpus\n", &verdict) &&
-           !confidence("\xef\xbb\xbf# AFPerf v2 is new\n", &verdict),
+    struct pf_probe_result result;
+    ok(confidence(HEADER, &result) == 32 && !*result.message, "16 bytes of header decide, whatever the name");
+    ok(confidence("# AFPerf v1     \r\n", &result) == 32 && !*result.message, "a line may end with CR LF");
+    ok(confidence("# AFPerf v2     \n", &result) && *result.message, "another version is known as such");
+    ok(confidence("# AFPerf v1\n", &result) && *result.message, "so is a header without padding");
+    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &result) && *result.message, "and a byte-order mark");
+    ok(!confidence("# AFPerf notes\n", &result) && !confidence("", &result), "other texts are not");
+    ok(!confidence("# AFPerf v1 corpus\n", &result) &&
+           !confidence("\xef\xbb\xbf# AFPerf v2 is new\n", &result),
        "nor is a heading that goes on behind the version");
 }
 

@@ -241,10 +241,10 @@ static void what_is_no_point_is_told(void)
 static bool is_recognised(const char *root)
 {
     struct pf_probe probe = {.name = "study", .directory = true, .fd = open(root, O_RDONLY | O_DIRECTORY)};
-    struct pf_verdict verdict = {0};
-    pf_cubedir_driver.probe(&probe, &verdict);
+    struct pf_probe_result result = {0};
+    pf_cubedir_driver.probe(&probe, &result);
     close(probe.fd);
-    return verdict.confidence > 0;
+    return result.confidence > 0;
 }
 
 static void folders_are_recognised(void)

@@ -210,9 +210,9 @@ static void check_file(int folder, const char *name, const char *path)
     if (fd < 0 || fstat(fd, &st))
         abort();
     struct pf_probe probe = {.name = name, .size = (uint64_t)st.st_size, .fd = fd, .bytes = head};
-    struct pf_verdict verdict;
+    struct pf_probe_result result;
     struct sample sample = {
-        .driver = pf_recognise(&probe, &verdict), .name = name, .size = (size_t)st.st_size};
+        .driver = pf_recognise(&probe, &result), .name = name, .size = (size_t)st.st_size};
     sample.bytes = malloc(sample.size + 1);
     if (!sample.bytes || read(fd, sample.bytes, sample.size) != (ssize_t)sample.size)
         abort();

@@ -70,11 +70,11 @@ __attribute__((unused)) static unsigned confidence(const struct pf_driver *drive
     write_bytes(folder, "study", bytes, size);
     int fd = open(path_in(folder, "study"), O_RDONLY);
     struct pf_probe probe = {.name = "study", .size = size, .fd = fd, .bytes = head};
-    struct pf_verdict verdict = {0};
-    driver->probe(&probe, &verdict);
+    struct pf_probe_result result = {0};
+    driver->probe(&probe, &result);
     close(fd);
     temp_dir_remove(folder);
-    return verdict.confidence;
+    return result.confidence;
 }
 
 /* ---- rows as text ------------------------------------------------------------------------------- */

@@ -244,23 +244,23 @@ static void probing(void)
     struct pf_probe probe = {.name = "db", .directory = true};
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         char path[100];
-        struct pf_verdict verdict = {0};
+        struct pf_probe_result result = {0};
         snprintf(path, sizeof path, "%s/%s", SAMPLES, layouts[i]);
         probe.fd = open(path, O_RDONLY | O_DIRECTORY);
-        pf_hpctoolkit_driver.probe(&probe, &verdict);
-        ok(verdict.confidence == 32 && !*verdict.message, "%s is recognised by its content", layouts[i]);
+        pf_hpctoolkit_driver.probe(&probe, &result);
+        ok(result.confidence == 32 && !*result.message, "%s is recognised by its content", layouts[i]);
         close(probe.fd);
     }
     struct copy copy;
-    struct pf_verdict verdict = {0};
+    struct pf_probe_result result = {0};
     make_folder(&copy);
     put_file(&copy, "meta.db", "not it", 6);
     put_file(&copy, "profile.db", "HPCTOOLKITprof", 14);
     char path[100];
     snprintf(path, sizeof path, "%s/db", copy.folder);
     probe.fd = open(path, O_RDONLY | O_DIRECTORY);
-    pf_hpctoolkit_driver.probe(&probe, &verdict);
-    ok(!verdict.confidence, "a folder with files of these names alone is none");
+    pf_hpctoolkit_driver.probe(&probe, &result);
+    ok(!result.confidence, "a folder with files of these names alone is none");
     close(probe.fd);
     remove_copy(&copy);
 }

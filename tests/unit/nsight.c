@@ -314,7 +314,7 @@ static void test_untimed(void)
 static bool is_probed(const char *sql)
 {
     static unsigned char head[PF_HEAD_MAX];
-    struct pf_verdict verdict = {0};
+    struct pf_probe_result result = {0};
     struct stat st;
     unlink(path_in(export_folder, "probe.sqlite"));
     write_export("probe.sqlite", sql);
@@ -323,9 +323,9 @@ static bool is_probed(const char *sql)
     if (probe.fd < 0 || fstat(probe.fd, &st))
         abort();
     probe.size = (uint64_t)st.st_size;
-    pf_nsight_driver.probe(&probe, &verdict);
+    pf_nsight_driver.probe(&probe, &result);
     close(probe.fd);
-    return verdict.confidence > 0;
+    return result.confidence > 0;
 }
 
 static void test_probe(void)

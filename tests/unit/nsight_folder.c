@@ -44,11 +44,11 @@ static void close_study(struct open_export *study)
 static bool is_probed(void)
 {
     struct pf_probe probe = {.directory = true};
-    struct pf_verdict verdict = {0};
+    struct pf_probe_result result = {0};
     probe.fd = open(path_in(export_folder, "study"), O_RDONLY | O_DIRECTORY);
-    pf_nsight_folder_driver.probe(&probe, &verdict);
+    pf_nsight_folder_driver.probe(&probe, &result);
     close(probe.fd);
-    return verdict.confidence > 0;
+    return result.confidence > 0;
 }
 
 /* What is in a metric's rows of values. */

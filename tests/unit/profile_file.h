@@ -173,10 +173,10 @@ PROFILE_FILE unsigned sureness(const struct pf_driver *driver, const char *name,
 {
     static unsigned char head[PF_HEAD_MAX];
     struct pf_probe probe = {.name = name, .size = size, .fd = -1, .bytes = head};
-    struct pf_verdict verdict = {0};
+    struct pf_probe_result result = {0};
     memcpy(head, bytes, probe.have = size < PF_HEAD_MAX ? size : PF_HEAD_MAX);
-    pf_probe_ask(&probe, driver, &verdict);
-    return verdict.confidence;
+    pf_probe_ask(&probe, driver, &result);
+    return result.confidence;
 }
 
 #endif

@@ -78,13 +78,13 @@ static void close_made_up(struct pf_model *model)
 }
 
 /* Whatever begins with a digit, or says that it is broken. */
-static void probe_made_up(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_made_up(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *bytes = pf_probe_head(probe, 8, &have);
     atomic_fetch_add(&control.probes, 1);
     if (have && ((bytes[0] >= '0' && bytes[0] <= '9') || (have >= 6 && !memcmp(bytes, "broken", 6))))
-        verdict->confidence = 8;
+        result->confidence = 8;
 }
 
 static size_t facts_made_up(const struct pf_model *model, void *blob, size_t room)

@@ -18,10 +18,10 @@ static void must(bool holds)
 
 /* ---- "shelf": a directory whose file `data` holds a made-up profile ------------------------------- */
 
-static void probe_shelf(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_shelf(struct pf_probe *probe, struct pf_probe_result *result)
 {
     if (probe->directory && pf_probe_has(probe, "data"))
-        verdict->confidence = 32;
+        result->confidence = 32;
 }
 
 static int open_shelf(struct pf_model *model, struct pf_error *error)

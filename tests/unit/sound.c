@@ -65,11 +65,11 @@ static bool check_entry(int folder, const char *name, const char *path, bool dir
                              .size = directory ? 0 : (uint64_t)st.st_size,
                              .fd = fd,
                              .bytes = head};
-    struct pf_verdict verdict;
-    const struct pf_driver *driver = pf_recognise(&probe, &verdict);
+    struct pf_probe_result result;
+    const struct pf_driver *driver = pf_recognise(&probe, &result);
     if (driver)
         check_profile(driver, folder, name, path);
-    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, &verdict) : NULL;
+    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, &result) : NULL;
     if (beside)
         check_profile(beside, folder, name, path);
     close(fd);

@@ -400,10 +400,10 @@ static void test_probing(void)
     ok(have == 0 && pf_probe_has(&probe, "a") && !pf_probe_has(&probe, "b"),
        "a folder has entries and no bytes");
     close(probe.fd);
-    struct pf_verdict verdict;
+    struct pf_probe_result result;
     probe =
         (struct pf_probe){.name = "log", .size = 10, .fd = openat(place.fd, "log", O_RDONLY), .bytes = head};
-    ok(!pf_recognise(&probe, &verdict) && verdict.confidence == 0, "what no driver knows is no profile");
+    ok(!pf_recognise(&probe, &result) && result.confidence == 0, "what no driver knows is no profile");
     close(probe.fd);
     tear_down(&place);
 }

@@ -29,12 +29,12 @@ static const struct pf_blob originals[] = {{.name = "original.txt"}, {.name = "a
 static const struct pf_link links[] = {{.name = "run 1", .target = "runs/one"},
                                        {.name = "info.txt", .target = "notes"}};
 
-static void probe_catalogue(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_catalogue(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *bytes = pf_probe_head(probe, 9, &have);
     if (have >= 9 && !memcmp(bytes, "catalogue", 9))
-        verdict->confidence = 32;
+        result->confidence = 32;
 }
 
 static int fill_catalogue(struct catalogue *catalogue, struct pf_error *error)
@@ -133,9 +133,9 @@ const struct pf_driver catalogue_driver = {.name = "catalogue",
 
 /* ---- "database": a directory that is a profile, with a folder of sources; "study": one that stands in its folder -- */
 
-static void probe_database(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_database(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    verdict->confidence = pf_probe_has(probe, "made.db") ? 32 : 0;
+    result->confidence = pf_probe_has(probe, "made.db") ? 32 : 0;
 }
 
 static int open_bare(struct pf_model *model, const char *input_name, struct pf_error *error)
@@ -156,9 +156,9 @@ static int open_database(struct pf_model *model, struct pf_error *error)
     return open_bare(model, "made.db", error);
 }
 
-static void probe_study(struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_study(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    verdict->confidence = pf_probe_has(probe, "p1") && pf_probe_has(probe, "p2") ? 32 : 0;
+    result->confidence = pf_probe_has(probe, "p1") && pf_probe_has(probe, "p2") ? 32 : 0;
 }
 
 static int count_folder(void *arg, const char *name, unsigned char type)

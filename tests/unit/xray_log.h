@@ -223,9 +223,9 @@ static inline unsigned confidence_in(const void *bytes, size_t size)
     static unsigned char head[PF_HEAD_MAX];
     memcpy(head, bytes, size);
     struct pf_probe probe = {.name = "log", .size = size, .fd = -1, .bytes = head, .have = size};
-    struct pf_verdict verdict = {0};
-    pf_xray_driver.probe(&probe, &verdict);
-    return verdict.confidence;
+    struct pf_probe_result result = {0};
+    pf_xray_driver.probe(&probe, &result);
+    return result.confidence;
 }
 
 struct opened {
