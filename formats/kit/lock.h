@@ -37,7 +37,7 @@
     LOCK(TEXT, 41, "text")                                                                                   \
     LOCK(SUMS, 42, "sums")                                                                                   \
     LOCK(KNOWN, 43, "known")                                                                                 \
-    LOCK(VERDICTS, 44, "verdicts")                                                                           \
+    LOCK(PROBE_RESULTS, 44, "probe results")                                                                 \
     LOCK(SIZES, 45, "table sizes")                                                                           \
     LOCK(BLOCKS, 50, "blocks")                                                                               \
     LOCK(POOL, 60, "pool")                                                                                   \

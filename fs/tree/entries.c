@@ -81,7 +81,7 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
     const unsigned char *bytes = pf_probe_head(&what, 512, &have);
     found->packed = !found->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
     if (!what.lack)
-        pf_verdicts_note(fs->verdicts, &stamp, name, found, opened->unpacked);
+        pf_probe_results_put(fs->probe_results, &stamp, name, found, opened->unpacked);
     return what.lack;
 }
 
@@ -105,7 +105,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
         return in_time && pf_folder_fd(folder) >= 0 && pf_is_foreign(fs, &found->st)
                    ? pf_probe_foreign(folder, name, found)
                    : pf_probe_folder(folder, name, found);
-    if (pf_verdicts_recall(fs->verdicts, &stamp, name, found))
+    if (pf_probe_results_get(fs->probe_results, &stamp, name, found))
         return 0;
     int result = pf_folder_file(folder, name, &opened);
     if (result)

@@ -45,7 +45,7 @@ static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const cha
     if (pf_folder_stat(folder, name, &st))
         return false;
     struct pf_stamp stamp = pf_stamp_of(&st);
-    return pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
+    return pf_probe_results_get(fs->probe_results, &stamp, name, &found);
 }
 
 /* Unpacks a file as far as needed, and probes it. */

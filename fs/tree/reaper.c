@@ -129,7 +129,7 @@ static void do_task(struct pf_fs *fs, struct pf_service_task *task)
     if (task->task == CLOSE_FILES)
         pf_profile_close_files(task->profile);
     if (task->task == TAKE_CARE) {
-        pf_verdicts_save(fs->verdicts);
+        pf_probe_results_save(fs->probe_results);
         prune(fs);
     }
     pf_profile_release(task->profile);
@@ -438,7 +438,7 @@ static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profil
 void pf_fs_save(struct pf_fs *fs)
 {
     size_t n = 0, tasks = 0;
-    pf_verdicts_save(fs->verdicts);
+    pf_probe_results_save(fs->probe_results);
     pf_lock_take(&fs->lock);
     for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
         tasks++;

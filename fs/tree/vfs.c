@@ -107,11 +107,11 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.next_text = 1;
     pf_lock_init(&fs->lock, PF_RANK_FS);
     pf_reaper_init(fs);
-    fs->verdicts = pf_verdicts_new(fs->core.cache);
+    fs->probe_results = pf_probe_results_new(fs->core.cache);
     fs->source = strdup(source);
     fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
     fs->core.pool = pf_pool_new(options->pass_threads);
-    if (!fs->source || !fs->verdicts || !fs->core.blocks || !fs->core.pool)
+    if (!fs->source || !fs->probe_results || !fs->core.blocks || !fs->core.pool)
         pf_fail_memory(error);
     else if (!open_root(fs, source, error) && !add_root(fs, error) && !pf_virtuals_make(fs, error))
         return fs;
@@ -191,7 +191,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_blocks_free(fs->core.blocks);
     pf_folder_free(fs->top);
     pf_archives_free(fs->archives);
-    pf_verdicts_free(fs->verdicts);
+    pf_probe_results_free(fs->probe_results);
     pf_cache_free(fs->core.cache);
     pf_pool_free(fs->core.pool);
     if (fs->root >= 0)

@@ -89,7 +89,7 @@ struct pf_reaper {
     uint64_t served;  /* number of tasks done */
 };
 
-struct pf_verdicts;
+struct pf_probe_results;
 
 /* The last device seen other than SOURCE's (1 s cache), and when, in monotonic seconds. */
 struct pf_elsewhere {
@@ -127,7 +127,7 @@ struct pf_fs {
     uint64_t pruned, pruned_puts;
     struct pf_reaper reaper;
 
-    struct pf_verdicts *verdicts;
+    struct pf_probe_results *probe_results;
     struct pf_preparation *preparing; /* packed.c: preparations in progress */
     void **virtuals;                  /* `self` of each of options.virtuals */
 };
@@ -186,29 +186,29 @@ bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
  */
 int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_found *found);
 
-/* ---- verdicts.c --------------------------------------------------------------------------------- */
+/* ---- probe_results.c ---------------------------------------------------------------------------- */
 
 /*
  * A cache of probe results for files, by stamp and name. Memory holds recent results, since listing a folder probes the
  * files that are looked up next. The database holds all results, so a later mount need not open the files. Thread-safe.
  */
-struct pf_verdicts;
+struct pf_probe_results;
 struct pf_found;
 
 /* cache: borrowed; NULL: results are not kept between mounts. NULL on failure: out of memory. */
-struct pf_verdicts *pf_verdicts_new(struct pf_cache *cache);
-/* Saves (pf_verdicts_save) and frees. */
-void pf_verdicts_free(struct pf_verdicts *verdicts);
+struct pf_probe_results *pf_probe_results_new(struct pf_cache *cache);
+/* Saves (pf_probe_results_save) and frees. */
+void pf_probe_results_free(struct pf_probe_results *results);
 
 /* True if a result for the file is stored: driver, probe result and packed of *found are then filled. */
-bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
-                        struct pf_found *found);
+bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
+                          struct pf_found *found);
 /* Stores a result. costly: probing required unpacking. */
-void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
-                      const struct pf_found *found, bool costly);
+void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
+                          const struct pf_found *found, bool costly);
 
 /* Writes new results to the database, unless they are few. */
-void pf_verdicts_save(struct pf_verdicts *verdicts);
+void pf_probe_results_save(struct pf_probe_results *results);
 
 /* ---- instances.c -------------------------------------------------------------------------------- */
 

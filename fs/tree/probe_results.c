@@ -39,7 +39,7 @@ struct group {
     size_t n_seen, room;
 };
 
-struct pf_verdicts {
+struct pf_probe_results {
     struct pf_cache *cache;
     uint64_t edition;    /* hash of all drivers: other versions may give other results */
     struct pf_lock lock; /* guards the members below */
@@ -59,27 +59,26 @@ static uint64_t edition(void)
     return hash;
 }
 
-struct pf_verdicts *pf_verdicts_new(struct pf_cache *cache)
+struct pf_probe_results *pf_probe_results_new(struct pf_cache *cache)
 {
-    struct pf_verdicts *verdicts =
-        calloc(1, sizeof *verdicts); /* calloc: unused groups cost no memory */
-    if (!verdicts)
+    struct pf_probe_results *results = calloc(1, sizeof *results); /* calloc: unused groups cost no memory */
+    if (!results)
         return NULL;
-    verdicts->cache = cache;
-    verdicts->edition = edition();
-    pf_lock_init(&verdicts->lock, PF_RANK_VERDICTS);
-    return verdicts;
+    results->cache = cache;
+    results->edition = edition();
+    pf_lock_init(&results->lock, PF_RANK_PROBE_RESULTS);
+    return results;
 }
 
-void pf_verdicts_free(struct pf_verdicts *verdicts)
+void pf_probe_results_free(struct pf_probe_results *results)
 {
-    if (!verdicts)
+    if (!results)
         return;
-    pf_verdicts_save(verdicts);
+    pf_probe_results_save(results);
     for (size_t i = 0; i < GROUPS; i++)
-        free(verdicts->groups[i].seen);
-    pf_lock_destroy(&verdicts->lock);
-    free(verdicts);
+        free(results->groups[i].seen);
+    pf_lock_destroy(&results->lock);
+    free(results);
 }
 
 static uint32_t driver_count(void)
@@ -100,22 +99,22 @@ static uint32_t number_of(const struct pf_driver *driver)
 
 /* ---- the database ------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct pf_verdicts *verdicts, uint64_t device, uint64_t number)
+static uint64_t key_of(const struct pf_probe_results *results, uint64_t device, uint64_t number)
 {
     const uint64_t what[] = {PF_DATUM_PROBES, device, number};
-    return pf_cache_key(verdicts->cache, what, sizeof what);
+    return pf_cache_key(results->cache, what, sizeof what);
 }
 
-static void drop_group(struct pf_verdicts *verdicts, struct group *group)
+static void drop_group(struct pf_probe_results *results, struct group *group)
 {
-    verdicts->n_seen -= group->n_seen;
+    results->n_seen -= group->n_seen;
     free(group->seen);
     *group = (struct group){.known = false};
 }
 
-static void pack_group(const struct pf_verdicts *verdicts, const struct group *group, struct pf_buf *out)
+static void pack_group(const struct pf_probe_results *results, const struct group *group, struct pf_buf *out)
 {
-    pf_pack_u64(out, verdicts->edition);
+    pf_pack_u64(out, results->edition);
     pf_buf_add(out, (const char *)group->ordinary, sizeof group->ordinary);
     pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
 }
@@ -127,39 +126,39 @@ struct saving {
 };
 
 /* Packs changed groups from slot *at on, at most PF_CACHE_BATCH of them, and advances *at. Returns their number. */
-static size_t pack_changed(struct pf_verdicts *verdicts, size_t *at, struct saving *savings)
+static size_t pack_changed(struct pf_probe_results *results, size_t *at, struct saving *savings)
 {
     size_t n = 0;
-    pf_lock_take(&verdicts->lock);
-    if (verdicts->worth < WORTH_SAVING)
+    pf_lock_take(&results->lock);
+    if (results->worth < WORTH_SAVING)
         *at = GROUPS;
     for (; n < PF_CACHE_BATCH && *at < GROUPS; ++*at) {
-        struct group *group = &verdicts->groups[*at];
+        struct group *group = &results->groups[*at];
         if (!group->changed)
             continue;
         savings[n] = (struct saving){group->device, group->number, {0}};
-        pack_group(verdicts, group, &savings[n].packed);
+        pack_group(results, group, &savings[n].packed);
         group->changed = false;
         n++;
     }
-    pf_lock_drop(&verdicts->lock);
+    pf_lock_drop(&results->lock);
     return n;
 }
 
-void pf_verdicts_save(struct pf_verdicts *verdicts)
+void pf_probe_results_save(struct pf_probe_results *results)
 {
     struct saving savings[PF_CACHE_BATCH];
     struct pf_cache_value values[PF_CACHE_BATCH];
-    for (size_t at = 0; verdicts->cache && at < GROUPS;) {
-        size_t n = pack_changed(verdicts, &at, savings), sound = 0;
+    for (size_t at = 0; results->cache && at < GROUPS;) {
+        size_t n = pack_changed(results, &at, savings), sound = 0;
         for (size_t i = 0; i < n; i++) {
             const struct saving *saving = &savings[i];
-            uint64_t source = key_of(verdicts, saving->device, saving->number);
+            uint64_t source = key_of(results, saving->device, saving->number);
             if (!saving->packed.failed)
                 values[sound++] = (struct pf_cache_value){source, 0, PF_DATUM_PROBES, saving->packed.data,
                                                           saving->packed.size};
         }
-        pf_cache_put_all(verdicts->cache, values, sound);
+        pf_cache_put_all(results->cache, values, sound);
         while (n)
             pf_buf_free(&savings[--n].packed);
     }
@@ -174,7 +173,7 @@ static bool is_sound(const struct group *group, const struct seen *seen)
            memchr(probe->message, 0, sizeof probe->message);
 }
 
-static void add_seen(struct pf_verdicts *verdicts, struct group *group, const struct seen *seen)
+static void add_seen(struct pf_probe_results *results, struct group *group, const struct seen *seen)
 {
     struct pf_error error;
     size_t i = 0;
@@ -184,24 +183,24 @@ static void add_seen(struct pf_verdicts *verdicts, struct group *group, const st
         if (pf_array_room(&group->seen, &group->room, group->n_seen, sizeof *group->seen, &error))
             return;
         group->n_seen++;
-        verdicts->n_seen++;
+        results->n_seen++;
     }
     group->seen[i] = *seen;
 }
 
-static void unpack_group(struct pf_verdicts *verdicts, struct group *group, const char *bytes, size_t size)
+static void unpack_group(struct pf_probe_results *results, struct group *group, const char *bytes,
+                         size_t size)
 {
     struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
-    const void *at = bytes && pf_unpack_u64(&in) == verdicts->edition
-                         ? pf_unpack_bytes(&in, sizeof group->ordinary)
-                         : NULL;
+    const void *at =
+        bytes && pf_unpack_u64(&in) == results->edition ? pf_unpack_bytes(&in, sizeof group->ordinary) : NULL;
     if (!at)
         return;
     memcpy(group->ordinary, at, sizeof group->ordinary);
     for (struct seen seen; (at = pf_unpack_bytes(&in, sizeof seen));) {
         memcpy(&seen, at, sizeof seen);
         if (is_sound(group, &seen))
-            add_seen(verdicts, group, &seen);
+            add_seen(results, group, &seen);
     }
 }
 
@@ -211,34 +210,35 @@ static bool is_group_of(const struct group *group, const struct pf_stamp *stamp)
 }
 
 /* Makes room for a group in its slot. If too many profiles and archives are in memory, drops all groups. */
-static void replace_group(struct pf_verdicts *verdicts, struct group *group, uint64_t device, uint64_t number)
+static void replace_group(struct pf_probe_results *results, struct group *group, uint64_t device,
+                          uint64_t number)
 {
-    for (size_t i = 0; verdicts->n_seen >= SEEN_MAX && i < GROUPS; i++)
-        drop_group(verdicts, &verdicts->groups[i]);
-    drop_group(verdicts, group);
+    for (size_t i = 0; results->n_seen >= SEEN_MAX && i < GROUPS; i++)
+        drop_group(results, &results->groups[i]);
+    drop_group(results, group);
     *group = (struct group){.known = true, .device = device, .number = number};
 }
 
 /* Takes the lock and returns the group of a file, which it reads from the database, without the lock, if necessary. */
-static struct group *lock_group(struct pf_verdicts *verdicts, const struct pf_stamp *stamp)
+static struct group *lock_group(struct pf_probe_results *results, const struct pf_stamp *stamp)
 {
     uint64_t number = stamp->inode / GROUP;
-    struct group *group = &verdicts->groups[(number ^ stamp->device) % GROUPS];
+    struct group *group = &results->groups[(number ^ stamp->device) % GROUPS];
     size_t size = 0;
-    pf_lock_take(&verdicts->lock);
+    pf_lock_take(&results->lock);
     if (is_group_of(group, stamp))
         return group;
-    bool save = group->changed || verdicts->n_seen >= SEEN_MAX;
-    pf_lock_drop(&verdicts->lock);
+    bool save = group->changed || results->n_seen >= SEEN_MAX;
+    pf_lock_drop(&results->lock);
     if (save)
-        pf_verdicts_save(verdicts);
-    char *bytes = verdicts->cache ? pf_cache_get(verdicts->cache, key_of(verdicts, stamp->device, number),
-                                                 PF_DATUM_PROBES, 0, &size)
-                                  : NULL;
-    pf_lock_take(&verdicts->lock);
+        pf_probe_results_save(results);
+    char *bytes = results->cache ? pf_cache_get(results->cache, key_of(results, stamp->device, number),
+                                                PF_DATUM_PROBES, 0, &size)
+                                 : NULL;
+    pf_lock_take(&results->lock);
     if (!is_group_of(group, stamp)) { /* another thread may have read it meanwhile */
-        replace_group(verdicts, group, stamp->device, number);
-        unpack_group(verdicts, group, bytes, size);
+        replace_group(results, group, stamp->device, number);
+        unpack_group(results, group, bytes, size);
     }
     free(bytes);
     return group;
@@ -260,12 +260,12 @@ static const struct seen *find_seen(const struct group *group, const struct pf_s
     return NULL;
 }
 
-bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now, const char *name,
-                        struct pf_found *found)
+bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stamp *now, const char *name,
+                          struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_lasting(now);
     uint64_t name_hash = pf_digest(0, name, strlen(name));
-    const struct group *group = lock_group(verdicts, &stamp);
+    const struct group *group = lock_group(results, &stamp);
     const struct seen *seen = find_seen(group, &stamp, name_hash);
     bool ordinary = group->ordinary[stamp.inode % GROUP] == hash_of(&stamp, name_hash);
     if (seen) {
@@ -273,24 +273,24 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *now
         found->probe = seen->probe;
         found->packed = seen->packed;
     }
-    pf_lock_drop(&verdicts->lock);
+    pf_lock_drop(&results->lock);
     return seen || ordinary;
 }
 
-void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *now, const char *name,
-                      const struct pf_found *found, bool costly)
+void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stamp *now, const char *name,
+                          const struct pf_found *found, bool costly)
 {
     struct seen seen = {.stamp = pf_stamp_lasting(now),
                         .name = pf_digest(0, name, strlen(name)),
                         .packed = found->packed,
                         .driver = number_of(found->driver),
                         .probe = found->probe};
-    struct group *group = lock_group(verdicts, &seen.stamp);
+    struct group *group = lock_group(results, &seen.stamp);
     bool ordinary = !found->driver && !found->packed;
     group->ordinary[seen.stamp.inode % GROUP] = ordinary ? hash_of(&seen.stamp, seen.name) : 0;
     if (!ordinary)
-        add_seen(verdicts, group, &seen);
+        add_seen(results, group, &seen);
     group->changed = true;
-    verdicts->worth += costly ? WORTH_SAVING : 1;
-    pf_lock_drop(&verdicts->lock);
+    results->worth += costly ? WORTH_SAVING : 1;
+    pf_lock_drop(&results->lock);
 }
