@@ -222,7 +222,8 @@ static void print_counts(const char *path, const struct pf_model *model)
     pf_buf_free(&out);
 }
 
-static int index_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+static int index_profile(void *arg, const char *path, const struct pf_entry_info *info,
+                         struct pf_error *error)
 {
     struct indexing *indexing = arg;
     struct pf_op *op = &indexing->progress.op;
@@ -231,7 +232,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     report_progress(&indexing->progress, 0);
     indexing->progress.profiles = ++indexing->profiles;
     struct pf_profile *profile =
-        pf_profile_at(pf_fs_core(indexing->fs), found->driver, path, &found->st, NULL, &op->error);
+        pf_profile_at(pf_fs_core(indexing->fs), info->driver, path, &info->st, NULL, &op->error);
     int result = profile ? load_all(profile, op) : -1;
     struct learning learning = {pf_fs_core(indexing->fs), profile, op};
     if (!result && learning.core->cache)
@@ -242,7 +243,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
         print_error(path, &op->error);
         note_status(indexing, pf_exit_of(op->error.code));
     } else {
-        pf_part_learn(profile, found);
+        pf_part_learn(profile, info);
         indexing->problems += pf_rows_count(pf_profile_model(profile)->warnings) > 0;
         if (indexing->report)
             print_counts(path, pf_profile_model(profile));
@@ -330,7 +331,8 @@ static char *typed_path(const struct indexing *checking, const char *path)
     return asprintf(&typed, "%s%s%s", checking->source, slash ? "" : "/", path) < 0 ? NULL : typed;
 }
 
-static int check_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+static int check_profile(void *arg, const char *path, const struct pf_entry_info *info,
+                         struct pf_error *error)
 {
     struct indexing *checking = arg;
     struct pf_op op = PF_OP;
@@ -338,7 +340,7 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     if (!typed)
         return pf_fail_memory(error);
     struct pf_profile *profile =
-        pf_profile_at(pf_fs_core(checking->fs), found->driver, path, &found->st, NULL, &op.error);
+        pf_profile_at(pf_fs_core(checking->fs), info->driver, path, &info->st, NULL, &op.error);
     bool failed = !profile || load_all(profile, &op);
     if (failed) {
         print_error(typed, &op.error);

@@ -151,7 +151,7 @@ struct opening {
     bool found;
 };
 
-static int add_found(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+static int add_found(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error)
 {
     struct opening *opening = arg;
     const char *rest = opening->comparison->rests[opening->run];
@@ -160,7 +160,7 @@ static int add_found(void *arg, const char *path, const struct pf_found *found, 
     if (opening->found)
         return pf_fail(error, EINVAL, "it is a folder of profiles, not one");
     opening->found = true;
-    struct pf_profile *profile = pf_open_found(opening->fs, path, found->driver, error);
+    struct pf_profile *profile = pf_fs_open_profile(opening->fs, path, info->driver, error);
     int result = profile ? add_live(opening->comparison, opening->run, profile, error) : -1;
     pf_profile_release(profile);
     return result;

@@ -44,23 +44,23 @@ struct making {
     struct pf_store **text; /* NULL: compute the state only */
 };
 
-static int add_member(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+static int add_member(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error)
 {
     struct making *making = arg;
     struct pf_error failure = {0};
     struct pf_part part;
     struct pf_buf rows = {0};
-    making->state = pf_member_state(making->fs, making->state, path, found, true);
-    if (!making->text || pf_driver_extra_of(found->driver)->beside)
+    making->state = pf_member_state(making->fs, making->state, path, info, true);
+    if (!making->text || pf_driver_extra_of(info->driver)->beside)
         return 0;
-    int failed = pf_part_get(making->fs, path, found, PF_PART_WHOLE, true, &part, &failure);
+    int failed = pf_part_get(making->fs, path, info, PF_PART_WHOLE, true, &part, &failure);
     if (failed && pf_part_is_hindered(&failure)) {
         *error = failure;
         return -1;
     }
     if (pf_fs_core(making->fs)->root_name || pf_root_is_profile(making->fs))
         path = ".";
-    pf_part_summary(failed ? NULL : &part, found, failure.what, NULL, path, &rows);
+    pf_part_summary(failed ? NULL : &part, info, failure.what, NULL, path, &rows);
     int result = pf_part_append(making->text[SUMMARY], &rows, error);
     static const enum table tables[PF_PART_ROWS] = {
         [PF_PART_FUNCTIONS] = FUNCTIONS, [PF_PART_WARNINGS] = WARNINGS};

@@ -174,11 +174,10 @@ static void visit_part(struct visits *visits, unsigned i)
     struct pf_error failure = {0};
     struct pf_part part;
     bool recall = !pf_fs_options(visits->fs)->others;
-    int failed =
-        pf_part_get(visits->fs, member->path, &member->found, parts->extent, recall, &part, &failure);
+    int failed = pf_part_get(visits->fs, member->path, &member->info, parts->extent, recall, &part, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result) {
-        *parts->closed |= failed ? S_ISDIR(member->found.st.st_mode) : part.closed;
+        *parts->closed |= failed ? S_ISDIR(member->info.st.st_mode) : part.closed;
         result = parts->take(parts->arg, i, failed ? NULL : &part, failure.what, &failure);
     }
     end_turn(visits, result, &failure);
@@ -228,7 +227,7 @@ static int add_summary(void *arg, unsigned i, const struct pf_part *part, const 
 {
     const struct summary *summary = arg;
     const struct pf_member *member = &summary->members->members[i];
-    pf_part_summary(part, &member->found, why, member->name, NULL, summary->out);
+    pf_part_summary(part, &member->info, why, member->name, NULL, summary->out);
     return summary->out->failed ? pf_fail_memory(error) : 0;
 }
 
@@ -314,7 +313,7 @@ static void visit_run(struct visits *visits, unsigned i)
     struct pf_op op = PF_OP;
     struct pf_error *failure = &op.error;
     struct pf_aggregate *aggregate = NULL;
-    struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->found, failure);
+    struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->info, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);

@@ -98,12 +98,12 @@ static uint64_t note(uint64_t state, const char *name, const struct stat *st)
 static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
                       struct pf_members *members)
 {
-    struct pf_found found = {0};
+    struct pf_entry_info info = {0};
     struct pf_error error;
-    int code = pf_classify_in_time(fs, folder, name, &found);
-    if (!code && found.type == PF_ENTRY_FILE)
-        members->others += note(0, name, &found.st); /* a commutative sum: entries come in any order */
-    if (code || found.type != PF_ENTRY_PROFILE)
+    int code = pf_classify_in_time(fs, folder, name, &info);
+    if (!code && info.type == PF_ENTRY_FILE)
+        members->others += note(0, name, &info.st); /* a commutative sum: entries come in any order */
+    if (code || info.type != PF_ENTRY_PROFILE)
         return pf_is_transient(code) ? code : 0;
     if (members->n == PF_MEMBERS_MOST) {
         members->too_many = true;
@@ -115,7 +115,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
         return pf_fail_memory(&error), ENOMEM;
     members->members = grown;
     struct pf_member *member = &grown[members->n];
-    *member = (struct pf_member){.found = found};
+    *member = (struct pf_member){.info = info};
     if (asprintf(&member->path, "%s%s%s", path, *path ? "/" : "", name) < 0)
         return ENOMEM;
     member->name = strrchr(member->path, '/') ? strrchr(member->path, '/') + 1 : member->path;
@@ -142,10 +142,10 @@ static int list_entry(void *arg, const char *name, unsigned char type)
 /* Returns ENOENT if a profile next to the folder is made from the folder's files; 0; or a transient errno value. */
 static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
-    struct pf_found found;
-    int code = pf_classify(fs, folder, PF_BESIDE_NAME, &found);
+    struct pf_entry_info info;
+    int code = pf_classify(fs, folder, PF_BESIDE_NAME, &info);
     if (!code)
-        return found.driver && pf_driver_extra_of(found.driver)->beside ? ENOENT : 0;
+        return info.driver && pf_driver_extra_of(info.driver)->beside ? ENOENT : 0;
     return pf_is_transient(code) ? code : 0;
 }
 
@@ -211,11 +211,11 @@ static int note_inside(void *arg, const char *name, unsigned char type)
     return 0;
 }
 
-uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_found *found,
+uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_entry_info *info,
                          bool look_inside)
 {
-    state = note(state, path, &found->st);
-    if (!look_inside || !S_ISDIR(found->st.st_mode) || pf_driver_extra_of(found->driver)->beside)
+    state = note(state, path, &info->st);
+    if (!look_inside || !S_ISDIR(info->st.st_mode) || pf_driver_extra_of(info->driver)->beside)
         return state;
     struct pf_folder *folder = pf_folder_open(pf_fs_core(fs)->top, path);
     struct inside inside = {folder, INSIDE_DEPTH, INSIDE_MOST, 0};
@@ -229,6 +229,6 @@ uint64_t pf_members_state(struct pf_fs *fs, const struct pf_members *members, bo
 {
     uint64_t state = members->others;
     for (unsigned i = 0; i < members->n; i++)
-        state = pf_member_state(fs, state, members->members[i].path, &members->members[i].found, look_inside);
+        state = pf_member_state(fs, state, members->members[i].path, &members->members[i].info, look_inside);
     return state;
 }

@@ -10,7 +10,7 @@ enum { PF_MEMBERS_LEAST = 2, PF_MEMBERS_MOST = 4096 };
 struct pf_member {
     char *path; /* relative to SOURCE */
     const char *name;
-    struct pf_found found;
+    struct pf_entry_info info;
 };
 
 struct pf_members {
@@ -31,7 +31,7 @@ void pf_members_free(struct pf_members *members);
  * attributes change or, with look_inside and if the profile is a directory, when the attributes of its entries change
  * (some thousand entries at most).
  */
-uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_found *found,
+uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_entry_info *info,
                          bool look_inside);
 
 /* A digest that changes when the list of members or one of them changes. */

@@ -158,7 +158,7 @@ static void unpack_text(struct pf_unpack *in, struct pf_buf *text)
     in->failed |= text->failed;
 }
 
-static void keep(struct pf_profile *profile, const struct pf_found *found, const struct pf_part *part)
+static void keep(struct pf_profile *profile, const struct pf_entry_info *info, const struct pf_part *part)
 {
     struct pf_buf out = {0};
     pack_text(&out, &part->metrics);
@@ -166,14 +166,14 @@ static void keep(struct pf_profile *profile, const struct pf_found *found, const
     for (size_t r = 0; r < PF_PART_ROWS; r++)
         pack_text(&out, &part->rows[r]);
     if (out.size <= KEPT_MAX)
-        pf_profile_keep_part(profile, &found->st, &out);
+        pf_profile_keep_part(profile, &info->st, &out);
     pf_buf_free(&out);
 }
 
-static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_part *part)
+static bool recall(struct pf_fs *fs, const char *path, const struct pf_entry_info *info, struct pf_part *part)
 {
     size_t size;
-    char *bytes = pf_profile_recall_part(pf_fs_core(fs), found->driver, path, &found->st, &size);
+    char *bytes = pf_profile_recall_part(pf_fs_core(fs), info->driver, path, &info->st, &size);
     if (!bytes)
         return false;
     struct pf_unpack in = {bytes, bytes + size, false};
@@ -192,11 +192,11 @@ static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *fo
 
 /* ---- getting ------------------------------------------------------------------------------------ */
 
-struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                             struct pf_error *error)
+struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                                struct pf_error *error)
 {
     struct pf_op op = PF_OP;
-    struct pf_profile *profile = pf_open_found(fs, path, found->driver, &op.error);
+    struct pf_profile *profile = pf_fs_open_profile(fs, path, info->driver, &op.error);
     if (profile && !pf_profile_stage(profile, pf_profile_model(profile)->metrics_stage, &op))
         return profile;
     *error = op.error;
@@ -209,15 +209,15 @@ bool pf_part_is_closed(struct pf_profile *profile)
     return (pf_profile_access(profile).mode & 0444) != 0444;
 }
 
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
-                bool may_recall, struct pf_part *part, struct pf_error *error)
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                enum pf_part_extent extent, bool may_recall, struct pf_part *part, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
     struct pf_op op = PF_OP;
     *part = (struct pf_part){.metrics = {0}};
-    if (may_recall && recall(fs, path, found, part))
+    if (may_recall && recall(fs, path, info, part))
         return 0;
-    struct pf_profile *profile = pf_part_open(fs, path, found, error);
+    struct pf_profile *profile = pf_part_open(fs, path, info, error);
     if (!profile)
         return -1;
     int result = 0;
@@ -233,7 +233,7 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
         else
             result = make(profile, aggregate, part, error);
         if (!result)
-            keep(profile, found, part);
+            keep(profile, info, part);
     }
     part->closed = pf_part_is_closed(profile);
     if (result)
@@ -242,12 +242,13 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
     return result;
 }
 
-void pf_part_learn(struct pf_profile *profile, const struct pf_found *found)
+void pf_part_learn(struct pf_profile *profile, const struct pf_entry_info *info)
 {
     struct pf_error error;
     struct pf_part part = {.metrics = {0}};
-    if (!pf_driver_extra_of(found->driver)->beside && !make(profile, pf_profile_aggregate_now(profile, -1), &part, &error))
-        keep(profile, found, &part);
+    if (!pf_driver_extra_of(info->driver)->beside &&
+        !make(profile, pf_profile_aggregate_now(profile, -1), &part, &error))
+        keep(profile, info, &part);
     pf_part_free(&part);
 }
 
@@ -270,14 +271,14 @@ bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metri
     return true;
 }
 
-void pf_part_summary(const struct pf_part *part, const struct pf_found *found, const char *message,
+void pf_part_summary(const struct pf_part *part, const struct pf_entry_info *info, const char *message,
                      const char *run, const char *path, struct pf_buf *out)
 {
     char mtime[64];
     struct tm tm;
-    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
+    gmtime_r(&info->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    const struct pf_cell first[] = {pf_string(run), pf_string(found->driver->name), pf_string(mtime)};
+    const struct pf_cell first[] = {pf_string(run), pf_string(info->driver->name), pf_string(mtime)};
     pf_csv_row(out, first + !run, 3 - (size_t)!run, ',');
     if (part)
         pf_buf_add(out, part->summary.data, part->summary.size);

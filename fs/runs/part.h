@@ -17,9 +17,9 @@ struct pf_part {
     bool closed;                      /* not all users may read all the files it was made from */
 };
 
-/* Opens the profile found at a path relative to SOURCE, and loads its metrics. NULL with *error filled. */
-struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                             struct pf_error *error);
+/* Opens the profile at a path relative to SOURCE, and loads its metrics. NULL with *error filled. */
+struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                                struct pf_error *error);
 
 /* True if not all users may read all files that an open profile has used so far. */
 bool pf_part_is_closed(struct pf_profile *profile);
@@ -30,12 +30,12 @@ bool pf_part_is_closed(struct pf_profile *profile);
  * which need no pass over the values, and is not cached. Returns 0, or -1 with *error filled and nothing to free.
  */
 enum pf_part_extent { PF_PART_METRICS, PF_PART_WHOLE };
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
-                bool may_recall, struct pf_part *part, struct pf_error *error);
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *info,
+                enum pf_part_extent extent, bool may_recall, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 
 /* Caches the part of a profile whose model and aggregates are already loaded, if it has any. */
-void pf_part_learn(struct pf_profile *profile, const struct pf_found *found);
+void pf_part_learn(struct pf_profile *profile, const struct pf_entry_info *info);
 
 /* True if an error is not the profile's fault (a transient one): a table over several profiles then fails as a whole.
  * Any other error becomes the message in the profile's row. */
@@ -53,7 +53,7 @@ bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metri
 
 /* Appends a profile's row of the summary, with `run` as the first cell (NULL: omitted) and `path` before the message
  * (NULL: omitted). part NULL: the profile cannot be opened, and `message` is the reason. */
-void pf_part_summary(const struct pf_part *part, const struct pf_found *found, const char *message,
+void pf_part_summary(const struct pf_part *part, const struct pf_entry_info *info, const char *message,
                      const char *run, const char *path, struct pf_buf *out);
 /* Appends rows, with the path inserted in each. */
 void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out);

@@ -125,7 +125,7 @@ static struct runs *add_runs(struct all_runs *all, const struct pf_virtual_place
     runs->snapshot.state = pf_members_state(all->fs, &runs->members, false);
     runs->everybodys = true;
     for (unsigned i = 0; i < runs->members.n; i++)
-        runs->everybodys &= (runs->members.members[i].found.st.st_mode & 0444) == 0444;
+        runs->everybodys &= (runs->members.members[i].info.st.st_mode & 0444) == 0444;
     return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, place->ino, true);
 }
 
@@ -325,9 +325,9 @@ static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t no
     mode_t mode = runs->everybodys ? 0444 : 0400;
     uint32_t number = runs->snapshot.number;
     pf_lock_drop(&all->snapshots.lock);
-    const struct timespec *newest = &runs->members.members[0].found.st.st_mtim;
+    const struct timespec *newest = &runs->members.members[0].info.st.st_mtim;
     for (unsigned i = 1; i < runs->members.n; i++) {
-        const struct timespec *at = &runs->members.members[i].found.st.st_mtim;
+        const struct timespec *at = &runs->members.members[i].info.st.st_mtim;
         if (at->tv_sec > newest->tv_sec)
             newest = at;
     }

@@ -270,17 +270,17 @@ static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent
 }
 
 /* Classifies the child whose name is at an offset, and counts it if it has not been counted. 0 or an errno value. */
-static int look_at_child(struct pf_dir *dir, size_t at, struct pf_found *found)
+static int look_at_child(struct pf_dir *dir, size_t at, struct pf_entry_info *info)
 {
     const char *name = dir->names + at;
     int code = ENAMETOOLONG;
     if (strlen(name) <= NAME_MAX)
-        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, dir->folder, name, found));
+        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, dir->folder, name, info));
     if (at == dir->counted && !pf_is_lack(code)) {
-        bool profile = !code && found->type == PF_ENTRY_PROFILE;
+        bool profile = !code && info->type == PF_ENTRY_PROFILE;
         dir->counted += strlen(name) + 1;
         dir->profiles += profile;
-        dir->beside |= profile && pf_driver_extra_of(found->driver)->beside;
+        dir->beside |= profile && pf_driver_extra_of(info->driver)->beside;
     }
     return code;
 }
@@ -290,26 +290,26 @@ static int count_children(struct pf_dir *dir)
 {
     int lack = dir->counted < dir->names_size ? reopen(dir, dir->counted) : 0;
     while (!lack && dir->counted < dir->names_size) {
-        struct pf_found found = {0};
-        int code = look_at_child(dir, dir->counted, &found);
+        struct pf_entry_info info = {0};
+        int code = look_at_child(dir, dir->counted, &info);
         lack = pf_is_lack(code) ? code : 0;
     }
     return lack;
 }
 
 /* Fills an entry for a child, with attributes if wanted. False: the child is hidden. */
-static bool child_entry(struct pf_dir *dir, const char *name, struct pf_found *found, struct pf_dirent *entry,
-                        bool want_attr, struct pf_attr *attr)
+static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_info *info,
+                        struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
 {
     struct pf_fs *fs = dir->fs;
-    if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
+    if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
         return false;
     strcpy(entry->name, name);
-    entry->type = found->type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&found->st);
+    entry->type = info->type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&info->st);
     entry->ino = pf_shown_ino(dir->entry, name);
     if (want_attr) {
         pf_lock_take(&fs->lock);
-        if (pf_entry_attr(fs, dir->entry, name, found, attr))
+        if (pf_entry_attr(fs, dir->entry, name, info, attr))
             attr->st.st_ino = 0;
         pf_lock_drop(&fs->lock);
     }
@@ -322,16 +322,16 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
 {
     int lack = at < dir->names_size ? reopen(dir, at) : 0;
     for (; !lack && at < dir->names_size; at += strlen(dir->names + at) + 1) {
-        struct pf_found found = {0};
+        struct pf_entry_info info = {0};
         const char *name = dir->names + at;
-        int code = look_at_child(dir, at, &found);
+        int code = look_at_child(dir, at, &info);
         if (pf_is_lack(code))
             return -code;
         entry->next = DOTS + at + strlen(name) + 1;
         if (pf_is_transient(code)) /* report the error at look-up; do not hide the other entries */
             return unknown_entry(dir, at, entry, want_attr, attr);
-        if (!code &&
-            child_entry(dir, name, &found, entry, want_attr, attr)) /* otherwise removed meanwhile, or hidden */
+        if (!code && child_entry(dir, name, &info, entry, want_attr,
+                                 attr)) /* otherwise removed meanwhile, or hidden */
             return 1;
     }
     if (!lack)

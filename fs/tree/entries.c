@@ -66,22 +66,22 @@ static void take_for_folder(struct stat *st)
 }
 
 static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const char *name,
-                      struct pf_found *found)
+                      struct pf_entry_info *info)
 {
-    struct pf_stamp stamp = pf_stamp_of(&found->st);
+    struct pf_stamp stamp = pf_stamp_of(&info->st);
     unsigned char head[PF_HEAD_MAX];
     struct pf_probe what = {.name = name,
-                            .size = (uint64_t)found->st.st_size,
+                            .size = (uint64_t)info->st.st_size,
                             .fd = opened->fd,
                             .start = opened->start,
                             .unpacked = opened->unpacked,
                             .bytes = head};
     size_t have;
-    found->driver = pf_recognise(&what, &found->probe);
+    info->driver = pf_recognise(&what, &info->probe);
     const unsigned char *bytes = pf_probe_head(&what, 512, &have);
-    found->packed = !found->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
+    info->packed = !info->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
     if (!what.lack)
-        pf_probe_results_put(fs->probe_results, &stamp, name, found, opened->unpacked);
+        pf_probe_results_put(fs->probe_results, &stamp, name, info, opened->unpacked);
     return what.lack;
 }
 
@@ -90,27 +90,27 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
  * as in SOURCE. 0, or a transient errno value.
  */
 static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *name, bool in_time,
-                 struct pf_found *found)
+                 struct pf_entry_info *info)
 {
-    struct pf_stamp stamp = pf_stamp_of(&found->st);
+    struct pf_stamp stamp = pf_stamp_of(&info->st);
     struct pf_opened opened;
-    bool is_directory = S_ISDIR(found->st.st_mode);
-    if (!is_directory && found->st.st_size == 0)
+    bool is_directory = S_ISDIR(info->st.st_mode);
+    if (!is_directory && info->st.st_size == 0)
         return 0;
     /*
      * Do not cache probe results of directories: they depend on files inside, whose changes the stamp of the directory does
      * not show.
      */
     if (is_directory)
-        return in_time && pf_folder_fd(folder) >= 0 && pf_is_foreign(fs, &found->st)
-                   ? pf_probe_foreign(folder, name, found)
-                   : pf_probe_folder(folder, name, found);
-    if (pf_probe_results_get(fs->probe_results, &stamp, name, found))
+        return in_time && pf_folder_fd(folder) >= 0 && pf_is_foreign(fs, &info->st)
+                   ? pf_probe_foreign(folder, name, info)
+                   : pf_probe_folder(folder, name, info);
+    if (pf_probe_results_get(fs->probe_results, &stamp, name, info))
         return 0;
     int result = pf_folder_file(folder, name, &opened);
     if (result)
         return pf_is_transient(result) ? result : 0;
-    result = probe_file(fs, &opened, name, found);
+    result = probe_file(fs, &opened, name, info);
     pf_opened_close(&opened);
     return result;
 }
@@ -119,19 +119,19 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
  * Classifies the profile made from the folder itself. It is not an entry on disk, so it has the attributes of the
  * folder.
  */
-static int classify_beside(const struct pf_folder *folder, struct pf_found *found)
+static int classify_beside(const struct pf_folder *folder, struct pf_entry_info *info)
 {
     struct pf_folder *self = pf_folder_open(folder, ".");
     if (!self)
         return pf_is_transient(errno) ? errno : ENOENT;
     struct pf_probe what = {
         .name = PF_BESIDE_NAME, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    what.lack = pf_folder_stat(self, ".", &found->st);
+    what.lack = pf_folder_stat(self, ".", &info->st);
     if (!what.lack)
-        found->driver = pf_recognise_beside(&what, &found->probe);
+        info->driver = pf_recognise_beside(&what, &info->probe);
     pf_folder_free(self);
-    found->type = PF_ENTRY_PROFILE;
-    return what.lack ? what.lack : found->driver ? 0 : ENOENT;
+    info->type = PF_ENTRY_PROFILE;
+    return what.lack ? what.lack : info->driver ? 0 : ENOENT;
 }
 
 /*
@@ -160,34 +160,35 @@ static enum pf_entry_type type_of_mode(mode_t mode)
 }
 
 static int classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, bool in_time,
-                    struct pf_found *found)
+                    struct pf_entry_info *info)
 {
-    *found = (struct pf_found){0};
-    int result = stat_name(fs, folder, name, &found->st);
+    *info = (struct pf_entry_info){0};
+    int result = stat_name(fs, folder, name, &info->st);
     if (result)
-        return result == ENOENT && !strcmp(name, PF_BESIDE_NAME) ? classify_beside(folder, found) : result;
+        return result == ENOENT && !strcmp(name, PF_BESIDE_NAME) ? classify_beside(folder, info) : result;
     if (fs->options.others && pf_folder_fd(folder) >= 0)
-        found->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, found->st.st_mode);
-    mode_t mode = found->st.st_mode;
-    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, in_time, found) : 0;
-    found->type = found->driver ? PF_ENTRY_PROFILE : type_of_mode(mode);
-    found->packed = found->packed && pf_archives_are_entered(fs->archives) && !found->driver;
-    if (found->packed) {
-        found->type = PF_ENTRY_DIR;
-        take_for_folder(&found->st);
+        info->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, info->st.st_mode);
+    mode_t mode = info->st.st_mode;
+    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, in_time, info) : 0;
+    info->type = info->driver ? PF_ENTRY_PROFILE : type_of_mode(mode);
+    info->packed = info->packed && pf_archives_are_entered(fs->archives) && !info->driver;
+    if (info->packed) {
+        info->type = PF_ENTRY_DIR;
+        take_for_folder(&info->st);
     }
     return lack;
 }
 
-int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
+int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
+                struct pf_entry_info *info)
 {
-    return classify(fs, folder, name, false, found);
+    return classify(fs, folder, name, false, info);
 }
 
 int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
-                        struct pf_found *found)
+                        struct pf_entry_info *info)
 {
-    return classify(fs, folder, name, true, found);
+    return classify(fs, folder, name, true, info);
 }
 
 /* ---- entries with node numbers ------------------------------------------------------------------ */
@@ -361,38 +362,38 @@ static struct pf_entry *add(struct pf_fs *fs, struct pf_entry *parent, const cha
     return entry;
 }
 
-void pf_entry_show(struct pf_entry *entry, const struct pf_found *found)
+void pf_entry_show(struct pf_entry *entry, const struct pf_entry_info *info)
 {
-    entry->type = found->type;
-    entry->packed = found->packed;
-    entry->unprobed = found->unprobed;
-    entry->st = found->st;
-    entry->driver = found->driver;
+    entry->type = info->type;
+    entry->packed = info->packed;
+    entry->unprobed = info->unprobed;
+    entry->st = info->st;
+    entry->driver = info->driver;
 }
 
 /* A folder that was a profile stays a profile if a new probe times out. */
-static void remember_profile(const struct pf_entry *entry, struct pf_found *found)
+static void remember_profile(const struct pf_entry *entry, struct pf_entry_info *info)
 {
-    if (!found->unprobed || !entry || entry->type != PF_ENTRY_PROFILE ||
-        entry->st.st_dev != found->st.st_dev || entry->st.st_ino != found->st.st_ino)
+    if (!info->unprobed || !entry || entry->type != PF_ENTRY_PROFILE || entry->st.st_dev != info->st.st_dev ||
+        entry->st.st_ino != info->st.st_ino)
         return;
-    *found = (struct pf_found){.type = PF_ENTRY_PROFILE, .st = entry->st, .driver = entry->driver};
+    *info = (struct pf_entry_info){.type = PF_ENTRY_PROFILE, .st = entry->st, .driver = entry->driver};
 }
 
 int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry)
 {
-    struct pf_found found = {0};
+    struct pf_entry_info info = {0};
     pf_lock_take(&fs->lock);
     bool unprobed = entry->unprobed;
     pf_lock_drop(&fs->lock);
     if (!unprobed || !entry->parent)
         return 0;
     struct pf_folder *parent = pf_entry_folder(fs, entry->parent, true);
-    int result = parent ? pf_classify(fs, parent, entry->name, &found) : errno;
+    int result = parent ? pf_classify(fs, parent, entry->name, &info) : errno;
     pf_folder_free(parent);
     if (result)
         return result == ENOENT ? ESTALE : result;
-    if (found.type != PF_ENTRY_DIR)
+    if (info.type != PF_ENTRY_DIR)
         return ESTALE; /* the next look-up of the name finds the profile */
     pf_lock_take(&fs->lock);
     entry->unprobed = false;
@@ -401,14 +402,14 @@ int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry)
 }
 
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                               struct pf_found *found)
+                               struct pf_entry_info *info)
 {
     pf_assert_held(&fs->lock);
     uint64_t hash = hash_of(parent, name);
     struct pf_entry *entry = find_by_hash(fs, parent, name, hash);
-    remember_profile(entry, found);
+    remember_profile(entry, info);
     /* If a name changes its type, it gets a new node: the kernel never sees a number change its type. */
-    if (entry && entry->type != found->type && entry->type != PF_ENTRY_PROFILE) {
+    if (entry && entry->type != info->type && entry->type != PF_ENTRY_PROFILE) {
         entry->gone = true; /* kept for holders of its number */
         entry = NULL;
     }
@@ -416,7 +417,7 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
         entry = add(fs, parent, name, hash);
     if (!entry)
         return NULL;
-    pf_entry_show(entry, found);
+    pf_entry_show(entry, info);
     entry->holds++;
     return entry;
 }

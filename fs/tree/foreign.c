@@ -30,7 +30,7 @@ struct foreign_probe {
     pthread_cond_t changed;
     bool done;
     int lack;
-    struct pf_found found;
+    struct pf_entry_info info;
 };
 
 /* Static: the threads outlive the filesystem if SOURCE never responds. */
@@ -46,13 +46,13 @@ static void drop_probe(struct foreign_probe *probe)
     free(probe);
 }
 
-int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found)
+int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_entry_info *info)
 {
     struct pf_folder *self = pf_folder_open(folder, name);
     if (!self)
         return pf_is_transient(errno) ? errno : 0;
     struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    found->driver = pf_recognise(&what, &found->probe);
+    info->driver = pf_recognise(&what, &info->probe);
     pf_folder_free(self);
     return what.lack;
 }
@@ -60,15 +60,15 @@ int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_
 static void *run_probe(void *arg)
 {
     struct foreign_probe *probe = arg;
-    struct pf_found found = {0};
-    int lack = pf_probe_folder(probe->folder, probe->name, &found);
+    struct pf_entry_info info = {0};
+    int lack = pf_probe_folder(probe->folder, probe->name, &info);
     pf_folder_free(probe->folder);
     pf_lock_take(&lock);
     struct foreign_probe **at = &probes;
     while (*at != probe)
         at = &(*at)->next;
     *at = probe->next;
-    probe->found = found;
+    probe->info = info;
     probe->lack = lack;
     probe->done = true;
     pthread_cond_broadcast(&probe->changed);
@@ -116,9 +116,9 @@ bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st)
     return st->st_dev != fs->device && major(st->st_dev) == 0;
 }
 
-int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_found *found)
+int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_entry_info *info)
 {
-    const struct stat st = found->st;
+    const struct stat st = info->st;
     pf_lock_take(&lock);
     struct foreign_probe *probe = probes;
     while (probe && (probe->device != st.st_dev || probe->inode != st.st_ino))
@@ -129,7 +129,7 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
         probe = start_probe(folder, name, &st);
     if (!probe) {
         pf_lock_drop(&lock);
-        return pf_probe_folder(folder, name, found);
+        return pf_probe_folder(folder, name, info);
     }
     uint64_t end = probe->since + WAIT_MS;
     struct timespec until = {.tv_sec = (time_t)(end / 1000), .tv_nsec = (long)(end % 1000) * 1000000};
@@ -137,9 +137,9 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
     }
     int lack = probe->lack;
     if (probe->done)
-        *found = probe->found;
-    found->st = st;
-    found->unprobed = !probe->done;
+        *info = probe->info;
+    info->st = st;
+    info->unprobed = !probe->done;
     drop_probe(probe);
     pf_lock_drop(&lock);
     return lack;

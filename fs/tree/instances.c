@@ -17,7 +17,7 @@ static bool same_version(const struct stat *a, const struct stat *b)
 }
 
 static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry,
-                                        const struct pf_found *found)
+                                        const struct pf_entry_info *info)
 {
     struct pf_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
@@ -30,9 +30,9 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
         return NULL;
     }
     instance->entry = entry;
-    instance->driver = found->driver;
-    instance->st = found->st;
-    instance->access = pf_access_of(&found->st);
+    instance->driver = info->driver;
+    instance->st = info->st;
+    instance->access = pf_access_of(&info->st);
     pf_lock_init(&instance->opening, PF_RANK_VERSION_OPENING);
     entry->holds++;
     return instance;
@@ -49,11 +49,11 @@ static void drop_instance(struct pf_fs *fs, struct pf_entry *entry)
 }
 
 struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                                  struct pf_found *found)
+                                  struct pf_entry_info *info)
 {
     pf_assert_held(&fs->lock);
-    struct pf_entry *entry = pf_entry_note(fs, parent, name, found);
-    if (entry && found->type != PF_ENTRY_PROFILE)
+    struct pf_entry *entry = pf_entry_note(fs, parent, name, info);
+    if (entry && info->type != PF_ENTRY_PROFILE)
         drop_instance(fs, entry);
     return entry;
 }
@@ -69,39 +69,39 @@ void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *nam
     pf_entry_drop(fs, entry);
 }
 
-struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found)
+struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info)
 {
     pf_assert_held(&fs->lock);
     struct pf_instance *present = entry->instance;
-    if (present && present->driver == found->driver && same_version(&present->st, &found->st))
+    if (present && present->driver == info->driver && same_version(&present->st, &info->st))
         return present;
     drop_instance(fs, entry);
-    entry->instance = new_instance(fs, entry, found);
+    entry->instance = new_instance(fs, entry, info);
     return entry->instance;
 }
 
 int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed)
 {
-    struct pf_found found = {0};
+    struct pf_entry_info info = {0};
     struct pf_entry *entry = old->entry;
     int result;
     if (!entry->parent) {
-        result = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &found);
+        result = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &info);
     } else {
         struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
-        result = folder ? pf_classify(fs, folder, entry->name, &found) : errno;
+        result = folder ? pf_classify(fs, folder, entry->name, &info) : errno;
         pf_folder_free(folder);
     }
     if (result)
         return result;
-    if (found.type != PF_ENTRY_PROFILE)
+    if (info.type != PF_ENTRY_PROFILE)
         return ESTALE;
     pf_lock_take(&fs->lock);
-    pf_entry_show(entry, &found);
+    pf_entry_show(entry, &info);
     /* A different input may have changed while the stamp of the entry (for example a directory) is the same. */
-    if (entry->instance == old && same_version(&old->st, &found.st))
+    if (entry->instance == old && same_version(&old->st, &info.st))
         drop_instance(fs, entry);
-    *renewed = pf_instance_of(fs, entry, &found);
+    *renewed = pf_instance_of(fs, entry, &info);
     if (*renewed)
         pf_instance_use(fs, *renewed);
     pf_lock_drop(&fs->lock);

@@ -17,18 +17,19 @@
  * Appends a row of profiles.csv. Without a driver the file could not be examined: only path, attributes and message are
  * known.
  */
-static void add_row(struct pf_buf *out, const char *path, const struct pf_found *found, const char *message)
+static void add_row(struct pf_buf *out, const char *path, const struct pf_entry_info *info,
+                    const char *message)
 {
     char mtime[64];
     struct tm tm;
-    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
+    gmtime_r(&info->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    const struct pf_driver *driver = found->driver;
+    const struct pf_driver *driver = info->driver;
     struct pf_cell cells[] = {driver ? pf_string(driver->name) : pf_absent(),
-                              pf_string(found->probe.version),
-                              S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
-                              found->st.st_ino ? pf_string(mtime) : pf_absent(),
-                              driver ? pf_uint(found->probe.confidence) : pf_absent(),
+                              pf_string(info->probe.version),
+                              S_ISREG(info->st.st_mode) ? pf_int(info->st.st_size) : pf_absent(),
+                              info->st.st_ino ? pf_string(mtime) : pf_absent(),
+                              driver ? pf_uint(info->probe.confidence) : pf_absent(),
                               pf_string(path),
                               pf_string(message)};
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
@@ -108,7 +109,7 @@ struct level {
 /* The state of a walk over SOURCE, and its callbacks. */
 struct walk {
     struct pf_fs *fs;
-    int (*each)(void *arg, const char *path, const struct pf_found *found, struct pf_error *error);
+    int (*each)(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error);
     void *arg;
     struct pf_buf *problems; /* receives problems of archives; NULL: not wanted */
     pf_folder_seen *seen;    /* called for each folder with arg; NULL: not wanted */
@@ -181,7 +182,7 @@ static int add_problem(void *arg, const struct pf_cell *row)
  * Records a file that could not be examined because of a transient error; ignores other errors. Returns 0, or -1 with
  * *error filled if memory or descriptors ran out or the pass was stopped: the walk ends, since the rest would fail too.
  */
-static int note_unknown(struct walk *walk, const char *path, const struct pf_found *found, int code,
+static int note_unknown(struct walk *walk, const char *path, const struct pf_entry_info *info, int code,
                         struct pf_error *error)
 {
     if (!pf_is_transient(code))
@@ -189,7 +190,7 @@ static int note_unknown(struct walk *walk, const char *path, const struct pf_fou
     if (pf_is_lack(code) || code == ECANCELED)
         return pf_fail(error, code, "%s", strerror(code));
     if (walk->unknown)
-        add_row(walk->unknown, path, found, strerror(code));
+        add_row(walk->unknown, path, info, strerror(code));
     else if (!walk->failure.code)
         pf_fail(&walk->failure, code, "%.160s: %s", path, strerror(code));
     return 0;
@@ -206,13 +207,13 @@ static int push_entries(struct walk *walk, struct todo *todo, const char *path, 
     struct pf_folder *folder = open_folder(walk, path);
     int code = folder ? 0 : errno;
     if (!folder)
-        return note_unknown(walk, shown, &(struct pf_found){0}, code, error);
+        return note_unknown(walk, shown, &(struct pf_entry_info){0}, code, error);
     if (walk->problems)
         pf_folder_problems(folder, add_problem, &(struct problems){walk->problems, shown});
     if (walk->seen)
         walk->seen(walk->arg, shown, folder);
     code = pf_folder_list(folder, add_name, &names);
-    int result = note_unknown(walk, shown, &(struct pf_found){0}, code, error);
+    int result = note_unknown(walk, shown, &(struct pf_entry_info){0}, code, error);
     keep_folder(walk, folder, path);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, descending);
@@ -228,15 +229,15 @@ static int push_entries(struct walk *walk, struct todo *todo, const char *path, 
     return result;
 }
 
-static int classify_path(struct walk *walk, const char *path, struct pf_found *found)
+static int classify_path(struct walk *walk, const char *path, struct pf_entry_info *info)
 {
     const char *name;
     const struct pf_folder *parent = open_parent(walk, path, &name);
     if (parent || name == path)
-        return pf_classify(walk->fs, parent ? parent : walk->fs->top, name, found);
+        return pf_classify(walk->fs, parent ? parent : walk->fs->top, name, info);
     char *above = strndup(path, (size_t)(name - path - 1));
     struct pf_folder *folder = above ? pf_folder_open(walk->fs->top, above) : NULL;
-    int result = !folder ? errno : pf_classify(walk->fs, folder, name, found);
+    int result = !folder ? errno : pf_classify(walk->fs, folder, name, info);
     pf_folder_free(folder);
     free(above);
     return result;
@@ -254,15 +255,15 @@ static int walk_source(struct walk *walk, struct pf_error *error)
     else
         result = push_entries(walk, &todo, "", error);
     for (char *path; !result && (path = pop(&todo)); free(path)) {
-        struct pf_found found = {0};
+        struct pf_entry_info info = {0};
         int code;
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error))
             result = -1;
-        else if ((code = classify_path(walk, path, &found))) /* or removed meanwhile */
-            result = note_unknown(walk, path, &found, code, error);
-        else if (found.type == PF_ENTRY_PROFILE)
-            result = walk->each(walk->arg, path, &found, error);
-        else if (found.type == PF_ENTRY_DIR)
+        else if ((code = classify_path(walk, path, &info))) /* or removed meanwhile */
+            result = note_unknown(walk, path, &info, code, error);
+        else if (info.type == PF_ENTRY_PROFILE)
+            result = walk->each(walk->arg, path, &info, error);
+        else if (info.type == PF_ENTRY_DIR)
             result = push_entries(walk, &todo, path, error);
     }
     if (!result && (todo.paths.failed || (walk->problems && walk->problems->failed)))
@@ -277,7 +278,7 @@ static int walk_source(struct walk *walk, struct pf_error *error)
 }
 
 int pf_each_profile(struct pf_fs *fs,
-                    int (*each)(void *arg, const char *path, const struct pf_found *found,
+                    int (*each)(void *arg, const char *path, const struct pf_entry_info *info,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error)
 {
@@ -285,7 +286,7 @@ int pf_each_profile(struct pf_fs *fs,
 }
 
 int pf_each_profile_and_folder(struct pf_fs *fs,
-                               int (*each)(void *arg, const char *path, const struct pf_found *found,
+                               int (*each)(void *arg, const char *path, const struct pf_entry_info *info,
                                            struct pf_error *error),
                                pf_folder_seen *seen, void *arg, struct pf_error *error)
 {
@@ -294,10 +295,10 @@ int pf_each_profile_and_folder(struct pf_fs *fs,
 
 /* ---- the tables --------------------------------------------------------------------------------- */
 
-static int add_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+static int add_profile(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error)
 {
     struct pf_buf *out = arg;
-    add_row(out, path, found, found->probe.message);
+    add_row(out, path, info, info->probe.message);
     return out->failed ? pf_fail_memory(error) : 0;
 }
 

@@ -19,9 +19,9 @@ int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *a
  * and is returned. If a file or folder cannot be examined, the walk continues and returns -1 with *error filled at its
  * end.
  */
-struct pf_found;
+struct pf_entry_info;
 int pf_each_profile(struct pf_fs *fs,
-                    int (*each)(void *arg, const char *path, const struct pf_found *found,
+                    int (*each)(void *arg, const char *path, const struct pf_entry_info *info,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error);
 
@@ -29,7 +29,7 @@ int pf_each_profile(struct pf_fs *fs,
 struct pf_folder;
 typedef void pf_folder_seen(void *arg, const char *path, const struct pf_folder *folder);
 int pf_each_profile_and_folder(struct pf_fs *fs,
-                               int (*each)(void *arg, const char *path, const struct pf_found *found,
+                               int (*each)(void *arg, const char *path, const struct pf_entry_info *info,
                                            struct pf_error *error),
                                pf_folder_seen *seen, void *arg, struct pf_error *error);
 

@@ -41,11 +41,11 @@ struct pf_preparation {
 static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const char *name)
 {
     struct stat st;
-    struct pf_found found;
+    struct pf_entry_info info;
     if (pf_folder_stat(folder, name, &st))
         return false;
     struct pf_stamp stamp = pf_stamp_of(&st);
-    return pf_probe_results_get(fs->probe_results, &stamp, name, &found);
+    return pf_probe_results_get(fs->probe_results, &stamp, name, &info);
 }
 
 /* Unpacks a file as far as needed, and probes it. */
@@ -53,7 +53,7 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
                 struct pf_error *error)
 {
     struct pf_opened file;
-    struct pf_found found = {0};
+    struct pf_entry_info info = {0};
     int failed = 0;
     if (!what->instance && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
         return 0;
@@ -64,7 +64,7 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
         failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, error);
     pf_opened_close(&file);
     if (!failed)
-        pf_classify(what->fs, folder, name, &found);
+        pf_classify(what->fs, folder, name, &info);
     return failed;
 }
 

@@ -128,8 +128,8 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     if (ino == PF_ROOT_INO) {
         struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
         place->node = (struct pf_node){PF_TOP, 0};
-        struct pf_found found = {.type = root->type, .st = root->st, .driver = root->driver};
-        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &found);
+        struct pf_entry_info info = {.type = root->type, .st = root->st, .driver = root->driver};
+        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &info);
     } else {
         place->instance = pf_map_get(&fs->instances, ino >> 40);
     }

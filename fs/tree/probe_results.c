@@ -261,7 +261,7 @@ static const struct seen *find_seen(const struct group *group, const struct pf_s
 }
 
 bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stamp *now, const char *name,
-                          struct pf_found *found)
+                          struct pf_entry_info *info)
 {
     struct pf_stamp stamp = pf_stamp_lasting(now);
     uint64_t name_hash = pf_digest(0, name, strlen(name));
@@ -269,24 +269,24 @@ bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stam
     const struct seen *seen = find_seen(group, &stamp, name_hash);
     bool ordinary = group->ordinary[stamp.inode % GROUP] == hash_of(&stamp, name_hash);
     if (seen) {
-        found->driver = seen->driver ? pf_drivers[seen->driver - 1] : NULL;
-        found->probe = seen->probe;
-        found->packed = seen->packed;
+        info->driver = seen->driver ? pf_drivers[seen->driver - 1] : NULL;
+        info->probe = seen->probe;
+        info->packed = seen->packed;
     }
     pf_lock_drop(&results->lock);
     return seen || ordinary;
 }
 
 void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stamp *now, const char *name,
-                          const struct pf_found *found, bool costly)
+                          const struct pf_entry_info *info, bool costly)
 {
     struct seen seen = {.stamp = pf_stamp_lasting(now),
                         .name = pf_digest(0, name, strlen(name)),
-                        .packed = found->packed,
-                        .driver = number_of(found->driver),
-                        .probe = found->probe};
+                        .packed = info->packed,
+                        .driver = number_of(info->driver),
+                        .probe = info->probe};
     struct group *group = lock_group(results, &seen.stamp);
-    bool ordinary = !found->driver && !found->packed;
+    bool ordinary = !info->driver && !info->packed;
     group->ordinary[seen.stamp.inode % GROUP] = ordinary ? hash_of(&seen.stamp, seen.name) : 0;
     if (!ordinary)
         add_seen(results, group, &seen);

@@ -16,7 +16,7 @@
 /*
  * How long the kernel may cache entries and attributes, in seconds: of SOURCE, which may change; of nodes of one
  * version of a profile, whose numbers are never reused; and of the nodes of a profile that is one file, since a new
- * version is found when the name of that file is looked up. Everything is re-checked at each open.
+ * version is detected when the name of that file is looked up. Everything is re-checked at each open.
  */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10, ONE_FILE_SECONDS = 300;
 
@@ -78,14 +78,14 @@ static int add_root(struct pf_fs *fs, struct pf_error *error)
     root->id = PF_ROOT_INO;
     root->holds = 1;
     fs->next_entry = PF_ROOT_INO + 1;
-    struct pf_found found;
-    int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &found);
+    struct pf_entry_info info;
+    int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &info);
     if (code)
         return pf_fail(error, code, "%s", strerror(code));
-    pf_entry_show(root, &found);
-    if (found.type != PF_ENTRY_DIR && found.type != PF_ENTRY_PROFILE)
+    pf_entry_show(root, &info);
+    if (info.type != PF_ENTRY_DIR && info.type != PF_ENTRY_PROFILE)
         return pf_fail(error, EINVAL, "neither a directory nor a profile of a known format");
-    return found.packed ? enter_root(fs, error) : 0;
+    return info.packed ? enter_root(fs, error) : 0;
 }
 
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error)
@@ -220,8 +220,8 @@ void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
     pf_lock_drop(&fs->lock);
 }
 
-struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
-                                 struct pf_error *error)
+struct pf_profile *pf_fs_open_profile(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
+                                      struct pf_error *error)
 {
     return pf_profile_at(&fs->core, driver, path, NULL, NULL, error);
 }
@@ -244,21 +244,21 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
         attr->attr_seconds = 0;
 }
 
-int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found,
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr)
 {
     pf_assert_held(&fs->lock);
-    if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
+    if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
         return ENOENT;
-    struct pf_entry *entry = pf_instance_note(fs, parent, name, found);
+    struct pf_entry *entry = pf_instance_note(fs, parent, name, info);
     if (!entry)
         return ENOMEM;
     int result = 0;
-    if (found->type != PF_ENTRY_PROFILE) {
+    if (info->type != PF_ENTRY_PROFILE) {
         fill_entry_attr(fs, entry, attr);
         entry->lookups++;
     } else {
-        struct pf_instance *instance = pf_instance_of(fs, entry, found);
+        struct pf_instance *instance = pf_instance_of(fs, entry, info);
         if (instance) {
             *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS,
                                      .attr_seconds = VERSION_SECONDS,
@@ -342,17 +342,17 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr,
                             struct pf_op *op)
 {
-    struct pf_found found = {0};
+    struct pf_entry_info info = {0};
     struct pf_folder *open = pf_entry_folder(fs, folder, true);
     int result = open ? pf_prepare_look(fs, folder, open, name, op) : errno;
     if (!result)
-        result = pf_classify_in_time(fs, open, name, &found);
+        result = pf_classify_in_time(fs, open, name, &info);
     bool found_virtual =
         result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr));
     pf_folder_free(open);
     pf_lock_take(&fs->lock);
     if (!result && !found_virtual)
-        result = pf_entry_attr(fs, folder, name, &found, attr);
+        result = pf_entry_attr(fs, folder, name, &info, attr);
     else if (result == ENOENT)
         pf_instance_gone(fs, folder, name);
     pf_entry_drop(fs, folder);

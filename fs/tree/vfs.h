@@ -162,7 +162,7 @@ bool pf_root_is_profile(struct pf_fs *fs);
 enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER, PF_ENTRY_PROFILE };
 
 /* The result of examining an entry of SOURCE. */
-struct pf_found {
+struct pf_entry_info {
     enum pf_entry_type type;
     bool packed; /* DIR: an archive shown as a folder; st is adjusted to a folder */
     bool unprobed; /* DIR: probing has timed out; the folder may be a profile */
@@ -173,19 +173,21 @@ struct pf_found {
 
 /*
  * Determines the type of `name` in a folder. The name PF_BESIDE_NAME denotes the profile that is made from the
- * folder itself. 0 or an errno value. After a transient error (pf_is_transient) the type is undetermined; found->type
+ * folder itself. 0 or an errno value. After a transient error (pf_is_transient) the type is undetermined; info->type
  * is the type of the plain file if its attributes could be read.
  */
-int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
+int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
+                struct pf_entry_info *info);
 /*
  * pf_classify for listings and look-ups. Probing a folder on a foreign file system (pf_is_foreign) is limited to 2 s;
- * after that, found->unprobed is set.
+ * after that, info->unprobed is set.
  */
-int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
+int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const char *name,
+                        struct pf_entry_info *info);
 
-/* Opens the profile found at a path below SOURCE ("": SOURCE itself). Returns a reference, or NULL with *error filled. */
-struct pf_profile *pf_open_found(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
-                                 struct pf_error *error);
+/* Opens the profile at a path below SOURCE ("": SOURCE itself). Returns a reference, or NULL with *error filled. */
+struct pf_profile *pf_fs_open_profile(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
+                                      struct pf_error *error);
 
 /* Figures for status.txt. Thread-safe. */
 struct pf_fs_status {

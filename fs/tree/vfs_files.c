@@ -31,11 +31,11 @@ struct pf_handle {
 /* True if a changed, passed-through file would now be shown as another type. */
 static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry)
 {
-    struct pf_found found = {0};
+    struct pf_entry_info info = {0};
     if (!entry->parent)
         return false;
     struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
-    bool other = !folder || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
+    bool other = !folder || pf_classify(fs, folder, entry->name, &info) || info.type != PF_ENTRY_FILE;
     pf_folder_free(folder);
     return other;
 }

@@ -153,7 +153,8 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
  * The entry of this name, created or updated, with its hold count raised. NULL: out of memory. Called with fs->lock
  * held.
  */
-struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found);
+struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                               struct pf_entry_info *info);
 /* The entry of this name, or NULL. Called with fs->lock held. */
 struct pf_entry *pf_entry_find(struct pf_fs *fs, const struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
@@ -170,21 +171,21 @@ uint64_t pf_entry_shown_ino(const struct pf_entry *entry);
 struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id);
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
 /* Stores the result of a classification. Called with fs->lock held. */
-void pf_entry_show(struct pf_entry *entry, const struct pf_found *found);
+void pf_entry_show(struct pf_entry *entry, const struct pf_entry_info *info);
 /* Drops a hold; the last one frees the entry. Called with fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
 /* ---- foreign.c ---------------------------------------------------------------------------------- */
 
-/* Probes a folder with all drivers. Fills driver and probe result of *found. 0 or a transient errno value. */
-int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found);
+/* Probes a folder with all drivers. Fills driver and probe result of *info. 0 or a transient errno value. */
+int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_entry_info *info);
 /* True if a file is on a file system other than SOURCE's that is not on a local block device, such as NFS or FUSE. */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
- * pf_probe_folder for a folder on a foreign file system, whose attributes are found->st; sets found->unprobed on a
+ * pf_probe_folder for a folder on a foreign file system, whose attributes are info->st; sets info->unprobed on a
  * timeout.
  */
-int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_found *found);
+int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_entry_info *info);
 
 /* ---- probe_results.c ---------------------------------------------------------------------------- */
 
@@ -193,19 +194,19 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
  * files that are looked up next. The database holds all results, so a later mount need not open the files. Thread-safe.
  */
 struct pf_probe_results;
-struct pf_found;
+struct pf_entry_info;
 
 /* cache: borrowed; NULL: results are not kept between mounts. NULL on failure: out of memory. */
 struct pf_probe_results *pf_probe_results_new(struct pf_cache *cache);
 /* Saves (pf_probe_results_save) and frees. */
 void pf_probe_results_free(struct pf_probe_results *results);
 
-/* True if a result for the file is stored: driver, probe result and packed of *found are then filled. */
+/* True if a result for the file is stored: driver, probe result and packed of *info are then filled. */
 bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
-                          struct pf_found *found);
+                          struct pf_entry_info *info);
 /* Stores a result. costly: probing required unpacking. */
 void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
-                          const struct pf_found *found, bool costly);
+                          const struct pf_entry_info *info, bool costly);
 
 /* Writes new results to the database, unless they are few. */
 void pf_probe_results_save(struct pf_probe_results *results);
@@ -213,17 +214,19 @@ void pf_probe_results_save(struct pf_probe_results *results);
 /* ---- instances.c -------------------------------------------------------------------------------- */
 
 /*
- * The current instance of a profile's entry; a new one if the driver or stamp in `found` differs. NULL: out of memory.
+ * The current instance of a profile's entry; a new one if the driver or stamp in `info` differs. NULL: out of memory.
  * Called with fs->lock held.
  */
-struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found);
+struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry,
+                                   const struct pf_entry_info *info);
 void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance);   /* with fs->lock held */
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
 /* Classifies the source again and returns a new version in *renewed, with a use taken. 0 or an errno value. */
 int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed);
 
 /* As pf_entry_note, and drops the version of an entry that is no longer a profile. Called with fs->lock held. */
-struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found);
+struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                                  struct pf_entry_info *info);
 /* Drops the version of an entry whose name no longer exists. Called with fs->lock held. */
 void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
@@ -332,7 +335,7 @@ static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
 bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
 /* Attributes of a classified entry; uses its number once. ENOENT if the entry is hidden. Called with fs->lock held. */
-int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_found *found,
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile. may_wait: a pass may compute the size. */
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
