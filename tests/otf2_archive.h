@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files of OTF2 archives, made record by record, in either byte order. */
+/* OTF2 archives, written record by record in either byte order. */
 
 #define OTF2_TEST __attribute__((unused)) static
 
@@ -16,7 +16,7 @@ struct bytes {
     unsigned char at[8192];
     size_t size;
     bool big_endian;
-    size_t open; /* where the payload of the record that is being written begins */
+    size_t open; /* offset of the payload of the record that is being written */
 };
 
 OTF2_TEST void put(struct bytes *file, unsigned byte)
@@ -54,7 +54,7 @@ OTF2_TEST void put_order(struct bytes *file)
     put(file, file->big_endian ? '#' : 'B');
 }
 
-/* The head of a chunk. */
+/* Begins a chunk. */
 OTF2_TEST void put_chunk(struct bytes *file, uint64_t first, uint64_t last)
 {
     put_order(file);
@@ -132,7 +132,7 @@ OTF2_TEST void put_region(struct bytes *file, uint32_t id, uint32_t name)
     put_end(file);
 }
 
-/* Two locations, 0 and 2^32, regions 1 `main`, 2 `f`, 3 `main` too, a strict counter and one of its own, messages between both. */
+/* Two locations, 0 and 2^32; regions 1 `main`, 2 `f`, 3 `main` again; a strict counter and one of location 0's own; messages between both. */
 OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[2])
 {
     static const char *const strings[] = {"",    "main", "f",     "thread", "a.c",
@@ -140,7 +140,7 @@ OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[
     struct bytes file = {.big_endian = big_endian};
     put_chunk(&file, 0, 0);
     put_begin(&file, 5);
-    put_number(&file, 2000000000); /* ticks a second */
+    put_number(&file, 2000000000); /* ticks per second */
     put_number(&file, 100);
     put_number(&file, 1000);
     put_end(&file);
@@ -151,7 +151,7 @@ OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[
     put_region(&file, 1, 1);
     put_region(&file, 2, 2);
     put_region(&file, 3, 1);
-    for (uint32_t i = 0; i < 2; i++) { /* counters: one that grows, one that does not */
+    for (uint32_t i = 0; i < 2; i++) { /* counters: a monotonic one and one that is not */
         put_begin(&file, 19);
         put_number(&file, i);
         put_number(&file, i ? 8 : 5);
@@ -171,7 +171,7 @@ OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[
         put(&file, 0);
         put_end(&file);
     }
-    for (uint32_t i = 0; i < 2; i++) { /* all locations, and those of a communicator, the other way round */
+    for (uint32_t i = 0; i < 2; i++) { /* all locations, then the locations of a communicator, in reverse order */
         put_begin(&file, 18);
         put_number(&file, i);
         put_number(&file, 0);
@@ -237,7 +237,7 @@ OTF2_TEST void put_end_of_events(struct bytes *file)
     put(file, 1);
 }
 
-/* To the next chunk. */
+/* Begins the next chunk. */
 OTF2_TEST void put_next_chunk(struct bytes *file, uint64_t first, uint64_t last)
 {
     put(file, 1);

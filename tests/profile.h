@@ -7,9 +7,9 @@
 #include "formats/driver.h"
 #include "formats/model.h"
 
-/* A profile without the core: for tests of drivers. */
+/* A profile without the core, for tests of drivers. */
 
-/* Opens what stands in a folder under this name. 0, or -1 with *error filled; profile_close is due in either case. */
+/* Opens the file or folder `name` of `folder`. Returns 0, or -1 with *error filled; in either case the caller calls profile_close. */
 static inline int profile_open(struct pf_model *model, const struct pf_driver *driver, int folder,
                                const char *name, const struct pf_options *options, struct pf_error *error)
 {

@@ -11,24 +11,24 @@
 #include "formats/driver_extra.h"
 
 /*
- * What holds of every profile that a driver has loaded, whatever its file holds: the promises of formats/driver.h that
- * the core builds on. Fuzz targets ask it of any bytes, unit tests of real profiles. A promise that is broken is a
- * sentence of text (a static buffer, or a literal); NULL: all hold.
+ * Invariants of every profile that a driver has loaded, whatever the file holds: the promises of formats/driver.h that the core relies on. Fuzz
+ * targets check them for any bytes, unit tests for real profiles. Checks return a sentence that names the broken promise (a static buffer or a
+ * literal), or NULL if all hold.
  */
 
 #define SOUND __attribute__((unused)) static
 
 enum {
     SOUND_COLUMNS = 600,         /* more than any driver declares */
-    SOUND_POSITION = 256 * 1024, /* bytes; larger positions (of very deep stacks) are not tried */
+    SOUND_POSITION = 256 * 1024, /* bytes; larger positions (of very deep stacks) are not checked */
 };
 
-/* How much is looked at. */
+/* Limits of the check. */
 struct sound_limits {
-    unsigned rows;    /* a walk */
-    unsigned hop;     /* every so many rows the walk is gone on with from a saved position, */
-    unsigned resumes; /* but no more than so many times */
-    bool twice;       /* the file has its values by partition and by context, and may contradict itself */
+    unsigned rows;    /* per walk */
+    unsigned hop;     /* the walk resumes from a saved position every `hop` rows, */
+    unsigned resumes; /* but at most this many times */
+    bool twice;       /* the file holds its values by partition and by context, and the two may differ */
 };
 
 /* One walk over a table. */
@@ -39,8 +39,8 @@ struct sound_walk {
     struct sound_limits limits;
     uint64_t hash; /* of the rows that match `match`, in order */
     struct pf_restriction match;
-    bool whole; /* not cut off by the limit */
-    bool again; /* ended by EAGAIN: the rows were made from something that has turned out otherwise */
+    bool whole; /* the walk ended before the limit */
+    bool again; /* the walk ended with EAGAIN: the data that its rows were made from has been superseded */
     char wrong[400];
 };
 
@@ -51,7 +51,7 @@ SOUND uint64_t sound_mix(uint64_t hash, uint64_t bits)
     return (hash ^ bits) * 1099511628211u + (bits >> 31);
 }
 
-/* Reads all of a cell, as whoever prints it will. */
+/* Reads the whole cell, as printing it does. */
 SOUND uint64_t sound_cell(uint64_t hash, const struct pf_cell *cell)
 {
     hash = sound_mix(hash, cell->type);
@@ -70,7 +70,7 @@ SOUND bool sound_is_filled_by_core(const struct pf_column *column)
     return column->role == PF_PARTITION_FIELD || column->role == PF_CONTEXT_NAME;
 }
 
-/* How many items the axis of a column has; -1: the column is of none. */
+/* Returns the number of items of the column's axis, or -1 if the column has no axis. */
 SOUND int64_t sound_items(const struct pf_model *model, enum pf_role role)
 {
     switch (role) {
@@ -87,7 +87,7 @@ SOUND int64_t sound_items(const struct pf_model *model, enum pf_role role)
     }
 }
 
-/* What a text cell says of itself must be so. */
+/* True if the marks of a text cell are correct. */
 SOUND bool sound_marks(const struct pf_cell *cell)
 {
     struct pf_cell found = pf_text(cell->text, cell->size);
@@ -95,7 +95,7 @@ SOUND bool sound_marks(const struct pf_cell *cell)
     return (!cell->plain || found.plain) && (!cell->quoted || found.quoted);
 }
 
-/* False if a cell does not fit its column or says of itself what is not so. */
+/* True if the cell fits its column and its flags are correct. */
 SOUND bool sound_fits(const struct pf_model *model, const struct pf_column *column,
                       const struct pf_cell *cell)
 {
@@ -118,7 +118,7 @@ SOUND const char *sound_row(const struct pf_model *model, const struct pf_column
     return NULL;
 }
 
-/* True if the row belongs to what a cursor so restricted walks over. */
+/* True if a cursor with this restriction returns the row. */
 SOUND bool sound_matches(const struct pf_table *table, const struct pf_cell *cells,
                          struct pf_restriction only)
 {
@@ -145,7 +145,7 @@ SOUND bool sound_wrong(struct sound_walk *walk, const char *what, const char *mo
     return false;
 }
 
-/* From a saved position on comes the row that came before; from a damaged one anything but a crash. */
+/* Resumes from a saved position, which must yield the row that followed; from a damaged position, anything except a crash is allowed. */
 SOUND bool sound_resume(struct sound_walk *walk, char *blob, size_t size, int got, uint64_t want)
 {
     struct pf_cell cells[SOUND_COLUMNS] = {0};
@@ -213,7 +213,7 @@ SOUND bool sound_rows(struct sound_walk *walk, struct pf_cursor *cursor, char *b
     return true;
 }
 
-/* Walks once; false with walk->wrong. */
+/* Walks once; returns false with walk->wrong set. */
 SOUND bool sound_walk(struct sound_walk *walk)
 {
     static char blob[SOUND_POSITION];
@@ -232,7 +232,7 @@ SOUND bool sound_walk(struct sound_walk *walk)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-/* True if the table stands in the folder of an item that `only` names: restricted cursors are opened for that alone. */
+/* True if the table is in the folder of an item that `only` names: restricted cursors are opened for such tables only. */
 SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction only)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
@@ -244,7 +244,7 @@ SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction o
     return (table->flags & PF_ONLY_IN_METRICS) && only.metric >= 0;
 }
 
-/* A restricted cursor yields the rows of the whole table that match, in their order. */
+/* Checks that a restricted cursor yields the matching rows of the whole table, in their order. */
 SOUND const char *sound_table(struct pf_model *model, const struct pf_table *table,
                               struct pf_restriction only, struct sound_limits limits)
 {
@@ -321,7 +321,7 @@ SOUND const char *sound_metrics(const struct pf_model *model)
     return NULL;
 }
 
-/* Items have an id and a name of their own. */
+/* Checks that all items have an id and a name of their own. */
 SOUND const char *sound_named(const struct pf_rows *items)
 {
     for (size_t i = 0; items && i < pf_rows_count(items); i++) {
@@ -366,7 +366,7 @@ SOUND const char *sound_blobs(struct pf_model *model)
     return NULL;
 }
 
-/* No line of info.txt that the core writes is written by the driver too; its Title stands for the core's. */
+/* Checks that the driver writes no line of info.txt that the core writes; the driver's Title replaces the core's. */
 SOUND const char *sound_info(const struct pf_model *model)
 {
     const char *taken[] = {"Format",
@@ -384,7 +384,7 @@ SOUND const char *sound_info(const struct pf_model *model)
     return NULL;
 }
 
-/* Checks a profile that is loaded as far as all stages, looking at these items of the axes. */
+/* Checks a profile whose stages are all loaded, with these items of the axes. */
 SOUND const char *sound_profile(struct pf_model *model, struct pf_restriction only,
                                 struct sound_limits limits)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gen_cube OUT MEGABYTES [LOCATIONS [packed] [sparse]]: writes a Cube 4 file (.cubex) as Score-P would of a run with
- * 64 processes of 4 threads, or so many LOCATIONS: visits, time (stored inclusive), shortest and longest times, bytes sent.
- * MEGABYTES is the size of its matrices. packed: each row is a zlib stream; sparse: every other call path has no row, but
- * for time. The same arguments give the same bytes.
+ * gen_cube OUT MEGABYTES [LOCATIONS [packed] [sparse]]: writes a Cube 4 file (.cubex) like Score-P's for a run with 64 processes of 4 threads, or
+ * with LOCATIONS of them. Metrics: visits, time (stored inclusive), minimum and maximum times, bytes sent. MEGABYTES is the size of the matrices.
+ * packed: each row is a zlib stream. sparse: every other call path has no row, except for time. The same arguments give the same bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -61,7 +60,7 @@ static uint32_t next_random(struct shape *shape)
     return (uint32_t)((x * UINT64_C(2685821657736338717)) >> 32);
 }
 
-/* A call tree in which each call path is below the one before it, or below one of those above that. */
+/* Builds a call tree: each call path is a child of the previous one or of one of its ancestors. */
 static void make_tree(struct shape *shape)
 {
     uint32_t above[DEPTH_MAX] = {0}, next = 1;
@@ -74,7 +73,7 @@ static void make_tree(struct shape *shape)
         shape->parent[i] = above[shape->depth[i] - 1];
         above[shape->depth[i]] = i;
     }
-    /* The rows of inclusive metrics: a call path's children stand together, where these have been met. */
+    /* Rows of inclusive metrics: the children of a call path are adjacent, in the order of their first appearance. */
     uint32_t *children = allot(shape->paths, sizeof *children);
     for (uint32_t i = 1; i < shape->paths; i++)
         children[shape->parent[i]]++;
@@ -106,7 +105,7 @@ static void put_header(FILE *out, const char *name, uint64_t size)
     put(out, block, BLOCK);
 }
 
-/* As Cube writes it: a whole block of zeros more where the size is a multiple of one. */
+/* Pads like Cube: if the size is a multiple of the block size, one more block of zeros follows. */
 static void put_padding(FILE *out, uint64_t size)
 {
     static const char zeros[BLOCK];
@@ -142,7 +141,7 @@ static void add_row(uint32_t locations, uint64_t *sum, const uint64_t *row)
     }
 }
 
-/* All rows of a metric, in the order of its positions; *count tells how many. */
+/* Returns all rows of a metric, in the order of its positions; stores their number in *count. */
 static uint64_t *make_rows(struct shape *shape, int metric, uint32_t *positions, uint32_t *count)
 {
     size_t n = shape->locations;
@@ -182,7 +181,7 @@ static void put_plain(FILE *out, const char *name, const uint64_t *rows, uint64_
     put_padding(out, 10 + bytes);
 }
 
-/* A table of where each row is, uncompressed and compressed, and its compressed size; then a stream a row. */
+/* Writes a table with each row's offset, size and compressed size, then one zlib stream per row. */
 static void put_packed(FILE *out, const char *name, const uint64_t *rows, uint64_t row_size, uint64_t count)
 {
     uint64_t(*table)[3] = allot(count, sizeof *table), end = 0, room = compressBound(row_size) * (count + 1);
@@ -239,7 +238,7 @@ static void print_metrics(FILE *out)
 static void print_program(FILE *out, const struct shape *shape)
 {
     fputs("<program>\n", out);
-    /* A quarter of the names asks for quotes, as in C++ programs. */
+    /* A quarter of the names need quoting, as in C++ programs. */
     for (int r = 0; r < REGIONS; r++)
         fprintf(out,
                 "<region id=\"%d\" mod=\"src/part%d.cc\" begin=\"%d\" end=\"-1\">\n"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gen_trace OUT MEGABYTES [FANOUT [one]]: writes an XRay FDR trace (version 5) of ordinary shape, fast: 8
- * threads, 50 functions, calls at most 12 deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT
- * is how many functions each function calls (default 2, some thousand contexts; 50: any calls any, millions).
- * With `one` there is one thread, in 12 large buffers: a trace that `llvm-xray account` takes without errors,
- * since it sorts buffers in no order and shuffles more than 16. The same arguments give the same bytes.
+ * gen_trace OUT MEGABYTES [FANOUT [one]]: writes an XRay FDR trace (version 5) of a common shape, fast: 8 threads, 50 functions, calls at most 12
+ * deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is the number of functions that each function calls (default 2: some
+ * thousand contexts; 50: any function calls any other, millions of contexts). `one`: a single thread in 12 large buffers, a trace that `llvm-xray
+ * account` accepts without errors, because its unstable sort of buffers reorders more than 16 of them. The same arguments give the same bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -39,7 +38,7 @@ static uint32_t next_random(struct thread *thread)
     return (uint32_t)((x * UINT64_C(2685821657736338717)) >> 32);
 }
 
-/* A metadata record: one byte of kind, 15 bytes of data, little-endian like all of the file. */
+/* Starts a metadata record: one byte of kind, 15 bytes of data; the whole file is little-endian. */
 static unsigned char *metadata(struct buffer *buffer, unsigned kind)
 {
     unsigned char *record = buffer->bytes + buffer->size;
@@ -76,8 +75,7 @@ static void function_record(struct buffer *buffer, uint32_t kind, uint32_t funct
     buffer->size += 8;
 }
 
-/* One entry or exit: a random walk over the stack that is as likely to go down as up, and stays below DEPTH.
- */
+/* Writes one entry or exit: a random walk over the stack that goes down as often as up, and stays above depth DEPTH. */
 static void step(struct buffer *buffer, struct thread *thread, unsigned fanout)
 {
     uint32_t roll = next_random(thread);

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Any bytes behind an AFPerf header, or without one. Behind a sound header there is no text that cannot be opened and loaded, and
- * its times add up.
- */
+/* Any bytes after an AFPerf header, or without one. After a valid header, every text can be opened and loaded, and its times add up. */
 #include "formats/model.h"
 #include "tests/fuzz/profile.h"
 #include "tests/unit/afperf_profile.h"
 
-/* Longer inputs say nothing that shorter ones cannot, and cost more. */
+/* Longer inputs reach no further code and cost more. */
 enum { INPUT_MAX = 8192 };
 
 static const char header[] = "# AFPerf v1     \n";
 static const char name[] = "run.afperf";
 
-/* Reads the file once more, to add up its times. */
+/* Reads the file again and adds up its times. */
 static void add_up(void)
 {
     struct pf_error error;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an archive: its index is made, and all that it holds is looked at. The first byte chooses the kind. */
+/* Any bytes as an archive: builds its index and reads its members. The first byte chooses the kind. */
 #include <dirent.h>
 #include <errno.h>
 
 #include "formats/input/archive.h"
 #include "tests/fuzz/profile.h"
 
-/* Folders within folders, and what is read of a file. */
+/* Nesting depth, and bytes read per file. */
 enum { DEPTH_MAX = 8, READ = 64 };
 
 struct look {

@@ -5,8 +5,8 @@
 #include "tests/unit/stored.h"
 
 /*
- * Data whose head fits and whose checksum is right, but whose sections are any bytes: a profile is opened
- * with them, and sizes and bytes are asked for.
+ * Cached data with a matching head and a correct checksum, but arbitrary bytes in its sections: a profile is opened with the data, then sizes and
+ * bytes are requested.
  */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct fuzzed {
     char folder[64], cache[80];
     uint64_t source;
-    char *head; /* the datum of a process that found nothing, without its end */
+    char *head; /* the data of a process that cached nothing, without the u64 at its end */
     size_t head_size;
     struct pf_core core;
 } fuzzed;

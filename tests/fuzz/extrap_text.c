@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an Extra-P text file: there is none that cannot be opened. */
+/* Any bytes as an Extra-P text file: each of them can be opened. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_text_driver;

@@ -8,8 +8,8 @@
 #include "tests/fuzz/profile.h"
 
 /*
- * HPCToolkit databases with one file that holds anything. An input with an odd first byte is the file; else it is a list of
- * changes to the bundled sample's, four bytes each: u16 where, u8 what to do, u8 how. Runs in the repository's folder.
+ * HPCToolkit databases in which one file has arbitrary content. If the input's first byte is odd, the rest is the file; otherwise the rest is a
+ * list of changes to the bundled sample's file, four bytes each: u16 offset, u8 operation, u8 operand. Runs in the repository's folder.
  */
 
 extern const struct pf_driver pf_hpctoolkit_driver;
@@ -30,7 +30,7 @@ static inline size_t read_sample(const char *layout, const char *name, unsigned 
     return (size_t)got;
 }
 
-/* Makes a copy of the sample, of the same name, in memory's file system, or again of one. Returns its open folder. */
+/* Copies the sample into tmpfs under the same name, unless this is done already. Returns a descriptor of the copy's folder. */
 static inline int copy_sample(const char *layout)
 {
     static unsigned char bytes[BYTES_MAX];
@@ -49,7 +49,7 @@ static inline int copy_sample(const char *layout)
     return folder;
 }
 
-/* Returns the new size. */
+/* Applies one change. Returns the new size. */
 static inline size_t change(unsigned char *bytes, size_t size, const uint8_t *edit)
 {
     size_t at = ((size_t)edit[0] | (size_t)edit[1] << 8) % (size + 1);
@@ -92,7 +92,7 @@ static inline size_t make_input(const char *layout, const char *file, const uint
     return made;
 }
 
-/* Tries an input as this file of two samples; which one, the first byte's second bit tells. */
+/* Tries an input as this file of two samples; bit 1 of the first byte chooses the sample. */
 static inline int fuzz(const char *const layouts[2], const char *file, const uint8_t *data, size_t size)
 {
     static unsigned char bytes[BYTES_MAX];

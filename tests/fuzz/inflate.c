@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Any bytes as gzip or zlib data, after a byte that chooses where reading jumps to: what is read at any place must be what
- * is read from the start on.
- */
+/* Any bytes as gzip or zlib data, after a byte that chooses where to seek: a read at any offset must return what a sequential read returns there. */
 #include "formats/input/inflate.h"
 
 #include <stdlib.h>
@@ -10,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* As much text as is compared; the rest of a bomb is the same. */
+/* Bytes of text that are compared; the rest of a decompression bomb is more of the same. */
 enum { TEXT_MAX = 1 << 20 };
 
 struct bytes {
@@ -41,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     ssize_t all = pf_inflate_read(view, text, sizeof text, 0, &error);
     if (all < 0)
-        abort(); /* damage ends the text, it is no failure */
+        abort(); /* damage ends the text and is not an error */
     for (uint64_t offset = (uint64_t)all + 100, n = 0; n < 20; n++, offset = offset * 7 / 11 + jump) {
         ssize_t got = pf_inflate_read(view, some, sizeof some, offset, &error);
         size_t want = offset < (uint64_t)all ? (size_t)((uint64_t)all - offset) : 0;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Any bytes as JSON, read in several ways that must agree: through small reads, in place, and with parts passed
- * over. The first byte chooses the flags.
- */
+/* Any bytes as JSON, read in several ways that must agree: in small reads, in place, and with values skipped. The first byte chooses the flags. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +37,7 @@ static uint64_t mix_token(uint64_t hash, int event, const struct pf_json_token *
     return mix(hash, token->text, token->size);
 }
 
-/* What is left, as one number; errors count too. */
+/* Hashes the remaining tokens, errors included. */
 static uint64_t rest(struct pf_json *json)
 {
     struct pf_json_token token;
@@ -62,7 +59,7 @@ static uint64_t rest(struct pf_json *json)
     return hash;
 }
 
-/* Passing over ends where reading ends, if the text is sound. */
+/* Checks that skipping a valid text ends where reading it ends. */
 static void skip(struct text *text, unsigned flags)
 {
     struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
@@ -72,7 +69,7 @@ static void skip(struct text *text, unsigned flags)
     struct pf_json_buffer taken = {.limit = 64};
     while (pf_json_next(json, &token, &error) > 0)
         if (pf_json_depth(json) == 0 && pf_json_take(other, &token, &taken, &error) <= 0)
-            abort(); /* what can be read can be passed over */
+            abort(); /* text that can be read can be skipped */
     for (int i = 0; i < 8; i++)
         if (pf_json_next_line(json, &error) < 0 || rest(json) == 0)
             break;
@@ -92,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *copy = malloc(size);
     memcpy(copy, data + 1, size - 1);
     copy[size - 1] = 0;
-    bool mark = size > 3 && !memcmp(copy, "\xef\xbb\xbf", 3); /* only files have one */
+    bool mark = size > 3 && !memcmp(copy, "\xef\xbb\xbf", 3); /* only files may begin with a byte order mark */
     pf_json_text(json, copy, size - 1);
     if (!mark && rest(json) != want)
         abort();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text makes a valid file name that tells what it was made from, and siblings never share one. */
+/* Any text makes a valid file name from which the text can be recognised, and siblings never share a name. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static unsigned hex_value(char c)
     return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
 }
 
-/* Undoes %XX as a reader of names would. */
+/* Decodes %XX as a reader of names does. */
 static size_t decoded(char *out, const char *name, size_t size)
 {
     size_t n = 0;
@@ -51,7 +51,7 @@ static void is_a_file_name(const struct sibling *it)
     }
 }
 
-/* Without suffix the name is the whole text; with one it begins as the text does and ends with the id. */
+/* A name without suffix decodes to the whole text; a name with one begins like the text and ends with the id. */
 static void tells_its_origin(const struct sibling *it)
 {
     uint64_t id;
@@ -83,7 +83,7 @@ static void differ(const struct sibling *a, const struct sibling *b)
     require(!same_name || (same_text && !a->suffix && !b->suffix));
 }
 
-/* Byte 0: where the second text starts; bytes 1 and 2: ids; byte 3: which ask for a suffix. */
+/* Byte 0: where the second text starts; bytes 1 and 2: ids; byte 3: which texts request a suffix. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 4)

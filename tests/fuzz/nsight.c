@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an Nsight Systems export. Whatever the database says, no byte of it runs, and no row comes without end. The
- * last byte is the choice, so that the samples are seeds as they are.
+ * Any bytes as an Nsight Systems export: no code in the database runs, and the number of rows is finite. The last byte is the choice, so that the
+ * samples can be seeds unchanged.
  */
 #include "tests/fuzz/profile.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text is a number or not without harm, strtod agrees on those it knows, and any double survives being
- * printed. */
+/* Any text is parsed as a number or rejected without harm, strtod agrees on the numbers that it supports, and any double survives printing and
+ * parsing. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void integer_has_its_size(uint64_t value)
     require(pf_print_wide(text, wide) == text + pf_wide_size(wide));
 }
 
-/* strtod knows no underscores, but everything else that is a number here. */
+/* strtod supports all numbers that are accepted here, except those with underscores. */
 static void reads_as_by_strtod(const char *text, size_t size)
 {
     double value;

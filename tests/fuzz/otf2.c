@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as one file of an OTF2 archive, the others being sound. The first byte chooses which, and restrictions and limits. */
+/* Any bytes as one file of an OTF2 archive; the other files are valid. The first byte chooses the file, restrictions and limits. */
 #include "tests/fuzz/profile.h"
 #include "tests/otf2_archive.h"
 

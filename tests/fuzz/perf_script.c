@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as text of `perf script`. The first byte chooses restrictions and limits. */
+/* Any bytes as output of `perf script`. The first byte chooses restrictions and limits. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_perf_script_driver;

@@ -12,26 +12,26 @@
 #include "tests/sound.h"
 
 /*
- * What the fuzz targets of all drivers do with an input: it becomes a file in memory's file system, is probed, opened and
- * loaded, and must then keep all promises of formats/driver.h (tests/sound.h).
+ * The common part of the drivers' fuzz targets: writes the input to a file in tmpfs, probes, opens and loads the file, and checks that the profile
+ * keeps all promises of formats/driver.h (tests/sound.h).
  */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ __attribute__((unused)) static
 
-/* What no input of a driver may bring about. */
+/* Failures that no input of a driver may cause. */
 enum fuzz_rules {
     FUZZ_MAY_FAIL = 0,
-    FUZZ_OPENS = 1, /* that it cannot be opened */
-    FUZZ_LOADS = 2, /* that it cannot be loaded once it has been opened */
-    FUZZ_TWICE = 4, /* nothing: values by context may differ from those by partition, as the file has both */
+    FUZZ_OPENS = 1, /* the file cannot be opened */
+    FUZZ_LOADS = 2, /* the file cannot be loaded after it was opened */
+    FUZZ_TWICE = 4, /* not a failure: values by context may differ from values by partition, because the file holds both */
 };
 
-/* More rows than this, of one walk, are the same as fewer. */
+/* Maximum number of rows per walk; more rows reach no further code. */
 enum { FUZZ_ROWS = 400 };
 
-/* A file of an input, being written. */
+/* The file of an input, while it is written. */
 struct fuzz_file {
     const char *name;
     int fd;
@@ -47,7 +47,7 @@ FUZZ void fuzz_leave(void)
         perror(command);
 }
 
-/* The folder that all inputs are written to, one after the other. */
+/* Returns the folder into which all inputs are written, one after the other. */
 FUZZ int fuzz_folder(void)
 {
     static int folder = -1;
@@ -73,7 +73,7 @@ FUZZ void fuzz_put(struct fuzz_file file, const void *bytes, size_t size)
         abort();
 }
 
-/* A time to come, of the file and its folder: sources wait for what was written just now to grow older. */
+/* Sets the times of the file and its folder to the future: sources wait until a file that was written just now is older. */
 FUZZ void fuzz_finish(int folder, struct fuzz_file file)
 {
     static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
@@ -88,7 +88,7 @@ FUZZ void fuzz_write(int folder, const char *name, const void *bytes, size_t siz
     fuzz_finish(folder, file);
 }
 
-/* Some byte of an input is not part of it but a choice: of items, positions, and how little memory there is. */
+/* Takes one byte off the input that chooses items, positions, and the size of the memory. */
 FUZZ unsigned fuzz_choice(const uint8_t **data, size_t *size)
 {
     unsigned choice = *size ? (*data)[0] : 0;
@@ -116,7 +116,7 @@ FUZZ void fuzz_probe(const struct pf_driver *driver, int folder, const char *nam
     close(fd);
 }
 
-/* An item of this axis; -1: it has none. */
+/* Returns an item of this axis, or -1 if the axis has none. */
 FUZZ int64_t fuzz_item(const struct pf_model *model, enum pf_role role, unsigned choice)
 {
     int64_t items = sound_items(model, role);
@@ -137,12 +137,12 @@ FUZZ void fuzz_look(struct pf_model *model, unsigned choice, enum fuzz_rules rul
     abort();
 }
 
-/* Reads the file or directory of this name. */
+/* Reads the file or directory with this name. */
 FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name, unsigned choice,
                     enum fuzz_rules rules)
 {
     struct pf_error error = {0};
-    /* Little memory at times, so that sums and tapes spill. */
+    /* Sometimes little memory, so that sums and tapes spill to disk. */
     struct pf_options options = {.cache = choice & 8 ? 4096 : 1 << 20};
     struct pf_model model;
     fuzz_probe(driver, folder, name);
@@ -157,7 +157,7 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     profile_close(&model);
 }
 
-/* Reads a file of these bytes. */
+/* Reads a file with these bytes. */
 FUZZ int fuzz_bytes(const struct pf_driver *driver, const char *name, const uint8_t *data, size_t size,
                     unsigned choice, enum fuzz_rules rules)
 {

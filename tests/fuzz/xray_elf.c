@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs with a map of XRay's functions: any bytes are read without harm. Bytes that are no ELF file are put
- * into one: the first of them says of which class and byte order, and how large its map, relocations, symbols
- * and strings are; the rest fills these.
+ * Programs with a map of XRay's functions: any bytes are read without harm. Bytes that are not an ELF file are wrapped in one: the first bytes
+ * choose its class and byte order and the sizes of its map, relocations, symbols and strings; the rest fills these.
  */
 #include <elf.h>
 
@@ -45,7 +44,7 @@ static void put_section(struct image *image, unsigned name, unsigned type, uint6
     put_word(image, 0);
 }
 
-/* Sections one after another, each as long as a control byte says, in units of 16 bytes. */
+/* Appends sections, each as long as its control byte says, in units of 16 bytes. */
 static void put_sections(struct image *image, const uint8_t *control, size_t room)
 {
     static const unsigned types[SECTIONS] = {SHT_NULL,   SHT_PROGBITS, SHT_RELA,

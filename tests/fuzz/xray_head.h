@@ -4,11 +4,11 @@
 
 #include "tests/fuzz/profile.h"
 
-/* XRay files: each target gives its input the first bytes of one kind of file, so that the records are reached. */
+/* XRay files: each target prepends the header of one kind of file to its input, so that the records are reached. */
 
 extern const struct pf_driver pf_xray_driver;
 
-/* Reads the file that has these first bytes, and then those of the input behind as many. */
+/* Reads the input as a file, with its first bytes replaced by `head`. */
 static inline void read_bytes(const unsigned char *head, size_t head_size, const uint8_t *data, size_t size)
 {
     if (size < head_size)

@@ -11,8 +11,8 @@
 
 typedef int reader(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 
-/* In place of the C library's: a source waits for files written just now to grow old enough for their times to
- * tell of changes, which would be all the time that fuzzing has. */
+/* Replaces the C library's function: a source waits until a file that was written just now is old enough for its times to show changes, and these
+ * waits would take all of the fuzzing time. */
 int nanosleep(const struct timespec *wait, struct timespec *left)
 {
     (void)wait;
@@ -20,7 +20,7 @@ int nanosleep(const struct timespec *wait, struct timespec *left)
     return 0;
 }
 
-/* Whatever was read can be looked up, and every name has the size that it says. */
+/* Checks that every entry can be looked up, and that every name is as long as its size says. */
 static inline void look_up(const struct xray_names *names)
 {
     char buffer[XRAY_NAME_MAX];
@@ -38,7 +38,7 @@ static inline void look_up(const struct xray_names *names)
     xray_name(names, UINT32_MAX, buffer);
 }
 
-/* Bytes as a file, read as a map. */
+/* Reads the bytes as a file that holds a map. */
 static inline void read_bytes(const uint8_t *data, size_t size, reader *read_map)
 {
     char path[] = "/dev/shm/xray-map.XXXXXX";

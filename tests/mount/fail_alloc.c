@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into the program by out_of_memory.t: of the allocations that the program itself asks for (not the libraries
- * it uses), the one whose number FAIL_AT gives fails, or FAIL_COUNT of them from there on. At the end COUNT_TO, if set, names
- * a file that gets how many there were.
+ * Preloaded into the program by out_of_memory.t: makes the FAIL_AT-th allocation of the program itself (not of its libraries) fail, and the next
+ * ones, FAIL_COUNT in all. COUNT_TO, if set, names a file that receives the number of allocations at exit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* glibc's own names of what is put in front of here. */
+/* glibc's own names of the functions that are replaced here. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
@@ -24,7 +23,7 @@ static atomic_long asked;
 static long fail_at, fail_end;
 static int count_to = -1; /* opened at the start: later the program's sandbox forbids it */
 
-/* The first object is the program. */
+/* The first object in the list is the program. */
 static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
 {
     (void)size;

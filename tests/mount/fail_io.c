@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into the program by io_errors.t: calls of the program itself (not of its libraries) that open, stat, list or read
- * files below the folder FAIL_BELOW are counted. The call with number FAIL_AT fails with the errno value FAIL_CODE, and so do
- * the next ones, FAIL_COUNT in all. FAIL_NAME: only calls whose path contains this text count. FAIL_CALLS: only calls whose letter
- * it contains count: o opens, s stats, l lists, r reads. FAIL_SWITCH: calls count between the first and the second SIGUSR2 only.
- * At the end COUNT_TO, if set, names a file that receives how many calls were counted.
+ * Preloaded into the program by io_errors.t: calls of the program itself (not of its libraries) that open, stat, list or read files below the
+ * folder FAIL_BELOW are counted. The call with number FAIL_AT fails with the errno value FAIL_CODE, and so do the next ones, FAIL_COUNT in all.
+ * FAIL_NAME: only calls whose path contains this text count. FAIL_CALLS: only calls whose letter it contains count: o opens, s stats, l lists, r
+ * reads. FAIL_SWITCH: calls count between the first and the second SIGUSR2 only. COUNT_TO, if set, names a file that receives the number of
+ * counted calls at exit.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static long fail_at, fail_end;
 static int fail_code, count_to = -1; /* opened at the start: later the program's sandbox forbids it */
 static const char *below, *name_part, *letters;
 
-/* The first object is the program. */
+/* The first object in the list is the program. */
 static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
 {
     (void)size;
@@ -85,7 +85,7 @@ __attribute__((destructor)) static void end(void)
         close(count_to);
 }
 
-/* True if the call is to fail; errno is set then. `fd` and `path` are as openat takes them; path NULL: the descriptor itself. */
+/* Returns true and sets errno if the call is to fail. `fd` and `path` are openat's arguments; a NULL path means the descriptor itself. */
 static bool fails(const void *caller, char letter, int fd, const char *path)
 {
     char link[32], full[2 * PATH_MAX] = "";
@@ -110,7 +110,7 @@ static bool fails(const void *caller, char letter, int fd, const char *path)
     return true;
 }
 
-/* Sets a static pointer to the function that this one stands in front of, in the way that POSIX suggests for dlsym. */
+/* Sets a static pointer to the function that this one replaces; the cast is the one that POSIX suggests for dlsym. */
 #define FIND(next, name)                                                                                     \
     if (!(next))                                                                                             \
     *(void **)&(next) = dlsym(RTLD_NEXT, name)

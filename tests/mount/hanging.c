@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file system for tests that stops answering: a folder of small folded stacks, NUMBER.folded for any number.
- * usage: hanging MOUNTPOINT CONTROL. Requests of the kinds that the file CONTROL names at that moment ("lookup", "getattr",
- * "open", "read", "close") get no answer, ever; all others are answered at once. Nothing is cached by the kernel.
+ * A file system for tests that stops answering: a folder of small collapsed stacks, NUMBER.folded for any number. usage: hanging MOUNTPOINT
+ * CONTROL. A request whose kind ("lookup", "getattr", "open", "read", "close") is listed in the file CONTROL when it arrives is never answered;
+ * all other requests are answered at once. The kernel caches nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    LISTED = 4, /* files that a listing names */
+    LISTED = 4, /* files that readdir lists */
     LARGE = 900,
     REPEATED = 1 << 18
 };
@@ -32,7 +32,7 @@ static bool hangs(const char *request)
     return size > 0 && strstr(text, request);
 }
 
-/* Inode n + 2 is n.folded: one line, or from LARGE on so many times that line that it is read in pieces. Returns the line's size. */
+/* Inode n + 2 is n.folded: one line; from LARGE on, the line is repeated so often that the file is read in pieces. Returns the line's size. */
 static int content(fuse_ino_t ino, char text[64], off_t *size)
 {
     int length = snprintf(text, 64, "main;work %lu\n", (unsigned long)ino);
@@ -112,7 +112,7 @@ static void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     free(buffer);
 }
 
-/* Close waits for the answer to this. */
+/* close() waits for the reply to this request. */
 static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;

@@ -14,7 +14,7 @@ static struct stat file(uid_t uid, gid_t gid, mode_t mode)
     return (struct stat){.st_uid = uid, .st_gid = gid, .st_mode = S_IFREG | mode};
 }
 
-/* Who may read both is as told. */
+/* Checks the attributes of a file that is made from files `a` and `b`. */
 static void both(struct stat a, struct stat b, uid_t uid, gid_t gid, mode_t mode, const char *name)
 {
     struct pf_access access = pf_access_of(&a), further = pf_access_of(&b);
@@ -29,7 +29,8 @@ static bool may(const struct stat *st, uid_t uid, gid_t gid)
     return st->st_mode & bit;
 }
 
-/* Whatever the owners, groups and modes of two files are, nobody but the reader may read both together who may not read each. */
+/* Whatever the owners, groups and modes of two files are, a user who may not read each of them may not read the file that is made from both,
+ * unless that user is the one who mounted. */
 static void test_never_more(void)
 {
     size_t wider = 0, tried = 0;
@@ -81,7 +82,7 @@ static void test_lists(void)
     ok(pf_mode_without_list(folder, name, S_IFREG | 0644) == (S_IFREG | 0644),
        "without a list the mode stands");
     snprintf(command, sizeof command, "setfacl -m u:2:r %s 2>/dev/null", path);
-    if (system(command) == 0) { /* NOLINT(cert-env33-c): the tool that people use */
+    if (system(command) == 0) { /* NOLINT(cert-env33-c): setfacl, as users call it */
         ok(pf_mode_without_list(folder, name, S_IFREG | 0644) == (S_IFREG | 0604) &&
                pf_mode_without_list(fd, "", S_IFREG | 0644) == (S_IFREG | 0604),
            "a list that lets somebody in takes the group's bits");

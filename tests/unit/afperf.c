@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What AFPerf files become: runs, regions, sections, times, measurements, and how they may refer to each other. */
+/* The tables that AFPerf files become: runs, regions, sections, times, measurements, and references between records. */
 #include <errno.h>
 
 #include "formats/kit/pass.h"
@@ -49,7 +49,7 @@ static unsigned confidence(const char *text, struct pf_probe_result *result)
 {
     unsigned char head[64] = {0};
     memcpy(head, text, strlen(text));
-    /* All that there is stands in the head cache already. */
+    /* The head cache already holds the whole text. */
     struct pf_probe probe = {
         .name = "x", .size = strlen(text), .fd = -1, .bytes = head, .have = strlen(text)};
     *result = (struct pf_probe_result){0};
@@ -330,7 +330,7 @@ static char *busy_text(size_t *size)
     return text;
 }
 
-/* The lines of a table whose first column that `lead` names is `wanted`. */
+/* True if a walk that resumes after every `hop` rows gives the text of an uninterrupted walk. */
 static bool agree(struct pf_model *model, const char *table, struct pf_restriction only, unsigned hop)
 {
     char *whole = dump(model, table, only, NULL, 0), *parts = dump(model, table, only, NULL, hop);
@@ -392,7 +392,7 @@ static void test_walks(void)
     free(text);
 }
 
-/* The text with a long comment behind each line, so that records stand far apart; to be freed. */
+/* Returns the text with a long comment after each line, so that records are far apart; the caller frees it. */
 static char *spread(const char *text, size_t size, size_t *spread_size)
 {
     static char comment[9000];
@@ -409,7 +409,7 @@ static char *spread(const char *text, size_t size, size_t *spread_size)
     return far;
 }
 
-/* Tables of one run or context are looked for in that part of the file alone in which its records stand. */
+/* A table of one run or context is read only from the part of the file that holds its records. */
 static void test_parts_of_the_file(const char *text, size_t size, const char *what)
 {
     const struct sound_limits limits = {.rows = 100000, .hop = 1000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged AFPerf files: whatever is missing or wrong, what is left is a sound profile. With PROFILEFS_SHARED the same is
- * done to every file of corpus/afperf there; PROFILEFS_STRIDE=1 cuts at every byte instead of now and then.
+ * Damaged AFPerf files: whatever is missing or wrong, the rest is a valid profile. If PROFILEFS_SHARED is set, every file of its corpus/afperf is
+ * tested likewise; PROFILEFS_STRIDE=1 cuts the files at every byte instead of some.
  */
 #include <dirent.h>
 #include <zlib.h>
@@ -10,7 +10,7 @@
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
 
-/* What is wrong with the profile of a text that begins as AFPerf files do; NULL: nothing. */
+/* Returns the first fault of the profile of a text that begins with an AFPerf header, or NULL. */
 static const char *trouble_with(struct afperf_profile *p, const char *text, size_t size, unsigned hop)
 {
     unlinkat(p->directory, "run.afperf", 0);
@@ -48,7 +48,7 @@ static void test_cuts(const char *name, const char *text, size_t size, size_t st
     remove_folder(&p);
 }
 
-/* Bytes that mean something here and there. */
+/* Writes bytes that have a meaning in the format at many offsets. */
 static void test_changes(const char *name, char *text, size_t size, size_t step)
 {
     static const char bytes[] = "\n,\"0x#\xff\0;-9";
@@ -100,7 +100,7 @@ static void test_text(const char *name, char *text, size_t size)
 
 /* ---- compressed files --------------------------------------------------------------------------- */
 
-/* The text as gzip makes it; to be freed. */
+/* Returns the text compressed by gzip; the caller frees it. */
 static char *gzipped(const char *text, size_t size, size_t *packed_size)
 {
     z_stream z = {0};

@@ -16,7 +16,7 @@
 #include "tests/profile.h"
 #include "tests/sound.h"
 
-/* Profiles made from AFPerf texts, and their tables as text: for the tests of the driver. */
+/* Profiles made from AFPerf texts, and their tables as text, for tests of the driver. */
 
 extern const struct pf_driver pf_afperf_driver;
 
@@ -38,7 +38,7 @@ static inline void write_profile(int directory, const void *text, size_t size)
         puts("Bail out! no test file");
         exit(1);
     }
-    /* A time to come: sources wait for files that were written just now to grow older. */
+    /* A time in the future: sources wait until a file that was written just now is older. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);
@@ -118,7 +118,7 @@ static inline const struct pf_table *table_of(const struct pf_model *model, cons
     return NULL;
 }
 
-/* True if the column is among those wanted (separated by commas; NULL: all). */
+/* True if `columns`, a list separated by commas (NULL: all columns), holds the name. */
 static inline bool wanted(const char *columns, const char *name)
 {
     size_t size = strlen(name);
@@ -142,7 +142,7 @@ static inline void print_row(FILE *out, const struct pf_model *model, const stru
     fputc('\n', out);
 }
 
-/* A walk over a table; every `hop` rows (0: never) it goes on in a new cursor at the saved position. */
+/* Prints a walk over a table; after every `hop` rows (0: never) a new cursor resumes at the saved position. */
 static inline void print_walk(FILE *out, struct pf_model *model, const struct pf_table *table,
                               struct pf_restriction only, const char *columns, unsigned hop)
 {
@@ -175,7 +175,7 @@ static inline void print_rows(FILE *out, const struct pf_model *model, const str
         print_row(out, model, table->columns, table->n_columns, pf_rows_at(pf_table_rows(table), i), columns);
 }
 
-/* A table as lines of text, of these columns (NULL: all); to be freed. */
+/* Returns these columns of a table (NULL: all) as lines of text; the caller frees it. */
 static inline char *dump(struct pf_model *model, const char *name, struct pf_restriction only,
                          const char *columns, unsigned hop)
 {
@@ -193,7 +193,7 @@ static inline char *dump(struct pf_model *model, const char *name, struct pf_res
     return text;
 }
 
-/* "line severity code" of each warning. */
+/* Returns "line severity code" of each warning. */
 static inline char *dump_warnings(const struct pf_model *model)
 {
     char *text = NULL;
@@ -208,7 +208,7 @@ static inline char *dump_warnings(const struct pf_model *model)
     return text;
 }
 
-/* The runs, of these columns. */
+/* Returns these columns of the table of runs. */
 static inline char *dump_runs(const struct pf_model *model, const char *columns)
 {
     char *text = NULL;
@@ -223,7 +223,7 @@ static inline char *dump_runs(const struct pf_model *model, const char *columns)
 
 /* ---- soundness ---------------------------------------------------------------------------------- */
 
-/* Sum of a metric over the contexts of a run that count for it. */
+/* Returns the sum of a metric over those contexts of a run that have the flag. */
 static inline pf_int128 sum_of(struct pf_model *model, int64_t run, int64_t metric, unsigned flag)
 {
     struct pf_cursor cursor = {.model = model, .table = model->cells, .only = {run, -1, metric, -1}};
@@ -248,7 +248,7 @@ static inline size_t nesting_column(const struct pf_partitions *runs)
     return i;
 }
 
-/* True if, in each run whose regions do not overlap, exclusive times add up to the roots' inclusive ones. */
+/* True if, in each run without overlapping regions, the exclusive times add up to the inclusive times of the roots. */
 static inline bool times_add_up(struct pf_model *model)
 {
     const struct pf_partitions *runs = &model->partitions;
@@ -262,7 +262,7 @@ static inline bool times_add_up(struct pf_model *model)
     return true;
 }
 
-/* What is wrong with a profile that has been loaded; NULL: nothing. Walks go on from a position saved every `hop` rows. */
+/* Returns the first fault of a loaded profile, or NULL. Walks resume from a position that is saved every `hop` rows. */
 static inline const char *unsound(struct pf_model *model, unsigned hop)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = hop, .resumes = 12};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How AFPerf texts become records, fields and numbers. */
+/* Splitting AFPerf texts into records, fields and numbers. */
 #include <errno.h>
 
 #include "formats/afperf/decode.h"
@@ -8,7 +8,7 @@
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* All records as "line:field|field", with what is wrong with them. */
+/* Returns all records as "line:field|field", each with its faults. */
 static char *records_of(const void *bytes, size_t size)
 {
     struct afperf_profile p;
@@ -72,7 +72,7 @@ static void test_records(void)
     free(have);
 }
 
-/* `start`, then `n` times `middle`, then `end`. */
+/* Returns `start`, then `middle` `n` times, then `end`. */
 static char *repeated(const char *start, const char *middle, size_t n, const char *end, size_t *size)
 {
     char *text = NULL;
@@ -118,7 +118,7 @@ static void test_long_records(void)
     is(have, "too long 1:\n2:b\n", "where quotes are closed, the record is too long");
     free(text);
     free(have);
-    /* From each of these lines on, a record goes on for more than 1 MiB: reading must not be quadratic. */
+    /* Starting at any of these lines, a record continues for more than 1 MiB: reading must not be quadratic. */
     text = repeated("8,\"x\n", "x\",\"y\n", 1000000, "z\n", &size);
     have = records_of(text, size);
     ok(strlen(have) > 4 && !strcmp(have + strlen(have) - 10, "1000002:z\n"),
@@ -127,12 +127,12 @@ static void test_long_records(void)
     free(have);
 }
 
-/* Bytes behind a text that do not belong to it. */
+/* Bytes after a text that are not part of it. */
 enum { PADDING = 16 };
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* The text as a field that a reader gives, with bytes behind it that do not belong to it; until the next call. */
+/* Returns the text as a field of the reader, followed by bytes that are not part of it; valid until the next call. */
 static struct afperf_text text_of(const char *text)
 {
     static char field[64 + PADDING];

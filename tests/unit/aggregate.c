@@ -8,7 +8,7 @@
 #include "fs/text/csv.h"
 #include "tests/unit/fake_model.h"
 
-/* What a profile's values add up to: totals, and statistics of a context. */
+/* Aggregates of a profile's values: totals, and statistics per context. */
 
 static void is_cell(struct pf_cell cell, const char *want, const char *behaviour)
 {
@@ -335,7 +335,7 @@ static void spilling_changes_nothing(void)
     fake_free(&fake[1]);
 }
 
-/* 10,000 contexts with records: somewhat less than 1 MB. */
+/* 10,000 contexts with records: a little less than 1 MB. */
 static void make_large(struct fake *fake)
 {
     fake_init(fake, 3);
@@ -374,7 +374,7 @@ static void the_cache_bounds_all_together(void)
     fake_free(&small);
 }
 
-/* Sums what all contexts hold, as far as they hold anything. */
+/* Returns the sum over all contexts that have a value. */
 static int64_t all_of(const struct pf_aggregate *aggregate)
 {
     int64_t sum = 0;
@@ -386,7 +386,7 @@ static int64_t all_of(const struct pf_aggregate *aggregate)
     return sum;
 }
 
-/* A file that is cut raises SIGBUS where it was mapped, as a disk that cannot be read does. */
+/* A mapped file that is truncated raises SIGBUS, as does a disk with read errors. */
 static void a_disk_that_loses_sums(void)
 {
     struct fake fake;
@@ -470,7 +470,7 @@ static void one_metric_alone(void)
     fake_free(&fake);
 }
 
-/* All that views of a metric's numbers say. */
+/* Returns the text of all views of the metrics' numbers. */
 static struct pf_buf all_text(struct fake *fake, unsigned metrics)
 {
     struct pf_buf all = {0};

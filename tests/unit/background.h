@@ -7,7 +7,7 @@
 
 #include "fs/work.h"
 
-/* A call that waits, on a thread of its own. */
+/* A blocking call on a thread of its own. */
 struct background {
     int (*call)(void *arg, struct pf_op *op);
     void *arg;
@@ -30,7 +30,7 @@ __attribute__((unused)) static void background_start(struct background *backgrou
     pthread_create(&background->thread, NULL, run_background, background);
 }
 
-/* Returns when n operations wait for jobs, those counted that jobs consist of. */
+/* Returns when n operations wait for jobs; the operations of jobs count too. */
 __attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned n)
 {
     struct pf_job_status status[8];
@@ -42,14 +42,14 @@ __attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned
     }
 }
 
-/* Returns when n jobs are queued or run. */
+/* Returns when n jobs are queued or running. */
 __attribute__((unused)) static void await_jobs(struct pf_pool *pool, size_t n)
 {
     while (pf_pool_status(pool, NULL, 0) != n)
         usleep(100);
 }
 
-/* The call's result, once it has returned. */
+/* Waits until the call has returned, and returns its result. */
 __attribute__((unused)) static int background_result(struct background *background)
 {
     pthread_join(background->thread, NULL);

@@ -8,7 +8,7 @@
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
-/* The block if it is there (and let go of at once), made with this size if not. */
+/* True if the block is cached (its reference is released at once); otherwise adds it with this size. */
 static bool is_there(struct pf_blocks *blocks, uint64_t text, uint64_t index, size_t size)
 {
     struct pf_claim claim;
@@ -20,7 +20,7 @@ static bool is_there(struct pf_blocks *blocks, uint64_t text, uint64_t index, si
     return there;
 }
 
-/* The same without making it. */
+/* True if the block is cached; never adds it. */
 static bool holds(struct pf_blocks *blocks, uint64_t text, uint64_t index)
 {
     struct pf_claim claim;
@@ -115,7 +115,7 @@ static void check_claim(bool abandon)
 
 struct worker {
     struct pf_blocks *blocks;
-    atomic_int *making; /* by place: how many make it now */
+    atomic_int *making; /* per index: the number of threads that make the block now */
     atomic_int wrong, made;
     unsigned seed;
 };

@@ -25,7 +25,7 @@ static void put(struct pf_cache *db, uint64_t key, const char *text)
     pf_buf_free(&value);
 }
 
-/* True if exactly this text is kept; NULL: if nothing is. */
+/* True if the cache holds exactly this text under the key (NULL: nothing). */
 static bool has(struct pf_cache *db, uint64_t key, const char *text)
 {
     size_t size = 0;
@@ -133,7 +133,7 @@ static void test_nothing_beside(const char *folder)
     static const char *const beside[] = {PF_CACHE_NAME "-wal", PF_CACHE_NAME "-shm"};
     ok(access(path_in(folder, beside[0]), F_OK) && access(path_in(folder, beside[1]), F_OK),
        "nothing beside the database is mapped");
-    /* This ends the POSIX locks of this process, as a reader of the file in the same process does. */
+    /* Drops the POSIX locks of this process, as any close of the file in the same process does. */
     close(open(path_in(folder, PF_CACHE_NAME), O_RDONLY));
     struct pf_cache *other = pf_cache_new(folder);
     put(other, 2, "two");
@@ -151,12 +151,12 @@ static void test_place(const char *folder)
     ok(place && !strcmp(place, path), "on a local disk the database is in the cache's folder");
     ok(!none, "where there is no cache there is none");
     free(place);
-    place = pf_cache_place("/proc/self"); /* neither remote nor writable */
+    place = pf_cache_place("/proc/self"); /* a local file system that is not writable */
     ok(place != NULL, "it need not be writable");
     free(place);
 }
 
-/* Writes over the file, which nobody has open then, and tries it. */
+/* Overwrites the file while no connection has it open, then uses the cache. */
 static void test_damaged(const char *folder)
 {
     unsigned wrong = 0, lost = 0;
@@ -250,14 +250,14 @@ static void test_locked(const char *folder)
     pf_cache_free(db);
 }
 
-/* No file may grow beyond some size: what a full disk looks like. */
+/* Limits the size of files, which simulates a full disk. */
 static void test_full(const char *folder)
 {
     struct rlimit before, small = {200000, 200000};
     char text[4000];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
-    fflush(stdout); /* the child must not print it again */
+    fflush(stdout); /* otherwise the child would print it again */
     pid_t child = fork();
     if (!child) {
         unsigned wrong = 0;
@@ -282,7 +282,7 @@ static void test_full(const char *folder)
     pf_cache_free(db);
 }
 
-/* Children that put and get until they are killed, at any moment. */
+/* Children put and get until they are killed at arbitrary moments. */
 static void test_killed(const char *folder)
 {
     unsigned wrong = 0;
@@ -360,7 +360,7 @@ static bool is_kept(struct pf_cache *db, uint64_t key)
     return value;
 }
 
-/* Counts how often the first row to go is gone and one that goes later is there. */
+/* Counts how often the row that is evicted first is missing while a later one is present. */
 static void *get_until_stopped(void *arg)
 {
     struct getter *getter = arg;

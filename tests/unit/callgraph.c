@@ -2,7 +2,7 @@
 #include "fs/draw/draw.h"
 #include "tests/unit/fake_model.h"
 
-/* callgraph.dot: functions by name, calls between them, and what is too small for either. */
+/* callgraph.dot: functions by name, calls between them, and the limits below which either is omitted. */
 
 static char *graph_of(struct fake *fake, unsigned metric)
 {

@@ -236,7 +236,7 @@ static void units(void)
     file_close(&file);
 }
 
-/* Two long names that begin alike. */
+/* Two long names with a common prefix. */
 static void long_events(void)
 {
     char text[1024], name[301];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A load that is cancelled leaves nothing behind: each load of every profile among the samples is cancelled at its k-th check for
- * k = 1, 2, 4, 8, ..., then made again, and what the profile holds must be what it holds when it is loaded undisturbed.
+ * A cancelled load leaves no trace: each load of every profile among the samples is cancelled at its k-th check for k = 1, 2, 4, 8, ..., then
+ * repeated, and the profile must equal one that was loaded without cancelling.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ int pf_pass_step(uint64_t done, uint64_t total, struct pf_error *error)
     return pf_pass_check(error);
 }
 
-/* ---- what a profile holds ----------------------------------------------------------------------- */
+/* ---- hashes of a profile's content -------------------------------------------------------------- */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -66,7 +66,7 @@ static uint64_t hash_rows(uint64_t hash, const struct pf_rows *rows, size_t colu
     return hash;
 }
 
-/* A walk may say once that it has to begin again. */
+/* A walk may ask once to be restarted. */
 static uint64_t hash_table(uint64_t before, struct pf_model *model, const struct pf_table *table)
 {
     static struct pf_cell cells[SOUND_COLUMNS];
@@ -102,7 +102,7 @@ static uint64_t hash_profile(struct pf_model *model)
         hash = hash_text(hash_text(hash, model->metrics[i].name), model->metrics[i].unit);
     for (size_t i = 0; i < model->n_tables; i++)
         hash = hash_table(hash, model, &model->tables[i]);
-    return hash_rows(hash, model->warnings, 5); /* last: tables may add some */
+    return hash_rows(hash, model->warnings, 5); /* last, because walks over tables may add warnings */
 }
 
 /* ---- cancelling --------------------------------------------------------------------------------- */
@@ -111,19 +111,19 @@ struct sample {
     const struct pf_driver *driver;
     int folder;
     const char *name;
-    const char *wrong; /* NULL: nothing */
-    uint64_t k;        /* where */
+    const char *wrong; /* the first fault, or NULL */
+    uint64_t k;        /* the check at which it was found */
     int stage;
 };
 
-/* Loads are numbered by their stage; opening, which is PF_OPENED, is cancelled too, and then made with a new profile. */
+/* Loads are numbered by their stage. Opening, stage PF_OPENED, is cancelled too, and repeated with a new profile. */
 static int open_sample(struct sample *sample, struct pf_model *model, struct pf_error *error)
 {
     static const struct pf_options options = {.cache = 1 << 20};
     return profile_open(model, sample->driver, sample->folder, sample->name, &options, error);
 }
 
-/* Cancels the stage at its k-th check. True if it ended before that. */
+/* Cancels the stage at its k-th check. True if the stage ended before that check. */
 static bool load_cancelled(struct sample *sample, struct pf_model *model, int stage, uint64_t k)
 {
     struct pf_pass pass = {0};
@@ -144,7 +144,7 @@ static bool load_cancelled(struct sample *sample, struct pf_model *model, int st
     return !reached;
 }
 
-/* What the profile holds after the stage has been cancelled at its k-th check. False: it has fewer checks than k. */
+/* Hashes the profile after its stage was cancelled at the k-th check and repeated. False if the stage has fewer checks. */
 static bool look(struct sample *sample, int stage, uint64_t k, uint64_t *hash)
 {
     struct pf_model model;
@@ -188,10 +188,10 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
 
 /* ---- the samples -------------------------------------------------------------------------------- */
 
-/* Folders within folders, no deeper than archives are. */
+/* Maximum nesting of folders, as deep as that of archives. */
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
 
-/* True if the entry has been read as a profile that stands in its place. */
+/* Returns true if the entry was tested as a profile. */
 static bool check_entry(int folder, const char *name, const char *path, bool directory)
 {
     static unsigned char head[PF_HEAD_MAX];

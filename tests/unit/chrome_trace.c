@@ -157,7 +157,7 @@ static void other_events(void)
     file_close(&file);
 }
 
-/* Slices that overlap each other without end are as many contexts, and must not take a look at each other each time. */
+/* Slices that all overlap each other become one context each; the search must not compare each with all others. */
 static void long_chains(void)
 {
     enum { SLICES = 60000 };
@@ -180,7 +180,7 @@ static void long_chains(void)
     free(text);
 }
 
-/* `n` calls "b" that take no time, and behind them in the file "a", which begins at the same time and lasts. */
+/* `n` calls "b" of zero duration, followed in the file by "a", which begins at the same time and has a duration. */
 static void many_at_once(size_t n, const char *values, const char *warnings, const char *name)
 {
     char *text = repeated("[", X("0", "0", "b") ",", n, X("0", "10", "a") "]");
@@ -213,7 +213,7 @@ static void probing(void)
 
 #define COUNTER(args) "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"n\",\"args\":" args "}"
 
-/* Writers print doubles with printf or repr: NaN and infinities are numbers, and what follows them is kept. */
+/* Writers print doubles with printf or repr: NaN and infinities are accepted as numbers, and the members after them are kept. */
 static void not_finite(void)
 {
     table_reads(
@@ -234,7 +234,7 @@ static void not_finite(void)
     file_close(&file);
 }
 
-/* Members that should be text but are not leave no trace. */
+/* Members that should be text but are not are ignored. */
 static void members_of_other_types(void)
 {
     static const char *const values[] = {"{}", "[]", "null", "true"};

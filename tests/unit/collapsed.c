@@ -62,7 +62,7 @@ static void differences(void)
     reads_as("a 1 2\nb 3\n", "all,a 1,samples,2|all,b,samples,3|", "", "but not on some");
 }
 
-/* A line longer than the window that lines are read through. */
+/* A line longer than the reader's window. */
 static void long_lines(void)
 {
     enum { FRAMES = 200000 };
@@ -88,8 +88,8 @@ static void probing(void)
     ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b 1\n\0\n", 8), "binary data is no text");
     ok(!sureness(&pf_collapsed_driver, "x.txt", "a;b 1\nc\nd\ne\n", 12), "half of the lines must be stacks");
     static const char *const others[] = {
-        "\t<I120> = 120;\t// KEY_MACRO 112\n",                       /* X11's keycodes */
-        "<U4E00> <U4E00>;IGNORE;IGNORE;IGNORE # 1\n",                /* the C library's locales */
+        "\t<I120> = 120;\t// KEY_MACRO 112\n",                       /* X11 keycodes */
+        "<U4E00> <U4E00>;IGNORE;IGNORE;IGNORE # 1\n",                /* locales of the C library */
         "LRE; 7\nLRO; 7\n",                                          /* Unicode's BidiTest.txt */
         "F951;96FB;964B;3.2.0 # Corrigendum 3\n",                    /* and NormalizationCorrections.txt */
         "05D0 05D1;0;x 1;1 0 12\n",                                  /* and BidiCharacterTest.txt */
@@ -100,7 +100,7 @@ static void probing(void)
            "other lines with `;` and a number: %zu", i);
 }
 
-/* A load that is stopped leaves the profile as it was. */
+/* A load that is cancelled leaves the profile unchanged. */
 static void stopping(void)
 {
     enum { LINES = 5000 };

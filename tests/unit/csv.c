@@ -3,7 +3,7 @@
 
 #include "tests/unit/tap.h"
 
-/* The cell prints as `want`, and its size is known before. */
+/* Checks that the cell prints as `want`, and that its precomputed size is right. */
 static void cell(struct pf_cell cell, const char *want, const char *name)
 {
     struct pf_buf out = {0};
@@ -79,7 +79,7 @@ static void texts(void)
     cell(pf_plain("0x1f", 4), "0x1f", "text known to be plain");
 }
 
-/* What the table says about a byte and what looking at eight bytes at once says must agree. */
+/* The lookup table and the test of eight bytes at once must agree on every byte. */
 static void any_byte_at_any_place(void)
 {
     bool agrees = true;

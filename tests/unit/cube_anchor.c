@@ -2,7 +2,7 @@
 #include "formats/cube/cube.h"
 #include "tests/unit/cube_fixture.h"
 
-/* What anchor.xml says, in the ways in which it does. */
+/* Parsing of anchor.xml in all its variants. */
 
 #define WITH(metrics, program, system)                                                                       \
     "<cube version=\"4.3\"><metrics>" metrics "</metrics>" program system "</cube>"
@@ -244,7 +244,7 @@ static void parameters_follow_nested_call_paths(void)
     tear_down(&fixture);
 }
 
-/* Number of the tree's strings. A call path has `n` parameters of 100 bytes, with a call path after each if `nested`. */
+/* Returns the number of strings in the tree. A call path has `n` parameters of 100 bytes; if `nested`, a call path follows each of them. */
 static uint32_t strings_of_parameters(int n, bool nested)
 {
     struct bytes anchor = {0}, tar = {0};
@@ -328,7 +328,7 @@ static void wrong_ids_are_fatal(void)
 
 /* ---- depth -------------------------------------------------------------------------------------- */
 
-/* A chain of calls with one row each, of so many locations. */
+/* Writes a chain of calls with one row each, for this number of locations. */
 static void put_chain(struct bytes *tar, uint32_t depth, uint32_t locations)
 {
     struct bytes anchor = {0}, rows = {0};
@@ -354,7 +354,7 @@ static void put_chain(struct bytes *tar, uint32_t depth, uint32_t locations)
     forget(&rows);
 }
 
-/* The inclusive value of each call is the number of calls in it. */
+/* The inclusive value of each call is the number of calls within it. */
 static void deep_calls_add_up(uint32_t depth, uint32_t locations)
 {
     struct bytes tar = {0};
@@ -393,7 +393,7 @@ int main(void)
     parameters_are_kept_once();
     threads_have_names_of_their_own();
     wrong_ids_are_fatal();
-    deep_calls_add_up(150000, 1); /* more than are summed at a time, here by calls, there by threads */
+    deep_calls_add_up(150000, 1); /* more than are summed at a time, here limited by calls, below by threads */
     deep_calls_add_up(60, 12000);
     return done();
 }

@@ -3,11 +3,11 @@
 #include "formats/driver_extra.h"
 #include "tests/unit/cube_fixture.h"
 
-/* Archives as they come, and what is left of damaged ones. */
+/* Archives in all their variants, and the remains of damaged ones. */
 
 static const uint32_t first_only[] = {0};
 
-/* Metric 0 with one row, of main: 1 and 2. */
+/* Writes metric 0 with one row, that of main: 1 and 2. */
 static void put_metric(struct bytes *tar)
 {
     struct bytes rows = {0};
@@ -20,7 +20,7 @@ static void put_metric(struct bytes *tar)
 #define ONE_METRIC ANCHOR(METRIC(0, "INCLUSIVE", "time", "DOUBLE"))
 #define ONE_VALUE  "0 main time 1|1 main time 2|0 main time (inc) 1|1 main time (inc) 2|"
 
-/* Opens the file, and says whether metric 0 can be read. */
+/* Opens the file; true if metric 0 can be read. */
 static bool can_be_read(struct bytes *tar)
 {
     struct fixture fixture;
@@ -247,7 +247,7 @@ static void streams_may_stand_in_any_order(void)
     }
     put(&data, "ZCUBEX.DATA", 11);
     put_number(&data, 2, 8, false);
-    for (unsigned i = 2; i-- > 0;) { /* the second row's stream comes first */
+    for (unsigned i = 2; i-- > 0;) { /* the stream of the second row comes first */
         put_number(&data, 16 * i, 8, false);
         put_number(&data, i ? 0 : size[1], 8, false);
         put_number(&data, size[i], 8, false);

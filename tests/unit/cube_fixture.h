@@ -13,7 +13,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* Cube files made member by member, and profiles of them. */
+/* Cube files written member by member, and profiles of them. */
 
 #define CUBE_FIXTURE __attribute__((unused)) static
 
@@ -69,7 +69,7 @@ CUBE_FIXTURE void forget(struct bytes *bytes)
 
 /* ---- archives ----------------------------------------------------------------------------------- */
 
-/* A header as Cube writes it, but without a check sum, which nobody looks at. */
+/* Writes a header like Cube's, but without a checksum, which readers ignore. */
 CUBE_FIXTURE void put_header(struct bytes *tar, const char *name, uint64_t size, char kind)
 {
     char block[512] = {0};
@@ -97,7 +97,7 @@ CUBE_FIXTURE void put_text(struct bytes *tar, const char *name, const char *text
 
 /* ---- indexes and data --------------------------------------------------------------------------- */
 
-/* Positions; n < 0: a dense index. */
+/* Writes an index of these positions; n < 0: a dense index. */
 CUBE_FIXTURE void put_index(struct bytes *tar, const char *name, const uint32_t *positions, int n, bool big)
 {
     struct bytes index = {0};
@@ -122,7 +122,7 @@ CUBE_FIXTURE void put_data(struct bytes *tar, const char *name, const struct byt
     forget(&data);
 }
 
-/* A stream for each `row` bytes of rows; that of row `damaged` is none. */
+/* Writes one zlib stream per `row` bytes of rows; the stream of row number `damaged` is invalid. */
 CUBE_FIXTURE void put_packed(struct bytes *tar, const char *name, const struct bytes *rows, size_t row,
                              bool big, int damaged)
 {
@@ -160,7 +160,7 @@ CUBE_FIXTURE void put_doubles(struct bytes *rows, const double *values, size_t n
     "<metric id=\"" #id "\" type=\"" kind "\"><disp_name>" name "</disp_name><uniq_name>" name               \
     "</uniq_name><dtype>" dtype "</dtype><uom>sec</uom><url/><descr></descr></metric>\n"
 
-/* main calls a and b, a calls c and d; ids do not follow the document: b is 9. */
+/* main calls a and b, a calls c and d; ids do not follow the document order: b has id 9. */
 #define PROGRAM                                                                                              \
     "<program>\n"                                                                                            \
     "<region id=\"0\" mod=\"main.c\" begin=\"3\" "                                                           \
@@ -174,7 +174,7 @@ CUBE_FIXTURE void put_doubles(struct bytes *rows, const double *values, size_t n
     "<cnode id=\"9\" calleeId=\"2\"/></cnode>\n"                                                             \
     "</program>\n"
 
-/* Two processes of one thread each. */
+/* Two processes with one thread each. */
 #define SYSTEM                                                                                               \
     "<system><systemtreenode Id=\"0\"><name>machine</name><class>machine</class>\n"                          \
     "<locationgroup Id=\"0\"><name>rank 0</name><rank>0</rank><type>process</type>"                          \
@@ -199,14 +199,14 @@ struct fixture {
     struct pf_error error;
 };
 
-/* Opens and loads a file of these bytes, which are forgotten. */
+/* Opens and loads a file of these bytes, then frees the bytes. */
 CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
 {
     *fixture = (struct fixture){.options = {.cache = 1 << 20}};
     temp_dir_make(fixture->folder);
     write_bytes(fixture->folder, "profile.cubex", file->at, file->size);
     forget(file);
-    /* A time to come: sources wait for files that were written just now to grow older. */
+    /* A time in the future: sources wait until a file that was written just now is older. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(AT_FDCWD, path_in(fixture->folder, "profile.cubex"), times, 0);
     fixture->directory = open(fixture->folder, O_RDONLY | O_DIRECTORY);
@@ -243,7 +243,7 @@ CUBE_FIXTURE void print_cell(FILE *out, const struct pf_cell *cell)
     fprintf(out, "%.*s", (int)(end - text), text);
 }
 
-/* Rows with blanks between cells and a bar behind each; good until the next call. */
+/* Returns the rows with blanks between cells and a bar after each row; valid until the next call. */
 CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows)
 {
     static char text[16384];
@@ -270,8 +270,8 @@ CUBE_FIXTURE void print_value(FILE *out, const struct pf_model *model, const str
     }
 }
 
-/* Rows as "THREAD CONTEXT METRIC VALUE|"; `resume`: each by a cursor of its own that goes on where the one before
- * it stood. The text is the caller's to free. */
+/* Returns the rows as "THREAD CONTEXT METRIC VALUE|"; the caller frees the text. `resume`: each row is read by a new cursor that resumes after the
+ * previous row. */
 CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *table,
                              struct pf_restriction only, bool resume)
 {

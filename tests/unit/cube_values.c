@@ -35,7 +35,7 @@ static void inclusive_values_are_split(void)
 {
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
-    /* positions: main, then its children a and b, then those of a: c, d */
+    /* positions: main, its children a and b, then a's children c and d */
     put_doubles(&rows, (double[]){100, 200, 60, 70, 5, 0, 20, 30, 0, 40}, 10, false);
     put_index(&tar, "0.index", all, 5, false);
     put_data(&tar, "0.data", &rows);
@@ -88,7 +88,7 @@ static void minima_are_not_sums(void)
 {
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
-    /* main, a and d alone have rows */
+    /* only main, a and d have rows */
     put_doubles(&rows, (double[]){5, 1, 3, 0, 4, 2}, 6, false);
     put_index(&tar, "0.index", (uint32_t[]){0, 1, 3}, 3, false);
     put_data(&tar, "0.data", &rows);
@@ -117,7 +117,7 @@ static void extremes_that_are_no_numbers(void)
 {
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
-    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* of main, which calls others, and of d */
+    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* rows of main, which has callees, and of d */
     put_index(&tar, "0.index", (uint32_t[]){0, 3}, 2, false);
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "min", "MINDOUBLE")));
@@ -136,7 +136,7 @@ static void extremes_that_are_no_numbers(void)
 
 /* ---- elements ----------------------------------------------------------------------------------- */
 
-/* Metrics 0, 1, ... with one row each, of main; the rows are forgotten. */
+/* Writes metrics 0, 1, ... with one row each, of main; frees the rows. */
 static void put_metrics(struct bytes *tar, struct bytes *rows, int n, bool big)
 {
     for (int i = 0; i < n; i++) {
@@ -155,7 +155,7 @@ static void put_average(struct bytes *rows, uint32_t n, double sum, bool big)
     put_doubles(rows, (double[]){1, 2, sum, sum * sum}, 4, big);
 }
 
-/* One row, of main: each type's elements in two locations. */
+/* One row, of main: the elements of each type in two locations. */
 static void all_types_in_this_order(bool big)
 {
     static const char anchor[] = ANCHOR(
@@ -251,7 +251,7 @@ static void parts_of_elements_are_told(bool big)
     tear_down(&fixture);
 }
 
-/* Each number of an element must not cost a look through all of them. */
+/* Each number of an element must not cost a scan of all elements. */
 static void long_elements_are_looked_through_once(void)
 {
     enum { LENGTH = 65536 };
@@ -272,7 +272,7 @@ static void long_elements_are_looked_through_once(void)
     tear_down(&fixture);
 }
 
-/* The first row of one walk over one call path and metric; '?' if there is none. */
+/* Stores the first row of a walk over one call path and metric; '?' if there is no row. */
 static void first_value(struct fixture *fixture, struct pf_restriction only, char text[32])
 {
     struct pf_cell cells[8] = {{0}};
@@ -284,10 +284,10 @@ static void first_value(struct fixture *fixture, struct pf_restriction only, cha
     cursor.table->ops->close(&cursor);
 }
 
-/* What is read again shows by what the file holds by then. */
+/* Changes the file after the first walk, so that a second read of the values would return other ones. */
 static void costly_values_are_read_once(void)
 {
-    enum { LEAVES = 40000, ROWS_AT = 3 * 512 + 10 }; /* behind two headers, an index and a marker */
+    enum { LEAVES = 40000, ROWS_AT = 3 * 512 + 10 }; /* after two headers, an index and a marker */
     struct bytes tar = {0}, ones = {0}, twos = {0}, anchor = {0};
     struct fixture fixture;
     char have[32], line[80];
@@ -326,9 +326,9 @@ static void costly_values_are_read_once(void)
     forget(&twos);
 }
 
-/* ---- the same rows, whichever way --------------------------------------------------------------- */
+/* ---- the same rows by every kind of walk -------------------------------------------------------- */
 
-/* Rows of text that have this number of a thread, or name of a context, at their start or in second place. */
+/* Returns the rows of text whose first or second word is this thread's number or this context's name. */
 static char *filter(const char *text, int64_t thread, const char *context)
 {
     char *kept = malloc(strlen(text) + 1), *out = kept, wanted[64];
@@ -373,7 +373,7 @@ static void walks_agree(struct fixture *fixture, const char *what)
 
 static void restricted_walks_give_the_same_rows(bool packed, bool big)
 {
-    /* sums of these depend on the order of adding */
+    /* sums of these depend on the order of addition */
     const double values[] = {0.1, 1e16, 0.2, 1, 0.3, -1e16, 0.7, 3, 1e-3, 0.5};
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
@@ -415,7 +415,7 @@ static void wrong_positions_are_refused(void)
     forget(&rows);
 }
 
-/* A chain of call paths of which only the outermost has a row, in so many locations that a walk holds few call paths at a time. */
+/* A chain of call paths of which only the outermost has a row, with so many locations that a walk holds only a few call paths at a time. */
 static void a_walk_without_reads_can_be_cancelled(void)
 {
     enum { PATHS = 2000, LOCATIONS = 1000 };

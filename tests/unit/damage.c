@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What damage does to every profile among the samples that is one file: what stands before it is served all the same. Each
- * file is cut off, or overwritten for a few bytes, at places all over it.
+ * Effects of damage on every profile among the samples that is a single file: the data before the damage is still served. Each file is truncated,
+ * and overwritten for a few bytes, at offsets all over it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
 
-/* Lines of these need no end: a number, or a name, that is cut off is another one, which nobody can know. */
+/* Formats whose last line needs no newline: a truncated number or name there is a valid other one, which no reader can detect. */
 static const char *const of_lines[] = {"afperf",      "cachegrind",  "callgrind", "collapsed",
                                        "extrap-text", "perf-script", NULL};
 
-/* Of these the last line counts as far as it goes when the file is cut off, but not when other bytes follow. */
+/* Formats whose last line is used as far as it goes if the file is truncated, but skipped if garbage follows. */
 static const char *const by_lines[] = {"callgrind", "cachegrind", "collapsed", NULL};
 
-/* These are no streams: an archive ends with padding, the pages of a database stand in any order. */
+/* Formats that are not read front to back: an archive ends with padding, and the pages of a database are in any order. */
 static const char *const no_streams[] = {"cube", "nsight", NULL};
 
-/* The records of a file, as far as a format serves them; else what is made of them. */
+/* Tables of a file's records, if the format serves records, otherwise of the values made from them. */
 static const char *const record_tables[] = {"trace", "resources", "index", "values"};
 
 struct sample {
@@ -35,11 +35,11 @@ struct sample {
     const char *name;
     unsigned char *bytes;
     size_t size;
-    const char *wrong; /* the first promise that was broken; NULL: none */
+    const char *wrong; /* the first broken promise, or NULL */
     size_t where;
 };
 
-/* What is served of a file. */
+/* What is served of a file, counted. */
 struct served {
     bool opened, fatal;
     uint64_t rows;
@@ -50,7 +50,7 @@ static void note(struct sample *sample, size_t where, const char *wrong)
     static char text[500];
     if (!wrong || sample->wrong)
         return;
-    snprintf(text, sizeof text, "%s", wrong); /* error.what goes with the profile */
+    snprintf(text, sizeof text, "%s", wrong); /* error.what dies with the profile */
     sample->wrong = text;
     sample->where = where;
 }
@@ -74,7 +74,7 @@ static const struct pf_table *table_of_records(const struct pf_model *model)
     return NULL;
 }
 
-/* A walk may say once that it has to begin again. */
+/* A walk may ask once to be restarted. */
 static uint64_t count_rows(struct pf_model *model)
 {
     static struct pf_cell cells[SOUND_COLUMNS];
@@ -94,7 +94,7 @@ static uint64_t count_rows(struct pf_model *model)
     return count;
 }
 
-/* The folder in `base` of the sample that is damaged in this way at this place. Good for the next few calls. */
+/* Returns the folder in `base` of the sample with this kind of damage at this offset. Valid for the next few calls. */
 static const char *folder_of(const char *base, const char *way, size_t place)
 {
     char name[64];
@@ -104,12 +104,12 @@ static const char *folder_of(const char *base, const char *way, size_t place)
 
 static void put(const struct sample *sample, const char *folder, size_t size)
 {
-    if (mkdir(folder, 0700) && errno != EEXIST) /* two places of a short file are one */
+    if (mkdir(folder, 0700) && errno != EEXIST) /* two places in a short file may be the same offset */
         abort();
     write_bytes(folder, sample->name, sample->bytes, size);
 }
 
-/* Looks at the file in that folder. */
+/* Loads the file in that folder and counts its content. */
 static struct served look(struct sample *sample, const char *folder, size_t where)
 {
     const struct sound_limits limits = {.rows = 3000, .hop = 211, .resumes = 2, .twice = true};
@@ -147,7 +147,7 @@ static size_t start_of_line(const struct sample *sample, size_t place)
     return place;
 }
 
-/* The file cut off at the place, overwritten there, and cut off at the start of its line. */
+/* Writes three damaged files: truncated at the offset, overwritten there, and truncated at the start of the offset's line. */
 static void put_damaged(const struct sample *sample, const char *base, size_t place)
 {
     static const unsigned char damage[] = {0xff, 0x00, 0x7f, '}', 0xc3, 0x01};
@@ -162,7 +162,7 @@ static void put_damaged(const struct sample *sample, const char *base, size_t pl
         put(sample, folder_of(base, "line", place), start_of_line(sample, place));
 }
 
-/* Each format tells what follows other damage in its own way: but that never costs what stands before. */
+/* How data after the damage is treated depends on the format, but the data before it is always kept. */
 static void look_at_damaged(struct sample *sample, const char *base, size_t place)
 {
     struct served cut = look(sample, folder_of(base, "cut", place), place);
@@ -181,7 +181,7 @@ static size_t nth_place(const struct sample *sample, size_t i)
     return sample->size * (2 * i + 1) / (2 * PLACES);
 }
 
-/* All files are written before one is looked at: what was written just now is not believed for some milliseconds. */
+/* Writes all files before it reads the first one: a source does not trust a file's times for some milliseconds after a write. */
 static void check_sample(struct sample *sample, const char *path)
 {
     char base[64];
@@ -193,7 +193,7 @@ static void check_sample(struct sample *sample, const char *path)
     for (size_t i = 0; i < PLACES && !sample->wrong && !whole.fatal; i++)
         look_at_damaged(sample, base, nth_place(sample, i));
     temp_dir_remove(base);
-    if (whole.fatal) /* a sample of damage itself */
+    if (whole.fatal) /* the sample is damaged on purpose */
         return;
     ok(whole.opened && !sample->wrong, "what stands before damage is served of %s%s%s", path,
        sample->wrong ? ": " : "", sample->wrong ? sample->wrong : "");
@@ -201,7 +201,7 @@ static void check_sample(struct sample *sample, const char *path)
         printf("#   damaged at byte %zu of %zu\n", sample->where, sample->size);
 }
 
-/* One file of a folder, if it is a profile. */
+/* Tests one file of a folder if it is a profile. */
 static void check_file(int folder, const char *name, const char *path)
 {
     static unsigned char head[PF_HEAD_MAX];

@@ -24,7 +24,7 @@ static void tells_texts_apart(void)
        "a text has the same hash on every machine");
 }
 
-/* Tables take the lower bits. */
+/* Hash tables use the lower bits. */
 static void spreads(const char *format, const char *what)
 {
     enum { TEXTS = 10000, SLOTS = 1 << 15 };
@@ -38,7 +38,7 @@ static void spreads(const char *format, const char *what)
         met += taken[slot];
         taken[slot] = 1;
     }
-    /* By chance 1382 of them would meet another: 10000 - 32768 * (1 - exp(-10000 / 32768)). */
+    /* A random function has 1382 collisions on average: 10000 - 32768 * (1 - exp(-10000 / 32768)). */
     ok(met > 1100 && met < 1700, "%s spread over the lower bits as by chance: %u meet", what, met);
 }
 

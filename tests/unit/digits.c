@@ -6,7 +6,7 @@
 
 #include "tests/unit/tap.h"
 
-/* Any byte at any place of eight digits is told from a digit, and what is before it makes a number. */
+/* A byte that is not a digit is detected at each of the eight places, and the digits before it are the number. */
 static void bytes(void)
 {
     bool counted = true, joined = true;

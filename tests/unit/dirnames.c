@@ -9,7 +9,7 @@
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
-/* Names of folders for items, there and back. */
+/* Names of folders for items, and the items found by their names. */
 
 struct item {
     const char *text;
@@ -64,7 +64,7 @@ static void is_called(const struct pf_dirnames *names, uint32_t item, const char
         ok(false, "the length of %s", name);
 }
 
-/* Every item is found by its name in its group, and in no other. */
+/* True if every item is found by its name in its own group and in no other. */
 static bool all_found(const struct pf_dirnames *names, const struct item *items, uint32_t count)
 {
     char name[PF_NAME_MAX + 1];
@@ -131,7 +131,7 @@ static void test_ids(void)
     pf_dirnames_free(names);
 }
 
-/* Escaping and cutting can make two texts one name. */
+/* Escaping and shortening can map two texts to one name. */
 static void test_made_equal(void)
 {
     static char a[400], b[400];

@@ -7,11 +7,11 @@
 #include "fs/text/text.h"
 #include "tests/unit/fake_model.h"
 
-/* Pictures, read back as XML. */
+/* Pictures, parsed again as XML. */
 
 struct picture {
     struct pf_buf text;
-    xmlDoc *document; /* NULL: it is not well-formed */
+    xmlDoc *document; /* NULL: not well-formed */
 };
 
 static struct picture picture_of(struct pf_lines *lines)
@@ -22,7 +22,7 @@ static struct picture picture_of(struct pf_lines *lines)
     while (lines->ops->next(lines, &picture.text, &error) > 0)
         ;
     lines->ops->close(lines);
-    pf_buf_char(&picture.text, 0); /* for strstr */
+    pf_buf_char(&picture.text, 0); /* the terminator, for strstr */
     must(!picture.text.failed);
     picture.text.size--;
     picture.document = xmlReadMemory(picture.text.data, (int)picture.text.size, NULL, NULL,
@@ -36,7 +36,7 @@ static void free_picture(struct picture *picture)
     pf_buf_free(&picture->text);
 }
 
-/* Counts the elements of this name below a node, and appends their texts to `titles` unless that is NULL. */
+/* Returns the number of elements with this name below a node, and appends their texts to `titles` unless that is NULL. */
 static size_t count(const xmlNode *node, const char *name, FILE *titles)
 {
     size_t n = 0;
@@ -134,7 +134,7 @@ static void narrow_flames(void)
     fake_free(&fake);
 }
 
-/* The commands and titles that profiles carry stand for the format's title. */
+/* The command or title that a profile carries replaces the format's title. */
 static void heads(void)
 {
     struct pf_error error;
@@ -189,7 +189,7 @@ static void labels(void)
     }
 }
 
-/* Deep and wide, with long names: whatever the tree is, the picture stays small. */
+/* A deep and wide tree with long names: the size of the picture is bounded for any tree. */
 static void large_flames(void)
 {
     char name[2000];
@@ -314,7 +314,7 @@ static void runs(void)
     pf_runs_picture_free(picture);
 }
 
-/* What all names of runs begin and end with is said once. */
+/* The common prefix and suffix of the runs' names are shown once. */
 static void names_of_runs(const char *const *names, size_t n, const char *wanted)
 {
     struct pf_error error;

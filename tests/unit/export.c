@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a profile hands over to other tools, made of real files: the text is the same wherever a walk is taken up again. */
+/* Exports of real profiles for other tools: the text does not depend on where walks are resumed. */
 #include "fs/sums/export.h"
 
 #include "fs/draw/draw.h"
@@ -7,10 +7,10 @@
 
 extern const struct pf_driver pf_collapsed_driver, pf_perf_script_driver, pf_pprof_driver, pf_afperf_driver;
 
-/* The text of a walk; `hop`: from so many records on a new walk goes on where the last one stood. */
+/* A walk to be printed; after every `hop` records a new walk resumes where the last one ended. */
 struct source {
     struct pf_model *model;
-    struct pf_aggregate *aggregate; /* NULL: its time line is asked for */
+    struct pf_aggregate *aggregate; /* NULL: the time line is exported */
 };
 
 static struct pf_lines *walk_of(const struct source *source)
@@ -60,7 +60,7 @@ static struct pf_aggregate *aggregate_of(struct file *file)
     return aggregate;
 }
 
-/* The profile, as pprof's, read again. */
+/* Reads the profile that was exported to pprof's format again. */
 static struct file read_again(struct file *file)
 {
     struct file again;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Extra-P's forms of JSON: TaLPas, JSON Lines, the newer and the older JSON. */
+/* Extra-P's JSON formats: TaLPas, JSON Lines, the newer and the older JSON. */
 #include "tests/unit/extrap_study.h"
 
 extern const struct pf_driver pf_extrap_talpas_driver, pf_extrap_jsonl_driver, pf_extrap_json_driver,
     pf_extrap_json_old_driver;
 
-/* ---- one measurement a line --------------------------------------------------------------------- */
+/* ---- one measurement per line ------------------------------------------------------------------- */
 
 #define LINE(p, n, metric, callpath, value)                                                                  \
     "{\"parameters\":{\"p\":" p ";\"n\":" n "};\"metric\":\"" metric "\";\"callpath\":\"" callpath           \
@@ -74,13 +74,13 @@ static void bad_lines(void)
     struct study study;
     open_text(&study, &pf_extrap_jsonl_driver,
               "{\"params\":{\"x\":1,\"y\":2},\"value\":1}\n"
-              "{\"params\":{\"x\":1},\"value\":2}\n"                /* lacks y */
-              "{\"params\":{\"x\":1,\"y\":2},\"value\":\"much\"}\n" /* no number */
+              "{\"params\":{\"x\":1},\"value\":2}\n"                /* y is missing */
+              "{\"params\":{\"x\":1,\"y\":2},\"value\":\"much\"}\n" /* not a number */
               "{\"params\":{\"x\":1,\"y\":2},\"value\":3\n"         /* not closed */
-              "{\"params\":{\"x\":1,\"y\":2},\"value\":[4,null]}\n" /* a value that is none */
-              "[1]\n"                                               /* no object */
-              "{\"params\":{\"x\":1,\"y\":2},\"value\":5} 6\n"      /* something behind */
-              "{\"params\":{\"x\":1,\"y\":2},\"val");               /* cut */
+              "{\"params\":{\"x\":1,\"y\":2},\"value\":[4,null]}\n" /* an invalid value */
+              "[1]\n"                                               /* not an object */
+              "{\"params\":{\"x\":1,\"y\":2},\"value\":5} 6\n"      /* trailing text */
+              "{\"params\":{\"x\":1,\"y\":2},\"val");               /* truncated */
     has_rows(&study, "values",
              "x=1_y=2,0,<root>,<default>,1\nx=1_y=2,1,<root>,<default>,4\nx=1_y=2,2,<root>,<default>,5\n",
              "a bad line is passed over, and those after it are read");
@@ -90,7 +90,7 @@ static void bad_lines(void)
     close_study(&study);
 }
 
-/* A list longer than any window is read in parts, also if its place comes last. */
+/* A list longer than any window is read in parts, even if its point comes last. */
 static void long_line(void)
 {
     enum { COUNT = 200000 };

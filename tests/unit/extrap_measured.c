@@ -4,7 +4,7 @@
 #include "formats/extrap/study.h"
 #include "tests/unit/tap.h"
 
-/* A study with series of one metric and points of one parameter. */
+/* Makes a study with a number of series of one metric and of points of one parameter. */
 static struct pf_study *make_study(unsigned series, unsigned points, struct pf_error *error)
 {
     struct pf_study *study = pf_study_new(NULL, 0, error);
@@ -27,7 +27,7 @@ static void add(struct pf_study *study, uint32_t series, uint32_t point, double 
     pf_study_add(study, value);
 }
 
-/* Series, points and repetitions from the outermost loop to the innermost are 0 to n of each, in this order. */
+/* True if the records, from the outermost loop to the innermost, are series, points and repetitions, each from 0 to n. */
 static bool is_sorted(const struct pf_study *study, unsigned series, unsigned points, unsigned repetitions)
 {
     const struct pf_list *list = &study->values;
@@ -43,7 +43,7 @@ static bool is_sorted(const struct pf_study *study, unsigned series, unsigned po
     return sorted;
 }
 
-/* Measurements as programs make them: run by run, so that each series is everywhere. */
+/* Adds measurements in the order in which programs write them: run by run, so that the records of a series are scattered. */
 static void any_order(unsigned series, unsigned points, unsigned repetitions, const char *name)
 {
     struct pf_error error;

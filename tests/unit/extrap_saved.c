@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Experiments that Extra-P has saved: archives of JSON, kept values and models. */
+/* Experiments saved by Extra-P: archives of JSON, stored values, and models. */
 #include <endian.h>
 
 #include "tests/unit/extrap_study.h"
@@ -9,7 +9,7 @@ extern const struct pf_driver pf_extrap_saved_driver;
 
 static struct archive archive;
 
-/* Opens an archive that holds experiment.json alone. */
+/* Opens an archive that holds only experiment.json. */
 static void open_json(struct study *study, const char *json)
 {
     archive = (struct archive){.size = 0};
@@ -42,9 +42,9 @@ static void figures_only(void)
     close_study(&study);
 }
 
-/* ---- kept values -------------------------------------------------------------------------------- */
+/* ---- stored values ------------------------------------------------------------------------------ */
 
-/* Appends a little-endian array of 8-byte numbers as NumPy writes it. Returns its offset. */
+/* Appends a little-endian array of 8-byte numbers in NumPy's format. Returns its offset. */
 static size_t put_array(unsigned char *to, size_t *size, const char *dictionary, const void *numbers,
                         size_t count)
 {
@@ -160,7 +160,7 @@ static void values_told_again(void)
 #define SIMPLE(kind, exponent)    "{\"term_type\":\"" kind "\",\"exponent\":" exponent "}"
 #define SINGLE(constant, terms)   "{\"constant_coefficient\":" constant ",\"compound_terms\":[" terms "]}"
 
-/* The function is printed so. */
+/* Checks how a function is printed. */
 static void prints(const char *function, const char *want, const char *name)
 {
     char json[4096];
@@ -282,7 +282,7 @@ static void bad_models(void)
     close_study(&study);
 }
 
-/* ---- archives that are not what they say -------------------------------------------------------- */
+/* ---- malformed archives ------------------------------------------------------------------------- */
 
 #define JSON "{\"parameters\":[\"p\"],\"measurements\":{\"f\":{\"t\":[" POINT("1", "2.5") "]}}}"
 
@@ -321,7 +321,7 @@ static void bomb(void)
     close_study(&study);
 }
 
-/* Four chunks of 40 MB of zeros each, two numbers before them: no archive so small has kept as much. */
+/* Four chunks of 40 MB of zeros each, with two numbers before them: more than an archive of this size can really hold. */
 static void bomb_of_values(void)
 {
     enum { CHUNKS = 4, SIZE = 40 << 20 };

@@ -15,7 +15,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* A profile that an Extra-P driver makes of bytes, and its tables as text. */
+/* A profile that an Extra-P driver makes from bytes, and its tables as text. */
 struct study {
     const struct pf_driver *driver;
     char folder[64];
@@ -26,14 +26,14 @@ struct study {
     struct pf_error error;
 };
 
-/* Opens, but loads nothing. */
+/* Opens the file without loading a stage. */
 static void open_only(struct study *study, const struct pf_driver *driver, const void *bytes, size_t size)
 {
     *study = (struct study){.driver = driver, .options = {.cache = 1 << 20}};
     temp_dir_make(study->folder);
     write_bytes(study->folder, "study", bytes, size);
     study->directory = open(study->folder, O_RDONLY | O_DIRECTORY);
-    /* A time to come: sources wait for files that were written just now to grow older. */
+    /* A time in the future: sources wait until a file that was written just now is older. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(study->directory, "study", times, 0);
     study->result =
@@ -60,7 +60,7 @@ static void close_study(struct study *study)
     temp_dir_remove(study->folder);
 }
 
-/* How sure the driver is of a file. */
+/* Returns the driver's confidence that the file is in its format. */
 __attribute__((unused)) static unsigned confidence(const struct pf_driver *driver, const void *bytes,
                                                    size_t size)
 {
@@ -98,7 +98,7 @@ static void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
     print_cell(out, pf_interned(tree->strings, tree->name[context]));
 }
 
-/* A cell as people read it: names in place of numbers. */
+/* Prints a cell for people: names instead of numbers. */
 static void print_role(FILE *out, const struct pf_model *model, enum pf_role role, struct pf_cell cell)
 {
     if (role == PF_PARTITION)
@@ -126,7 +126,7 @@ static void print_row(FILE *out, const struct pf_model *model, const struct pf_t
     fputc('\n', out);
 }
 
-/* Goes on with another cursor, from where this one stands. */
+/* Replaces the cursor by a new one that resumes at its position. */
 static void change_cursor(struct pf_cursor *cursor, struct pf_error *error)
 {
     char position[256];
@@ -138,12 +138,12 @@ static void change_cursor(struct pf_cursor *cursor, struct pf_error *error)
     cursor->state = other.state;
 }
 
-/* All rows of a table; with `hops` each by a cursor of its own. The caller frees. */
+/* Returns all rows of a table as text, which the caller frees; with `hops`, a new cursor reads each row. */
 static char *rows_of(struct study *study, const struct pf_table *table, struct pf_restriction only, bool hops)
 {
     char *text = NULL;
     size_t size;
-    if (study->result) /* it could not be opened */
+    if (study->result) /* the file could not be opened */
         return strdup(study->error.what);
     FILE *out = open_memstream(&text, &size);
     struct pf_cursor cursor = {.model = &study->model, .table = table, .only = only};
@@ -175,7 +175,7 @@ static const struct pf_table *table_named(const struct study *study, const char 
     exit(1);
 }
 
-/* A table has these rows, whether walked at once or from saved positions. */
+/* Checks that a table has exactly these rows, in a single walk and from saved positions. */
 __attribute__((unused)) static void has_rows_only(struct study *study, const char *table,
                                                   struct pf_restriction only, const char *want,
                                                   const char *name)
@@ -195,7 +195,7 @@ __attribute__((unused)) static void has_rows(struct study *study, const char *ta
     has_rows_only(study, table, PF_UNRESTRICTED, want, name);
 }
 
-/* The warnings are these: LINE CODE, one after the other. */
+/* Checks that the warnings are these: LINE CODE, one after the other. */
 __attribute__((unused)) static void has_warnings(struct study *study, const char *want, const char *name)
 {
     char *text = NULL;

@@ -41,7 +41,7 @@ static void check_rows(const char *text, const char *table, struct pf_restrictio
     close_study(&study);
 }
 
-/* The first warning with this code, as `line severity code`. */
+/* Checks the first warning with this code, as `line severity code`. */
 static void check_warning(const char *text, const char *want, const char *name)
 {
     struct study study;
@@ -314,7 +314,7 @@ static void check_hops_with(struct study *study, const char *table, const char *
     ok(same, "%s of %s: every saved position goes on with the next row, however restricted", table, text);
 }
 
-/* No position that a damaged cache could hold does harm: it is refused or gives rows and an end. */
+/* Tries every position that a damaged cache could hold: it is refused, or the walk yields rows and ends. */
 static void check_damaged_positions(struct study *study, const char *name)
 {
     struct pf_model *model = &study->model;
@@ -359,7 +359,7 @@ static void check_positions(void)
 
 /* ---- damage ------------------------------------------------------------------------------------- */
 
-/* True if all rows but one, whose last number may have been cut off, are rows of the whole. */
+/* True if all rows are also rows of the whole, except one, whose last number may be truncated. */
 static bool are_among(const char *whole, const char *rows)
 {
     unsigned others = 0;
@@ -421,7 +421,7 @@ static void check_flips(void)
 
 enum { BIG_REGIONS = 300, BIG_POINTS = 100 };
 
-/* A study of some 1.6 MB with one gap, parameters in two lines. */
+/* Returns a study of about 1.6 MB with one missing measurement; the parameters are declared in two lines. */
 static char *big_study(size_t *size)
 {
     char *text = NULL;
@@ -483,7 +483,7 @@ static void check_big(void)
     free(text);
 }
 
-/* Lines longer than the line reader's window. */
+/* Lines longer than the reader's window. */
 static void check_long_lines(void)
 {
     enum { REPETITIONS = 150000 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* ZIP archives being made: headers and bytes of the members, then the directory. */
+/* ZIP archives being written: the members' headers and bytes, then the directory. */
 struct archive {
     unsigned char bytes[1 << 20];
     size_t size;
@@ -22,13 +22,13 @@ static void put(unsigned char *to, size_t *size, uint64_t value, int bytes)
         to[(*size)++] = (unsigned char)(value >> 8 * i);
 }
 
-/* What both headers say from the version on. `said`: the size that is told. */
+/* Writes the part that both headers share, from the version on. `said`: the declared size. */
 static void put_common(unsigned char *to, size_t *size, int method, size_t packed, uint64_t said, size_t name)
 {
     put(to, size, 20, 2);
     put(to, size, 0, 2);
     put(to, size, (uint64_t)method, 2);
-    put(to, size, 0, 8); /* time, date, check sum: not looked at */
+    put(to, size, 0, 8); /* time, date, checksum: ignored by the reader */
     put(to, size, packed, 4);
     put(to, size, said, 4);
     put(to, size, name, 2);
@@ -48,7 +48,7 @@ static size_t pack(const void *text, size_t size, unsigned char *to, size_t room
     return z.total_out;
 }
 
-/* Adds a member, deflated or stored, that is said to be so long. */
+/* Adds a member, deflated or stored, with a declared size of its own. */
 static void add_member(struct archive *archive, const char *name, const void *text, size_t size, int deflated,
                        uint64_t said)
 {

@@ -9,10 +9,7 @@
 #include "fs/sums/aggregate.h"
 #include "tests/unit/tap.h"
 
-/*
- * A profile made by hand, value by value, for tests of what is computed from values. A test that runs out of
- * memory aborts.
- */
+/* A profile built by hand, value by value, for tests of computations on values. A test that runs out of memory aborts. */
 struct fake {
     struct pf_model model;
     struct pf_options options;
@@ -30,7 +27,7 @@ FAKE void must(bool holds)
         abort();
 }
 
-/* A profile with so many threads, called t0, t1, ... */
+/* Makes a profile with a number of threads, called t0, t1, ... */
 FAKE void fake_init(struct fake *fake, int threads)
 {
     static const char *const kinds[] = {"function"};
@@ -117,7 +114,7 @@ FAKE void fake_real(struct fake *fake, int64_t thread, int64_t context, int64_t 
     fake_cell(fake, thread, context, metric, pf_double(value));
 }
 
-/* After the last context and value. */
+/* To be called after the last context and value. */
 FAKE void fake_finish(struct fake *fake)
 {
     struct pf_error error = {0};
@@ -136,7 +133,7 @@ FAKE struct pf_lines *fake_walk(struct fake *fake, unsigned metric, enum pf_metr
     return lines;
 }
 
-/* All of a view's text, terminated; the caller frees text.data. */
+/* Returns the whole text of a view, terminated; the caller frees text.data. */
 FAKE struct pf_buf fake_text(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
@@ -150,7 +147,7 @@ FAKE struct pf_buf fake_text(struct fake *fake, unsigned metric, enum pf_metric_
     return text;
 }
 
-/* The same text, each record from a walk of its own that takes up the position the last one has saved. */
+/* Returns the whole text of a view; each record is read by a new walk that resumes at the position saved by the previous one. */
 FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
@@ -171,7 +168,7 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
     return text;
 }
 
-/* A view's records are as long as its walk measures them, in one go and from a saved position on. */
+/* True if a view's records are as long as its walk measures them, in a single walk and from saved positions. */
 FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
@@ -194,7 +191,7 @@ FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view 
     return right;
 }
 
-/* A view's text is this, read in one go and record by record. */
+/* Checks a view's text, read in one walk and record by record. */
 FAKE void shows(struct fake *fake, unsigned metric, enum pf_metric_view view, const char *want,
                 const char *behaviour)
 {

@@ -11,11 +11,11 @@
 #include "formats/driver.h"
 
 /*
- * A profile whose rows follow from their numbers, for tests of what is made from tables. Its tables:
- *   values  partition by partition, by a cursor: a row each context and metric; every fifth partition has none
- *   events  in no order of partitions or contexts, some rows without them, by a cursor
+ * A profile whose rows are computed from their numbers, for tests of texts that are made from tables. Its tables:
+ *   values  partition by partition, by a cursor: one row per context and metric; every fifth partition is empty
+ *   events  partitions and contexts in no order, some rows without them, by a cursor
  *   notes   held in rows, with a column of partitions
- *   empty   held in rows, of which there are none
+ *   empty   held in rows, without any row
  */
 enum { FAKE_VALUES, FAKE_EVENTS, FAKE_NOTES, FAKE_EMPTY, FAKE_TABLES, FAKE_METRICS = 2 };
 
@@ -25,10 +25,10 @@ struct fake_tables {
     struct pf_table tables[FAKE_TABLES];
     struct pf_metric metrics[FAKE_METRICS];
     struct pf_rows *notes, *empty;
-    _Atomic int changes_left; /* how often a cursor over events will still find that it was wrong */
-    _Atomic int64_t fact;     /* what it finds out; part of the rows */
-    int fails;                /* an errno value that cursors over events fail with, half-way */
-    _Atomic uint64_t walked;  /* rows */
+    _Atomic int changes_left; /* how many more cursors over events will end because their data was superseded */
+    _Atomic int64_t fact;     /* the data that supersedes; part of the rows */
+    int fails;                /* the errno value with which cursors over events fail half-way */
+    _Atomic uint64_t walked;  /* rows that cursors have returned */
 };
 
 static const char *const fake_kinds[] = {"function", NULL};
@@ -68,7 +68,7 @@ struct fake_position {
     uint64_t partition, row;
 };
 
-/* The data of the table of values, whose cursors skip partitions. */
+/* Stands for the table of values, whose cursors can skip partitions. */
 static const char fake_values;
 
 static int fake_open_cursor(struct pf_cursor *cursor, struct pf_error *error)
@@ -171,7 +171,7 @@ static const struct pf_cursor_ops fake_events_ops = {
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
-/* What is known once such a profile is open. */
+/* Sets the attributes that are known once such a profile is open. */
 __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, struct pf_model *model)
 {
     static const char *const names[] = {"time", "bytes, \"moved\""};
@@ -273,7 +273,7 @@ __attribute__((unused)) static int fake_tables_load(struct fake_tables *fake, st
     }
 }
 
-/* Frees what is the driver's; the rest is the core's. */
+/* Frees what the driver owns; the core owns the rest. */
 __attribute__((unused)) static void fake_tables_close(struct fake_tables *fake)
 {
     pf_rows_free(fake->notes);

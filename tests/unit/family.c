@@ -10,7 +10,7 @@
 
 /* Tables as text, and the sizes and checkpoints that one pass over a table finds for all of its files. */
 
-/* Every how manieth context's file is walked. ThreadSanitizer looks at threads, of which these walks start none. */
+/* One in this number of the contexts' files is walked. ThreadSanitizer needs few: these walks start no threads. */
 #ifdef __SANITIZE_THREAD__
 #define CONTEXT_STEP 97
 #else
@@ -54,7 +54,7 @@ static struct pf_slice slice_of(const struct fixture *fixture, int table, int64_
                              .only = {.partition = partition, .context = context, .metric = -1, .key = -1}};
 }
 
-/* The slice's text from a position on (NULL: from the start). */
+/* Returns the slice's text from a position on (NULL: from the start). */
 static struct pf_buf text_from(struct fixture *fixture, const struct pf_slice *slice, const void *position,
                                size_t size)
 {
@@ -85,7 +85,7 @@ static uint64_t measured(struct fixture *fixture, const struct pf_slice *slice)
     return size;
 }
 
-/* The slice's text has this size, walked and measured. */
+/* True if the slice's text has this size, both when it is printed and when it is measured. */
 static bool has_size(struct fixture *fixture, struct pf_slice slice, uint64_t size)
 {
     struct pf_buf text = text_of(fixture, &slice);
@@ -96,7 +96,7 @@ static bool has_size(struct fixture *fixture, struct pf_slice slice, uint64_t si
     return same;
 }
 
-/* The marks lead to exactly the bytes that they are said to stand at; `part`: of the slice's own text. */
+/* Returns the number of checkpoints that do not lead to the offset that they claim; `part`: offsets in the slice's own text. */
 static int wrong_marks(struct fixture *fixture, const struct pf_family *family, struct pf_slice slice,
                        size_t first, size_t end, bool part)
 {

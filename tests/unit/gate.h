@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A gate that threads wait at until a test opens it, so that tests of concurrency do not depend on sleeping. */
+/* A gate at which threads wait until a test opens it, so that tests of concurrency do not depend on sleeping. */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool open;
-    unsigned arrived; /* how many have come to it */
+    unsigned arrived; /* number of threads that have reached the gate */
 };
 
 #define GATE_CLOSED                                                                                          \
@@ -21,7 +21,7 @@ struct gate {
         .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER                                 \
     }
 
-/* A hang is a failure, not a wait for ever. */
+/* Seconds after which a wait fails: a hang becomes a failure. */
 enum { GATE_SECONDS = 20, HANG_SECONDS = 240 };
 
 __attribute__((unused)) static void gate_open(struct gate *gate)
@@ -40,7 +40,7 @@ static struct timespec gate_deadline(void)
     return until;
 }
 
-/* Comes to the gate and waits until it opens. False: it has not in time. */
+/* Waits at the gate until it is opened. False on a timeout. */
 __attribute__((unused)) static bool gate_pass(struct gate *gate)
 {
     struct timespec until = gate_deadline();
@@ -54,7 +54,7 @@ __attribute__((unused)) static bool gate_pass(struct gate *gate)
     return open;
 }
 
-/* Waits until so many have come. False: they have not in time. */
+/* Waits until this number of threads has reached the gate. False on a timeout. */
 __attribute__((unused)) static bool gate_await(struct gate *gate, unsigned arrived)
 {
     struct timespec until = gate_deadline();

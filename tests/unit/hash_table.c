@@ -12,7 +12,7 @@ enum { KEYS = 50000 };
 
 static void agrees_with_its_definition(void)
 {
-    /* The key of 16 bytes 0, 1, 2, ..., which SipHash reads as little-endian words. */
+    /* The 16-byte key 0, 1, 2, ..., as the little-endian words that SipHash reads. */
     const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     unsigned char bytes[8];
     for (unsigned char i = 0; i < sizeof bytes; i++)
@@ -45,7 +45,7 @@ static void finds_what_was_added(void)
     ok(pf_hash_find(&table, 0, pf_is_number, keys, &keys[0]) == PF_NOT_THERE, "a freed table is empty");
 }
 
-/* Pairs of words that all have the same plain hash: the first is any, the second takes its effect back. */
+/* Makes a pair of words whose plain hash is the same for every first word: the second word cancels the first. */
 static void craft(uint64_t first, uint64_t text[2])
 {
     const uint64_t a = 0x9e3779b97f4a7c15, b = 0xff51afd7ed558ccd;
@@ -71,7 +71,7 @@ static void is_not_slowed_by_crafted_keys(void)
     pf_hash_free(&table);
 }
 
-/* Small ids, descending ones far from the others, and one that is as large as can be. */
+/* Small ids, descending ids far from the others, and the largest possible one. */
 static void numbers_ids(void)
 {
     enum { DENSE = 200000 };

@@ -3,7 +3,7 @@
 #include "formats/probe.h"
 #include "tests/unit/hpctoolkit_totals.h"
 
-/* The same program measured by four generations of the tool. */
+/* The same program measured by four generations of HPCToolkit. */
 static const char *const layouts[] = {"solver-2019", "solver-2021", "solver-2022-draft", "solver-2023"};
 
 static bool has_line(const char *text, const char *line)
@@ -24,7 +24,7 @@ static void opens(struct database *db, const char *name)
     }
 }
 
-/* Its name, parent's id, kind and flags, of the context with an id. */
+/* Prints name, parent's id, kind and flags of the context with an id. */
 static void describe(char *out, size_t room, const struct pf_model *model, uint64_t id)
 {
     const struct pf_tree *tree = model->contexts;
@@ -95,7 +95,7 @@ static void the_released_layout(void)
     close_database(&db);
 }
 
-/* Whether all metrics of the summary that have this in their names have this unit. */
+/* True if all metrics of the summary whose names contain `part` have this unit. */
 static bool all_in(const struct pf_model *model, const char *part, const char *unit)
 {
     const struct pf_rows *rows = pf_table_rows(table_named(model, "summary_metrics"));
@@ -148,7 +148,7 @@ static void experiment_2(void)
     close_database(&db);
 }
 
-/* Without what makes it fast, all must be as it was. */
+/* Without a file that only serves speed, everything else must be the same. */
 static void does_without(const char *name, const char *missing)
 {
     struct copy copy;
@@ -172,7 +172,7 @@ static void put_be32(unsigned char *out, uint32_t value)
         out[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-/* What hpcviewer makes of the files of a kind, which it then deletes: their records, the files, eight bytes more. */
+/* Merges the files of a kind like hpcviewer, which then deletes them: their records, the files, eight more bytes. */
 static void merge(struct copy *copy, const char *ending, const char *merged)
 {
     static const unsigned ids[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};

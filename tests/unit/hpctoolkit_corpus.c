@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/hpctoolkit_totals.h"
 
-/* Real databases, where there are some: PROFILEFS_SHARED names the folder that has a corpus. */
+/* Real databases, if PROFILEFS_SHARED names a folder with a corpus of them. */
 
-/* Development snapshots of HPCToolkit's writer left out function or point values of some leaves. */
+/* True for databases of writers' development snapshots, which left out function or point values of some leaves. */
 static bool lacks_values(const char *name)
 {
     return !strcmp(name, "draft-loop-inline-allinstr") || !strcmp(name, "draft-quicksilver");
@@ -20,7 +20,7 @@ static void check(const char *folder, const char *name)
            lacks_values(name) ? "at most " : "", n);
         ok(singles_hold(&db.model), "%s: metrics that are added up alone are what they are among all",
            name);
-        /* Large ones take long: each row is compared once a context. */
+        /* Only small ones: each row is compared once per context. */
         if (db.model.contexts->count <= 300)
             ok(restrictions_hold(&db.model), "%s: restricted and resumed walks give the whole table's rows",
                name);
@@ -30,7 +30,7 @@ static void check(const char *folder, const char *name)
     close_database(&db);
 }
 
-/* A draft that has costs by function and execution alone. */
+/* A draft that has only costs by function and execution. */
 static void empty_metrics(const char *folder)
 {
     struct database db;

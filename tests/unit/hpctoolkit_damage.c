@@ -2,7 +2,7 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Damaged databases: what can be read is kept, the rest is told of; nothing is believed that cannot be. */
+/* Damaged databases: readable data is kept, everything else causes a warning, and no number from the file is trusted. */
 
 /* Walks all tables to their ends. False if a walk fails. */
 static bool readable(struct database *db)
@@ -27,8 +27,8 @@ static bool has_fatal(const struct pf_model *model)
     return false;
 }
 
-/* How a database fares whose file has these bytes instead: 1 it loads and can be read, 2 and tells something fatal, 0 it
- * can't be opened, which *what tells, -1 neither. */
+/* Loads a database in which one file has these bytes. Returns 1 if it loads and can be read, 2 if it does so with a fatal warning, 0 if it cannot
+ * be opened (the error is in *what), -1 otherwise. */
 static int fares(const struct copy *copy, const char *file, const unsigned char *bytes, size_t size,
                  char *what, size_t room)
 {
@@ -55,7 +55,7 @@ static void is_cut(const char *layout, const char *file)
         untold += fared == 1;
     }
     ok(!harmed, "%s/%s may end anywhere", layout, file);
-    bool padded = !strcmp(layout, "solver-2021") && !strcmp(file, "trace.db"); /* with nothing behind it */
+    bool padded = !strcmp(layout, "solver-2021") && !strcmp(file, "trace.db"); /* with nothing after it */
     ok(untold <= padded, "%s/%s: an end inside of something is fatal", layout, file);
     free(bytes);
     remove_copy(&copy);
@@ -80,15 +80,15 @@ static void is_flipped(const char *layout, const char *file)
     remove_copy(&copy);
 }
 
-/* ---- lies --------------------------------------------------------------------------------------------- */
+/* ---- wrong values --------------------------------------------------------------------------------- */
 
 struct lie {
     const char *layout, *file, *name;
-    const char *code;  /* of the warning that tells; NULL: the database can't be opened */
-    size_t at, size;   /* where the lie stands, */
-    const char *bytes; /* and what it is */
-    size_t section;    /* if not 0: where the offset that `at` counts from stands */
-    const char *mark;  /* if not NULL: four bytes that `at` counts from */
+    const char *code;  /* of the expected warning; NULL: the database cannot be opened */
+    size_t at, size;   /* offset of the wrong bytes, */
+    const char *bytes; /* and the bytes */
+    size_t section;    /* if not 0: offset of the number that `at` is relative to */
+    const char *mark;  /* if not NULL: four bytes that `at` is relative to */
 };
 
 #define HUGE_NUMBER "\xff\xff\xff\xff\xff\xff\xff\x7f"
@@ -156,7 +156,7 @@ static void lies_are_told(const struct lie *lie)
     remove_copy(&copy);
 }
 
-/* The first entry's children are also said to be those of the first of them. */
+/* The children of the first entry are also declared as children of its first child. */
 static void cycles(void)
 {
     struct copy copy;
@@ -176,7 +176,7 @@ static void cycles(void)
     remove_copy(&copy);
 }
 
-/* A chain of many frames, one inside the other. */
+/* A chain of many nested frames. */
 static void deep_xml(void)
 {
     enum { DEPTH = 300000 };

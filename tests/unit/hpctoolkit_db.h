@@ -15,7 +15,7 @@
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 
-/* Databases opened by the driver alone, and copies of them that a test may damage. */
+/* Databases opened by the driver without the core, and copies of them that a test may damage. */
 
 extern const struct pf_driver pf_hpctoolkit_driver;
 
@@ -31,7 +31,7 @@ struct database {
     int result; /* of opening and loading */
 };
 
-/* Loads all stages; as the core does, only after opening went well. */
+/* Loads all stages, like the core only if opening succeeded. */
 static inline int load_all(struct database *db)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
@@ -73,7 +73,7 @@ static inline void die(const char *what)
     exit(1);
 }
 
-/* Sources wait for files that were written just now to grow older, but not for those from the future. */
+/* Sources wait until a file that was written just now is older, but not if its time is in the future. */
 static inline void from_the_future(int fd)
 {
     static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
@@ -96,7 +96,7 @@ static inline void put_file(const struct copy *copy, const char *name, const voi
     close(fd);
 }
 
-/* The bytes of a file, to be freed. */
+/* Returns the bytes of a file; the caller frees them. */
 static inline unsigned char *get_file(const char *folder, const char *name, size_t *size)
 {
     char path[600];
@@ -114,7 +114,7 @@ static inline unsigned char *get_file(const char *folder, const char *name, size
     return bytes;
 }
 
-/* An empty database folder. */
+/* Makes an empty database folder. */
 static inline void make_folder(struct copy *copy)
 {
     char path[60];
@@ -124,7 +124,7 @@ static inline void make_folder(struct copy *copy)
         die(path);
 }
 
-/* Copies the files of a database, not its folders. */
+/* Copies the files of a database, without its folders. */
 static inline void copy_database(struct copy *copy, const char *from)
 {
     make_folder(copy);
@@ -147,11 +147,11 @@ static inline void remove_copy(const struct copy *copy)
 {
     char command[80];
     snprintf(command, sizeof command, "rm -rf %s", copy->folder);
-    if (system(command)) /* a path of our own making */
+    if (system(command)) /* the path contains no special characters */
         die(command);
 }
 
-/* The number of warnings that have this code. */
+/* Returns the number of warnings that have this code. */
 static inline unsigned warned(const struct pf_model *model, const char *code)
 {
     unsigned n = 0;
@@ -208,8 +208,8 @@ static inline bool matches(const struct pf_table *table, const struct pf_cell *c
 }
 
 /*
- * The rows of a table, a line each, to be freed; NULL if the walk fails. `hop` > 0: the walk is saved after every so many
- * rows and goes on in a cursor of its own. `filter`: of the rows walked, those that fit it.
+ * Returns the rows of a table, one per line, for the caller to free; NULL if the walk fails. `hop` > 0: the position is saved after every `hop`
+ * rows and a new cursor resumes there. `filter`: only rows that match it.
  */
 static inline char *rows_of(struct pf_model *model, const char *name, struct pf_restriction only,
                             unsigned hop, struct pf_restriction filter)
@@ -254,7 +254,7 @@ static inline char *all_rows(struct pf_model *model, const char *name)
     return rows_of(model, name, PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
 }
 
-/* ---- what must hold of every database ------------------------------------------------------------------- */
+/* ---- invariants of every database ----------------------------------------------------------------------- */
 
 static inline bool same_rows(struct pf_model *model, const char *name, struct pf_restriction only,
                              unsigned hop)
@@ -267,7 +267,7 @@ static inline bool same_rows(struct pf_model *model, const char *name, struct pf
     return same;
 }
 
-/* Restricted to each thread, each context and both, whole and in pieces, the values are those of the whole table. */
+/* Restricted to each thread, each context and both, in a single walk and resumed, the values are the matching ones of the whole table. */
 static inline bool restrictions_hold(struct pf_model *model)
 {
     bool hold = same_rows(model, "values", PF_UNRESTRICTED, 3);

@@ -2,9 +2,9 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Databases that are too large to be looked through: what is told of them all the same. Their files are mostly holes. */
+/* Databases that are too large to be scanned: what is served of them nevertheless. Their files are mostly holes. */
 
-/* Where the bundled sample's profile.db has the record of its first thread, and in that the offset of its values. */
+/* The offset of the first thread's record in the bundled sample's profile.db, and within it of the offset of its values. */
 enum { THREAD = 0x40 + 48, VALUES = 8 };
 
 static void put_number(unsigned char *at, uint64_t number, size_t size)
@@ -13,7 +13,7 @@ static void put_number(unsigned char *at, uint64_t number, size_t size)
         at[i] = (unsigned char)(number >> 8 * i);
 }
 
-/* Makes a file of the copy this long, with a hole behind what it has. */
+/* Extends a file of the copy to this size; the added part is a hole. */
 static void stretch(const struct copy *copy, const char *name, off_t size)
 {
     char path[100];
@@ -45,7 +45,7 @@ static void large_with_unknown_metric(void)
     remove_copy(&copy);
 }
 
-/* One with so many contexts of threads that there is no index of them: here because that stage is left out. */
+/* A database with so many contexts of threads that they are not indexed; the test skips that stage instead. */
 static void contexts_without_index(const char *layout)
 {
     struct database db;

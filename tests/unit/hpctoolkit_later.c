@@ -2,7 +2,7 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* What later minor versions of meta.db's layout may do, and what writers may leave out: shown as far as it goes. */
+/* Later minor versions of meta.db's layout, and parts that writers may omit: everything that can be read is shown. */
 
 /* Sections of meta.db, by their number in its header. */
 enum { METRICS = 2, CONTEXTS = 3 };
@@ -17,7 +17,7 @@ static uint64_t section(const unsigned char *bytes, unsigned number)
     return u64_at(bytes, 16 + 16 * (uint64_t)number + 8);
 }
 
-/* Lets `change` have its way with a file of the sample, and loads the database that this makes. */
+/* Applies `change` to a file of the sample, and loads the resulting database. */
 static void load_changed(struct copy *copy, struct database *db, const char *file,
                          void (*change)(unsigned char *bytes))
 {
@@ -46,7 +46,7 @@ static bool cell_is(struct pf_cell cell, const char *want)
     return cell.type == PF_TEXT && cell.size == strlen(want) && !memcmp(cell.text, want, cell.size);
 }
 
-/* The first entry's: of kind 7 without a name; its first child of lexical type 9, reached in way 6. */
+/* The first entry becomes one of kind 7 without a name; its first child one of lexical type 9, reached in way 6. */
 static void unknown_kinds(unsigned char *bytes)
 {
     uint64_t entry = u64_at(bytes, section(bytes, CONTEXTS)), child = u64_at(bytes, entry + 8);
@@ -107,7 +107,7 @@ static void metric_without_a_name(void)
     unload(&copy, &db);
 }
 
-/* Record 0 becomes a thread's, record 1 the summary's. Flags stand at 0x28 of a record. */
+/* Record 0 becomes a thread's, record 1 the summary's. The flags are at offset 0x28 of a record. */
 static void later_summary(unsigned char *bytes)
 {
     bytes[0x40 + 0x28] = 0;

@@ -3,7 +3,7 @@
 
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Databases of 2.x: which files belong to which thread. */
+/* Databases of 2.x: the assignment of files to threads. */
 
 #define SOLVER SAMPLES "/solver-2019"
 
@@ -24,7 +24,7 @@ static void drop(const struct copy *copy, const char *name)
         die(path);
 }
 
-/* The rows of a thread, less its name, which is the first word. */
+/* Returns the rows of a thread without its name, which is the first word. */
 static char *of_thread(struct pf_model *model, const char *table, int64_t thread)
 {
     char *rows = rows_of(model, table, (struct pf_restriction){thread, -1, -1, -1}, 0, PF_UNRESTRICTED);
@@ -50,7 +50,7 @@ static bool same_thread(struct pf_model *a, int64_t x, struct pf_model *b, int64
     return same;
 }
 
-/* Rank 1's first thread becomes one of another process that has rank 0, too. */
+/* The first thread of rank 1 becomes a thread of another process that also has rank 0. */
 static void processes_of_one_rank(void)
 {
     struct copy copy;
@@ -88,7 +88,7 @@ static void trace_without_values(void)
     remove_copy(&copy);
 }
 
-/* By their names the files may come in another order than by rank and thread. */
+/* Files sorted by name need not be in the order of rank and thread. */
 static void traces_out_of_order(void)
 {
     struct copy copy;
@@ -110,7 +110,7 @@ static void traces_out_of_order(void)
     remove_copy(&copy);
 }
 
-/* hpcviewer's file, of one part: the values of one thread, which stand in a file of their own, too. */
+/* hpcviewer's merged file, of one part: the values of a thread that also has a file of its own. */
 static void merged_and_single(void)
 {
     static const unsigned char head[24] = {[7] = 1, [23] = sizeof head};
@@ -138,7 +138,7 @@ static void merged_and_single(void)
     remove_copy(&copy);
 }
 
-/* Read calls of this process so far; 0 where the kernel does not count them. */
+/* Read calls of this process so far; 0 if the kernel does not count them. */
 static unsigned long long read_calls(void)
 {
     unsigned long long calls = 0;
@@ -150,7 +150,7 @@ static unsigned long long read_calls(void)
     return calls;
 }
 
-/* A merged file of more parts than are kept, none of which is a table of values. */
+/* A merged file of more parts than are kept; none of them is a table of values. */
 static void too_many_parts(void)
 {
     enum { MOST = 1 << 20, PARTS = MOST + 100, SIZE = 8 + 16 * PARTS + 8 };
@@ -181,7 +181,7 @@ static void too_many_parts(void)
     remove_copy(&copy);
 }
 
-/* The value of a line of info.txt; NULL: there is none. Good until the next call. */
+/* Returns the value of a line of info.txt, or NULL if there is no such line. Valid until the next call. */
 static const char *info_of(const struct pf_model *model, const char *key)
 {
     static char value[100];
@@ -194,7 +194,7 @@ static const char *info_of(const struct pf_model *model, const char *key)
     return NULL;
 }
 
-/* Writers left the files of threads out unless told otherwise. */
+/* By default, writers omitted the files of threads. */
 static void summary_alone(void)
 {
     struct copy copy;
@@ -217,7 +217,7 @@ static void summary_alone(void)
     remove_copy(&copy);
 }
 
-/* Opening files is made to fail for want of descriptors once the database is open. */
+/* Opening files fails with EMFILE once the database is open. */
 static void no_descriptors(void)
 {
     struct database db;

@@ -12,7 +12,7 @@ static inline bool close_to(double a, double b)
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* A draft announces points without having any. */
+/* False for metrics without values: a draft declares point values but has none. */
 static inline bool has_values(struct pf_model *model, size_t metric)
 {
     char *rows =
@@ -22,7 +22,7 @@ static inline bool has_values(struct pf_model *model, size_t metric)
     return has;
 }
 
-/* The metric's values in the root, all threads added up: what the database itself says the program cost. */
+/* Returns the metric's value in the root, summed over all threads: the total cost that the database itself states. */
 static inline double root_value(struct pf_model *model, size_t metric)
 {
     const struct pf_table *table = model->cells;
@@ -37,7 +37,7 @@ static inline double root_value(struct pf_model *model, size_t metric)
     return sum;
 }
 
-/* What the lines of stacks.folded add up to in the metric's unit; *slack: how much of it rounding may have taken. */
+/* Returns the sum of the lines of stacks.folded in the metric's unit; *slack: how much of it rounding may have lost. */
 static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                    double *slack)
 {
@@ -61,7 +61,7 @@ static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *
     return sum / factor;
 }
 
-/* The metric that holds all costs of the program in its root: the metric itself, or its inclusive partner. */
+/* Returns the metric whose root value is the total cost of the program: the metric itself, or its inclusive partner. */
 static inline int inclusive_of(const struct pf_model *model, size_t metric)
 {
     const struct pf_metric *metrics = model->metrics;
@@ -73,8 +73,8 @@ static inline int inclusive_of(const struct pf_model *model, size_t metric)
 }
 
 /*
- * All metrics that add up give the database's own total, in sums and in stacks; *n: how many did. If values are `missing` in the
- * database, they give at most that.
+ * Checks that the sums and the stacks of every additive metric give the database's own total; *n: the number of these metrics. If values are
+ * `missing` in the database, sums may be smaller.
  */
 static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n)
 {
@@ -103,7 +103,7 @@ static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n
     return hold;
 }
 
-/* What two views of a metric say that need all that a metric's aggregates have; to be freed. */
+/* Returns two views of a metric that together need all aggregates of the metric; the caller frees the text. */
 static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric)
 {
     struct pf_error error;
@@ -119,7 +119,7 @@ static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate
     return out;
 }
 
-/* Aggregates of each metric alone, for which the values are skimmed, tell the same as those of all. */
+/* Aggregates made for a single metric, for which other values are skipped, equal those made for all metrics at once. */
 static inline bool singles_hold(struct pf_model *model)
 {
     struct pf_error error;

@@ -16,8 +16,8 @@ enum { ZLIB = MAX_WBITS, GZIP = MAX_WBITS + 16 };
 struct bytes {
     unsigned char *at;
     size_t size;
-    uint64_t taken; /* how many a view has read of them */
-    int fails;      /* reading them gives this error */
+    uint64_t taken; /* number of bytes that a view has read */
+    int fails;      /* errno value with which reads fail */
 };
 
 static ssize_t read_bytes(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
@@ -58,7 +58,7 @@ static void append(struct bytes *bytes, const void *more, size_t size)
     bytes->size += size;
 }
 
-/* Text that does not repeat, and compresses some four times. */
+/* Returns text without repetitions, which compresses to about a quarter. */
 static char *numbers(size_t size)
 {
     char *text = malloc(size + 32);
@@ -77,7 +77,7 @@ static struct pf_inflate *view_of(struct bytes *bytes)
     return view;
 }
 
-/* Reads all; what it came to as a string, and whether the view says that it is damaged, and where. */
+/* Reads everything and returns it as a string, followed by whether and where the view reports damage. */
 static char *all_of(struct pf_inflate *view, size_t *size)
 {
     struct pf_error error = {0};
@@ -135,7 +135,7 @@ static void test_formats(void)
     free(text);
 }
 
-/* A header with everything that RFC 1952 knows: extra field, name, comment, check sum. */
+/* A header with every field of RFC 1952: extra field, name, comment, checksum. */
 static void test_header(void)
 {
     static const unsigned char header[] = "\x1f\x8b\x08\x1e\1\2\3\4\2\3\5\0extraname\0comment\0ZZ";
@@ -192,7 +192,7 @@ static void test_damage(void)
     check_damage(garbage, text, SIZE, SIZE, "what is not gzip data after gzip data");
 
     struct bytes block = packed(text, SIZE, ZLIB, 0);
-    block.at[2 + 5 + 65535] = 7; /* the header of the second stored block: of no kind */
+    block.at[2 + 5 + 65535] = 7; /* the header of the second stored block: an invalid kind */
     check_damage(block, text, 65535, 65535, "a block of no kind");
     struct bytes dictionary = {.at = malloc(64)};
     memcpy(dictionary.at, "\x78\xbb\1\2\3\4garbage", dictionary.size = 13);
@@ -312,7 +312,7 @@ static void check_threads(const char *text, struct bytes bytes)
     pf_inflate_free(view);
 }
 
-/* As bgzip writes: a member for every 60000 bytes, so that no seek point lies within one. */
+/* Like bgzip: one member per 60000 bytes, so that no seek point is inside a member. */
 static struct bytes many_members(const char *text)
 {
     struct bytes all = {.at = NULL};
@@ -335,7 +335,7 @@ static void test_places(void)
     check_places(text, members, "many members");
     check_threads(text, gzip);
 
-    /* The check sum is still right at the end for who came there from a seek point alone. */
+    /* The checksum is verified at the end even if the reader started at a seek point. */
     gzip.at[gzip.size - 5] ^= 1;
     struct pf_inflate *view = view_of(&gzip);
     struct pf_error damage;
@@ -349,7 +349,7 @@ static void test_places(void)
     free(text);
 }
 
-/* 64 MB of zeros: of these, only what is asked for is made. */
+/* 64 MB of zeros, of which only the requested part is unpacked. */
 static void test_bomb(void)
 {
     enum { ZEROS = 64 << 20 };

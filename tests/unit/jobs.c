@@ -4,7 +4,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/workload.h"
 
-/* The threads that run jobs: status, stalled jobs, loops that are shared out, the end. */
+/* The pool of threads that run jobs: status, stalled jobs, parallel loops, shutdown. */
 
 static void test_status(void)
 {
@@ -29,7 +29,7 @@ static void test_status(void)
     pf_pool_free(pool);
 }
 
-/* ---- passes that make no step -------------------------------------------------------------------- */
+/* ---- jobs without progress ---------------------------------------------------------------------- */
 
 static void test_stalled(void)
 {
@@ -97,7 +97,7 @@ static int run_needing(struct pf_owner *owner, uint64_t number, struct pf_error 
     return end_run(load, result, error);
 }
 
-/* One job waits for another's, which makes steps. */
+/* One job waits for another one, which makes progress. */
 static void test_stalled_by_waiting(void)
 {
     const struct pf_work needing = {"needing", PF_WORK_SIZES, NULL, run_needing};
@@ -127,19 +127,19 @@ static void test_stalled_by_waiting(void)
     pf_pool_free(pool);
 }
 
-/* ---- loops that are shared out ------------------------------------------------------------------ */
+/* ---- parallel loops ----------------------------------------------------------------------------- */
 
 enum { PIECES = 1000 };
 
 struct shared_loop {
-    struct workload load; /* first */
+    struct workload load; /* first member, for casts */
     size_t n;
     atomic_int calls[PIECES];
-    struct gate meeting; /* pieces 0 and 1 wait for one another if `meet` */
+    struct gate meeting; /* pieces 0 and 1 wait for each other if `meet` */
     bool meet;
     atomic_int met, after;
     struct pf_turns turns;
-    size_t order[PIECES], ordered; /* of turns; guarded by them */
+    size_t order[PIECES], ordered; /* in which the pieces took their turns; guarded by the turns */
 };
 
 static void run_piece(void *arg, size_t i)
@@ -151,7 +151,7 @@ static void run_piece(void *arg, size_t i)
     pf_turn_end(loop->load.owner.pool, &loop->turns);
 }
 
-/* Two pieces that wait for one another: only two threads can end them. */
+/* Two pieces that wait for each other: only two threads can finish them. */
 static void run_meeting(void *arg, size_t i)
 {
     struct shared_loop *loop = arg;

@@ -9,7 +9,7 @@
 
 /* ---- tokens as text ----------------------------------------------------------------------------- */
 
-/* A text that is read in parts, as a file is. */
+/* A text that is read in parts, like a file. */
 struct text {
     const char *bytes;
     size_t size;
@@ -24,7 +24,7 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
     return (ssize_t)got;
 }
 
-/* One word a token: { } [ ] .name "string" 'number' true false null, `~` where text was replaced, `...` where cut. */
+/* Prints one word per token: { } [ ] .name "string" 'number' true false null, `~` where text was replaced, `...` where it was truncated. */
 static void describe(FILE *out, const struct pf_json_token *token)
 {
     static const char *const words[] = {"", "{", "}", "[", "]", ".", "\"", "'", "true", "false", "null"};
@@ -49,7 +49,7 @@ static void describe_error(FILE *out, const struct pf_error *error)
             error->what);
 }
 
-/* All tokens of what is left; an error ends them. The caller frees. */
+/* Returns all remaining tokens as text, up to an error; the caller frees it. */
 static char *walk(struct pf_json *json)
 {
     char *all = NULL;
@@ -92,7 +92,7 @@ static void reads(const char *text, const char *want, const char *name)
     reads_with(0, text, want, name);
 }
 
-/* ---- what is read ------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------------------ */
 
 static void values(void)
 {
@@ -212,7 +212,7 @@ static void limits(void)
     free(text);
 }
 
-/* ---- where the window ends ---------------------------------------------------------------------- */
+/* ---- tokens that cross the window's end --------------------------------------------------------- */
 
 #define STUDY                                                                                                \
     "{\"na\\u00e4me\":[1.25e-3,\"\xf0\x9f\x98\x80 text "                                                     \
@@ -249,7 +249,7 @@ static void window_ends(void)
     free(want);
 }
 
-/* ---- passing over, seeking ---------------------------------------------------------------------- */
+/* ---- skipping, seeking -------------------------------------------------------------------------- */
 
 static void passing_over(void)
 {

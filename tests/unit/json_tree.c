@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Small values as trees, found by the pull reader. */
+/* Small values read as trees, found by the pull reader. */
 #include <errno.h>
 
 #include "formats/json/tree.h"
 #include "tests/unit/tap.h"
 
-/* The next values of a text as json-c writes them, each with its place; or why there is none. */
+/* Checks the next values of a text, printed by json-c, each with its offset; or why a value could not be read. */
 static void trees_are(const char *text, size_t limit, const char *want, const char *name)
 {
     char have[500] = "", *copy = strdup(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects by tables of their members. */
+/* Objects read by tables of their members. */
 #include "formats/json/walk.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int take_elements(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_END, count);
 }
 
-/* Takes the name and leaves the value to be read. */
+/* Stores the name and leaves the value to the caller. */
 static int take_itself(const struct pf_json_walk *walk)
 {
     struct pf_json_token value;
@@ -54,7 +54,7 @@ static const struct pf_json_member members[] = {
     PF_MEMBERS_END,
 };
 
-/* Reads the object that a text begins with. Whether it was read to its end: 0, or what pf_json_object gives. */
+/* Reads the object at the start of a text. Returns 0 if it was read to its end, otherwise the result of pf_json_object. */
 static int read_point(const char *text, struct point *point, struct pf_error *error)
 {
     char *copy = strdup(text);

@@ -26,7 +26,7 @@ static void fill(struct pf_known *known)
     pf_known_add_file(known, (struct pf_node){PF_METRICS_CSV, 0}, 1000000, NULL);
 }
 
-/* The size of a file, and its text in a static buffer. False: neither is known. */
+/* Looks up the size of a file and its text, which is copied into a static buffer. False if neither is cached. */
 static bool ask_file(struct pf_known *known, struct pf_node file, uint64_t *size, const char **text)
 {
     static char copy[PF_KNOWN_TEXT_MAX + 1];
@@ -40,7 +40,7 @@ static bool ask_file(struct pf_known *known, struct pf_node file, uint64_t *size
     return true;
 }
 
-/* Otherwise each look-up in the folder would list it again. */
+/* If the folder's attributes were not cached, each look-up in it would list it again. */
 static void test_long_folder(void)
 {
     struct pf_known known, again;

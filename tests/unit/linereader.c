@@ -9,7 +9,7 @@
 #include "formats/input/source.h"
 #include "tests/unit/tap.h"
 
-/* A file of its own in a folder of its own, read through a source. */
+/* A file in a folder of its own, read through a source. */
 struct fixture {
     char folder[32];
     int directory;
@@ -25,7 +25,7 @@ static void set_up(struct fixture *fixture, const char *text, size_t size)
     fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
     int fd = openat(fixture->directory, "lines.txt", O_WRONLY | O_CREAT, 0600);
     bool written = write(fd, text, size) == (ssize_t)size;
-    /* A time to come: sources wait for files that were written just now to grow older. */
+    /* A time in the future: sources wait until a file that was written just now is older. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);
@@ -46,7 +46,7 @@ static void tear_down(struct fixture *fixture)
     rmdir(fixture->folder);
 }
 
-/* All lines from where the reader is, as `number@offset:text|`. */
+/* Returns all lines from the reader's position on, as `number@offset:text|`. */
 static char *lines_of(struct pf_linereader *reader)
 {
     char *out = NULL;
@@ -94,7 +94,7 @@ static void check_seek(void)
     tear_down(&fixture);
 }
 
-/* A large file of numbered lines of many lengths: whatever the window holds, no line is lost or torn. */
+/* A large file of numbered lines of many lengths: no line is lost or torn at the window's ends. */
 static void check_many_lines(void)
 {
     enum { LINES = 60000 };
@@ -124,7 +124,7 @@ static void check_many_lines(void)
     free(text);
 }
 
-/* A line of `words` and a short one after it: the pieces put together are the line. */
+/* A line that repeats `word`, and a short line after it: the concatenated pieces are the line. */
 static void check_long_line(const char *word, size_t words, const char *end, bool torn, const char *name)
 {
     size_t length = strlen(word), size = words * length;
@@ -159,7 +159,7 @@ static void check_long_line(const char *word, size_t words, const char *end, boo
     free(joined);
 }
 
-/* A file that ends where a window does: the line still has a last piece. */
+/* A file that ends exactly at a window's end: the line still has a last piece. */
 static void check_window_end(void)
 {
     char *text = malloc(PF_LINE_WINDOW);
@@ -177,7 +177,7 @@ static void check_window_end(void)
     free(text);
 }
 
-/* Read whole, a line longer than the window is one piece, and up to a limit. */
+/* In whole mode, a line longer than the window is returned as one piece, up to a limit. */
 static void check_whole_line(void)
 {
     size_t size = 3 * PF_LINE_WINDOW;

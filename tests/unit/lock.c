@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks of locks: what aborts the process, what does not, and that docs/locking.md lists them as they are. */
+/* Ranks of locks: violations abort the process, correct uses do not, and docs/locking.md lists the ranks. */
 #include "formats/kit/lock.h"
 
 #include <signal.h>
@@ -16,14 +16,14 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 /* ---- the checks --------------------------------------------------------------------------------- */
 
-/* True if a function ends its process by SIGABRT. */
+/* True if the function ends its process by SIGABRT. */
 static bool aborts(void (*run)(void))
 {
     int status;
     fflush(stdout);
     pid_t child = fork();
     if (!child) {
-        fclose(stderr); /* what an abort reports is expected here */
+        fclose(stderr); /* the report of the abort is expected */
         run();
         _exit(0);
     }
@@ -143,7 +143,7 @@ static void test_checks(void)
     ok(aborts(wait_under_other_lock), "a wait under another lock from rank 30 on aborts");
 }
 
-/* ---- the page ----------------------------------------------------------------------------------- */
+/* ---- docs/locking.md ---------------------------------------------------------------------------- */
 
 static const struct {
     int rank;

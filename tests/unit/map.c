@@ -25,7 +25,7 @@ static void test_map(void)
     ok(!pf_map_get(&map, 0) && map.count == 0, "a freed map is empty");
 }
 
-/* A map against an array, over random puts and removals of keys that crowd together. */
+/* Compares a map with an array over random puts and removals of clustered keys. */
 static void test_random(void)
 {
     enum { KEYS = 3000, STEPS = 200000 };

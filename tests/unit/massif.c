@@ -25,7 +25,7 @@ static void values_are(const char *text, const char *want, const char *warnings,
     file_close(&file);
 }
 
-/* The fields of all snapshots. */
+/* Checks the fields of all snapshots. */
 static void snapshots_are(const char *text, const char *want, const char *name)
 {
     char *have = NULL;
@@ -166,7 +166,7 @@ static void ends(void)
     file_close(&file);
 }
 
-/* A tree in which each node of a long chain holds bytes itself: half the square of its depth in contexts. */
+/* A long chain of nodes that each hold bytes themselves: the contexts' paths would have half the square of the depth. */
 static void deep_tree(void)
 {
     enum { DEPTH = 3000 };

@@ -4,10 +4,10 @@
 #include "formats/driver_extra.h"
 #include "tests/unit/fake_model.h"
 
-/* What stands under metrics/: golden texts of small profiles. */
+/* The files below metrics/: golden texts of small profiles. */
 
 /*
- * main calls solve and io; solve calls itself by way of step. Exclusive times in two threads:
+ * main calls solve and io; solve calls itself through step. Exclusive times in two threads:
  *
  *     main 10                        t0
  *       solve 5 + 5                  t0, t1
@@ -150,7 +150,7 @@ static void partners(void)
     fake_free(&fake);
 }
 
-/* A partner that itself does not add up is of no use. */
+/* A partner metric that does not itself add up is ignored. */
 static void useless_partners(void)
 {
     struct fake fake;
@@ -165,7 +165,7 @@ static void useless_partners(void)
     fake_free(&fake);
 }
 
-/* What HPCToolkit calls exclusive: a function's value holds those of its loops. */
+/* HPCToolkit's meaning of exclusive: the value of a function includes the values of its loops. */
 static void frames_alone_count(void)
 {
     struct fake fake;
@@ -188,7 +188,7 @@ static void frames_alone_count(void)
     fake_free(&fake);
 }
 
-/* Inclusive values with gaps: below no root, and a caller without a value. */
+/* Inclusive values with gaps: a root without a value, and a caller without a value. */
 static void gaps_in_inclusive_values(void)
 {
     struct fake fake;
@@ -207,7 +207,7 @@ static void gaps_in_inclusive_values(void)
     fake_free(&fake);
 }
 
-/* Values at places that the tree leaves out: nothing calls them, and what they are told to hold holds nothing. */
+/* Values of contexts outside the tree: they have no caller, and their declared children have no values. */
 static void places_outside_the_tree(void)
 {
     struct fake fake;
@@ -404,7 +404,7 @@ static void stacks_with_large_values(void)
     fake_free(&fake);
 }
 
-/* Contexts come as they were met first; a stack stands behind its caller's, whatever lies between them. */
+/* Contexts are in the order of their first appearance; a stack comes after its caller's, whatever is between them. */
 static void stacks_of_calls_that_took_turns(void)
 {
     struct fake fake;
@@ -460,7 +460,7 @@ static void names_with_special_characters(void)
     fake_free(&fake);
 }
 
-/* Names are the same function only in the same file; ties go by name, then by file. */
+/* Equal names are the same function only if the file is the same too; ties are ordered by name, then by file. */
 static void names_that_end_in_numbers(void)
 {
     struct fake fake;
@@ -534,7 +534,7 @@ static void recursion_counts_once(void)
     fake_free(&fake);
 }
 
-/* A format that stores functions and who calls whom, and no tree. */
+/* A format that stores functions and the calls between them, without a tree. */
 static void call_edges(void)
 {
     struct fake fake;
@@ -679,7 +679,7 @@ static void an_empty_profile(void)
     fake_free(&fake);
 }
 
-/* A chain of a million calls f; the text of the n-th record must not take long nor be long. */
+/* A chain of a million calls of f; the text of the n-th record must be neither slow to make nor long. */
 static void a_million_nested_calls(void)
 {
     enum { DEEP = 1000 * 1000 };
@@ -743,7 +743,7 @@ static void saved_positions_are_checked(void)
     fake_free(&fake);
 }
 
-/* With no cache to speak of, what one view was sorted by is dropped for the next one, but never in use. */
+/* With a tiny cache, the order of one view is evicted for the next view, but never while in use. */
 static void walks_side_by_side(void)
 {
     struct fake fake;
@@ -773,7 +773,7 @@ static void walks_side_by_side(void)
     fake_free(&fake);
 }
 
-/* Small profiles of every shape, the same in each run. */
+/* A pseudo-random generator for small profiles of every shape, the same in each run. */
 static uint32_t next_random(uint32_t *state, uint32_t below)
 {
     *state = *state * 1664525u + 1013904223u;
@@ -795,7 +795,7 @@ static void add_random(struct fake *fake, uint32_t seed, unsigned metric, int64_
     }
 }
 
-/* The sum of the last field of each line of stacks.folded. */
+/* Returns the sum of the last field of each line of stacks.folded. */
 static int64_t folded_total(struct fake *fake, unsigned metric)
 {
     int64_t total = 0;
@@ -808,7 +808,7 @@ static int64_t folded_total(struct fake *fake, unsigned metric)
     return total;
 }
 
-/* The sum of a column of functions.csv. */
+/* Returns the sum of a column of functions.csv. */
 static int64_t functions_total(struct fake *fake, unsigned metric)
 {
     int64_t total = 0;

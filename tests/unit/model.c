@@ -3,7 +3,7 @@
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 
-/* What the core adds to what a driver tells. */
+/* The tables and texts that the core adds to a driver's profile. */
 
 static const struct pf_table values = {.name = "values"};
 

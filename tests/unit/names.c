@@ -5,7 +5,7 @@
 
 static char made[PF_NAME_MAX + 1];
 
-/* The id of every name below that no test gives another one. */
+/* The id of every name below whose test does not choose another one. */
 enum { ID = 7 };
 
 static const char *name_of(const char *text, size_t size, bool suffix)
@@ -85,7 +85,7 @@ static void suffixes(void)
     is(made, "f~18446744073709551615", "the largest id");
 }
 
-/* `count` times `unit`, as it is named with id ID: `want` times `shown`, then `end`. */
+/* Checks the name of `unit` repeated `count` times, with id ID: `shown` repeated `want` times, then `end`. */
 static void repeated(const char *unit, size_t count, const char *shown, size_t want, const char *end,
                      const char *rule)
 {

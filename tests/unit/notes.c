@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with a file: which notes are kept, in which order, and what they become. */
+/* Notes about damage in a file: which are kept, their order, and the warnings that they become. */
 #include "formats/runtime/notes.h"
 #include "tests/unit/tap.h"
 
 static const struct pf_note_kind cut = {"fatal", "cut", "the file ends here"},
                                  odd = {"warning", "odd", "an odd number"}, other = {"error", "other", NULL};
 
-/* The warnings that the notes become, as `line offset severity code text|`. */
+/* Returns the warnings made from the notes, as `line offset severity code text|`. */
 static char *told(const struct pf_notes *notes)
 {
     char *text = NULL;

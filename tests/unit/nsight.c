@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nsight Systems exports: what is read of sound ones. */
+/* Nsight Systems exports: the content of valid ones. */
 #include "formats/probe.h"
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/nsight_export.h"
@@ -72,7 +72,7 @@ static void test_metrics(void)
     close_export(export);
 }
 
-/* The first of 100,001 threads visits 100,000 functions, the others the last of these. */
+/* The first of 100,001 threads visits 100,000 functions, each other thread only the last of them. */
 #define MANY_THREADS                                                                                         \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW                                                                       \
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"                   \
@@ -310,7 +310,7 @@ static void test_untimed(void)
     close_export(export);
 }
 
-/* Whether a file with these names on its first pages is taken for an export. */
+/* True if a file with these names on its first pages is recognised as an export. */
 static bool is_probed(const char *sql)
 {
     static unsigned char head[PF_HEAD_MAX];
@@ -334,7 +334,7 @@ static void test_probe(void)
     ok(!is_probed("CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT);"), "any other is not");
     ok(!is_probed("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"),
        "strings alone are not enough");
-    /* Each table takes a page, and pages with names come between them. */
+    /* Each table takes a page, so that pages with names are between them. */
     char sql[64 * 1024] = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);";
     size_t size = strlen(sql);
     for (unsigned i = 0; i < 150; i++)
@@ -367,7 +367,7 @@ static void test_info(void)
     close_export(export);
 }
 
-/* The tables in which exports of schema 3, and those of 2020, tell of themselves. */
+/* The metadata tables of exports of schema 3 and of 2020. */
 static void test_info_of_other_versions(void)
 {
     struct open_export *export =

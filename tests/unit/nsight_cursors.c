@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks over the events of an export: resumed, restricted, side by side. */
+/* Walks over the events of an export: resumed, restricted, concurrent. */
 #include <pthread.h>
 
 #include "tests/unit/nsight_export.h"
@@ -37,7 +37,7 @@ static void test_resuming(struct open_export *export)
     free(part);
 }
 
-/* The lines of the text that have this word. */
+/* Returns the lines of the text that contain this word. */
 static char *lines_with(const char *text, const char *word)
 {
     char *found = calloc(1, strlen(text) + 1);
@@ -85,7 +85,7 @@ static void test_positions(struct open_export *export)
     table->ops->close(&cursor);
 }
 
-/* Counts rows that hold together: a stream, and an end after the start. */
+/* Counts rows that are consistent: a stream, and an end after the start. */
 static void *walk(void *arg)
 {
     struct open_export *export = arg;
@@ -101,7 +101,7 @@ static void *walk(void *arg)
             n += cells[0].i > 0 && cells[3].i > cells[2].i;
         table->ops->close(&cursor);
     }
-    return (void *)n; /* NOLINT(performance-no-int-to-ptr): a number that a thread returns */
+    return (void *)n; /* NOLINT(performance-no-int-to-ptr): the thread's result is a number */
 }
 
 static void test_side_by_side(struct open_export *export)

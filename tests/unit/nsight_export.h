@@ -15,7 +15,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* Exports of Nsight Systems made of SQL, and what the driver reads of them, for the tests of the driver. */
+/* Exports of Nsight Systems made by SQL, and their content as the driver reads it. */
 
 extern const struct pf_driver pf_nsight_driver;
 
@@ -23,7 +23,7 @@ extern const struct pf_driver pf_nsight_driver;
 
 /* ---- writing ------------------------------------------------------------------------------------- */
 
-/* The tables of an export, as `nsys export` of 2022 makes them but for columns that nobody reads. */
+/* The tables of an export, as `nsys export` of 2022 makes them, without the columns that the driver does not read. */
 #define TABLES                                                                                               \
     "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"                         \
     "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass "    \
@@ -78,7 +78,7 @@ extern const struct pf_driver pf_nsight_driver;
     "INSERT INTO StringIds VALUES (1,'cudaLaunchKernel'),(2,'cudaMemcpy'),(3,'stencil'),(4,'reduce'),"       \
     "(5,'cudaDeviceSynchronize'),(6,'cudaMemset');"
 
-/* main calls solve, which launches, copies, sets and waits; a call stands outside of both. */
+/* main calls solve, which launches, copies, sets and waits; one call is outside both. */
 #define SMALL                                                                                                \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(100, 1000, "main") RANGE(200, 700, "main->solve")               \
         CALL(210, 230, 1, 1) CALL(240, 300, 2, 2) CALL(310, 320, 3, 6) CALL(400, 600, 4, 5)                  \
@@ -91,7 +91,7 @@ extern const struct pf_driver pf_nsight_driver;
 
 static char export_folder[64];
 
-/* Executes SQL on the export of this name in the folder, new or not. What fails is a mistake in the test. */
+/* Executes SQL on the export of this name in the folder, which is created if needed. A failure is an error in the test. */
 EXPORT void write_export(const char *name, const char *sql)
 {
     sqlite3 *db;
@@ -106,7 +106,7 @@ EXPORT void write_export(const char *name, const char *sql)
         abort();
     }
     sqlite3_close(db);
-    /* Files written just now are waited for; those of the future are not. */
+    /* Sources wait until a file that was written just now is older, but not if its time is in the future. */
     struct timespec times[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
     utimensat(AT_FDCWD, path_in(export_folder, name), times, 0);
 }
@@ -147,7 +147,7 @@ EXPORT void close_export(struct open_export *open_one)
     free(open_one);
 }
 
-/* An export made of SQL. */
+/* Makes an export by SQL, and opens it. */
 EXPORT struct open_export *export_of(const char *sql)
 {
     if (*export_folder)
@@ -161,7 +161,7 @@ EXPORT struct open_export *export_of(const char *sql)
 static char export_text[1 << 20];
 static size_t export_size;
 
-/* Appends to the text, which is one for all; more than there is room for is a mistake in the test. */
+/* Appends to the shared text buffer; an overflow is an error in the test. */
 __attribute__((format(printf, 1, 2), unused)) static void append(const char *format, ...)
 {
     va_list args;
@@ -185,7 +185,7 @@ EXPORT void append_cell(const struct pf_cell *cell)
         append("%g", cell->d);
 }
 
-/* The lines that the driver adds to info.txt. */
+/* Returns the lines that the driver adds to info.txt. */
 EXPORT const char *info_of(const struct open_export *export)
 {
     export_size = 0;
@@ -200,7 +200,7 @@ EXPORT const char *info_of(const struct open_export *export)
     return export_text;
 }
 
-/* A context as its path. */
+/* Appends a context as its path. */
 EXPORT void append_path(const struct pf_tree *tree, uint32_t context)
 {
     if (tree->parent[context] != PF_NO_CONTEXT) {
@@ -211,7 +211,7 @@ EXPORT void append_path(const struct pf_tree *tree, uint32_t context)
     append_cell(&name);
 }
 
-/* A row as the core prints it, but for contexts, which are paths, and their names, which are left out. */
+/* Appends a row as the core prints it, except that contexts are printed as paths and context names are left out. */
 EXPORT void append_row(const struct pf_model *model, const struct pf_table *table,
                        const struct pf_cell *cells)
 {
@@ -252,7 +252,7 @@ EXPORT void append_table(struct open_export *export, const struct pf_table *tabl
         append("FAILED: %s\n", export->error.what);
 }
 
-/* The rows of a table that a restriction lets through. Good until the next text. */
+/* Returns the rows of a table that match a restriction. Valid until the next text. */
 EXPORT const char *rows_only(struct open_export *export, const char *name, struct pf_restriction only)
 {
     const struct pf_table *table = table_named(&export->model, name);
@@ -271,7 +271,7 @@ EXPORT const char *rows(struct open_export *export, const char *name)
     return rows_only(export, name, PF_UNRESTRICTED);
 }
 
-/* Each event, read by a cursor of its own that was told where it stands. */
+/* Returns each event, read by a new cursor that resumes at its position. */
 EXPORT const char *rows_resumed(struct open_export *export, struct pf_restriction only)
 {
     const struct pf_table *table = table_named(&export->model, "events");
@@ -294,7 +294,7 @@ EXPORT const char *rows_resumed(struct open_export *export, struct pf_restrictio
     return export_text;
 }
 
-/* The lines of `values` that tell of one metric: context and value. */
+/* Returns the lines of `values` of one metric: context and value. */
 EXPORT const char *values_of(struct open_export *export, const char *metric)
 {
     const struct pf_model *model = &export->model;
@@ -305,7 +305,7 @@ EXPORT const char *values_of(struct open_export *export, const char *metric)
     return rows_only(export, "values", only);
 }
 
-/* All of a table held in rows beside the tables: partitions with their fields, warnings' codes. */
+/* Returns all tables that are held in rows: partitions with their fields, codes of warnings. */
 EXPORT const char *threads(struct open_export *export)
 {
     const struct pf_partitions *partitions = &export->model.partitions;

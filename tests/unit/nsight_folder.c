@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of points that hold exports, as an experiment. */
+/* Folders of points that hold exports, read as an experiment. */
 #include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
@@ -7,7 +7,7 @@
 
 extern const struct pf_driver pf_nsight_folder_driver;
 
-/* An export in which main takes so many ns and launches a kernel of as many. */
+/* An export in which main takes this number of ns and launches a kernel of the same duration. */
 #define RUN(ns)                                                                                              \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(100, 100 + ns, "main") CALL(101, 102, 1, 1)                     \
         KERNEL(110, 110 + ns, 7, 1, 3)
@@ -51,7 +51,7 @@ static bool is_probed(void)
     return result.confidence > 0;
 }
 
-/* What is in a metric's rows of values. */
+/* Returns a metric's rows of values as text. */
 static const char *measured(struct open_export *study, const char *metric)
 {
     const struct pf_model *model = &study->model;

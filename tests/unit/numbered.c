@@ -3,7 +3,7 @@
 #include "formats/kit/numbered.h"
 #include "tests/unit/tap.h"
 
-/* Ten records, of which every third belongs to context 1; number 4 has no row. */
+/* Ten records; every third one belongs to context 1; number 4 has no row. */
 enum { RECORDS = 10 };
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
@@ -34,7 +34,7 @@ static const struct pf_column column = {.name = "n"};
 static const struct pf_table table = {
     .name = "records", .columns = &column, .n_columns = 1, .ops = &kind.ops};
 
-/* The numbers of the rows, going on from a saved position before each row if `hop`. */
+/* Checks the numbers of the rows; with `hop`, a new cursor resumes from a saved position before each row. */
 static void walks(struct pf_restriction only, bool hop, const char *want, const char *name)
 {
     char have[100] = "", blob[8];

@@ -6,7 +6,7 @@
 
 extern const struct pf_driver pf_otf2_driver;
 
-/* An archive in a folder `run`: files that have no bytes are not there. */
+/* An archive in a folder `run`; files without bytes are not written. */
 struct archive {
     bool big_endian;
     uint64_t announced[2];
@@ -74,7 +74,7 @@ static void has(const struct archive *archive, const char *table, const char *wa
     file_close(&file);
 }
 
-/* main calls f twice; f of the other location has another main around it. */
+/* main calls f twice; in the other location, f is called by another main. */
 static struct archive usual(bool big_endian)
 {
     struct archive archive = archive_of(big_endian, 6, 4);
@@ -221,7 +221,7 @@ static void own_definitions(void)
     struct archive archive = usual(false);
     struct bytes *own = &archive.own[0];
     put_chunk(own, 0, 0);
-    put_begin(own, 5); /* region 1 is 2 and the other way round */
+    put_begin(own, 5); /* region 1 is mapped to 2 and vice versa */
     put(own, 3);
     put_number(own, 3);
     put(own, 0);
@@ -229,7 +229,7 @@ static void own_definitions(void)
     put_number(own, 2);
     put_number(own, 1);
     put_end(own);
-    for (int i = 0; i < 2; i++) { /* the clock is late by 10 at first, by 20 at 40 ticks later */
+    for (int i = 0; i < 2; i++) { /* the clock is 10 late at first, and 20 late 40 ticks after that */
         put_begin(own, 6);
         put_fixed(own, i ? 150 : 110, 8);
         put_number(own, i ? 20 : 10);
@@ -239,12 +239,12 @@ static void own_definitions(void)
     put_end_of_events(own);
     archive.events[1].size = 0;
     archive.definitions = definitions_of(false, (uint64_t[]){6, 0});
-    /* 121 is 131 + 2.75, 131 is 141 + 5.25, 140 is 150 + 7.5: rounded to the even one */
+    /* 121 is 131 + 2.75, 131 is 141 + 5.25, 140 is 150 + 7.5: rounded half to even */
     has(&archive, "trace", "0,10,25,0,0,f|0,17,6,1,1,main|0,23,6,1,1,main|", "",
         "ids are mapped, times corrected");
 }
 
-/* Where record `type` number `which` of a file of definitions begins, behind the head of its chunk. */
+/* Returns the offset of record `type` number `which` of a file of definitions, after the head of its chunk. */
 static size_t record_at(const struct bytes *file, unsigned type, int which)
 {
     enum { HEAD = 18 };
@@ -255,7 +255,7 @@ static size_t record_at(const struct bytes *file, unsigned type, int which)
     return at;
 }
 
-/* The clock of the definitions, of few digits, replaced by one of as many ticks a second that starts at this tick. */
+/* Replaces the clock of the definitions by one with this number of ticks per second that starts at this tick. Encoded sizes are unchanged. */
 static void set_clock(struct bytes *file, uint64_t ticks, uint64_t start)
 {
     struct bytes clock = {.big_endian = file->big_endian};
@@ -285,7 +285,7 @@ static void extreme_times(void)
 
 /* ---- much work ---------------------------------------------------------------------------------- */
 
-/* Appends these bytes n times to a file in the archive. */
+/* Appends these bytes n times to a file of the archive. */
 static void append_times(const struct file *file, const char *name, const struct bytes *bytes, size_t n)
 {
     char path[128];
@@ -300,7 +300,7 @@ static void append_times(const struct file *file, const char *name, const struct
         abort();
 }
 
-/* Loads the archive of a file that has been written. */
+/* Loads the archive whose anchor file was written, and closes it. */
 static void load_and_close(void *file)
 {
     load_archive(file);
@@ -336,8 +336,8 @@ static void messages_among_many_groups(void)
     struct archive archive = archive_of(false, MESSAGES, 0);
     struct bytes message = {0};
     struct file file;
-    size_t end = record_at(&archive.definitions, 18, 1); /* of the group of all locations */
-    archive.definitions.at[end - 2] = 5;                 /* its paradigm: not the communicator's */
+    size_t end = record_at(&archive.definitions, 18, 1); /* the end of the group of all locations */
+    archive.definitions.at[end - 2] = 5;                 /* its paradigm: not the communicators' one */
     archive.definitions.size -= 2;                       /* the end of the file */
     archive.events[1].size = 0;
     put_time(&archive.events[0], 100);
@@ -411,7 +411,7 @@ static void counters_start_anew(void)
         "warning event-count|", "each location reads a counter from its own first value on");
 }
 
-/* A file behind its records is empty for gigabytes. */
+/* Gigabytes of zeros follow the records of a file. */
 static void sparse_files(void)
 {
     static const char *const names[] = {"traces.def", "traces/0.evt", "traces/0.def"};
@@ -434,8 +434,8 @@ static void sparse_files(void)
 /* ---- versions and damage ------------------------------------------------------------------------ */
 
 /*
- * OTF2 1.0 knew neither a region's other name, role, paradigm and flags nor a group's new type, paradigm and flags. Its test trace
- * was written on the way to 1.1 and has the other name alone.
+ * OTF2 1.0 had neither a region's other name, role, paradigm and flags nor a group's new type, paradigm and flags. Its test trace was written
+ * between 1.0 and 1.1 and has only the other name.
  */
 static void shorten(struct bytes *file, unsigned type, int which, unsigned left_out)
 {
@@ -460,7 +460,7 @@ static void first_version(void)
 static void damage(void)
 {
     struct archive archive = usual(false);
-    archive.events[0].size -= 3 + 4 + 2; /* inside of the record of the last time */
+    archive.events[0].size -= 3 + 4 + 2; /* within the record of the last time */
     has(&archive, "trace",
         "0,5,15,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|",
         "fatal events|warning still-open|", "what stands before the end of a cut file is there");

@@ -83,7 +83,7 @@ static void long_paths_and_names(void)
     unsigned m = begin(&fake, 1);
     uint32_t context = PF_NO_CONTEXT;
     for (int i = 0; i < 20; i++) {
-        char name[] = "abcdefghijklmnopq.."; /* two digits at the end */
+        char name[] = "abcdefghijklmnopq.."; /* room for two digits at the end */
         snprintf(name + sizeof name - 3, 3, "%02d", i);
         context = add(&fake, context, name, m, i == 19);
     }

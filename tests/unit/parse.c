@@ -25,7 +25,7 @@ static bool same(double a, double b)
     return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
 }
 
-/* Parses a copy without anything behind it, so that reading on is a crash under a sanitizer. */
+/* Parses a copy with nothing after it, so that an over-read crashes under a sanitizer. */
 static bool parse(const char *text, size_t size, double *value)
 {
     char *copy = malloc(size ? size : 1);
@@ -132,7 +132,7 @@ static void ties_go_to_the_even(void)
     reads("4.4501363245856945e-308", 4.4501363245856945e-308);
 }
 
-/* `head`, then `count` times `unit`, then `tail`; the caller frees it. */
+/* Returns `head`, then `unit` `count` times, then `tail`; the caller frees it. */
 static char *composed(const char *head, char unit, size_t count, const char *tail)
 {
     size_t before = strlen(head), behind = strlen(tail);
@@ -166,7 +166,7 @@ static void any_number_of_digits(void)
     long_one("1e-", '9', 1000000, "", 0);
 }
 
-/* The decimal of 17 digits in between two doubles and its exact expansion decide the last bit. */
+/* The exact expansion of the midpoint of two doubles, its 17-digit prefix and neighbours: the last digit decides the rounding. */
 static void exact_expansions(void)
 {
     bool right = true;
@@ -212,7 +212,7 @@ static void random_numbers(void)
     ok(places, "random numbers with up to 24 places read as by strtod");
 }
 
-/* Numbers halfway between two doubles, and just beside that. */
+/* Numbers halfway between two doubles, and just above and below. */
 static void random_ties(void)
 {
     bool right = true;

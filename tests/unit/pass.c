@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread's pass: reading, unpacking and sorting stop with it, and can be done again. */
+/* The current pass of a thread: reading, unpacking and sorting stop when it is cancelled, and can be repeated. */
 #include "formats/kit/pass.h"
 
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static void reading_an_input(const char *folder, const char *name)
 struct packed {
     unsigned char bytes[2 * TEXT];
     size_t size;
-    unsigned from_start; /* reads */
+    unsigned from_start; /* number of reads */
 };
 
 static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
@@ -113,7 +113,7 @@ static void sorting(void)
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 struct work {
-    struct workload load; /* first */
+    struct workload load; /* first member, for casts */
     struct pf_pass *pass;
     struct pf_pass *of[PIECES];
 };

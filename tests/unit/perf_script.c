@@ -21,7 +21,7 @@ static void reads_as(const char *text, const char *want, const char *warnings, c
 #define A "\t  14f38 a+0x158 (/lib/a.so)\n"
 #define B "\t  24f38 b+0x8 (/lib/b.so)\n"
 
-/* A header line, and what thread and event it is. */
+/* Checks the thread and the event of a header line. */
 static void header_is(const char *header, const char *thread, const char *event, const char *name)
 {
     char text[400], want[400];
@@ -101,7 +101,7 @@ static void lines_of_sources(void)
     has_lines("w 9 1.5: 2 cycles:\n" A "\n", "", "no rows without lines");
 }
 
-/* Any list of fields: thread and event of a header with a call chain; values are those of one sample. */
+/* Any list of fields: checks thread and event of a header with a call chain; the values are those of a single sample. */
 static void field_lists(void)
 {
     header_is(" 4711   812.908419:    1000000 cycles: ", "4711", "cycles,1000000", "no command");
@@ -144,7 +144,7 @@ static void field_lists(void)
              "addresses only");
 }
 
-/* A sample of one line: its rest has this frame. */
+/* Checks the frame in the rest of a sample of one line. */
 static void rest_is(const char *rest, const char *symbol, const char *module, const char *name)
 {
     char text[1000], want[400];
@@ -250,7 +250,7 @@ static void records(void)
              "error bad-line|", "a message is damage");
 }
 
-/* A line of a call chain has this symbol and module. */
+/* Checks symbol and module of a line of a call chain. */
 static void frame_is(const char *line, const char *symbol, const char *module)
 {
     char text[400], want[200];

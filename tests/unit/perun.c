@@ -382,7 +382,7 @@ static void test_models(void)
     file_close(&file);
 }
 
-/* Positions of cursors are used in turn: each opens a cursor anew. */
+/* A cursor is opened for each position in turn. */
 static void test_many_points(void)
 {
     enum { POINTS = 20000 };
@@ -413,7 +413,7 @@ static void test_many_points(void)
     file_close(&file);
 }
 
-/* Models of one uid, each of another field. */
+/* Models with the same uid and different fields. */
 static void test_points_of_many_fields(void)
 {
     enum { MODELS = 66 };
@@ -440,7 +440,7 @@ static void test_points_of_many_fields(void)
     file_close(&file);
 }
 
-/* A profile of so many models with so many values each. */
+/* Writes a profile with this number of models, each with this number of values. */
 static struct file stats_of(int models, int values)
 {
     char *json = NULL;
@@ -474,7 +474,7 @@ static void test_long_stats(void)
     file_close(&file);
 }
 
-/* The formula in models.csv, and the points of model 0. */
+/* Checks the formula in models.csv, and the points of model 0. */
 static void model_is(const char *model, const char *formula, const char *points)
 {
     char json[1000];
@@ -561,7 +561,7 @@ static void test_info(void)
             "Command: c|Arguments: a|Workload: w|Type: t|Origin: o|", "a file without header");
 }
 
-/* As many metrics and properties as are kept, with no unit among these. */
+/* As many metrics and properties as are kept; none of them is a unit. */
 static void test_many_units(void)
 {
     enum { METRICS = 10000, PROPERTIES = 49000 };
@@ -669,7 +669,7 @@ static void test_probe(void)
 
 int main(void)
 {
-    struct rlimit limit = {5, RLIM_INFINITY}; /* of processor time; all tests take well under a second */
+    struct rlimit limit = {5, RLIM_INFINITY}; /* of processor time; all tests together take well under a second */
     setrlimit(RLIMIT_CPU, &limit);
     test_snapshots();
     test_mixed_global();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of resources: of several regions, of long columns, before damage. */
+/* Rows of resources: of several regions, from long columns, and before damage. */
 #include "tests/unit/perun_file.h"
 
 static void test_regions(void)
@@ -17,7 +17,7 @@ static void test_regions(void)
     file_close(&file);
 }
 
-/* Number i of a column as it is written, and as it is shown. */
+/* Number i of a column as written in the file, and as shown. */
 static const char *const numbers[][2] = {
     {"0", "0"},
     {"7", "7"},
@@ -36,7 +36,7 @@ static const char *const numbers[][2] = {
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers, ROWS = 40000 };
 
-/* Two columns, of which the second is an eighth number; separated in several ways. */
+/* Two columns, the second with an eighth of the numbers; separated in several ways. */
 static char *columns(void)
 {
     static const char *const separators[] = {", ", ",", ",  ", ",\n"};
@@ -54,7 +54,7 @@ static char *columns(void)
     return text;
 }
 
-/* Columns of numbers are shown as they would be if each was read and printed. limit: what may be held in memory, in bytes. */
+/* Columns of numbers print like numbers that were parsed and printed one by one. limit: bytes that may be held in memory. */
 static void test_columns(uint64_t limit, const char *what)
 {
     struct file file;

@@ -97,7 +97,7 @@ static struct bytes index_of(uint32_t version, uint32_t entries)
     return bytes;
 }
 
-/* strings NULL: an entry of version 1. */
+/* Writes an index entry; strings NULL: an entry of version 1. */
 static void put_entry(struct bytes *bytes, uint32_t time, char object, const char *path,
                       const char *const *strings)
 {

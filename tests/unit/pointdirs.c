@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of folders of measurements as points. */
+/* Names of folders of measurements, parsed as points. */
 #include "formats/extrap/points.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "formats/probe.h"
 #include "tests/unit/tap.h"
 
-/* `x=1 y=2.5`, or what is wrong. */
+/* Returns `x=1 y=2.5`, or the error. */
 static const char *point_of(const char *name)
 {
     static char text[512];

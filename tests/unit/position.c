@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Positions of cursors, kept and taken back. */
+/* Positions of cursors, saved and restored. */
 #include <errno.h>
 #include <stdint.h>
 

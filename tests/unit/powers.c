@@ -36,7 +36,7 @@ static void powers_of_five_that_fit(void)
     ok(!pf_power_is_exact(56) && !pf_power_is_exact(-1), "no others are");
 }
 
-/* Ten times the bits of 10^k, shifted to where those of 10^(k+1) stand. */
+/* Returns ten times the bits of 10^k, shifted to align with the bits of 10^(k+1). */
 static pf_uint128 times_ten(pf_uint128 bits, int shift)
 {
     pf_uint128 low = (pf_uint128)(uint64_t)bits * 10;
@@ -51,7 +51,7 @@ static void each_is_ten_times_the_one_before(void)
         int shift = pf_power_log2(k + 1) - pf_power_log2(k);
         right &= shift == 3 || shift == 4;
         right &= pf_power_of_ten(k) >> 127 == 1;
-        /* Less than one was cut off before, which ten times and an eighth makes less than two. */
+        /* Truncation loses less than 1; times ten and shifted by at least 3, that is less than 2. */
         right &= pf_power_of_ten(k + 1) - times_ten(pf_power_of_ten(k), shift) < 3;
     }
     ok(right, "each power is ten times the one before, but for what was cut off");

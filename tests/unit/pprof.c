@@ -39,7 +39,7 @@ static void message(struct bytes *out, unsigned field, const struct bytes *conte
     content(out, field, content_of->at, content_of->size);
 }
 
-/* A message of the numbers that are not 0, fields 1 and on. */
+/* Appends a message of the nonzero numbers; the field numbers start at 1. */
 static void numbers(struct bytes *out, unsigned field, const uint64_t *values, size_t n)
 {
     struct bytes inner = {.size = 0};
@@ -63,7 +63,7 @@ static void strings(struct bytes *out, const char *const *texts, size_t n)
     strings(out, (const char *const[]){__VA_ARGS__},                                                         \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* A location of one line, or of two, of which the second calls the first. */
+/* Appends a location of one line, or of two, of which the second calls the first. */
 static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t inner, uint64_t outer)
 {
     struct bytes location_of = {.size = 0};
@@ -77,7 +77,7 @@ static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t 
     message(out, 4, &location_of);
 }
 
-/* A sample at two locations, the leaf first (0: none), with a value. */
+/* Returns a sample of two locations, leaf first (0: no location), with a value. */
 static struct bytes sample_of(uint64_t leaf, uint64_t root, uint64_t value)
 {
     struct bytes sample = {.size = 0};
@@ -99,7 +99,7 @@ static void sample(struct bytes *out, uint64_t leaf, uint64_t root, uint64_t val
 
 enum { EMPTY, CPU, NS, MAIN, WORK, LEAF, FILE_C, LIB, DROP, TID, NAME };
 
-/* Functions 1 main, 2 work, 3 leaf; locations of the same numbers; 4 is leaf inlined into work; 5 is without function. */
+/* Functions 1 main, 2 work, 3 leaf; locations with the same numbers; location 4 is leaf inlined into work; location 5 has no function. */
 static struct bytes common(void)
 {
     struct bytes out = {.size = 0};
@@ -190,7 +190,7 @@ static void lines(void)
     file_close(&file);
 }
 
-/* Tables behind the samples, and lists that are packed. */
+/* Tables after the samples, and packed lists. */
 static void any_order(void)
 {
     struct bytes out = {.size = 0}, inner = {.size = 0}, rest = common();
@@ -227,7 +227,7 @@ static void threads(void)
     file_close(&file);
 }
 
-/* Some writers give each sample a time of its own. */
+/* Some writers give each sample its own time as a label. */
 static void many_labels(void)
 {
     enum { LABELS = 30000, TIMES = 3 };
@@ -310,7 +310,7 @@ static void many_metrics(void)
     file_close(&file);
 }
 
-/* What many locations of many inlined lines make is no longer in proportion to the file. */
+/* Many locations with many inlined lines make more contexts than a file of this size can justify. */
 static void many_frames(void)
 {
     enum { LINES = 5000, LOCATIONS = 500 };
@@ -350,7 +350,7 @@ static void many_label_values(void)
              "nor do labels of samples with many values make rows without end");
 }
 
-/* The name of a file, however long, is looked at once, not by each mapping. */
+/* A file name is examined once, not once per mapping, however long it is. */
 static void long_names(void)
 {
     enum { SIZE = 1 << 20, MAPPINGS = 3000 };
@@ -380,7 +380,7 @@ static void long_names(void)
     free(all);
 }
 
-/* Few bytes that would take gigabytes: a comment is a byte here, and less once it is compressed. */
+/* A few bytes that would take gigabytes of memory: each comment is one byte in the file, and less when compressed. */
 static void much_memory(void)
 {
     enum { COMMENTS = 40 << 20 };
@@ -404,7 +404,7 @@ static void much_memory(void)
     free(all);
 }
 
-/* Pyroscope's agent for .NET once gave its functions no ids, but told them in the order of its locations. */
+/* Pyroscope's agent for .NET once wrote functions without ids, in the order of its locations. */
 static void no_ids(void)
 {
     struct bytes out = {.size = 0};

@@ -177,7 +177,7 @@ static void plain_doubles_have_no_exponent(void)
     ok(end - have == 309 && strtod(have, NULL) == DBL_MAX, "the largest double has 309 digits");
 }
 
-/* Bit patterns of every kind: any, powers of two, subnormal, a few decimals, integers times powers of two. */
+/* Bit patterns of every kind: random, powers of two, subnormal, short decimals, integers times powers of two. */
 static double random_double(int kind)
 {
     uint64_t bits = random_bits();
@@ -202,7 +202,7 @@ static double reread(struct pf_decimal d)
     return strtod(text, NULL);
 }
 
-/* The decimal of n significant digits closest to value. */
+/* Returns the decimal with n significant digits that is closest to value. */
 static struct pf_decimal rounded(double value, unsigned n)
 {
     char text[64];
@@ -229,7 +229,7 @@ static void random_doubles_are_shortest(void)
         struct pf_decimal d = pf_shortest(value);
         unsigned n = pf_uint_size(d.digits);
         shortest &= n <= 17 && d.digits % 10 != 0 && (n == 1 || reread(rounded(value, n - 1)) != value);
-        /* Below a power of two the gap is half as wide: the closest of n digits may read back as another. */
+        /* Below a power of two the gap between doubles is half as wide: the closest decimal of n digits may read back as another double. */
         struct pf_decimal near = rounded(value, n);
         closest &= near.digits == d.digits || reread(near) != value;
     }

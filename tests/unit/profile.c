@@ -4,7 +4,7 @@
 #include "tests/unit/background.h"
 #include "tests/unit/profile_fixture.h"
 
-/* Open profiles: what is loaded when, and that every file has the size it says. */
+/* Open profiles: when each stage is loaded, and that every file has its declared size. */
 
 static const struct pf_node top = {PF_TOP, 0};
 
@@ -103,7 +103,7 @@ static void test_broken(const char *folder)
 
 /* ---- files -------------------------------------------------------------------------------------- */
 
-/* The size is exact and told before, and reading gives the same bytes however it is cut. */
+/* The size is exact and known before reading, and reads of any length return the same bytes. */
 static void check_file(struct visit *visit, struct pf_node node, const char *path)
 {
     struct pf_error error = {0};
@@ -249,9 +249,9 @@ static void test_changes(const char *folder)
     core_end(&core);
 }
 
-/* ---- one of many -------------------------------------------------------------------------------- */
+/* ---- one file of a table ------------------------------------------------------------------------ */
 
-/* Rows that cursors have gone through while the sizes of partitions `from` to `to` were asked for. */
+/* Returns the number of rows that cursors went through to find the sizes of partitions `from` to `to`. */
 static uint64_t walked_for(struct pf_profile *profile, uint32_t from, uint32_t to, bool *exact)
 {
     struct pf_error error = {0};
@@ -284,7 +284,7 @@ static void test_one_of_many(const char *folder)
     struct pf_profile *profile = live_of(&core, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) == ROWS,
        "the size of one partition's file takes that partition's rows alone");
-    /* One partition of five has no rows. */
+    /* One in five partitions has no rows. */
     ok(walked_for(profile, 5, 60, &exact) == 44 * ROWS, "and so does that of each further one");
     uint64_t whole;
     exact &= !size_of(profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &whole, &error);
@@ -299,7 +299,7 @@ static void test_one_of_many(const char *folder)
     core_end(&core);
 }
 
-/* ---- many at once ------------------------------------------------------------------------------- */
+/* ---- many files at once ------------------------------------------------------------------------- */
 
 struct reader {
     struct pf_core *core;
@@ -358,7 +358,7 @@ static void test_readers(const char *folder)
     pf_blocks_free(core.blocks);
 }
 
-/* What functions.csv of a metric says. */
+/* Returns the text of a metric's functions.csv. */
 static struct pf_buf functions_of(struct pf_core *core, struct pf_profile *profile, uint32_t metric)
 {
     struct pf_error error;
@@ -370,7 +370,7 @@ static struct pf_buf functions_of(struct pf_core *core, struct pf_profile *profi
     return text;
 }
 
-/* skims: the values are passed over for the first metric alone, then for all. */
+/* skims: the values are walked for the first metric only, then for all metrics. */
 static void test_many_contexts(const char *folder, bool skims)
 {
     struct pf_core few, many;
@@ -378,7 +378,7 @@ static void test_many_contexts(const char *folder, bool skims)
     control = (struct control){.skips = skims ? PF_SKIMS_METRIC : PF_SEEKS_METRIC};
     core_init(&few, NULL);
     core_init(&many, NULL);
-    many.options.cache = 64; /* so that any number of contexts are many */
+    many.options.cache = 64; /* low enough that any number of contexts counts as many */
     struct pf_profile *whole = live_of(&few, folder, &error), *single = live_of(&many, folder, &error);
     for (uint32_t m = 0; m < FAKE_METRICS; m++) {
         struct pf_buf want = functions_of(&few, whole, m), have = functions_of(&many, single, m);
@@ -401,7 +401,7 @@ static void test_many_contexts(const char *folder, bool skims)
     core_end(&many);
 }
 
-/* A metric may be made of another that is made of others. */
+/* A metric may be derived from another derived metric. */
 static void test_leaning_metrics(const char *folder)
 {
     struct pf_core core;

@@ -2,14 +2,14 @@
 #include "tests/unit/profile_fixture.h"
 #include "tests/unit/stored.h"
 
-/* What passes have found, from one process to the next. Each struct pf_core stands for a process. */
+/* Results of passes, passed from one process to the next through the cache. Each struct pf_core stands for a process. */
 
-/* All sizes and all text of a profile, in the order of the tree. */
+/* All sizes and the whole text of a profile, in the order of the tree. */
 struct survey {
     struct visit visit;
     struct pf_buf text, sizes;
     unsigned errors;
-    bool known_only; /* only sizes that are known without any work; others are counted */
+    bool known_only; /* only sizes that are known without a pass; others are counted */
     unsigned unknown;
 };
 
@@ -76,7 +76,7 @@ static void end(struct process *process, bool save)
     core_end(&process->core);
 }
 
-/* What a process that has asked for everything leaves behind; its survey is returned. */
+/* A first process that reads everything and fills the cache; returns its survey. */
 static struct survey first_process(const char *folder, const char *cache)
 {
     struct process process;
@@ -142,14 +142,14 @@ static void test_kept(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-/* leans: the metric that is asked for second is made of both, the first of itself alone. */
+/* leans: the metric that is requested second is derived from both, the first from itself only. */
 static void test_kept_alone(const char *folder, const char *cache, bool leans)
 {
     struct process process;
     control = (struct control){.skips = PF_SEEKS_METRIC, .leans = leans};
     for (int life = 0; life < 3; life++) {
         begin(&process, folder, cache);
-        process.core.options.cache = 64; /* any number of contexts are many */
+        process.core.options.cache = 64; /* low enough that any number of contexts counts as many */
         bool there = ask_aggregate(process.profile, life != 1);
         uint64_t walked = fake_of(pf_profile_model(process.profile))->walked;
         ok(there && (walked > 0) == (life < 2),
@@ -159,7 +159,7 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
     }
 }
 
-/* Sums of all metrics that an earlier process has stored, but that are damaged: those of the metric that is asked for are made. */
+/* The sums of all metrics that an earlier process stored are damaged: only the requested metric's are computed again. */
 static void test_damaged_sums(const char *folder, const char *cache)
 {
     struct process process;
@@ -170,7 +170,7 @@ static void test_damaged_sums(const char *folder, const char *cache)
     pf_buf_str(&forged, "no sums");
     pf_cache_put(process.core.cache, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
     pf_buf_free(&forged);
-    process.core.options.cache = 64; /* any number of contexts are many */
+    process.core.options.cache = 64; /* low enough that any number of contexts counts as many */
     ok(ask_aggregate(process.profile, 0) && !pf_profile_aggregate_now(process.profile, -1),
        "damaged sums of all metrics are not taken for those of the metric that is made");
     end(&process, false);
@@ -226,7 +226,7 @@ static void test_keys(const char *folder, const char *cache)
 
 /* ---- damage ------------------------------------------------------------------------------------- */
 
-/* Flips a bit of what passes have found. */
+/* Flips a bit in the cached results of passes. */
 static void flip_passes(const char *folder)
 {
     sqlite3 *db;
@@ -253,7 +253,7 @@ static void test_damage(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-/* Damage that the checksum does not see, as a program with a bug might have written it: whatever is believed, nothing breaks. */
+/* Wrong data with a valid checksum, as a faulty program might have written it: any value that is accepted is harmless. */
 static void test_forged(const char *folder, const char *cache)
 {
     size_t size;

@@ -22,7 +22,7 @@ struct file {
 
 #define PROFILE_FILE __attribute__((unused)) static
 
-/* A text that is `n` times `part` between two others; the caller's to free. */
+/* Returns `part` repeated `n` times between two other texts; the caller frees it. */
 PROFILE_FILE char *repeated(const char *before, const char *part, size_t n, const char *after)
 {
     size_t size = strlen(part);
@@ -33,7 +33,7 @@ PROFILE_FILE char *repeated(const char *before, const char *part, size_t n, cons
     return text;
 }
 
-/* As soon as the file is there; its stages are loaded as far as they can be. */
+/* Opens the file, which was written before, and loads as many stages as can be loaded. */
 PROFILE_FILE void file_open(struct file *file, const struct pf_driver *driver, const char *name,
                             const void *bytes, size_t size, uint64_t cache)
 {
@@ -69,7 +69,7 @@ PROFILE_FILE void print_cell(FILE *out, const struct pf_cell *cell)
     fprintf(out, "%.*s", (int)(end - number), number);
 }
 
-/* The names of a context's path, root first, with `>` between. */
+/* Prints the names of a context's path, root first, separated by `>`. */
 PROFILE_FILE void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
 {
     if (tree->parent[context] != PF_NO_CONTEXT) {
@@ -107,7 +107,7 @@ PROFILE_FILE void print_rows(FILE *out, const struct pf_model *model, const stru
         print_row(out, model, table, pf_rows_at(pf_table_rows(table), i));
 }
 
-/* All rows of a table, restricted; a new cursor goes on from the saved position after each `hop` rows. */
+/* Returns all rows of a table that match a restriction; after every `hop` rows a new cursor resumes at the saved position. */
 PROFILE_FILE char *table_text(struct pf_model *model, const char *name, struct pf_restriction only,
                               unsigned hop)
 {
@@ -152,7 +152,7 @@ PROFILE_FILE void table_is(struct file *file, const char *table, const char *wan
     free(have);
 }
 
-/* The codes of all warnings, with their severities. */
+/* Checks the severities and codes of all warnings. */
 PROFILE_FILE void warnings_are(struct file *file, const char *want, const char *name)
 {
     char *have = NULL;
@@ -167,7 +167,7 @@ PROFILE_FILE void warnings_are(struct file *file, const char *want, const char *
     free(have);
 }
 
-/* How sure the driver is of a file of this name that begins so. */
+/* Returns the driver's confidence in a file of this name that begins with these bytes. */
 PROFILE_FILE unsigned sureness(const struct pf_driver *driver, const char *name, const void *bytes,
                                size_t size)
 {

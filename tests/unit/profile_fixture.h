@@ -12,17 +12,17 @@
 #include "tests/unit/temp_dir.h"
 
 /*
- * A driver for a made-up format, "PARTITIONS CONTEXTS EVENTS" in digits and perhaps a sibling NAME.extra, whose
- * stages wait for tests and fail at their will.
+ * A driver for a made-up format: "PARTITIONS CONTEXTS EVENTS" in digits, and optionally a sibling NAME.extra. Tests can make its stages block and
+ * fail.
  */
 struct control {
-    struct gate *gate[PF_STAGES]; /* a stage passes this first */
-    int fails[PF_STAGES];         /* an errno value that the stage fails with */
+    struct gate *gate[PF_STAGES]; /* a stage waits at this gate first */
+    int fails[PF_STAGES];         /* the errno value with which the stage fails */
     atomic_int probes, opens, closes, loads[PF_STAGES];
-    bool alone;     /* no sibling is looked for */
+    bool alone;     /* the sibling is not looked up */
     unsigned skips; /* how the table of values skips other metrics' data: PF_SEEKS_METRIC, PF_SKIMS_METRIC */
-    bool leans;     /* the first metric is made of the second too, but that of itself alone */
-    int changes;    /* how often a cursor over events changes its mind */
+    bool leans;     /* the first metric is derived from the second too, but the second only from itself */
+    int changes;    /* how many more cursors over events will end because their data was superseded */
     int64_t recalled;
 };
 static struct control control;
@@ -77,7 +77,7 @@ static void close_made_up(struct pf_model *model)
     free(model->state);
 }
 
-/* Whatever begins with a digit, or says that it is broken. */
+/* Accepts files that begin with a digit, or declare themselves broken. */
 static void probe_made_up(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
@@ -116,7 +116,7 @@ static struct pf_driver made_up_driver = {.name = "made-up",
                                           .close = close_made_up,
                                           .extra = &made_up_extra};
 
-/* ---- what stands for one process ---------------------------------------------------------------- */
+/* ---- a stand-in for a process ------------------------------------------------------------------- */
 
 __attribute__((unused)) static void core_init(struct pf_core *core, const char *cache_folder)
 {
@@ -134,7 +134,7 @@ __attribute__((unused)) static void core_end(struct pf_core *core)
     pf_cache_free(core->cache);
 }
 
-/* One that has no path; takes the source over. NULL with *error filled. */
+/* Opens a profile without a path; takes ownership of the source. NULL with *error filled. */
 static struct pf_profile *open_live(struct pf_core *core, struct pf_source *source, struct pf_error *error)
 {
     struct pf_profile *profile = pf_profile_new(core, &made_up_driver, error);
@@ -149,14 +149,14 @@ static struct pf_profile *open_live(struct pf_core *core, struct pf_source *sour
     return NULL;
 }
 
-/* Keeps what passes have found however short they were. */
+/* Caches the results of passes, however short the passes were. */
 __attribute__((unused)) static void save_live(struct pf_profile *profile)
 {
     pf_profile_remember(profile);
     profile->unsaved_ns = 0;
 }
 
-/* The profile FOLDER/log, or NULL. */
+/* Returns the profile FOLDER/log, or NULL. */
 __attribute__((unused)) static struct pf_profile *live_of(struct pf_core *core, const char *folder,
                                                           struct pf_error *error)
 {
@@ -173,7 +173,7 @@ struct visit {
     struct pf_core *core;
     struct pf_profile *profile;
     unsigned files, folders, wrong;
-    struct pf_buf paths; /* a line each */
+    struct pf_buf paths; /* one per line */
 };
 
 /* Visits everything below a folder, files and folders in the order of their entries. */
@@ -197,7 +197,7 @@ __attribute__((unused)) static void visit_all(struct visit *visit, struct pf_nod
     }
 }
 
-/* ---- asking and waiting ------------------------------------------------------------------------- */
+/* ---- requesting and waiting --------------------------------------------------------------------- */
 
 __attribute__((unused)) static int stage_of(struct pf_profile *profile, enum pf_stage stage,
                                             struct pf_error *error)
@@ -217,7 +217,7 @@ __attribute__((unused)) static int size_of(struct pf_profile *profile, struct pf
     return result;
 }
 
-/* The whole of a file, read so many bytes at a time. -1 with *error. */
+/* Reads a whole file in pieces of this size. -1 with *error. */
 __attribute__((unused)) static int read_file(struct pf_core *core, struct pf_profile *profile,
                                              struct pf_node node, size_t step, struct pf_buf *out,
                                              struct pf_error *error)

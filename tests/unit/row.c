@@ -3,7 +3,7 @@
 
 #include "tests/unit/tap.h"
 
-/* The line of some columns is this, and as long as it is measured. */
+/* Checks the line of some columns, and that its measured length is right. */
 static void line(const struct pf_cell *cells, const unsigned *columns, size_t n, const char *want,
                  const char *name)
 {
@@ -15,7 +15,7 @@ static void line(const struct pf_cell *cells, const unsigned *columns, size_t n,
     pf_buf_free(&out);
 }
 
-/* Words are copied in pieces that depend on how long they are. */
+/* The way a word is copied depends on its length. */
 static void words_of_each_length(void)
 {
     static const unsigned all[] = {0, 1};
@@ -49,7 +49,7 @@ int main(void)
     cells[0] = pf_absent();
     cells[3] = pf_absent();
     line(cells, all, 4, ",\"a,b\",0.5,\n", "cells that are absent");
-    /* Longer than what a cell has room for without being asked. */
+    /* Longer than the room that is reserved for any cell. */
     cells[0] = pf_string(text);
     cells[1] = pf_string("say \"hi\"");
     snprintf(want, sizeof want, "%s,\"say \"\"hi\"\"\",0.5,\n", text);

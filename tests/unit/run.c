@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run of a driver's code: how it fails, what it frees, which warnings it leaves. */
+/* A run of a driver's code: failures, memory, warnings. */
 #include "formats/runtime/run.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static struct pf_model model;
 static struct pf_error error;
-static char freed[8]; /* names of the things that were freed, in order */
+static char freed[8]; /* names of the objects that were freed, in order */
 
 static void free_thing(void *thing)
 {
@@ -27,7 +27,7 @@ static bool warns(size_t row, const char *code, const char *text)
     return !strcmp(cells[3].text, code) && !strcmp(cells[4].text, text);
 }
 
-/* ---- the edge ----------------------------------------------------------------------------------- */
+/* ---- entering and leaving ----------------------------------------------------------------------- */
 
 static void succeed(struct pf_run *run, void *arg)
 {
@@ -119,7 +119,7 @@ static void memory(void)
 
 /* ---- libraries ---------------------------------------------------------------------------------- */
 
-/* A library that calls back, and must see its callback return. */
+/* A library with callbacks, which must always return to it. */
 static bool library_left;
 
 static int library(int (*callback)(void *arg), void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/driver.h"
 
-/* runs/: what the profiles of one folder have in common. Some of them are directories, some of another format. */
+/* runs/: texts about all profiles of one folder. Some of the profiles are directories, some of another format. */
 extern const struct pf_driver pf_collapsed_driver, shelf_driver;
 #define FURTHER_DRIVERS &pf_collapsed_driver, &shelf_driver,
 
@@ -86,7 +86,7 @@ static void test_order(void)
     temp_dir_remove(folder);
 }
 
-/* ---- which folders have one --------------------------------------------------------------------- */
+/* ---- folders that have runs/ -------------------------------------------------------------------- */
 
 static bool has_runs(struct pf_fs *fs, const char *folder)
 {
@@ -121,7 +121,7 @@ static void test_limits(void)
     temp_dir_remove(folder);
 }
 
-/* ---- what stands in it -------------------------------------------------------------------------- */
+/* ---- files of runs/ ----------------------------------------------------------------------------- */
 
 static void text_has(struct pf_fs *fs, const char *path, const char *want, const char *behaviour)
 {
@@ -243,7 +243,7 @@ static void test_jobs(const char *folder)
     struct pf_error error;
     const struct pf_fs_options three = {
         .profile = {.cache = 16 << 20}, .virtuals = virtuals, .pass_threads = 3};
-    struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* a thread for each slow run, and one more */
+    struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* one thread per slow run, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
     struct wanted summary = {fs, ino_of(fs, "slow/runs/overview"), "profiles_summary.csv"};
     background_start(&waiting, ask_for_name, &summary);
@@ -261,7 +261,7 @@ static void test_jobs(const char *folder)
     pf_fs_free(fs);
 }
 
-/* ---- parts that are kept ------------------------------------------------------------------------ */
+/* ---- cached parts ------------------------------------------------------------------------------- */
 
 static struct pf_fs *mount_with_cache(const char *folder, const char *cache)
 {

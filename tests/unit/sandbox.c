@@ -19,7 +19,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* What a parser that has been taken over would try first. Each returns what the system call did. */
+/* What an exploited parser would try first. Each function returns the result of its system call. */
 
 static long read_elsewhere(const char *folder)
 {
@@ -81,7 +81,7 @@ static long fork_process(const char *folder)
 static long make_socket(const char *folder)
 {
     (void)folder;
-    const int unix_family = 1, stream = 1; /* the C library's header has names that cells have, too */
+    const int unix_family = 1, stream = 1; /* the macros' names in the C library's header clash with names of cells */
     return syscall(SYS_socket, unix_family, stream, 0);
 }
 
@@ -121,7 +121,7 @@ static long make_namespace(const char *folder)
     return syscall(SYS_unshare, 0);
 }
 
-/* ---- other processes: each attempt sets the value that is in force already ---- */
+/* ---- other processes: each attempt sets the value that is already in force ---- */
 
 static long limit_parent(const char *folder)
 {
@@ -214,7 +214,7 @@ static long lease_file(const char *folder)
     return fcntl(open_file(folder), F_SETLEASE, F_RDLCK);
 }
 
-/* ---- signals and input by way of descriptors ---- */
+/* ---- signals and input through descriptors ---- */
 
 static long own_file(const char *folder)
 {
@@ -341,7 +341,7 @@ static const struct {
     const char *what;
     long (*attempt)(const char *folder);
     bool allowed;
-    bool landlock; /* it takes that to refuse it */
+    bool landlock; /* the attempt is only refused with Landlock */
 } attempts[] = {
     {"read a file elsewhere", read_elsewhere, false, true},
     {"list a folder elsewhere", list_elsewhere, false, true},
@@ -410,7 +410,7 @@ static void try_all(const char *folder, bool landlock)
     }
 }
 
-/* On ENOSYS the C library falls back to older calls. */
+/* On ENOSYS, the C library falls back to older calls. */
 static void test_newer_calls(void)
 {
     static const int calls[] = {470, 500, 1000, 100000};
@@ -477,11 +477,11 @@ enum { NO_FILTER = 77 };
 
 static void *call_as_x32(void *arg)
 {
-    syscall(0x40000000 | 39); /* getpid of the x32 architecture */
+    syscall(0x40000000 | 39); /* getpid of the x32 ABI */
     return arg;
 }
 
-/* If only the thread ended, its requests would never be answered. */
+/* If only the thread were killed, its requests would never be answered. */
 static void test_other_architecture(char *folder, char *cache)
 {
     pthread_t thread;
@@ -495,7 +495,7 @@ static void test_other_architecture(char *folder, char *cache)
     pf_sandbox_free(sandbox);
 }
 
-/* Makes the kernel look like one without Landlock. */
+/* Simulates a kernel without Landlock. */
 static void hide_landlock(void)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -525,7 +525,7 @@ static void test_root_without_landlock(char *folder, char *cache)
     pf_sandbox_free(sandbox);
 }
 
-/* Runs a test in a process of its own, since the sandbox cannot be left. Returns the status of the process. */
+/* Runs a test in a child process, because the sandbox cannot be left. Returns the exit status. */
 static int run_apart(void (*test)(char *folder, char *cache), char *folder, char *cache)
 {
     int ends[2], status = -1, counts[2];
@@ -564,7 +564,7 @@ int main(void)
         ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
            "a call of another architecture ends all threads of the process");
 #endif
-    /* A user namespace may lack the user that takes root's place. */
+    /* A user namespace may not map the user that replaces root. */
     if (getuid() == 0 && !chown(cache, 65534, 65534))
         ok(run_apart(test_root_without_landlock, folder, cache) == 0,
            "root's process without Landlock ends by itself");

@@ -5,9 +5,9 @@
 #include "fs/text/csv.h"
 #include "tests/unit/fake_model.h"
 
-/* How one metric changes from run to run. */
+/* The changes of one metric from run to run. */
 
-/* A run in which f takes so much time itself, below main, and g so much (0: it is not called). */
+/* Adds a run in which main calls f and g with these exclusive times (g 0: g is not called). */
 static void add_run(struct pf_series *series, unsigned run, const char *unit, int64_t f, int64_t g,
                     enum pf_series_by by)
 {
@@ -32,7 +32,7 @@ static void add_cell(struct pf_buf *out, const struct pf_figure *figure)
     pf_buf_char(out, ',');
 }
 
-/* All names as function_changes.csv would have them. */
+/* Returns all rows of function_changes.csv. */
 static char *text_of(struct pf_series *series)
 {
     struct pf_error error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/fake_model.h"
 
-/* Views for eyes stay short however large a profile is: hot.txt, tree.txt and bottom_up.txt. */
+/* The readable views stay short for profiles of any size: hot.txt, tree.txt and bottom_up.txt. */
 
 static uint32_t add(struct fake *fake, uint32_t parent, const char *name, unsigned metric, int64_t value)
 {
@@ -11,7 +11,7 @@ static uint32_t add(struct fake *fake, uint32_t parent, const char *name, unsign
     return context;
 }
 
-/* `n` functions f0, f1, ... below `parent`, each with the value. */
+/* Adds `n` functions f0, f1, ... below `parent`, each with this value. */
 static void add_many(struct fake *fake, uint32_t parent, int n, unsigned metric, int64_t value)
 {
     for (int i = 0; i < n; i++) {
@@ -259,7 +259,7 @@ static void nothing_to_show_from_the_bottom(void)
     fake_free(&fake);
 }
 
-/* A chain of a million calls of one function, which costs its caller something at the end only. */
+/* A chain of a million recursive calls of a function that has a cost in the innermost call only. */
 static void a_million_callers(void)
 {
     struct fake fake;

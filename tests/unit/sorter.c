@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting and finding in bounded memory, as the exports of Nsight Systems need it. */
+/* Sorting and searching in bounded memory, as exports of Nsight Systems need it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +16,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 20;
 }
 
-/*
- * n records of random keys, then their number, then the sum of both; true if they come back sorted and complete, also where the first
- * key is the only one.
- */
+/* Sorts n records of random keys, each with its number and the sum of both; true if they come back sorted and complete, also with only one key. */
 static bool sorts_by(unsigned keys, size_t n, uint64_t limit, bool presorted)
 {
     struct pf_sorter *sorter = pf_sorter_new(3, keys, limit);
@@ -66,7 +63,7 @@ static void test_sorter(void)
     ok(pf_signed(pf_ordered(-5)) == -5 && pf_ordered(-5) < pf_ordered(3), "signed numbers keep their order");
 }
 
-/* The first `ordered` of n entries come in the order of their keys, the others in the reverse order. */
+/* Returns the key of entry i: the first `ordered` of n entries are in ascending order, the others in descending order. */
 static uint64_t process_of(size_t i, size_t n, size_t ordered)
 {
     return ordered ? i >= n / 2 : i % 2;

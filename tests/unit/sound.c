@@ -13,16 +13,16 @@
 #include "tests/sound.h"
 #include "tests/unit/tap.h"
 
-/* Folders within folders, no deeper than archives are. */
+/* Maximum nesting of folders, as deep as that of archives. */
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
 
-/* The first, a middle or the last of n items; -1 if there are none. */
+/* Returns the first, a middle or the last of n items; -1 if n is 0. */
 static int64_t item_of(int64_t n, int64_t third)
 {
     return n > 0 ? (n - 1) * third / 2 : -1;
 }
 
-/* Looks at the first, a middle and the last item of each axis. */
+/* Checks the first, a middle and the last item of each axis. */
 static const char *check_items(struct pf_model *model)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = 211, .resumes = 12};
@@ -36,7 +36,7 @@ static const char *check_items(struct pf_model *model)
     return wrong;
 }
 
-/* One entry of a folder, as the driver that is surest of it reads it. */
+/* Checks an entry of a folder, read by the driver with the highest confidence. */
 static void check_profile(const struct pf_driver *driver, int folder, const char *name, const char *path)
 {
     struct pf_error error = {0};
@@ -49,7 +49,7 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
     profile_close(&model);
 }
 
-/* True if the entry has been read as a profile that stands in its place. */
+/* Returns true if the entry was tested as a profile. */
 static bool check_entry(int folder, const char *name, const char *path, bool directory)
 {
     static unsigned char head[PF_HEAD_MAX];
@@ -94,7 +94,7 @@ static void check_folder(const char *path, unsigned depth)
         closedir(listing);
 }
 
-/* Memory may run out before a profile is opened. */
+/* Memory may run out before a profile is opened; it must be possible to close it nevertheless. */
 static void check_closing_unopened(void)
 {
     const struct pf_options options = {.cache = 1 << 20};

@@ -18,7 +18,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* A folder with a file `log`, a database `db` with a file `a`, and things that are no files. */
+/* A folder with a file `log`, a database `db` with a file `a`, and entries that are not regular files. */
 struct place {
     char path[64];
     int fd;
@@ -50,7 +50,7 @@ static struct pf_source *source_of(const struct place *place, const char *name)
     return pf_source_new(place->fd, name, &error);
 }
 
-/* The error code of opening an input, 0 if it opens. */
+/* Returns the error code of opening an input, or 0. */
 static int open_code(struct pf_source *source, const char *name)
 {
     struct pf_error error = {0};
@@ -104,7 +104,7 @@ static void test_reading(void)
     tear_down(&place);
 }
 
-/* ---- what is not opened ------------------------------------------------------------------------- */
+/* ---- what is refused ---------------------------------------------------------------------------- */
 
 static void check_refusals(const struct place *place, const char *how)
 {
@@ -133,7 +133,7 @@ static void check_refusals(const struct place *place, const char *how)
     pf_source_free(database);
 }
 
-/* As on an old kernel: openat2 does not exist. */
+/* Makes openat2 fail as on an old kernel. */
 static bool forbid_openat2(void)
 {
     struct sock_filter filter[] = {
@@ -151,7 +151,7 @@ static bool forbid_openat2(void)
 struct change {
     const char *name;
     void (*make)(const char *folder);
-    bool keeps_bytes; /* what is open still reads as it did */
+    bool keeps_bytes; /* an open input still reads the old bytes */
 };
 
 static void rewrite(const char *folder)
@@ -256,7 +256,7 @@ static bool is_yaml(const char *name)
     return size > 5 && !strcmp(name + size - 5, ".yaml");
 }
 
-/* How many descriptors the process has. */
+/* Returns the number of descriptors that are open in the process. */
 static size_t descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -268,7 +268,7 @@ static size_t descriptors(void)
     return n;
 }
 
-/* A closed source that is told of all inputs of another. */
+/* Returns a closed source that has recorded all inputs of another one. */
 static struct pf_source *closed_like(const struct pf_folder *top, const char *path, bool within,
                                      struct pf_source *other)
 {
@@ -333,7 +333,7 @@ static void test_closed(void)
     tear_down(&place);
 }
 
-/* A source below a folder that is open and has read `a`. */
+/* Returns a source below a folder, open, with the input `a` read. */
 static struct pf_source *open_below(const struct pf_folder *top, struct pf_input **input)
 {
     struct pf_error error;
@@ -455,7 +455,7 @@ static void test_threads(void)
     tear_down(&place);
 }
 
-/* In a process of its own, since what is forbidden stays forbidden; its checks are this one's. */
+/* Runs in a child process, because the seccomp filter cannot be removed; a failure there is a failure here. */
 static void test_old_kernel(const struct place *place)
 {
     fflush(stdout);

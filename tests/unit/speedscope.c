@@ -131,7 +131,7 @@ static void probing(void)
     ok(!sure("x.json", "{\"$schema\":\"https://json-schema.org/\"}"), "nor does another schema");
 }
 
-/* Weights whose sum is beyond what 128 bits hold of 10^-12 ns. */
+/* Weights whose sum in units of 10^-12 ns exceeds 128 bits. */
 static void long_times(void)
 {
     enum { N = 17100 };
@@ -156,7 +156,7 @@ static void long_times(void)
         size_t n = pf_rows_count(warnings), found = 0;
         for (size_t k = 0; k < n; k++)
             found += !strcmp(pf_rows_at(warnings, k)[3].text, "time-range");
-        ok(*signs[i] || found == 1, "    which is warned of once"); /* of negative weights, too many are */
+        ok(*signs[i] || found == 1, "    which is warned of once"); /* of negative weights, as many as cause one warning */
         file_close(&file);
         free(rows);
         free(text);
@@ -165,7 +165,7 @@ static void long_times(void)
     }
 }
 
-/* Millions of calls, each in the one before. */
+/* Millions of nested calls. */
 static void much_memory(void)
 {
     enum { CALLS = 3500000 };

@@ -18,7 +18,7 @@ static bool holds(const struct pf_store *store, uint64_t offset, const char *byt
     return same;
 }
 
-/* The same appends, writes and reads, whatever the limit. */
+/* The same appends, writes and reads give the same result with any limit. */
 static void check_store(const char *name, uint64_t limit)
 {
     struct pf_error error = {0};
@@ -81,7 +81,7 @@ static void test_folders(void)
     close(fd);
 }
 
-/* How many calls have read something in this process; 0: the kernel does not count. */
+/* Returns the number of read calls of this process; 0 if the kernel does not count them. */
 static unsigned long reads(void)
 {
     char line[64];
@@ -96,7 +96,7 @@ static unsigned long reads(void)
 
 enum { ROWS = 100000 };
 
-/* Looks at three rows in the middle of `row` and at the row itself, as a search would. */
+/* Reads three rows like a binary search that ends at `row`. */
 static bool look_at_row(const struct pf_store *store, uint32_t row)
 {
     struct pf_error error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of tables that may be more than memory holds: cells of all kinds, restrictions, changes, in memory and beyond it. */
+/* Rows of tables that may exceed memory: cells of all kinds, restrictions, changes, in memory and on disk. */
 #include "formats/kit/stored.h"
 
-#include "formats/extrap/stored.h" /* must compile beside the above */
+#include "formats/extrap/stored.h" /* must compile together with kit/stored.h */
 #include "tests/unit/tap.h"
 
 enum { THREAD, TIME, TEXT, METRIC, OTHER, COLUMNS };
@@ -27,7 +27,7 @@ static const struct pf_table tables[] = {
      .data = &stored},
 };
 
-/* What stands in row i: text of no, a few or many bytes, a name; no other, a wide integer or a double. */
+/* Returns the text cell of row i (no, few or many bytes, or a name); for other rows none, a wide integer or a double. */
 static struct pf_cell text_of(uint64_t i, char *buffer)
 {
     memset(buffer, 'a' + (int)(i % 26), 40);
@@ -66,7 +66,7 @@ static bool is_wanted(uint64_t i, struct pf_restriction only)
            (only.metric < 0 || (i % 5 && i % 5 == (uint64_t)only.metric));
 }
 
-/* Rows are those wanted, in order; every hundredth time the walk goes on from its position in a new cursor. */
+/* True if the walk yields the expected rows in order; at every hundredth row a new cursor resumes at the saved position. */
 static bool walks(struct pf_model *model, const struct pf_table *table, struct pf_restriction only)
 {
     struct pf_cursor cursor = {.model = model, .table = table, .only = only};
@@ -106,10 +106,10 @@ static void check(const char *name, uint64_t limit)
                                          [METRIC] = i % 5 ? pf_int((int64_t)(i % 5)) : pf_absent(),
                                          [OTHER] = other_of(i, &wide)};
         added = pf_stored_count(stored) == i && !pf_stored_add(stored, cells, &error);
-        if (added && i % 14 == 0) /* soon */
+        if (added && i % 14 == 0) /* either at once */
             added = !pf_stored_set(stored, i, TIME, pf_int(-(int64_t)i), &error);
     }
-    for (uint64_t i = 7; i < ROWS && added; i += 14) /* or late */
+    for (uint64_t i = 7; i < ROWS && added; i += 14) /* or at the end */
         added = !pf_stored_set(stored, i, TIME, pf_int(-(int64_t)i), &error);
     ok(added, "%s: rows are added and changed", name);
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {

@@ -8,7 +8,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* The source of the only datum of a type in a cache's folder; aborts if there is not exactly one. */
+/* Returns the source of the only datum of a type in a cache's folder; aborts unless there is exactly one. */
 static inline uint64_t stored_source(const char *folder, enum pf_datum type)
 {
     sqlite3 *db;

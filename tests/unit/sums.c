@@ -37,7 +37,8 @@ static struct pf_sums *finished(struct pf_sums *sums)
     return sums;
 }
 
-/* The rows of a restriction as `partition,context,metric,value|`; `resumed`: each from a cursor that takes up a saved position. */
+/* Returns the rows of a restriction as `partition,context,metric,value|`; `resumed`: each row is read by a new cursor that resumes at a saved
+ * position. */
 static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
 {
     struct pf_table served = table;
@@ -93,7 +94,7 @@ static void values_are_added_up(void)
     pf_sums_free(sums);
 }
 
-/* Adds to keys that a multiplication by this odd constant, the 64-bit golden ratio, maps to equal low words when folded. */
+/* Adds to keys that, multiplied by the 64-bit golden ratio (an odd constant) and folded, all have the same low word. */
 static void add_to_chosen_keys(void *arg)
 {
     enum { N = 200000 };
@@ -159,7 +160,7 @@ static void zeros_are_rows_if_asked_for(void)
     }
 }
 
-/* Many sums in an order of their own, the same whatever the memory. */
+/* Makes many sums in an order of their own, which is the same with any memory limit. */
 static struct pf_sums *many(uint64_t limit)
 {
     struct pf_sums *sums = pf_sums_new(limit, false);

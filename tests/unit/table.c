@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table's lines, and how long they are. */
+/* The lines of a table, and their lengths. */
 #include "fs/text/table.h"
 
 #include "tests/unit/fake_model.h"
@@ -16,7 +16,7 @@ static const struct pf_column columns[] = {{.name = "row"},
 /* ---- a cursor ----------------------------------------------------------------------------------- */
 
 struct walk {
-    uint64_t row; /* the next one */
+    uint64_t row; /* the next row */
     char kind[32];
 };
 
@@ -79,7 +79,7 @@ static void close_walk(struct pf_cursor *cursor)
 static const struct pf_cursor_ops ops = {
     .open = open_walk, .next = next_row, .save = save_walk, .restore = restore_walk, .close = close_walk};
 
-/* ---- its text ----------------------------------------------------------------------------------- */
+/* ---- the cursor's text -------------------------------------------------------------------------- */
 
 static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
 {
@@ -90,7 +90,7 @@ static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
     return lines;
 }
 
-/* All of it, ended by NUL; the caller frees it. */
+/* Returns the whole text, terminated by NUL; the caller frees it. */
 static struct pf_buf text_of(struct fake *fake, struct pf_restriction only)
 {
     struct pf_error error;
@@ -104,7 +104,7 @@ static struct pf_buf text_of(struct fake *fake, struct pf_restriction only)
     return text;
 }
 
-/* How many lines are as they should be if a walk measures them all, and goes on printing from where it was before each. */
+/* Returns the number of correct lines if one walk measures all lines, and another one prints each from the position before it. */
 static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, const char *want)
 {
     struct pf_error error;
@@ -117,7 +117,7 @@ static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, co
         if (measured->ops->measure(measured, &size, &error) <= 0)
             break;
         struct pf_lines *lines = lines_of(fake, only);
-        if (saved) /* not before the header */
+        if (saved) /* no position is saved before the header */
             must(!pf_lines_restore(lines, blob, saved, &error));
         bool line = want[at + size - 1] == '\n' && memchr(want + at, '\n', size) == want + at + size - 1;
         must(lines->ops->next(lines, &text, &error) > 0);
@@ -137,7 +137,7 @@ static void lines_fit(struct fake *fake, struct pf_restriction only, int rows, c
     pf_buf_free(&want);
 }
 
-/* What rows add up to is as long as the texts are: the whole, that of a partition, that of a context. */
+/* The measured rows add up to the lengths of the texts: of the whole table, of a partition, of a context. */
 static void row_sizes(struct fake *fake)
 {
     struct pf_error error;
@@ -153,7 +153,7 @@ static void row_sizes(struct fake *fake)
     struct pf_buf whole = text_of(fake, PF_UNRESTRICTED);
     struct pf_buf of_partition = text_of(fake, (struct pf_restriction){2, -1, -1, -1});
     struct pf_buf of_context = text_of(fake, (struct pf_restriction){-1, 3, -1, -1});
-    ok(full == whole.size - 1, "rows are as long as the table's text"); /* which NUL ends */
+    ok(full == whole.size - 1, "rows are as long as the table's text"); /* less the terminating NUL */
     ok(partition == of_partition.size - 1, "and without what a partition's folder fixes as its file");
     ok(context == of_context.size - 1, "and so with a context's");
     pf_buf_free(&whole);
@@ -162,7 +162,7 @@ static void row_sizes(struct fake *fake)
     pf_measure_free(measure);
 }
 
-/* A pass may be loading the metrics beside a walk that needs none: what it sets is not to be looked at. */
+/* Another thread's pass may be loading the metrics during a walk that needs none: the walk must not read what the pass writes. */
 static void without_metrics(struct fake *fake)
 {
     struct pf_buf want = text_of(fake, PF_UNRESTRICTED);

@@ -13,7 +13,7 @@
 /* Test Anything Protocol for the unit tests: each check is one line, the plan comes last. */
 static int tap_count, tap_failed;
 
-/* A check, named by the behaviour it holds. Returns whether it passed. */
+/* Prints the result of a check; the name states the expected behaviour. Returns whether the check passed. */
 __attribute__((format(printf, 2, 3), unused)) static bool ok(bool passed, const char *name, ...)
 {
     va_list args;
@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3), unused)) static bool ok(bool passed, const 
     return passed;
 }
 
-/* A check of a known fault that `issue` mends: reported, but no failure of the test. Returns whether it passed. */
+/* A check of a known fault, which `issue` describes: reported, but not a failure of the test. Returns whether the check passed. */
 __attribute__((format(printf, 3, 4), unused)) static bool todo(const char *issue, bool passed,
                                                                const char *name, ...)
 {
@@ -39,7 +39,7 @@ __attribute__((format(printf, 3, 4), unused)) static bool todo(const char *issue
     return passed;
 }
 
-/* Two strings are the same; shows both if not. */
+/* Checks that two strings are equal; prints both if not. */
 __attribute__((unused)) static bool is(const char *have, const char *want, const char *name)
 {
     bool same = have && want ? !strcmp(have, want) : have == want;
@@ -48,7 +48,7 @@ __attribute__((unused)) static bool is(const char *have, const char *want, const
     return same;
 }
 
-/* A test that has started threads notes its name in the file that TAP_THREADED names: these are what ThreadSanitizer is for. */
+/* Appends the test's name to the file TAP_THREADED if the test has started threads; such tests are run with ThreadSanitizer. */
 static void tap_note_threads(void)
 {
     const char *path = getenv("TAP_THREADED");
@@ -59,7 +59,7 @@ static void tap_note_threads(void)
     }
 }
 
-/* main returns this. */
+/* Prints the plan. Returns main's exit status. */
 __attribute__((unused)) static int done(void)
 {
     tap_note_threads();

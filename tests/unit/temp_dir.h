@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder of a test's own, and files in it. What should not fail here aborts the test. */
+/* A test's own folder, and files in it. Any failure aborts the test. */
 
 #define TEMP_DIR __attribute__((unused)) static
 
-/* Makes the folder; its path is written to path, which begins as any buffer of 64 bytes. */
+/* Makes the folder and writes its path to `path`. */
 TEMP_DIR void temp_dir_make(char path[64])
 {
     const char *folder = getenv("TMPDIR");
@@ -34,7 +34,7 @@ TEMP_DIR void temp_dir_remove(const char *path)
     nftw(path, temp_dir_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* FOLDER/NAME, in one of a few static buffers: good for the next calls, as their folder too. */
+/* Returns FOLDER/NAME in one of a few static buffers, which is valid for the next few calls; `folder` may be such a buffer. */
 TEMP_DIR const char *path_in(const char *folder, const char *name)
 {
     static char paths[4][4200];
@@ -48,7 +48,7 @@ TEMP_DIR const char *path_in(const char *folder, const char *name)
     return path;
 }
 
-/* Writes a file in place: the same inode if there is one. */
+/* Writes a file in place: if it exists, it keeps its inode. */
 TEMP_DIR void write_bytes(const char *folder, const char *name, const void *bytes, size_t size)
 {
     int fd = open(path_in(folder, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -61,7 +61,7 @@ TEMP_DIR void write_text(const char *folder, const char *name, const char *text)
     write_bytes(folder, name, text, strlen(text));
 }
 
-/* Puts a new file in the place of an old one, as editors do. */
+/* Replaces a file by a new one, as editors do. */
 TEMP_DIR void replace_text(const char *folder, const char *name, const char *text)
 {
     write_text(folder, "replacement.tmp", text);

@@ -11,23 +11,23 @@
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
-/* ---- a text whose every byte is known ----------------------------------------------------------- */
+/* ---- a text whose bytes are computed from their offsets ----------------------------------------- */
 
 /*
- * Records `first` .. `first + count`, each told by its number. A position is the number of the next record,
- * padded to position_size bytes; only positions that were saved may be restored.
+ * Records `first` .. `first + count`, whose text is computed from their numbers. A position is the number of the next record, padded to
+ * position_size bytes; only positions that were saved may be restored.
  */
 struct story {
     size_t first, count;
     size_t (*length)(size_t record);
     size_t position_size;
-    bool measures;                /* has its own way to measure */
-    int fail_at;                  /* record at which `next` fails, -1: none */
-    _Atomic unsigned char *saved; /* by record number: has been saved */
+    bool measures;                /* has a `measure` of its own */
+    int fail_at;                  /* record at which `next` fails; -1: no failure */
+    _Atomic unsigned char *saved; /* by record number: its position has been saved */
     atomic_int strange_restores;
-    _Atomic uint64_t seen; /* records gone through, by any walk */
-    _Atomic uint64_t made; /* of these, not only measured */
-    atomic_int walks;      /* that are open */
+    _Atomic uint64_t seen; /* records visited by any walk */
+    _Atomic uint64_t made; /* records printed, not only measured */
+    atomic_int walks;      /* open walks */
 };
 
 struct story_walk {
@@ -156,7 +156,7 @@ static void end_story(struct story *story)
     free((void *)story->saved);
 }
 
-/* The whole text as one buffer. */
+/* Returns the whole text as one buffer. */
 static struct pf_buf whole_of(const struct story *story)
 {
     struct pf_buf whole = {0};
@@ -171,7 +171,7 @@ static struct pf_buf whole_of(const struct story *story)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Reads a range as a file is read: covers it if need be, then as many pieces as come at a time. */
+/* Reads a range like a file: measures the range if needed, then reads piece by piece. */
 static int read_range(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
                       struct pf_buf *out, struct pf_error *error)
 {
@@ -249,7 +249,7 @@ static void check_story(const char *name, size_t count, size_t (*length)(size_t)
     end_story(&story);
 }
 
-/* A reader of a few bytes anywhere waits for one interval. */
+/* A small read at any offset waits for one interval only. */
 static void test_few_bytes(void)
 {
     struct story story = story_of(200000, short_lines, 8);
@@ -281,7 +281,7 @@ static void test_few_bytes(void)
     end_story(&story);
 }
 
-/* The kernel asks for 1 MB at a time, and takes a shorter reply for the end of the file. */
+/* The kernel requests 1 MB at a time, and takes a short reply as the end of the file. */
 static void test_large_reads(void)
 {
     enum { LARGE = 1 << 20 };
@@ -314,7 +314,7 @@ static void test_large_reads(void)
     end_story(&story);
 }
 
-/* The cache's limit counts bytes of text: there may be thousands of small ones. */
+/* The cache's limit counts bytes of text: there may be thousands of small texts. */
 static void test_small(void)
 {
     struct story story = story_of(20, short_lines, 8);
@@ -355,7 +355,7 @@ static void test_resting(void)
     end_story(&story);
 }
 
-/* ---- what is known ahead: a size, or a size and marks of another text ----------------------------- */
+/* ---- prior knowledge: a size, or a size and checkpoints of another text --------------------------- */
 
 static void test_uncovered(void)
 {
@@ -386,7 +386,7 @@ static void test_uncovered(void)
     end_story(&story);
 }
 
-/* Marks of a whole table serve the file of one partition: its rows stand in both, at other offsets. */
+/* Checkpoints of a whole table serve the file of one partition: its rows are in both texts, at different offsets. */
 static void test_shared_marks(void)
 {
     enum { FIRST = 70001, COUNT = 120000 };
@@ -428,7 +428,7 @@ static void test_shared_marks(void)
     end_story(&table);
 }
 
-/* ---- what goes wrong ---------------------------------------------------------------------------- */
+/* ---- failures ----------------------------------------------------------------------------------- */
 
 static int read_code(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size)
 {
@@ -558,7 +558,7 @@ static void test_crowd(const char *name, bool covered, size_t position_size)
     end_story(&story);
 }
 
-/* ---- ready-made texts --------------------------------------------------------------------------- */
+/* ---- texts in memory ---------------------------------------------------------------------------- */
 
 static struct pf_lines *walk_words(void *owner, struct pf_error *error)
 {

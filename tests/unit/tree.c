@@ -13,7 +13,7 @@ static uint32_t child(struct pf_tree *tree, uint32_t parent, uint32_t key)
     return pf_tree_child(tree, parent, key, key, 0, PF_FRAME, &error);
 }
 
-/* Whether the lists of children say what the parents say, in index order. */
+/* True if the lists of children agree with the parents, in index order. */
 static bool is_consistent(const struct pf_tree *tree)
 {
     uint32_t listed = 0;

@@ -8,7 +8,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts lines, which come in the order of the folder. */
+/* Sorts lines, whose order is that of the folder. */
 static char *sorted(char *lines)
 {
     char *line[100], *save = NULL;
@@ -50,7 +50,7 @@ static void fill(const char *folder)
         abort();
 }
 
-/* ---- what passes through ------------------------------------------------------------------------ */
+/* ---- files that are not profiles ---------------------------------------------------------------- */
 
 static void test_source(struct pf_fs *fs, const char *folder)
 {
@@ -80,7 +80,7 @@ static void test_source(struct pf_fs *fs, const char *folder)
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
-/* The name is a link in the folder, which reads "." and the name, is as long as that, and leads to a folder. */
+/* True if the name is a link in the folder whose target is "." and the name; its size is the target's length, and the target is a folder. */
 static bool links_to_hidden(struct pf_fs *fs, const char *folder, const char *name)
 {
     char link[256], hidden[256], *target = NULL;
@@ -132,7 +132,7 @@ static void test_profile(struct pf_fs *fs, const char *folder)
     free(text);
 }
 
-/* Compares every file below a folder with its attributes and its directory entry. */
+/* Compares the size of every file below a folder with its attributes and its directory entry. */
 static void check_below(struct pf_fs *fs, uint64_t folder, unsigned *files, unsigned *wrong)
 {
     struct pf_dir *dir;
@@ -179,7 +179,7 @@ static void test_all_files(struct pf_fs *fs)
 
 /* ---- reading once ------------------------------------------------------------------------------- */
 
-/* The number of a path whose file is not measured, used once; 0 if there is none. */
+/* Returns the inode of a path whose file is not measured, looked up once; 0 if there is no such path. */
 static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const char *name)
 {
     struct pf_attr attr;
@@ -190,7 +190,7 @@ static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const ch
     return result ? 0 : attr.st.st_ino;
 }
 
-/* A file's bytes, read once, are those that others read. Counts what is not so, and passes. */
+/* Reads a file of unknown size in one pass and compares it with the bytes that another mount serves. Counts differences, and passes. */
 static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder, const char *name,
                       unsigned *wrong, unsigned *passes)
 {

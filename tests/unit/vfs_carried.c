@@ -2,8 +2,8 @@
 #include "formats/driver.h"
 
 /*
- * What a profile may show besides its measurements: folders of its keys, files that it carries, links, a folder
- * of its source; a profile without measurements; and one that stands beside what its folder holds.
+ * Content of a profile in addition to its measurements: folders of its keys, files that it carries, links, a folder of its source. Also a profile
+ * without measurements, and one that is shown next to the entries of its folder.
  */
 extern const struct pf_driver catalogue_driver, database_driver, study_driver;
 #define FURTHER_DRIVERS &catalogue_driver, &database_driver, &study_driver,
@@ -131,7 +131,7 @@ const struct pf_driver catalogue_driver = {.name = "catalogue",
                                            .close = close_catalogue,
                                            .extra = &(const struct pf_driver_extra){.blob_read = read_original}};
 
-/* ---- "database": a directory that is a profile, with a folder of sources; "study": one that stands in its folder -- */
+/* ---- "database": a directory that is a profile, with a folder of sources; "study": a profile within its folder ------- */
 
 static void probe_database(struct pf_probe *probe, struct pf_probe_result *result)
 {

@@ -3,7 +3,7 @@
 #include "tests/unit/background.h"
 #include "tests/unit/vfs_fixture.h"
 
-/* SOURCE changes while it is mounted, and numbers are given back. */
+/* SOURCE changes while it is mounted, and inodes are forgotten. */
 
 /* ---- versions ----------------------------------------------------------------------------------- */
 
@@ -99,7 +99,7 @@ static void test_deleted(const char *folder)
     pf_fs_free(fs);
 }
 
-/* An input other than the profile's own file. */
+/* An input that is not the profile's own file. */
 static void test_sibling(const char *folder)
 {
     struct pf_attr attr;
@@ -115,7 +115,7 @@ static void test_sibling(const char *folder)
     pf_fs_free(fs);
 }
 
-/* ---- names that come to mean other things ------------------------------------------------------- */
+/* ---- names whose kind changes ------------------------------------------------------------------- */
 
 static void test_other_kinds(const char *folder)
 {
@@ -150,7 +150,7 @@ static void test_other_kinds(const char *folder)
     pf_fs_free(fs);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------ */
+/* ---- inodes ------------------------------------------------------------------------------------- */
 
 static size_t instances_of(struct pf_fs *fs)
 {
@@ -226,7 +226,7 @@ static void test_many(const char *folder)
     ok(control.opens == control.closes, "in the end all are closed");
 }
 
-/* ---- lacks -------------------------------------------------------------------------------------- */
+/* ---- transient errors --------------------------------------------------------------------------- */
 
 static void test_lack(const char *folder)
 {

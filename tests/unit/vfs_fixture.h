@@ -11,9 +11,9 @@
 #include "fs/tree/vfs_private.h"
 #include "tests/unit/profile_fixture.h"
 
-/* The filesystem over a folder of made-up profiles, asked as the kernel asks it. */
+/* The filesystem over a folder of made-up profiles, called as the kernel calls it. */
 
-/* A test may bring drivers of its own. */
+/* A test may define drivers of its own. */
 #ifndef FURTHER_DRIVERS
 #define FURTHER_DRIVERS
 #endif
@@ -58,7 +58,7 @@ VFS int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
     return pf_fs_opendir(fs, ino, dir, &op);
 }
 
-/* Walks a path by look-ups; the uses of all but its last part are given back. 0 or an errno value. */
+/* Resolves a path by look-ups, and forgets all inodes except the last one. Returns 0 or an errno value. */
 VFS int find_path(struct pf_fs *fs, const char *path, struct pf_attr *attr)
 {
     uint64_t at = PF_ROOT_INO;
@@ -76,14 +76,14 @@ VFS int find_path(struct pf_fs *fs, const char *path, struct pf_attr *attr)
     return result;
 }
 
-/* The number of a path, used once; 0 if there is none. */
+/* Returns the inode of a path, looked up once; 0 if there is no such path. */
 VFS uint64_t ino_of(struct pf_fs *fs, const char *path)
 {
     struct pf_attr attr;
     return find_path(fs, path, &attr) ? 0 : attr.st.st_ino;
 }
 
-/* Appends bytes of a handle. 0 or an errno value; *got: how many. */
+/* Appends bytes of a handle. Returns 0 or an errno value; *got: their number. */
 VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset, size_t size,
                     struct pf_buf *out, size_t *got)
 {
@@ -106,7 +106,7 @@ VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset,
     return result;
 }
 
-/* Reads a handle from its start to its end, and closes it. 0 or an errno value. */
+/* Reads a handle from start to end, and closes it. Returns 0 or an errno value. */
 VFS int read_to_end(struct pf_fs *fs, struct pf_handle *handle, size_t step, struct pf_buf *out)
 {
     size_t got = 1;
@@ -117,7 +117,7 @@ VFS int read_to_end(struct pf_fs *fs, struct pf_handle *handle, size_t step, str
     return result;
 }
 
-/* The whole content of a number. 0 or an errno value. */
+/* Reads the whole file with this inode. Returns 0 or an errno value. */
 VFS int read_ino(struct pf_fs *fs, uint64_t ino, size_t step, struct pf_buf *out)
 {
     struct pf_handle *handle;
@@ -125,7 +125,7 @@ VFS int read_ino(struct pf_fs *fs, uint64_t ino, size_t step, struct pf_buf *out
     return result ? result : read_to_end(fs, handle, step, out);
 }
 
-/* A path's content as a string, "" if it can't be read; the caller frees it. */
+/* Returns the content of a path as a string, "" if it cannot be read; the caller frees it. */
 VFS char *text_at(struct pf_fs *fs, const char *path)
 {
     struct pf_buf out = {0};
@@ -138,7 +138,7 @@ VFS char *text_at(struct pf_fs *fs, const char *path)
     return out.data;
 }
 
-/* The names of an open folder, each with a newline; the caller frees them. */
+/* Returns the names in an open folder, each followed by a newline; the caller frees them. */
 VFS char *names_in(struct pf_dir *dir)
 {
     struct pf_buf out = {0};

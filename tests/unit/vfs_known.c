@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/vfs_fixture.h"
 
-/* What was looked at once is served by a later mount without opening the profile. */
+/* Attributes and listings that one mount has found are served by a later mount without opening the profile. */
 
 static struct pf_fs *mount_for(const char *folder, bool others)
 {
@@ -32,7 +32,7 @@ static bool reads(struct pf_fs *fs, const char *path, const char *want)
     return same;
 }
 
-/* Lists a folder; how many entries there are. */
+/* Lists a folder; returns the number of entries. */
 static int list(struct pf_fs *fs, const char *path)
 {
     struct pf_dir *dir;
@@ -139,7 +139,7 @@ static const char *nth_name(int i)
     return name;
 }
 
-/* Looks all of them up; how many are profiles. */
+/* Looks up all of them; returns the number of profiles. */
 static int find_many(struct pf_fs *fs)
 {
     struct pf_attr attr;
@@ -227,7 +227,7 @@ static void test_others(const char *folder)
     }
 }
 
-/* Entries of a folder opened by its number; -1: an error, *code. */
+/* Returns the number of entries of a folder, opened by its inode; -1 with *code on an error. */
 static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
 {
     struct pf_dir *dir;
@@ -242,7 +242,7 @@ static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
     return n;
 }
 
-/* Only the listing of the folder itself is known then, not its name, which is one of too many. */
+/* Only the listing of the folder itself is cached then; its own name is not, because its parent has too many entries. */
 static void test_many_siblings(const char *folder)
 {
     int code = 0;
@@ -250,7 +250,7 @@ static void test_many_siblings(const char *folder)
     struct pf_fs *fs = mount_of(folder);
     uint64_t ino = ino_of(fs, "log/threads/thread 17");
     int entries = list_ino(fs, ino, &code);
-    for (int tries = 0; tries < 50 && fs->open_instances; tries++) { /* who waited for a pass is expected back */
+    for (int tries = 0; tries < 50 && fs->open_instances; tries++) { /* close it once the waiter of the pass has released it */
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
@@ -265,7 +265,7 @@ static void test_many_siblings(const char *folder)
     remove_cache(folder);
 }
 
-/* A folder of an old version whose profile has been closed is found again in the new one by its names. */
+/* A folder of an old version whose profile has been closed is found by its names in the new version. */
 static void test_followed(const char *folder)
 {
     int code = 0;

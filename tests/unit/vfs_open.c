@@ -3,7 +3,7 @@
 
 #include "tests/unit/vfs_fixture.h"
 
-/* Which profiles stay open, and what becomes of those of old versions. */
+/* Profiles that stay open, and the closing of old versions. */
 
 enum { MANY = 120 };
 
@@ -18,7 +18,7 @@ static size_t descriptors(void)
     return n;
 }
 
-/* Waits until no more than that many are left: they are closed by another thread. */
+/* Waits until at most this number is left; another thread closes them. */
 static void await_descriptors(size_t most)
 {
     for (int i = 0; i < 1000 && descriptors() > most; i++)
@@ -35,7 +35,7 @@ static void write_many(const char *folder)
     }
 }
 
-/* How many of the profiles' texts can be read, their numbers being kept. */
+/* Returns the number of profiles whose text can be read; their inodes are not forgotten. */
 static int read_many(struct pf_fs *fs)
 {
     int good = 0;
@@ -108,7 +108,7 @@ static void test_deleted(const char *folder)
     pf_fs_free(fs);
 }
 
-/* Closes all that is idle. */
+/* Closes all idle profiles. */
 static void close_idle(struct pf_fs *fs)
 {
     uint64_t since = 0;

@@ -2,8 +2,8 @@
 #include "formats/driver.h"
 
 /*
- * Random sequences of operations over the tree, while files of SOURCE are written, replaced and deleted, and idle profiles are closed. A
- * model says what each may answer. SEQUENCES=N runs more of them.
+ * Random sequences of operations on the tree, while files of SOURCE are written, replaced and deleted, and idle profiles are closed. A model
+ * predicts the allowed answers. SEQUENCES=N runs more sequences.
  */
 extern const struct pf_driver pf_collapsed_driver;
 #define FURTHER_DRIVERS &pf_collapsed_driver,
@@ -17,31 +17,31 @@ static const char *const files[] = {"info.txt", "tables/values.csv", "metrics/ti
                                     "tables/contexts.csv"};
 enum { FILES = sizeof files / sizeof *files };
 
-/* A number that the kernel would hold, and what it was looked up as. */
+/* An inode that the kernel would hold, and the name that it was looked up by. */
 struct number {
-    uint64_t ino; /* 0: none */
+    uint64_t ino; /* 0: unused */
     int profile, file;
     unsigned version;
 };
 
 struct open_file {
-    struct pf_handle *handle; /* NULL: none */
+    struct pf_handle *handle; /* NULL: not open */
     struct number of;
-    unsigned contexts; /* of the version that it was opened in */
+    unsigned contexts; /* of the version that was opened */
 };
 
 struct sequence {
     struct pf_fs *fs;
     const char *folder;
     uint64_t random;
-    unsigned version[PROFILES];  /* grows with each change */
-    unsigned contexts[PROFILES]; /* 0: there is no file */
+    unsigned version[PROFILES];  /* incremented by each change */
+    unsigned contexts[PROFILES]; /* 0: the file does not exist */
     struct number numbers[NUMBERS];
     struct open_file handles[HANDLES];
-    const char *wrong; /* the first answer that the model does not allow; NULL: none */
+    const char *wrong; /* the first answer that the model does not allow, or NULL */
 };
 
-/* The files' texts by the number of contexts, as another filesystem without a history serves them. */
+/* The files' texts by number of contexts, as a new filesystem serves them. */
 static char *expected[CONTEXTS + 1][FILES];
 
 static unsigned pick(struct sequence *sequence, unsigned n)
@@ -218,7 +218,7 @@ static void forget_all(struct sequence *sequence)
             pf_fs_forget(sequence->fs, sequence->numbers[i].ino, 1);
 }
 
-/* True once nothing but the root is known. */
+/* True if only the root inode is left. */
 static bool is_empty(struct pf_fs *fs)
 {
     pf_lock_take(&fs->lock);
@@ -280,7 +280,7 @@ static void test_sequences(void)
     temp_dir_remove(folder);
 }
 
-/* ---- a pass that does not end ------------------------------------------------------------------- */
+/* ---- an endless pass ---------------------------------------------------------------------------- */
 
 enum { OTHERS = 20, OPERATIONS = 1000 };
 

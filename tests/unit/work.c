@@ -4,7 +4,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/workload.h"
 
-/* Keyed work: who runs a job, who waits for it, when it is stopped, how long its failure is repeated. */
+/* Keyed work: starting and joining a job, stopping it, and how long its failure is repeated. */
 
 /* ---- starting and joining ------------------------------------------------------------------------ */
 
@@ -99,7 +99,7 @@ static void test_interrupting(void)
     await_waiters(pool, 2);
     ask_interrupt(&a);
     ok(ask_result(&a) == EINTR, "an operation can be interrupted while it waits");
-    await_step(&load); /* the job has begun: the pool does not run a job that is stopped in the queue */
+    await_step(&load); /* the job has begun: a job that is stopped while it is queued never runs */
     ok(load.stopped == 0, "a job that others wait for goes on");
     ok(pf_need(&a.background.op, &endless, &load.owner, 0) == -1 && a.background.op.error.code == EINTR,
        "an interrupted operation waits for nothing any more");
@@ -132,7 +132,7 @@ static void test_wanted_again(void)
     pf_pool_free(pool);
 }
 
-/* Waits at the gate, and fails as a stopped job does although it is wanted by then. */
+/* Waits at the gate, then fails like a stopped job although it is wanted again by then. */
 static int run_noticing(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -242,7 +242,7 @@ static void test_nesting(void)
     ok(!pf_need(&op, &outer, &first.owner, 0) && needed.runs == 1,
        "the only thread for passes runs what its job needs");
 
-    /* The one thread is busy, and the needed job queues. */
+    /* The only thread is busy, so that the needed job is queued. */
     struct workload busy;
     workload_init(&busy, pool, false);
     struct asking blocker;
@@ -285,7 +285,7 @@ static void test_nesting(void)
 
 /* ---- progress ------------------------------------------------------------------------------------ */
 
-/* An operation that opens a gate once it has seen progress. */
+/* An operation that opens a gate as soon as it has seen progress. */
 struct watching {
     struct pf_op op;
     struct gate *gate;
@@ -335,7 +335,7 @@ static void storm_one(struct storm *storm)
         storm->wrong += code && !(interrupted[w] && code == EINTR);
         storm->early += asking[w].early;
     }
-    while (atomic_load(&load.owner.references) > 1) /* its last job may not have given it back */
+    while (atomic_load(&load.owner.references) > 1) /* its last job may still hold a reference */
         usleep(100);
     pf_owner_end(&load.owner);
 }

@@ -10,19 +10,19 @@
 #include "tests/unit/background.h"
 #include "tests/unit/gate.h"
 
-/* An owner whose jobs pass a gate, and count what happens to them. */
+/* An owner whose jobs wait at a gate and count events. */
 struct workload {
-    struct pf_owner owner; /* first */
+    struct pf_owner owner; /* first member, for casts */
     struct gate gate;
-    int code; /* jobs fail with this; 0: they succeed */
+    int code; /* the error code of its jobs; 0: they succeed */
     atomic_int runs, steps, ended, stopped, released;
-    void *more; /* a test's own */
+    void *more; /* for the test's own use */
 };
 
 static void release_workload(struct pf_owner *owner)
 {
     atomic_fetch_add(&((struct workload *)owner)->released, 1);
-    atomic_fetch_sub(&owner->references, 1); /* then it may be gone */
+    atomic_fetch_sub(&owner->references, 1); /* the owner may be freed after this */
 }
 
 static const struct pf_owner_type workload_type = {release_workload, NULL};
@@ -44,7 +44,7 @@ static int end_run(struct workload *load, int result, struct pf_error *error)
     return result;
 }
 
-/* Passes the gate and makes one step. */
+/* Waits at the gate and makes one step. */
 static int run_gated(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -54,7 +54,7 @@ static int run_gated(struct pf_owner *owner, uint64_t number, struct pf_error *e
     return end_run(load, pf_pass_step(1, 2, error), error);
 }
 
-/* Passes the gate and makes steps until it is stopped. */
+/* Waits at the gate and makes steps until it is stopped. */
 static int run_endless(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -84,7 +84,7 @@ struct asking {
     const struct pf_work *work;
     struct workload *load;
     uint64_t number;
-    bool early; /* it went on before the job had ended */
+    bool early; /* it returned before the job had ended */
 };
 
 static int ask(void *arg, struct pf_op *op)
@@ -102,7 +102,7 @@ __attribute__((unused)) static void ask_start(struct asking *asking, const struc
     background_start(&asking->background, ask, asking);
 }
 
-/* The error's code, or 0, once the operation has ended. */
+/* Waits for the end of the operation, and returns its error code or 0. */
 __attribute__((unused)) static int ask_result(struct asking *asking)
 {
     return background_result(&asking->background) ? asking->background.op.error.code : 0;

@@ -5,9 +5,9 @@
 #include "formats/xml/xml.h"
 #include "tests/unit/tap.h"
 
-/* The reader of XML that is not always well-formed. */
+/* The reader of XML that may not be well-formed. */
 
-/* What was told: `name(a=value b=value)` for a start, `/name` for an end, with its text in brackets; `!line` for a fault. */
+/* The events: `name(a=value b=value)` for a start, `/name` for an end, followed by its text in brackets; `!line` for a fault. */
 struct story {
     struct pf_xml *xml;
     char text[4000];
@@ -15,7 +15,7 @@ struct story {
     char faults[16];
 };
 
-/* Whether damaged tags are forgiven: at the end, `?` is told for each, `??` where elements may be missing. */
+/* Whether damaged tags are repaired: at the end, `?` is printed per repair, `??` where elements may be missing. */
 static bool forgiving;
 
 static void tell(struct story *story, const char *text, size_t size)
@@ -106,7 +106,7 @@ static void reads(const char *text, const char *want, const char *name)
 struct tally {
     const struct pf_xml *xml;
     size_t starts, faults;
-    const char *wanted; /* an attribute */
+    const char *wanted; /* an attribute's name */
     bool found;
 };
 
@@ -131,7 +131,7 @@ static void count_fault(void *arg, bool lost)
     tally->faults += lost;
 }
 
-/* A root with `n` copies of `text`, in which each %zu is the number of the copy, between two others. */
+/* Returns `text` repeated `n` times between two others; each %zu in it becomes the number of the copy. */
 static char *repeat(const char *begin, const char *text, const char *end, size_t n)
 {
     char *all = NULL;
@@ -146,7 +146,7 @@ static char *repeat(const char *begin, const char *text, const char *end, size_t
     return all;
 }
 
-/* Returns whether the reading went to the end of the file, without a cut. */
+/* True if the reader reached the end of the file and did not report truncation. */
 static bool reads_large(struct tally *tally, char *text, size_t piece)
 {
     const struct pf_xml_events events = {count_start, count_end, count_fault};
@@ -167,7 +167,7 @@ static bool reads_large(struct tally *tally, char *text, size_t piece)
     return whole;
 }
 
-/* In quadratic time each would take minutes, and the limit of processor time would end the test. */
+/* In quadratic time each of these would take minutes, and exceed the limit of processor time. */
 static void test_linear_time(void)
 {
     enum { N = 400000, PIECE = 64 << 10 };

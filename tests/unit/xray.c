@@ -89,7 +89,7 @@ static void orders_buffers(struct log *log)
 {
     put_header(log, 5, 0, 4096);
     put_small(log, 7, 1, 30, 5000, 3);
-    put_small(log, 7, 1, 10, 9000, 1); /* the wall time comes before the TSC */
+    put_small(log, 7, 1, 10, 9000, 1); /* the wall time precedes the TSC */
     put_small(log, 7, 1, 20, 4000, 2);
     put_small(log, 7, 1, 30, 4900, 4);
     reads_as(log,

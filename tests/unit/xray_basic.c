@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay's basic logs: recognising, threads whose records interleave, arguments, damage. */
+/* XRay's basic logs: recognising, threads with interleaved records, arguments, damage. */
 #include "tests/unit/xray_log.h"
 
 /* ---- recognising -------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static void recognises_logs(struct log *log)
 /* Other formats begin with small numbers too. */
 static void recognises_no_others(void)
 {
-    /* The table directory of a TrueType font; and a file of little more than zeros. */
+    /* The table directory of a TrueType font; and a file that is almost all zeros. */
     static const unsigned char font[64] = "\0\1\0\0\0\x11\1\0\0\4\0\x10"
                                           "DSIG\0\0\0\1\0\5\xbe\x28\0\0\0\x08"
                                           "GDEF\x58\x0e\x4b\xf0\0\0\1\x1c\0\0\1\x12"
@@ -121,7 +121,7 @@ static void tells_arguments(struct log *log)
     put_basic_header(log, 3, 0);
     put_record_argument(log, 1, 5, 1);
     put_record(log, 1, ENTER_ARG, 5, 10);
-    put_record_argument(log, 1, 6, 2); /* of a call too deep to be recorded */
+    put_record_argument(log, 1, 6, 2); /* of a call that was too deep to be recorded */
     put_record_argument(log, 1, 5, 3);
     put_record(log, 1, ENTER_ARG, 5, 11);
     put_record_argument(log, 2, 5, 4);
@@ -151,7 +151,7 @@ static void leaves_out_what_is_wrong(struct log *log)
              "so is one that the file ends in");
 }
 
-/* Three threads in runs of changing length, with arguments and records that are left out. */
+/* Three threads with runs of different lengths, with arguments and with invalid records. */
 static void put_everything(struct log *log)
 {
     put_basic_header(log, 3, 1700000000);

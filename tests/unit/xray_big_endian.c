@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay FDR logs of big-endian machines tell what those of little-endian ones do. */
+/* XRay FDR logs of big-endian machines give the same profile as those of little-endian machines. */
 #include "tests/unit/xray_log.h"
 
-/* Every kind of record, two threads, buffers out of order; rubbish between buffers where they can be found. */
+/* Every kind of record, two threads, buffers out of order; garbage between buffers if the version allows to skip it. */
 static void put_everything(struct log *log, unsigned version)
 {
     static const unsigned char rubbish[3] = {0};
@@ -27,7 +27,7 @@ static void put_everything(struct log *log, unsigned version)
     }
 }
 
-/* Everything that is told of a log but its byte order. */
+/* Returns everything that is read from a log except its byte order. */
 static char *all_of(const struct log *log)
 {
     struct opened opened;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs: events as calls, and what is told of contexts, threads and functions. */
+/* XRay logs: events as calls, and the tables of contexts, threads and functions. */
 #include <stdatomic.h>
 
 #include "formats/kit/pass.h"
@@ -11,7 +11,7 @@ static void begin(struct log *log, uint64_t frequency)
     open_buffer(log, 1, 0, 1000);
 }
 
-/* Values as thread,context,metric,value, without the metrics of time. */
+/* Checks values as thread,context,metric,value, without the metrics of time. */
 static void values_are(const struct log *log, const char *want, const char *name)
 {
     struct opened opened;
@@ -124,7 +124,7 @@ static void tells_of_clocks(struct log *log)
     close_log(&opened);
 }
 
-/* As damage makes them: from the first TSC that there is to the last. */
+/* Damage can produce the longest possible call: from the lowest TSC to the highest. */
 static void adds_up_the_longest(struct log *log)
 {
     struct opened opened;
@@ -188,7 +188,7 @@ static void ranks_durations(struct log *log)
     close_log(&opened);
 }
 
-/* The table "durations" that stands in the threads' folders. */
+/* Returns the table "durations" of the threads' folders. */
 static const struct pf_table *thread_durations(const struct opened *opened)
 {
     const struct pf_table *table = table_of(opened, "durations");
@@ -251,13 +251,13 @@ static void ranks_durations_of_threads(struct log *log)
     close_log(&opened);
 }
 
-/* A pass that nobody waits for any more. */
+/* A cancelled pass. */
 static void stops(struct log *log)
 {
     struct opened opened;
     begin(log, 0);
     put_function(log, ENTER, 1, 0);
-    log->bytes[log->size++] = 0xff; /* something to warn of */
+    log->bytes[log->size++] = 0xff; /* a reason for a warning */
     close_buffer(log);
     open_log(&opened, log, PF_OPENED);
     struct pf_pass stopped = {.stop = true};

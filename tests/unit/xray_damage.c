@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs that are damaged: what is still read, and what is told about the rest. */
+/* Damaged XRay logs: the part that is still read, and the warnings about the rest. */
 #include <zlib.h>
 
 #include "tests/unit/xray_log.h"
 
 #define ROW_1 "0,0,1,3,enter,1,0,,,,#1\n"
 #define ROW_2 "1,100,101,3,enter,2,0,,,,#2\n"
-/* The second buffer's row where there is no event of the first. */
+/* The row of the second buffer if the first one has no event. */
 #define ONLY_2 "1,0,101,3,enter,2,0,,,,#2\n"
 
 enum {
-    FIRST = 32,    /* where the first buffer of two_buffers starts */
-    FUNCTION = 80, /* where its function record is, from its start */
+    FIRST = 32,    /* offset of the first buffer of two_buffers */
+    FUNCTION = 80, /* offset of its function record from its start */
     SMALL = 88,    /* its size */
     SECOND = FIRST + SMALL,
 };
 
-/* A buffer of thread n with the entry of function n. */
+/* Writes a buffer of thread n with the entry of function n. */
 static void put_small(struct log *log, uint32_t n)
 {
     open_buffer(log, (int32_t)n, n, UINT64_C(100) * (n - 1));
@@ -151,7 +151,7 @@ static void wrong_records(struct log *log)
 
 /* ---- calls around damage ------------------------------------------------------------------------ */
 
-/* Buffer n of thread 1: an entry at tsc 100 n + 1, and an exit 5 ticks later. Returns the offset of the first record. */
+/* Buffer n of thread 1: an entry at TSC 100 n + 1, and an exit 5 ticks later. Returns the offset of the first record. */
 static size_t put_call(struct log *log, uint32_t n, uint32_t entered, uint32_t left)
 {
     open_buffer(log, 1, n, UINT64_C(100) * n);
@@ -219,7 +219,7 @@ static void open_across(struct log *log)
     put_header(log, 5, 0, 4096);
     put_call(log, 1, 1, 0);
     record = put_call(log, 2, 2, 2);
-    log->bytes[record - 16] = WRAP << 1 | 1; /* no NewCPUId before records without time */
+    log->bytes[record - 16] = WRAP << 1 | 1; /* no NewCPUId before records without a time */
     memmove(log->bytes + record - 16, log->bytes + record, log->size - record);
     log->size -= 16;
     patch(log, record - 80 + 1, log->size - (record - 80) - 16, 8);
@@ -238,7 +238,7 @@ static void open_across(struct log *log)
 
 /* ---- memory ------------------------------------------------------------------------------------- */
 
-/* Calls inside each other, which compress a thousandfold. */
+/* Nested calls, which compress a thousandfold. */
 static void much_memory(struct log *log)
 {
     enum { CALLS = 3000000 };
@@ -267,7 +267,7 @@ static void much_memory(struct log *log)
     free(packed);
 }
 
-/* ---- anything at all ---------------------------------------------------------------------------- */
+/* ---- arbitrary bytes ---------------------------------------------------------------------------- */
 
 static void put_of_version(struct log *log, unsigned version)
 {

@@ -10,8 +10,8 @@
 #include "tests/unit/tap.h"
 
 /*
- * What events add up to: two partitions of many contexts, one without any, one of a single context. Three
- * metrics of two measures: calls, seconds (which not every context has), and calls scaled to a double.
+ * Sums of events: two partitions of many contexts, one empty, one of a single context. Three measures: calls, seconds (which only some contexts
+ * have), and calls scaled to a double.
  */
 enum { PARTITIONS = 4, CONTEXTS = 700, MEASURES = 3, METRICS = 4 };
 enum { CALLS, SECONDS, TIMED };
@@ -47,7 +47,7 @@ static void fold_event(struct xray_fold *fold, unsigned partition, uint32_t cont
     }
 }
 
-/* Events come in no order of contexts, and more than one a context. */
+/* Events are in no order of contexts, and a context has several. */
 static struct xray_fold *make_fold(uint64_t limit)
 {
     struct pf_error error;
@@ -74,7 +74,7 @@ static void add_row(struct pf_buf *out, const struct pf_cell *cells)
     }
 }
 
-/* What the table must hold, from the rules above. */
+/* Appends a row that the table must hold by the rules above. */
 static void expect_row(struct pf_buf *out, int64_t p, int64_t c, int64_t m, struct pf_cell value)
 {
     struct pf_cell cells[] = {pf_int(p), pf_int(c), pf_int(m), value};
@@ -86,7 +86,7 @@ static bool wanted(int64_t only, int64_t value)
     return only < 0 || only == value;
 }
 
-/* Two metrics are partners, which cursors give with each other while this is set. */
+/* Two metrics are partners; while this is set, cursors return both for each context. */
 static struct pf_metric metrics[METRICS] = {
     {.partner = 2}, {.partner = PF_NO_PARTNER}, {.partner = 0}, {.partner = PF_NO_PARTNER}};
 static bool with_partner;
@@ -117,7 +117,7 @@ static struct pf_buf expected(struct pf_restriction only)
     return out;
 }
 
-/* Walks the rows of a restriction; `resumed`: each row from a cursor of its own that takes up a saved position. */
+/* Returns the rows of a restriction; `resumed`: each row is read by a new cursor that resumes at a saved position. */
 static struct pf_buf rows_of(struct xray_fold *fold, struct pf_restriction only, bool resumed)
 {
     struct xray_fold_state state = {fold};
@@ -193,7 +193,7 @@ static void check_fold(struct xray_fold *fold, const char *where)
        "%s: what does not exist has no rows", where);
 }
 
-/* A position of a partition's own walk is one of the whole, and the reverse. */
+/* A position saved by a partition's own walk can be restored in a walk over the whole table, and vice versa. */
 static void test_positions_meet(struct xray_fold *fold)
 {
     struct xray_fold_state state = {fold};
@@ -225,7 +225,7 @@ static void test_positions_meet(struct xray_fold *fold)
     pf_buf_free(&b);
 }
 
-/* Positions come from cache files: rubbish must be refused, or walk harmlessly. */
+/* Positions come from cache files: a damaged one must be refused, or lead to a harmless walk. */
 static void test_damaged_positions(struct xray_fold *fold)
 {
     struct xray_fold_state state = {fold};
@@ -271,7 +271,7 @@ static void test_many_contexts(void)
     xray_fold_free(fold);
 }
 
-/* All but every tenth context of a large partition: it stays where it was added up until another one is begun. */
+/* All but every tenth context of a large partition: its sums stay in memory until another partition is begun. */
 static void test_large_partition(void)
 {
     enum { MANY = 300000 };

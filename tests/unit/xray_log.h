@@ -19,7 +19,7 @@
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 
-/* Writes XRay files in memory, and reads them back through the driver, for the tests of the driver. */
+/* XRay files written in memory and read through the driver, for tests of the driver. */
 
 extern const struct pf_driver pf_xray_driver;
 
@@ -30,7 +30,7 @@ struct log {
     size_t size;
     bool big_endian;
     unsigned version;
-    size_t extents; /* of the open buffer: offset of its BufferExtents */
+    size_t extents; /* of the open buffer: offset of its BufferExtents record */
 };
 
 enum { ENTER, EXIT, TAIL_EXIT, ENTER_ARG };
@@ -42,7 +42,7 @@ static inline void put(struct log *log, const void *bytes, size_t size)
     log->size += size;
 }
 
-/* Puts the low `size` bytes of a number at an offset. */
+/* Stores the low `size` bytes of a number at an offset. */
 static inline void patch(struct log *log, size_t offset, uint64_t value, size_t size)
 {
     value = log->big_endian ? htobe64(value << (64 - 8 * size)) : htole64(value);
@@ -68,7 +68,7 @@ static inline void put_header(struct log *log, unsigned version, uint64_t freque
     patch(log, 16, buffer_size, 8);
 }
 
-/* A metadata record whose unused bytes are rubbish, as real ones are. Returns its offset. */
+/* Appends a metadata record whose unused bytes are garbage, as in real files. Returns its offset. */
 static inline size_t put_metadata(struct log *log, unsigned kind)
 {
     unsigned char record[16];
@@ -101,7 +101,7 @@ static inline void put_argument(struct log *log, uint64_t value)
     patch(log, put_metadata(log, ARGUMENT) + 1, value, 8);
 }
 
-/* A custom or typed event; `time` is its TSC, or the ticks since the record before in version 5. */
+/* Appends a custom or typed event; `time` is its TSC, or in version 5 the ticks since the previous record. */
 static inline void put_event(struct log *log, unsigned kind, uint64_t time, unsigned type,
                              const char *payload)
 {
@@ -125,7 +125,7 @@ static inline void put_walltime(struct log *log, uint64_t seconds, uint32_t micr
     patch(log, at + 9, micros, 4);
 }
 
-/* The preamble of a buffer, begun some microseconds after second 100, on CPU 3. */
+/* Appends the preamble of a buffer, begun `micros` microseconds after second 100, on CPU 3. */
 static inline void open_buffer_of(struct log *log, int32_t pid, int32_t tid, uint32_t micros, uint64_t tsc)
 {
     log->extents = log->size;
@@ -138,7 +138,7 @@ static inline void open_buffer_of(struct log *log, int32_t pid, int32_t tid, uin
     put_cpu(log, 3, tsc);
 }
 
-/* The same of process 7. */
+/* Appends the preamble of a buffer of process 7. */
 static inline void open_buffer(struct log *log, int32_t tid, uint32_t micros, uint64_t tsc)
 {
     open_buffer_of(log, 7, tid, micros, tsc);
@@ -160,7 +160,7 @@ static inline void put_basic_header(struct log *log, unsigned version, uint64_t 
     patch(log, 2, 0, 2);
 }
 
-/* A function record on CPU 3; the process is rubbish before version 3. */
+/* Appends a function record on CPU 3; the process id is garbage before version 3. */
 static inline void put_record(struct log *log, uint32_t tid, unsigned kind, uint32_t function, uint64_t tsc)
 {
     put_number(log, 0, 2);
@@ -195,7 +195,7 @@ static inline void put_profiling_header(struct log *log, uint64_t pid)
     put_number(log, pid, 8);
 }
 
-/* An empty block; returns its offset. */
+/* Appends an empty block; returns its offset. */
 static inline size_t put_block(struct log *log, uint64_t tid)
 {
     put_number(log, 16, 4);
@@ -204,7 +204,7 @@ static inline size_t put_block(struct log *log, uint64_t tid)
     return log->size - 16;
 }
 
-/* Adds a record to the block that ends the file; the path as characters of one digit each, innermost first. */
+/* Adds a record to the last block of the file; the path has one digit per function, innermost first. */
 static inline void put_path(struct log *log, size_t block, const char *path, uint64_t calls, uint64_t ticks)
 {
     for (const char *at = path; *at; at++)
@@ -217,7 +217,7 @@ static inline void put_path(struct log *log, size_t block, const char *path, uin
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* How sure the driver is of a file. */
+/* Returns the driver's confidence in a file. */
 static inline unsigned confidence_in(const void *bytes, size_t size)
 {
     static unsigned char head[PF_HEAD_MAX];
@@ -234,10 +234,10 @@ struct opened {
     struct pf_options options;
     struct pf_model model;
     struct pf_error error;
-    enum pf_stage stage; /* loaded so far */
+    enum pf_stage stage; /* the last stage that was loaded */
 };
 
-/* Opens bytes as a profile. -1 with opened->error. */
+/* Opens bytes as a profile. Returns -1 with opened->error on failure. */
 static inline int open_bytes(struct opened *opened, const void *bytes, size_t size)
 {
     *opened = (struct opened){.folder = "/tmp/xray-test.XXXXXX", .options = {.cache = 1 << 20}};
@@ -245,7 +245,7 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
         abort();
     opened->directory = open(opened->folder, O_RDONLY | O_DIRECTORY);
     int fd = openat(opened->directory, "log", O_WRONLY | O_CREAT, 0600);
-    /* What was written just now is waited for, but not what is from the future: 4102444800 is in 2100. */
+    /* Sources wait until a file that was written just now is older, but not if its time is in the future: 4102444800 is in 2100. */
     struct timespec future[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || futimens(fd, future) ||
         futimens(opened->directory, future))
@@ -289,7 +289,7 @@ static inline const struct pf_table *table_of(const struct opened *opened, const
     return NULL;
 }
 
-/* One row as CSV; partitions and contexts are their indexes, metrics their names. */
+/* Appends a row as CSV; partitions and contexts are printed as indexes, metrics as names. */
 static inline void add_row(struct pf_buf *text, const struct opened *opened, const struct pf_table *table,
                            const struct pf_cell *cells)
 {
@@ -303,13 +303,13 @@ static inline void add_row(struct pf_buf *text, const struct opened *opened, con
         if (table->columns[i].role != PF_CONTEXT_NAME)
             columns[n++] = i;
     }
-    pf_row_add(text, printed, columns, n); /* as the mount prints it */
+    pf_row_add(text, printed, columns, n); /* in the format of the mount */
 }
 
 static inline struct pf_cursor cursor_of(struct opened *opened, const char *table, int64_t partition)
 {
     const struct pf_table *found = table_of(opened, table);
-    if (!found) /* a test names a table that there is not */
+    if (!found) /* the test names a table that does not exist */
         abort();
     return (struct pf_cursor){.model = &opened->model,
                               .table = found,
@@ -326,8 +326,7 @@ static inline void add_rows(struct pf_buf *text, struct opened *opened, struct p
         pf_buf_printf(text, "error %d: %s\n", opened->error.code, opened->error.what);
 }
 
-/* The rows of one walk over a table, restricted to a partition if that is not negative. Freed by the caller.
- */
+/* Returns the rows of a walk over a table, restricted to a partition if that is not negative. The caller frees them. */
 static inline char *walk_of(struct opened *opened, const char *table, int64_t partition)
 {
     struct pf_buf text = {0};
@@ -340,7 +339,7 @@ static inline char *walk_of(struct opened *opened, const char *table, int64_t pa
     return text.data;
 }
 
-/* The same, begun anew where the first walk asks for it. */
+/* Like walk_of, but restarts the walk if the first one ends with EAGAIN. */
 static inline char *rows_of(struct opened *opened, const char *table, int64_t partition)
 {
     char *rows = walk_of(opened, table, partition);
@@ -351,7 +350,7 @@ static inline char *rows_of(struct opened *opened, const char *table, int64_t pa
     return rows;
 }
 
-/* Some columns, given by a string of their indexes in order ("025"), of a table held in memory. */
+/* Returns some columns, given by a string of their indexes in order ("025"), of a table held in memory. */
 static inline char *columns_of(const struct pf_rows *rows, const char *columns)
 {
     struct pf_buf text = {0};
@@ -367,7 +366,7 @@ static inline char *columns_of(const struct pf_rows *rows, const char *columns)
     return text.data;
 }
 
-/* The table's rows are these; some columns only, as in columns_of. */
+/* Checks the rows of a table, or some of their columns, chosen as in columns_of. */
 static inline void rows_are(struct opened *opened, const char *table, const char *want, const char *name)
 {
     char *have = rows_of(opened, table, -1);
@@ -383,13 +382,13 @@ static inline void columns_are(const struct pf_rows *rows, const char *columns, 
     free(have);
 }
 
-/* Offset, severity and code of the warnings. */
+/* Checks offset, severity and code of all warnings. */
 static inline void warnings_are(struct opened *opened, const char *want, const char *name)
 {
     columns_are(opened->model.warnings, "123", want, name);
 }
 
-/* Loads a log whole, compares its trace and its warnings, and closes it. */
+/* Loads a whole log, checks its trace and its warnings, and closes it. */
 static inline void reads_as(const struct log *log, const char *trace, const char *warnings, const char *name)
 {
     struct opened opened;
@@ -403,13 +402,13 @@ static inline void reads_as(const struct log *log, const char *trace, const char
     close_log(&opened);
 }
 
-/* A walk that failed ends its rows so. */
+/* True if the rows end with the mark of a failed walk. */
 static inline bool tells_error(const char *rows)
 {
     return !strncmp(rows, "error ", 6) || strstr(rows, "\nerror ");
 }
 
-/* Loads and walks everything. How many rows the table has; 0 if the file does not open; SIZE_MAX if a walk fails. */
+/* Loads and walks everything. Returns the number of rows of the table; 0 if the file does not open; SIZE_MAX if a walk fails. */
 static inline size_t rows_in(const struct log *log, const char *table)
 {
     struct opened opened;
@@ -430,7 +429,7 @@ static inline size_t rows_in(const struct log *log, const char *table)
     return failed ? SIZE_MAX : rows;
 }
 
-/* True if the table has no fewer rows the more of the log is there, from its header on. *rows: how many in the end. */
+/* True if the table never has fewer rows when the log is longer, from its header on. *rows: the number of rows of the whole log. */
 static inline bool grows_with_length(struct log *log, const char *table, size_t *rows)
 {
     size_t size = log->size, before = 0;
@@ -444,7 +443,7 @@ static inline bool grows_with_length(struct log *log, const char *table, size_t 
     return grows;
 }
 
-/* Reads a log in which some bytes behind the header have been changed, as *random tells. False if that fails. */
+/* Reads a log in which some bytes after the header were changed, chosen by *random. False if that fails. */
 static inline bool reads_damaged(const struct log *log, int round, uint64_t *random)
 {
     static struct log damaged;
@@ -458,7 +457,7 @@ static inline bool reads_damaged(const struct log *log, int round, uint64_t *ran
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* The rows from a saved position on. */
+/* Returns the rows after a saved position. */
 static inline char *rows_after(struct opened *opened, int64_t partition, const void *blob, size_t size)
 {
     struct pf_buf text = {0};
@@ -473,7 +472,7 @@ static inline char *rows_after(struct opened *opened, int64_t partition, const v
     return text.data;
 }
 
-/* From every row's position the rows go on as they did, also if the walk is restricted to one thread. */
+/* True if a walk resumed at any row's position yields the rows that followed, also if it is restricted to one thread. */
 static inline bool resumes_everywhere(struct opened *opened, int64_t saved_by, int64_t resumed_by)
 {
     static unsigned char blob[16384];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRay logs: names of functions, from a program or from a map in YAML, and which of them belongs to a log. */
+/* XRay logs: names of functions from a program or a YAML map, and the choice of the map that belongs to a log. */
 #include <dirent.h>
 #include <elf.h>
 #include <sys/stat.h>
@@ -18,14 +18,14 @@ struct symbol {
     bool undefined;
 };
 
-/* A program with two entries in its map for each of three functions. */
+/* A program whose map has two entries for each of three functions. */
 struct program {
     bool wide, big;
     unsigned version; /* of the map */
-    bool relocated;   /* its map is zero in the file */
+    bool relocated;   /* its map is all zeros in the file and filled by relocations */
     bool dynamic;     /* its symbols are in .dynsym */
     uint64_t functions[3];
-    struct symbol symbols[SYMBOLS_MAX]; /* up to the first without a name */
+    struct symbol symbols[SYMBOLS_MAX]; /* ends at the first one without a name */
 };
 
 static const struct program plain = {.wide = true,
@@ -75,7 +75,7 @@ static void put_map(struct image *image, const struct program *program)
     }
 }
 
-/* Two relocations an entry against no symbol, among others. */
+/* Two relocations per entry without a symbol, among others. */
 static void put_relocations(struct image *image, const struct program *program)
 {
     size_t word = image->wide ? 8 : 4;
@@ -249,7 +249,7 @@ static void put_program(struct place *place, const char *name, const struct prog
     put_file(place, name, image.bytes, image.size);
 }
 
-/* A folder with nothing but a log of this name. */
+/* A folder that holds only a log of this name. */
 static struct place new_place(const char *log_name)
 {
     static struct log log;
@@ -271,7 +271,7 @@ static void remove_place(struct place *place)
     rmdir(place->folder);
 }
 
-/* Loads a log that stands in a folder; instr_map: the option. */
+/* Loads a log of a folder; instr_map: the option. */
 static void load_log(struct opened *opened, struct place *place, const char *name, const char *instr_map)
 {
     *opened = (struct opened){.options = {.cache = 1 << 20, .instr_map = instr_map}};
@@ -286,7 +286,7 @@ static void unload_log(struct opened *opened)
     profile_close(&opened->model);
 }
 
-/* The names of the log's functions by id, a semicolon after each. */
+/* Checks the names of the log's functions by id, each followed by a semicolon. */
 static void names_are(const struct opened *opened, const char *want, const char *name)
 {
     struct pf_buf text = {0};
@@ -365,7 +365,7 @@ static void chooses_symbols(void)
     program_is(&program, "main;@(3000);#3;#4;", "an id stands for all entries of a function in a row");
 }
 
-/* However a program is cut or damaged, the log is served. */
+/* The log is served whatever the damage of the program. */
 static void survives_damaged_programs(void)
 {
     struct place place = new_place(LOG);
@@ -468,7 +468,7 @@ static void cuts_long_names(void)
     remove_place(&place);
 }
 
-/* ---- which map ---------------------------------------------------------------------------------- */
+/* ---- choice of the map -------------------------------------------------------------------------- */
 
 #define YAML(name) "- { id: 1, function: 0x10, function-name: " name " }\n"
 
@@ -513,7 +513,7 @@ static void takes_the_only_map(void)
     remove_place(&place);
 }
 
-/* What info.txt says of the map once the log is open, before anything is read of it. */
+/* Checks info.txt's line about the map once the log is open, before the map is read. */
 static void map_is(struct place *place, const char *instr_map, const char *want, const char *name)
 {
     struct opened opened;
@@ -545,7 +545,7 @@ static void tells_the_map(void)
     remove_place(&place);
 }
 
-/* Ids of programs whose shared objects are instrumented too: object 2, function 5. */
+/* Ids of a program whose shared objects are instrumented too: object 2, function 5. */
 static void tells_shared_objects(void)
 {
     static struct log log;
@@ -681,7 +681,7 @@ static void demangles_symbols(void)
               "std::vector<int, std::allocator<int> >::push_back(int const&)", "a C++ symbol");
     demangles("main", "", "a C symbol is no mangled name");
     demangles("_Z", "", "nor is the mark alone");
-    /* Each of the arguments is made of two of the one before it: 2^30 of them in 170 bytes. */
+    /* Each argument consists of two copies of the previous one: 2^30 of them in 170 bytes. */
     char symbol[512] = "_Z1f1TIiiE";
     for (int i = 0; i < 30; i++) {
         char part[16], number = (char)(i < 10 ? '0' + i : 'A' + i - 10);

@@ -30,7 +30,7 @@ static void opens_the_header(struct log *log)
     close_log(&opened);
 }
 
-/* Values as thread,context,metric,value, and offset, severity and code of warnings. */
+/* Checks values as thread,context,metric,value, and offset, severity and code of warnings. */
 static void values_are(const struct log *log, const char *values, const char *warnings, const char *name)
 {
     struct opened opened;
@@ -97,7 +97,7 @@ static void survives_damage(struct log *log)
                "a block larger than the file is read as far as it goes");
 }
 
-/* Blocks of two threads in turn, with paths of all lengths up to three. */
+/* Blocks of two threads in turn, with paths of up to three functions. */
 static void put_everything(struct log *log)
 {
     static const char path[] = "123";

@@ -21,7 +21,7 @@ static void tells_events(struct log *log)
              "", "version 5: events carry ticks since the record before");
 }
 
-/* No room for text has been made when the first row is printed; the sanitizers look at what is copied from there. */
+/* The buffer for text is not allocated yet when the first row is printed; sanitizers check the copy of an empty text from it. */
 static void tells_an_empty_payload_first(struct log *log)
 {
     put_header(log, 5, 0, 4096);
@@ -38,7 +38,7 @@ static void tells_old_events(struct log *log)
         put_header(log, version, 0, 160);
         open_buffer(log, 1, 0, 1000);
         put_event(log, CUSTOM, 1500, 0, "a");
-        patch(log, log->size - 17 + 13, 9, 2); /* a CPU in version 4, rubbish before */
+        patch(log, log->size - 17 + 13, 9, 2); /* the CPU in version 4, garbage in earlier versions */
         if (version > 1)
             put_event(log, TYPED, 1400, 300, "b");
         put_function(log, ENTER, 1, 50);
@@ -104,7 +104,7 @@ static void tells_times(struct log *log)
     close_log(&opened);
 }
 
-/* Time must be exact whatever the frequency: checked with 128-bit division. */
+/* Times must be exact for any frequency: they are compared with 128-bit division. */
 static void tells_exact_times(struct log *log)
 {
     static const uint64_t frequencies[] = {1,          3,          999999999,        1000000000,
@@ -158,7 +158,7 @@ static void tells_depths(struct log *log)
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* Two threads, two buffers each, with everything that a position must keep. */
+/* Two threads with two buffers each, with everything that a position must hold. */
 static void put_everything(struct log *log)
 {
     put_header(log, 5, 1700000000, 4096);
@@ -244,7 +244,7 @@ static void refuses_wrong_positions(struct log *log)
         refused &= cursor.table->ops->restore(&cursor, blob, cut, &opened.error) == -1;
     ok(refused, "a cut position is refused");
     char *before = rows_after(&opened, -1, blob, size);
-    /* Any damage must be refused or lead to some rows, never further. */
+    /* A damaged position must be refused or lead to some rows, but never crash. */
     for (size_t i = 0; i < size * 8; i++) {
         memcpy(wrong, blob, size);
         wrong[i / 8] ^= (unsigned char)(1 << i % 8);
@@ -259,7 +259,7 @@ static void refuses_wrong_positions(struct log *log)
     close_log(&opened);
 }
 
-/* An event earlier than the start of its buffer makes the next row look for the start of the whole log. */
+/* An event earlier than the start of its buffer makes the next row search for the start of the whole log. */
 static void looking_for_the_start_can_be_cancelled(struct log *log)
 {
     struct opened opened;
