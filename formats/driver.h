@@ -94,6 +94,8 @@ struct pf_cursor_ops {
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
+    /* Optional, for `cells`, instead of next: see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
+    int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
 };
 
 /* "Seeks": a cursor restricted to an item skips the data of other items. Further flags: enum pf_table_extra_flags. */
@@ -115,8 +117,6 @@ struct pf_table {
     size_t n_columns;
     enum pf_stage stage; /* to be loaded before a cursor is opened */
     unsigned flags;
-    /* Optional, for `cells`, instead of ops->next: see struct pf_value_row. Returns 1, 0 at the end, or -1 with *error filled. */
-    int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
     const struct pf_cursor_ops *ops; /* NULL: the table is held in a struct pf_rows */
     /*
      * The data that the ops read, owned by the driver: without ops, the address of a pointer to struct pf_rows; with pf_sums_cursor or
@@ -157,14 +157,14 @@ struct pf_model {
         *info; /* more lines of info.txt: key, value; filled by open(); Title replaces the driver's */
     const char *time_unit; /* of the column `time` of the table "trace"; NULL: there is no such table */
     struct pf_partitions partitions;
-    struct pf_tree *contexts; /* from PF_MODELLED on, finished */
-    const struct pf_metric *metrics;
+    struct pf_tree *contexts;        /* from PF_MODELLED on, finished */
+    const struct pf_metric *metrics; /* NULL after open(): known from PF_MODELLED on */
     size_t n_metrics;
-    enum pf_stage metrics_stage;             /* the stage that fills the metrics: PF_OPENED or PF_MODELLED */
+    bool metrics_late;                       /* the metrics were unknown after open(); set by the core */
     const struct pf_column *context_columns; /* the format's own columns at the end of contexts.csv */
     const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
-    /* Fill these columns, from PF_MODELLED and metrics_stage on, from any thread. NULL without such columns. */
+    /* Fill these columns, from PF_MODELLED on (metric_cells: pf_metrics_stage), from any thread. NULL without such columns. */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see pf_warn; complete from PF_CHECKED on */
@@ -174,6 +174,12 @@ struct pf_model {
     unsigned cells_value;         /* the column of `cells` that holds the value */
     struct pf_model_extra *extra; /* keys, blobs, links, call edges: driver_extra.h; or NULL */
 };
+
+/* Returns the stage from which on the metrics are known. */
+static inline enum pf_stage pf_metrics_stage(const struct pf_model *model)
+{
+    return model->metrics_late ? PF_MODELLED : PF_OPENED;
+}
 
 /* Adds a row to model->warnings unless it is full; fatal ones always. line <= 0, offset < 0: unknown. Returns 0, or -1 with ENOMEM in *error. */
 int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,

@@ -98,7 +98,7 @@ enum pf_table_extra_flags {
         1024, /* restricted to a metric and its partner, a cursor skips the data of other metrics */
 };
 
-/* The result of next_values of struct pf_table: all values of one metric and context, valid until the next call. */
+/* The result of next_values of struct pf_cursor_ops: all values of one metric and context, valid until the next call. */
 struct pf_value_row {
     uint32_t metric, context;
     const struct pf_cell *values; /* one per partition; absent if the partition has no value */

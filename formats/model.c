@@ -54,6 +54,7 @@ int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct
 {
     if (pf_model_begin(model, driver, source, options, error) || driver->open(model, error))
         return -1;
+    model->metrics_late = model->cells && !model->metrics;
     return model->cells && !model->partitions.plural ? add_thread_all(&model->partitions, error) : 0;
 }
 

@@ -170,7 +170,6 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     model->partitions.n_fields = afperf_n_run_columns;
     model->metrics = metrics;
     model->n_metrics = AFPERF_METRICS;
-    model->metrics_stage = PF_OPENED;
     model->time_unit = "ticks";
     set_tables(model, state);
     return set_blobs(model, error);

@@ -81,7 +81,7 @@ static const struct pf_table tables[PF_CUBEX_TABLES] = {
     [PF_CUBEX_VALUES] = {"values", COLUMNS(value_columns), .stage = PF_MODELLED,
                          .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION | PF_SEEKS_METRIC |
                                   PF_DERIVED_BY_PARTITION,
-                         .next_values = pf_cubex_next_values, .ops = &pf_cubex_values.ops},
+                         .ops = &pf_cubex_values.ops},
     [PF_CUBEX_COMPONENTS] = {"components", COLUMNS(component_columns), .stage = PF_MODELLED,
                              .flags = PF_SEEKS_CONTEXT, .ops = &pf_cubex_components.ops},
     [PF_CUBEX_REGIONS] = {"regions", COLUMNS(region_columns), .stage = PF_MODELLED},

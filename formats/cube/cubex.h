@@ -64,7 +64,6 @@ void pf_cubex_find_number(struct pf_cubex_numbers *numbers, uint64_t number);
 /* The table "values". */
 enum { PF_CUBEX_THREAD, PF_CUBEX_CONTEXT, PF_CUBEX_METRIC, PF_CUBEX_VALUE, PF_CUBEX_NAME, PF_CUBEX_COLUMNS };
 extern const struct pf_numbered pf_cubex_values;
-int pf_cubex_next_values(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
 
 /* The table "components". */
 enum {

@@ -147,7 +147,6 @@ int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error)
         if (add_sides(model, m, error))
             return -1;
     model->metrics = cubex->metrics;
-    model->metrics_stage = PF_OPENED;
     model->metric_columns = columns;
     model->n_metric_columns = sizeof columns / sizeof *columns;
     model->metric_cells = metric_cells;

@@ -60,7 +60,7 @@ struct values {
     enum pf_cube_kind kind;
     int64_t metric;        /* index in the profile */
     uint64_t next;         /* next number that may have a value */
-    struct pf_cell *cells; /* buffer of pf_cubex_next_values, one cell per location */
+    struct pf_cell *cells; /* buffer of next_values, one cell per location */
 };
 
 static uint64_t sides_of(const struct pf_cursor *cursor, uint32_t metric)
@@ -148,7 +148,7 @@ static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t 
     return ((const struct values *)own)->next;
 }
 
-int pf_cubex_next_values(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error)
+static int next_values(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error)
 {
     struct pf_numbers *numbers = pf_numbers_of(cursor);
     struct values *values = numbers->own;
@@ -169,5 +169,6 @@ int pf_cubex_next_values(struct pf_cursor *cursor, struct pf_value_row *row, str
     return 1;
 }
 
-const struct pf_numbered pf_cubex_values = {PF_NUMBERED, .begin = begin, .row = next_row, .after = after,
-                                            .free = end};
+const struct pf_numbered pf_cubex_values = {PF_NUMBERED,    .ops.next_values = next_values,
+                                            .begin = begin, .row = next_row,
+                                            .after = after, .free = end};

@@ -289,7 +289,6 @@ int pf_points_open(struct pf_model *model, const char *suffix, const char *what,
 {
     struct pf_points *points = model->state;
     size_t files = 0;
-    model->metrics_stage = PF_MODELLED;
     pf_stored_declare(model, false);
     if (list(&points->dirs, model->source, suffix, error))
         return -1;

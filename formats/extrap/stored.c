@@ -50,7 +50,6 @@ int pf_stored_open(struct pf_model *model, struct pf_error *error)
         return -1;
     pf_stored_declare(model, format->models);
     bool whole = pf_input_size(input) <= format->whole;
-    model->metrics_stage = whole ? PF_OPENED : PF_MODELLED;
     struct pf_study *study = read_study(model, input, whole ? UINT64_MAX : PF_STUDY_HEAD, error);
     if (!study ||
         (whole ? pf_stored_publish(model, study, error) : pf_stored_keep_head(model, study, error)) < 0)

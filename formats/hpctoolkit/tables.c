@@ -608,7 +608,6 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
     model->context_cells = hpc_context_cells;
     model->metrics = state->metrics.items;
     model->n_metrics = state->metrics.count;
-    model->metrics_stage = PF_OPENED;
     model->time_unit = "ns";
     state->extra.src = "src";
     model->extra = &state->extra;

@@ -51,8 +51,8 @@ static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
 
 #define PF_NUMBERED                                                                                          \
     {                                                                                                        \
-        pf_numbered_open, pf_numbered_next, pf_numbered_save, pf_numbered_restore, pf_numbered_close,        \
-            pf_numbered_progress                                                                             \
+        .open = pf_numbered_open, .next = pf_numbered_next, .save = pf_numbered_save,                        \
+        .restore = pf_numbered_restore, .close = pf_numbered_close, .progress = pf_numbered_progress         \
     }
 
 /* True if an item matches the cursor's restriction of its axis. */

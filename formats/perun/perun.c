@@ -193,7 +193,6 @@ static int perun_open(struct pf_model *model, struct pf_error *error)
     model->partitions.plural = "snapshots";
     model->partitions.field_columns = snapshot_fields;
     model->partitions.n_fields = COUNT(snapshot_fields);
-    model->metrics_stage = PF_MODELLED;
     model->tables = perun->tables;
     model->n_tables = PERUN_TABLES;
     model->cells = &perun->tables[PERUN_VALUES];

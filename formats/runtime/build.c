@@ -125,7 +125,6 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
                                                    .n_fields = format->n_fields};
     model->metrics = format->metrics;
     model->n_metrics = format->n_metrics;
-    model->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
     model->time_unit = format->time_unit;
     if (list_tables(model, build, error) ||
         (!format->folder && pf_source_open(model->source, NULL, PF_UNPACK, &build->input, error)))

@@ -267,7 +267,6 @@ static void set_tables(struct pf_model *model)
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
     model->context_cells = context_cells;
-    model->metrics_stage = PF_OPENED;
     model->tables = tables;
     model->n_tables = 1; /* only the values */
     model->cells = &tables[0];

@@ -126,7 +126,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_profi
     const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
         return pf_fail(error, EINVAL, "it holds no measurements");
-    if (pf_profile_stage(profile, model->metrics_stage, &op)) {
+    if (pf_profile_stage(profile, pf_metrics_stage(model), &op)) {
         *error = op.error;
         return -1;
     }

@@ -60,7 +60,7 @@ static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
 {
     const struct pf_model *model = pf_profile_model(profile);
     char name[PF_NAME_MAX + 1];
-    int primary = model->metrics_stage == PF_OPENED ? primary_of(model) : -1;
+    int primary = model->metrics_late ? -1 : primary_of(model);
     if (primary < 0)
         return;
     pf_buf_str(out, "Metrics: ");

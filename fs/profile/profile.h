@@ -137,7 +137,7 @@ enum pf_named {
 };
 
 /*
- * The file names of a set of items; borrowed. Available from PF_PARTITIONED on for partitions, metrics_stage for
+ * The file names of a set of items; borrowed. Available from PF_PARTITIONED on for partitions, pf_metrics_stage for
  * metrics, PF_MODELLED for keys, PF_OPENED for blobs and links. Names of contexts are available once a folder of
  * contexts or contexts.csv is ready (pf_profile_ready).
  */

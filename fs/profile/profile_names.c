@@ -103,7 +103,7 @@ static enum pf_stage comes_with(const struct pf_model *model, enum pf_named name
     case PF_NAMED_PARTITIONS:
         return model->partitions.plural ? PF_PARTITIONED : PF_STAGES;
     case PF_NAMED_METRICS:
-        return model->metrics_stage;
+        return pf_metrics_stage(model);
     case PF_NAMED_KEYS:
         return pf_extra_of(model)->keys.plural ? PF_MODELLED : PF_STAGES;
     case PF_NAMED_BLOBS:

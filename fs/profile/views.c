@@ -298,7 +298,7 @@ static enum pf_stage table_stage(const struct pf_model *model, const struct pf_t
     if (pf_table_has(table, PF_PARTITION))
         stage = later(stage, PF_PARTITIONED);
     if (pf_table_has(table, PF_METRIC))
-        stage = later(stage, model->metrics_stage);
+        stage = later(stage, pf_metrics_stage(model));
     if (pf_table_has(table, PF_CONTEXT) || pf_table_has(table, PF_KEY))
         stage = later(stage, PF_MODELLED);
     return stage;
@@ -316,7 +316,7 @@ static enum pf_stage view_stage(const struct pf_model *model, unsigned when)
         return model->partitions.fields_late ? PF_MODELLED : PF_PARTITIONED;
     case NAMED:
     case TOLD:
-        return model->metrics_stage;
+        return pf_metrics_stage(model);
     case KEYED:
         return PF_MODELLED;
     case ROWS_OF_KEYS:
@@ -344,7 +344,7 @@ static enum pf_stage table_file_stage(const struct pf_model *model, unsigned kin
     case PF_TABLE_OF_CONTEXT:
         return later(stage, table->flags & PF_DERIVED_BY_CONTEXT ? PF_DERIVED : PF_MODELLED);
     case PF_TABLE_OF_METRIC:
-        return later(stage, model->metrics_stage);
+        return later(stage, pf_metrics_stage(model));
     case PF_TABLE_OF_KEY:
         return later(stage, PF_MODELLED);
     default:
@@ -363,7 +363,7 @@ enum pf_stage pf_node_stage(const struct pf_model *model, struct pf_node node)
     if (!view)
         return PF_OPENED;
     /* If a stage after PF_OPENED makes the metrics, their details are known once the aggregate stage is loaded. */
-    bool sums = view->when == TOLD && (model->metrics_stage > PF_OPENED || pf_needs_aggregate(model, node));
+    bool sums = view->when == TOLD && (model->metrics_late || pf_needs_aggregate(model, node));
     return sums ? aggregate_stage(model) : view_stage(model, view->when);
 }
 

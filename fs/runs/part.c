@@ -197,7 +197,7 @@ struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct
 {
     struct pf_op op = PF_OP;
     struct pf_profile *profile = pf_fs_open_profile(fs, path, info->driver, &op.error);
-    if (profile && !pf_profile_stage(profile, pf_profile_model(profile)->metrics_stage, &op))
+    if (profile && !pf_profile_stage(profile, pf_metrics_stage(pf_profile_model(profile)), &op))
         return profile;
     *error = op.error;
     pf_profile_release(profile);

@@ -372,7 +372,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
     struct pf_value_row row;
     int more;
     uint64_t i = 0;
-    while ((more = cursor->table->next_values(cursor, &row, error)) > 0)
+    while ((more = cursor->table->ops->next_values(cursor, &row, error)) > 0)
         if ((i++ % VALUE_ROWS_A_STEP == 0 && step_cursor(cursor, error)) ||
             add_value_row(aggregate, &row, error))
             return -1;
@@ -395,7 +395,7 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
     const struct pf_cursor_ops *ops = pf_table_ops(cursor.table);
     int result = ops->open(&cursor, error);
     if (!result)
-        result = cursor.table->next_values ? add_value_rows(aggregate, &cursor, error)
+        result = ops->next_values ? add_value_rows(aggregate, &cursor, error)
                                            : add_rows(aggregate, &columns, &cursor, cells, error);
     ops->close(&cursor);
     free(cells);
@@ -406,7 +406,7 @@ int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int
                      struct pf_error *error)
 {
     bool both = metric >= 0 &&
-                (model->cells->next_values || model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
+                (pf_table_ops(model->cells)->next_values || model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
     int partner = metric >= 0 && !both ? pf_aggregate_partner(model, (unsigned)metric) : PF_NO_PARTNER;
     if (add_table(aggregate, model, metric, both, error))
         return -1;

@@ -160,7 +160,7 @@ static void check_model(void)
     open_only(&study, &pf_extrap_text_driver, STUDY, strlen(STUDY));
     const struct pf_model *model = &study.model;
     ok(model->n_metrics == 2 && !strcmp(model->metrics[0].name, "time") &&
-           !strcmp(model->metrics[1].name, "bytes") && model->metrics_stage == PF_OPENED,
+           !strcmp(model->metrics[1].name, "bytes") && !model->metrics_late,
        "opening a small file tells its metrics, in order of appearance");
     ok(model->tables[0].n_columns == 8 && !strcmp(model->tables[0].columns[1].name, "p") &&
            !strcmp(model->tables[0].columns[2].name, "n"),
@@ -445,7 +445,7 @@ static void check_big(void)
     struct study study;
     open_only(&study, &pf_extrap_text_driver, text, size);
     struct pf_model *model = &study.model;
-    ok(!study.result && model->metrics_stage == PF_MODELLED && !model->partitions.items &&
+    ok(!study.result && model->metrics_late && !model->partitions.items &&
            model->tables[0].n_columns == 8,
        "opening a file of %zu bytes tells its parameters and leaves the rest for later", size);
 

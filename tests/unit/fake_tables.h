@@ -209,7 +209,6 @@ __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, s
         .singular = "thread", .plural = "threads", .field_columns = fake_field_columns, .n_fields = 2};
     model->metrics = fake->metrics;
     model->n_metrics = FAKE_METRICS;
-    model->metrics_stage = PF_OPENED;
     model->tables = fake->tables;
     model->n_tables = FAKE_TABLES;
     model->cells = &fake->tables[FAKE_VALUES];
