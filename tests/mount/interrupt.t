@@ -34,7 +34,8 @@ soon=$((pass / 2 + 50)) # ms; on a busy machine a pass takes longer, too
 cat >"$work/interrupt.py" <<'P'
 """Starts COMMAND, sends it SIGNAL after 100 ms, prints how many ms it then took to end, and how it ended."""
 import signal, subprocess, sys, time
-process = subprocess.Popen(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+# A shell starts background jobs with SIGINT ignored, and their children inherit that.
+process = subprocess.Popen(["env", "--default-signal"] + sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 time.sleep(0.1)
 if process.poll() is not None:
     sys.exit("ended before the signal")
