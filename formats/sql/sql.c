@@ -190,20 +190,47 @@ static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, 
     return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
+/*
+ * Sets *found if a statement of the schema may create a virtual table of this name. sqlite3_table_column_metadata of SQLite 3.53 crashes
+ * on virtual tables. The statement is searched, since a damaged file may state another name and type beside it. Returns SQLITE_OK, or
+ * the error.
+ */
+static int find_virtual(sqlite3 *connection, const char *table, bool *found)
+{
+    sqlite3_stmt *statement;
+    int result = sqlite3_prepare_v2(
+        connection, "SELECT 1 FROM main.sqlite_schema WHERE sql LIKE '%create%virtual%table%' || ?1 || '%'",
+        -1, &statement, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    if (result == SQLITE_OK)
+        result = sqlite3_step(statement);
+    *found = result == SQLITE_ROW;
+    sqlite3_finalize(statement);
+    return result == SQLITE_ROW || result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
 /* Determines which tables and columns exist. Returns SQLITE_OK, or the error: SQLITE_NOMEM, an I/O error, ... */
 static int read_schema(struct pf_sql *sql)
 {
     for (size_t t = 0; t < sql->n_tables; t++) {
         const struct pf_sql_table *table = &sql->tables[t];
         struct pf_sql_facts *facts = &sql->facts[t];
+        bool is_virtual;
+        int result = find_virtual(sql->connection, table->name, &is_virtual);
+        if (is_trouble(result))
+            return result;
+        if (is_virtual || result != SQLITE_OK)
+            continue;
         for (unsigned c = 0; table->columns[c]; c++) {
             const char *type;
-            int key, result = look_for(sql->connection, table->name, table->columns[c], &type, &key);
+            int key;
+            result = look_for(sql->connection, table->name, table->columns[c], &type, &key);
             if (is_trouble(result))
                 return result;
             facts->columns |= (uint32_t)(result == SQLITE_OK) << c;
         }
-        int result = facts->columns ? find_computed(sql->connection, table, &facts->computed) : SQLITE_OK;
+        result = facts->columns ? find_computed(sql->connection, table, &facts->computed) : SQLITE_OK;
         if (is_trouble(result))
             return result;
         facts->computed &= facts->columns;
