@@ -192,8 +192,8 @@ static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, 
 
 /*
  * Sets *found if a statement of the schema may create a virtual table of this name. sqlite3_table_column_metadata of SQLite 3.53 crashes
- * on virtual tables. The statement is searched, since a damaged file may state another name and type beside it. Returns SQLITE_OK, or
- * the error.
+ * on virtual tables. The statement is searched, since a damaged file may state another name and type beside it. SQLite itself uses no
+ * statement behind damage, so none is searched there. Returns SQLITE_OK, or the error.
  */
 static int find_virtual(sqlite3 *connection, const char *table, bool *found)
 {
@@ -207,7 +207,8 @@ static int find_virtual(sqlite3 *connection, const char *table, bool *found)
         result = sqlite3_step(statement);
     *found = result == SQLITE_ROW;
     sqlite3_finalize(statement);
-    return result == SQLITE_ROW || result == SQLITE_DONE ? SQLITE_OK : result;
+    return result == SQLITE_ROW || result == SQLITE_DONE || (result & 0xff) == SQLITE_CORRUPT ? SQLITE_OK
+                                                                                              : result;
 }
 
 /* Determines which tables and columns exist. Returns SQLITE_OK, or the error: SQLITE_NOMEM, an I/O error, ... */
