@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/afperf/tables.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * The table "measurements": all values as in the file. Each cursor reads the wanted data records again. A value's

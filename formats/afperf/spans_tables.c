@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/afperf/tables.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * The tables "regions" and "intervals", by number. Everything is in the model, except tags of regions, which are read

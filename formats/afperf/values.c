@@ -3,7 +3,7 @@
 
 #include "formats/afperf/tables.h"
 #include "formats/kit/array.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /* Returns the node of a context in the run being processed, added if new; NULL with *error filled. */
 static struct afperf_node *node_of(struct afperf_model *model, uint32_t run, uint32_t context,

@@ -4,7 +4,7 @@
 
 #include "formats/cube/cube.h"
 #include "formats/driver_extra.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /* The driver for .cubex files. */
 

@@ -10,8 +10,8 @@
 #include "formats/extrap/points.h"
 #include "formats/extrap/summary.h"
 #include "formats/kit/array.h"
-#include "formats/kit/numbered.h"
 #include "formats/probe.h"
+#include "formats/runtime/numbered.h"
 
 extern const struct pf_driver pf_cubedir_driver;
 

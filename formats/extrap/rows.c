@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "formats/extrap/stored.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * Cursors of the tables values, statistics, cells and totals over the sorted lists of a study. Rows are ordered by

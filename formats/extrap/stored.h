@@ -4,7 +4,7 @@
 
 #include "formats/extrap/study.h"
 #include "formats/extrap/summary.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * Base of the drivers of studies. A driver supplies a function that reads its file into a study; stages, tables and

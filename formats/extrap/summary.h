@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/kit/sums.h"
+#include "formats/runtime/sums.h"
 
 /*
  * Statistics over the repetitions of one (call path, metric, point), as Extra-P computes them: population standard

@@ -3,7 +3,7 @@
 
 #include "formats/driver_extra.h"
 #include "formats/hpctoolkit/read.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /* ---- reading what threads have ------------------------------------------------------------------------ */
 

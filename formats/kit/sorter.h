@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/driver.h"
+#include "formats/kit/error.h"
 
 /*
  * A stable external sort in bounded memory: runs that fit are sorted in memory and written to an unlinked file, from

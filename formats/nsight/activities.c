@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/numbered.h"
 #include "formats/kit/print.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * GPU activities: kernels, copies, memory sets and synchronisations. Each has the call path of the API call with its correlation

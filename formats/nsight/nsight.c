@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/numbered.h"
 #include "formats/nsight/nsight.h"
+#include "formats/runtime/numbered.h"
 
 /* ---- the tables of an export --------------------------------------------------------------------- */
 

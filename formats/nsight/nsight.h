@@ -10,8 +10,8 @@
 #include "formats/kit/sorter.h"
 #include "formats/kit/store.h"
 #include "formats/kit/strings.h"
-#include "formats/kit/sums.h"
 #include "formats/kit/table.h"
+#include "formats/runtime/sums.h"
 #include "formats/sql/sql.h"
 
 /*

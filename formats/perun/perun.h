@@ -8,10 +8,10 @@
 #include "formats/driver_extra.h"
 #include "formats/json/tree.h"
 #include "formats/kit/ids.h"
-#include "formats/kit/numbered.h"
 #include "formats/kit/store.h"
-#include "formats/kit/sums.h"
 #include "formats/runtime/notes.h"
+#include "formats/runtime/numbered.h"
+#include "formats/runtime/sums.h"
 
 /*
  * Perun profiles. One pass reads the JSON, whose regions may come in any order, and keeps a compact record of the resources

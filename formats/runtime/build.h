@@ -5,9 +5,9 @@
 #include "formats/input/linereader.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/slice.h"
-#include "formats/kit/stored.h"
-#include "formats/kit/sums.h"
 #include "formats/runtime/run.h"
+#include "formats/runtime/stored.h"
+#include "formats/runtime/sums.h"
 
 /*
  * Builds a model from one pass over a file. The driver adds names, contexts, partitions, metrics, values and rows while it reads. The

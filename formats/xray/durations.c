@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/numbered.h"
 #include "formats/kit/powers.h"
 #include "formats/kit/sorter.h"
+#include "formats/runtime/numbered.h"
 #include "formats/xray/stack.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * Aggregator for formats whose values are derived from events: adds events to one record per (partition, context), and

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/numbered.h"
 #include "formats/kit/powers.h"
 #include "formats/kit/print.h"
+#include "formats/runtime/numbered.h"
 #include "formats/xray/stack.h"
 
 /*

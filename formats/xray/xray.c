@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
-#include "formats/kit/numbered.h"
 #include "formats/probe.h"
+#include "formats/runtime/numbered.h"
 #include "formats/xray/records.h"
 
 extern const struct pf_driver pf_xray_driver;

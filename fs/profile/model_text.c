@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "formats/driver_extra.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 #include "fs/profile/names.h"
 #include "fs/sums/export.h"
 #include "fs/text/csv.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/driver_extra.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 size_t pf_lines_save(const struct pf_lines *lines, void *blob, size_t room)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/driver_extra.h"
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 #include "fs/text/csv.h"
 #include "fs/text/row.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Cursors over numbered records: rows, restrictions, positions. */
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 #include "tests/unit/tap.h"
 
 /* Ten records; every third one belongs to context 1; number 4 has no row. */

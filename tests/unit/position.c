@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 #include "tests/unit/tap.h"
 
 struct position {

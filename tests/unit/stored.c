@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of tables that may exceed memory: cells of all kinds, restrictions, changes, in memory and on disk. */
-#include "formats/kit/stored.h"
+#include "formats/runtime/stored.h"
 
 #include "formats/extrap/stored.h" /* must compile together with kit/stored.h */
 #include "tests/unit/tap.h"

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /*
  * Sums values by (partition, context, metric). Values may be added in any order; sums are in memory up to a limit and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/sums.h"
+#include "formats/runtime/sums.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef PF_STORED_H
 #define PF_STORED_H
 
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 /* The rows of a table that may exceed memory: added while the file is read, in memory up to a limit and in an unlinked
  * file after that, and served by a cursor, whole or restricted. One thread adds; then any number of threads may read. */

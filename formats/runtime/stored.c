@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/stored.h"
+#include "formats/runtime/stored.h"
 
 #include <errno.h>
 #include <stdlib.h>

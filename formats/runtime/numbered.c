@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/numbered.h"
+#include "formats/runtime/numbered.h"
 
 #include <errno.h>
 #include <stdlib.h>
