@@ -112,8 +112,7 @@ enum member { PID, TID, NAME, ID, CATEGORY, SCOPE, TEXTS };
 
 /* Text of the current event, owned by the reading. */
 struct text {
-    char *text;
-    size_t size, room;
+    PF_LIST(char) bytes;
     bool there;
 };
 
@@ -171,10 +170,10 @@ static int take_text(const struct pf_json_walk *walk)
     struct text *text = walk->place;
     const struct pf_json_token *token = walk->token;
     text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
-    text->size = text->there ? token->size : 0;
-    pf_run_room(reading->build->run, &text->text, &text->room, text->size, 1);
-    if (text->size) /* other tokens have text NULL */
-        memcpy(text->text, token->text, text->size);
+    text->bytes.n = text->there ? token->size : 0;
+    *PF_ITEM(reading->build->run, text->bytes, text->bytes.n) = 0;
+    if (text->bytes.n) /* other tokens have text NULL */
+        memcpy(text->bytes.at, token->text, text->bytes.n);
     return 0;
 }
 
@@ -239,7 +238,7 @@ static const struct pf_json_member members[] = {
 static struct pf_cell text_of(const struct reading *reading, enum member member)
 {
     const struct text *text = &reading->texts[member];
-    return text->there ? pf_text(text->text, text->size) : pf_absent();
+    return text->there ? pf_text(text->bytes.at, text->bytes.n) : pf_absent();
 }
 
 static bool is(struct pf_cell cell, struct pf_cell other)

@@ -104,6 +104,13 @@ void pf_own_items(struct pf_run *run, void *array)
     pf_own(run, array, free_items);
 }
 
+/* Frees the items of a PF_LIST, whatever their type, and empties the list. */
+static void free_list(void *list)
+{
+    free_items(list);
+    memset(list, 0, sizeof(PF_LIST(void)));
+}
+
 void pf_run_use(struct pf_run *run, uint64_t bytes)
 {
     run->memory += bytes;
@@ -111,13 +118,13 @@ void pf_run_use(struct pf_run *run, uint64_t bytes)
         pf_run_check(run, pf_fail(run->error, EFBIG, PF_RUN_FULL));
 }
 
-void pf_run_grow(struct pf_run *run, void *array, size_t *room, size_t index, size_t item, bool zeroed)
+void pf_run_grow(struct pf_run *run, void *list, size_t *room, size_t index, size_t item, bool zeroed)
 {
     size_t before = *room;
     if (!before)
-        pf_own_items(run, array);
-    pf_run_check(run, zeroed ? pf_array_extend(array, room, index, item, run->error)
-                             : pf_array_grow(array, room, index + 1, item, run->error));
+        pf_own(run, list, free_list);
+    pf_run_check(run, zeroed ? pf_array_extend(list, room, index, item, run->error)
+                             : pf_array_grow(list, room, index + 1, item, run->error));
     pf_run_use(run, (uint64_t)(*room - before) * item);
 }
 

@@ -113,7 +113,7 @@ void *pf_disown(struct pf_run *run, void *thing);
  */
 void pf_own_items(struct pf_run *run, void *array);
 
-/* A growing list, zero-initialised, in a struct that outlives the run. The end of the run frees its items. */
+/* A growing list, zero-initialised, in a struct that outlives the run. The end of the run frees its items and empties the list. */
 #define PF_LIST(type)                                                                                        \
     struct {                                                                                                 \
         type *at;                                                                                            \
@@ -128,19 +128,19 @@ void pf_own_items(struct pf_run *run, void *array);
 #define PF_ITEM(run, list, index)                                                                            \
     (pf_run_reach((run), &(list).at, &(list).room, (index), sizeof *(list).at), &(list).at[index])
 
-/* Grows the array, whose pointer is at address `array`, to more than `index` items of `item` bytes. The run owns the array. */
-void pf_run_grow(struct pf_run *run, void *array, size_t *room, size_t index, size_t item, bool zeroed);
+/* Grows the list at address `list`, whose room is *room, to more than `index` items of `item` bytes. The run owns the items. */
+void pf_run_grow(struct pf_run *run, void *list, size_t *room, size_t index, size_t item, bool zeroed);
 
-static inline void pf_run_room(struct pf_run *run, void *array, size_t *room, size_t count, size_t item)
+static inline void pf_run_room(struct pf_run *run, void *list, size_t *room, size_t count, size_t item)
 {
     if (count >= *room)
-        pf_run_grow(run, array, room, count, item, false);
+        pf_run_grow(run, list, room, count, item, false);
 }
 
-static inline void pf_run_reach(struct pf_run *run, void *array, size_t *room, size_t index, size_t item)
+static inline void pf_run_reach(struct pf_run *run, void *list, size_t *room, size_t index, size_t item)
 {
     if (index >= *room)
-        pf_run_grow(run, array, room, index, item, true);
+        pf_run_grow(run, list, room, index, item, true);
 }
 
 /*

@@ -115,6 +115,9 @@ static void memory(void)
     ok(pf_run(&model, fill, &lists, &error) == -1 && error.code == EFBIG, "twice the bound fails the run");
     ok(lists.full, "    after the bound itself was reported");
     ok(!lists.pushed.at && !lists.reached.at, "the end of the run frees lists");
+    lists.full = false;
+    pf_run(&model, fill, &lists, &error);
+    ok(lists.full && !lists.pushed.n && !lists.pushed.room, "    and empties them: another run may fill them");
 }
 
 /* ---- libraries ---------------------------------------------------------------------------------- */
