@@ -21,7 +21,6 @@ struct pf_job {
     struct pf_job *sibling; /* in the owner's list, newest first */
     unsigned references;    /* held by the owner's list, each waiter, and the thread that runs the job */
     enum pf_job_state state;
-    bool is_short;
     bool stopped; /* pass.stop has been set at least once */
     bool on_pool; /* runs directly on a thread of the pool, not inside another job or an operation */
     bool stepped; /* the pass made a step between the last two ticks */

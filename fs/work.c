@@ -112,7 +112,7 @@ static struct pf_job *find_job(const struct pf_owner *owner, const struct pf_wor
 
 /* Returns the listed job of a key, which may have failed, or a new queued one. NULL with *error filled. */
 static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner, uint64_t number,
-                             bool is_short, bool run_here, struct pf_error *error)
+                             bool run_here, struct pf_error *error)
 {
     struct pf_pool *pool = owner->pool;
     struct pf_job *job = find_job(owner, work, number);
@@ -132,7 +132,7 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
         return NULL;
     }
     *job = (struct pf_job){
-        .work = work, .owner = owner, .number = number, .references = 1, .is_short = is_short};
+        .work = work, .owner = owner, .number = number, .references = 1};
     snprintf(job->what, sizeof job->what, "%s%s%.48s", work->title ? work->title : "",
              work->title && owner->type->name ? " " : "", owner->type->name ? owner->type->name(owner) : "");
     if (pf_job_list(pool, job, run_here)) {
@@ -173,10 +173,10 @@ int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner
     pf_may_block();
     op->inside = pf_job_now();
     assert(!op->inside || op->inside->work->rank > work->rank);
-    bool is_short = work->is_short && work->is_short(owner, number), run_here = op->inside || is_short;
+    bool run_here = op->inside || (work->is_short && work->is_short(owner, number));
     pf_lock_take(&pool->lock);
     do {
-        struct pf_job *job = job_of(work, owner, number, is_short, run_here, &op->error);
+        struct pf_job *job = job_of(work, owner, number, run_here, &op->error);
         if (!job) {
             result = -1;
             break;
