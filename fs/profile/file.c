@@ -260,18 +260,6 @@ void pf_file_close(struct pf_file *file)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Runs the jobs that must finish before a range can be read on this thread. */
-static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_op *op)
-{
-    struct pf_file_text *text = file->text;
-    uint64_t last = offset + size - 1;
-    int result = 0;
-    while (!result && pf_text_distance(&text->text, last))
-        result = pf_file_text_measure(text, last, op);
-    return !result && pf_is_heavy(&file->profile->model, text->node) ? pf_file_text_render(text, offset, size, op)
-                                                                      : result;
-}
-
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
                  int *n, struct pf_op *op)
 {
@@ -284,10 +272,11 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     struct pf_text *text = &file->text->text;
     if (size > text->size - offset)
         size = (size_t)(text->size - offset);
-    result = make_readable(file, offset, size, op);
+    while (!result && pf_text_distance(text, offset + size - 1))
+        result = pf_file_text_measure(file->text, offset + size - 1, op);
     if (result)
         return result;
-    int got = pf_text_read(text, file->profile->core->blocks, offset, size, pieces, &op->error);
+    int got = pf_text_read(text, file->profile->core->blocks, offset, size, pieces, op);
     if (got < 0)
         return -1;
     if (!pf_profile_intact(file->profile)) {

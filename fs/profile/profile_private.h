@@ -164,8 +164,6 @@ void pf_file_texts_free(struct pf_profile *profile);
 
 /* Measures a text up to an offset (UINT64_MAX: to its end) in a job. 0, or -1 with op->error filled. */
 int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op *op);
-/* Renders a range of a text into the block cache, on a pass thread. 0, or -1 with op->error filled. */
-int pf_file_text_render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_op *op);
 
 /* For the cache: visits all kept texts and sizes. Called with profile->lock held. */
 void pf_file_texts_each(struct pf_profile *profile,

@@ -15,6 +15,8 @@ static struct pf_lines *walk_text(void *owner, struct pf_error *error)
     return pf_node_walk(text->profile, text->node, error);
 }
 
+static int need_text_block(void *owner, uint64_t start, struct pf_op *op);
+
 static void text_free(struct pf_file_text *text)
 {
     pf_owner_end(&text->owner);
@@ -67,6 +69,7 @@ static struct pf_file_text *new_text(struct pf_profile *profile, struct pf_node 
     text->owner.references = 0;
     text->profile = profile;
     text->node = node;
+    text->text.need = need_text_block;
     text->text.sized = pf_find_size(profile, node, &text->text.size);
     text->text.measured = text->text.size;
     if (pf_map_put(&profile->texts, pf_node_key(node), text))
@@ -226,32 +229,24 @@ int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op
     return pf_need(op, &measure_work, &text->owner, 0);
 }
 
-/* Renders a range into the block cache. */
-static int render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_error *error)
-{
-    struct pf_piece pieces[PF_PIECES];
-    int n = pf_text_read(&text->text, text->profile->core->blocks, offset, size, pieces, error);
-    for (int i = 0; i < n; i++)
-        pf_blocks_release(text->profile->core->blocks, pieces[i].block);
-    return n < 0 ? -1 : 0;
-}
-
-/* Encoding of a range as the number of a job: the offset in the low OFFSET_BITS, the size above. */
-enum { OFFSET_BITS = 44, RANGE_MAX = (1 << 20) - 1 };
-
-static int run_blocks(struct pf_owner *owner, uint64_t range, struct pf_error *error)
+static bool renders_short(struct pf_owner *owner, uint64_t start)
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;
-    if (pf_pass_step(0, 1, error))
-        return -1;
-    atomic_fetch_add(&text->profile->core->passes, 1);
-    return render(text, range & (((uint64_t)1 << OFFSET_BITS) - 1), (size_t)(range >> OFFSET_BITS), error);
+    (void)start;
+    return !pf_is_heavy(&text->profile->model, text->node);
 }
 
-static const struct pf_work blocks_work = {"text of", PF_WORK_BLOCKS, NULL, run_blocks};
-
-int pf_file_text_render(struct pf_file_text *text, uint64_t offset, size_t size, struct pf_op *op)
+static int run_block(struct pf_owner *owner, uint64_t start, struct pf_error *error)
 {
-    uint64_t range = size < RANGE_MAX ? size : RANGE_MAX;
-    return pf_need(op, &blocks_work, &text->owner, offset | range << OFFSET_BITS);
+    struct pf_file_text *text = (struct pf_file_text *)owner;
+    return pf_pass_step(0, 1, error) ? -1
+                                     : pf_text_render(&text->text, text->profile->core->blocks, start, error);
+}
+
+static const struct pf_work block_work = {"text of", PF_WORK_BLOCKS, renders_short, run_block};
+
+static int need_text_block(void *owner, uint64_t start, struct pf_op *op)
+{
+    struct pf_file_text *text = owner;
+    return pf_need(op, &block_work, &text->owner, start);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/text/blocks.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "formats/kit/lock.h"
@@ -10,8 +9,6 @@ enum { CHAINS = 4096 };
 
 struct pf_blocks {
     struct pf_lock lock;
-    pthread_cond_t made;
-    struct pf_claim *claims;
     uint64_t limit, held;
     struct pf_block *newest, *oldest;
     struct pf_block *chains[CHAINS];
@@ -24,11 +21,10 @@ struct pf_blocks *pf_blocks_new(uint64_t limit)
         return NULL;
     blocks->limit = limit;
     pf_lock_init(&blocks->lock, PF_RANK_BLOCKS);
-    pthread_cond_init(&blocks->made, NULL);
     return blocks;
 }
 
-static void destroy(struct pf_block *block)
+static void free_block(struct pf_block *block)
 {
     free(block->data);
     free(block);
@@ -40,9 +36,8 @@ void pf_blocks_free(struct pf_blocks *blocks)
         return;
     for (struct pf_block *block = blocks->newest, *next; block; block = next) {
         next = block->older;
-        destroy(block);
+        free_block(block);
     }
-    pthread_cond_destroy(&blocks->made);
     pf_lock_destroy(&blocks->lock);
     free(blocks);
 }
@@ -67,12 +62,34 @@ static void link_newest(struct pf_blocks *blocks, struct pf_block *block)
     blocks->newest = block;
 }
 
-static struct pf_block *find(struct pf_blocks *blocks, uint64_t text, uint64_t index)
+static struct pf_block *find_block(struct pf_blocks *blocks, uint64_t text, uint64_t index)
 {
     struct pf_block *block = *chain_of(blocks, text, index);
     while (block && (block->text != text || block->index != index))
         block = block->chain;
     return block;
+}
+
+static struct pf_block *add_empty(struct pf_blocks *blocks, uint64_t text, uint64_t index)
+{
+    struct pf_block *block = calloc(1, sizeof *block), **chain = chain_of(blocks, text, index);
+    if (!block)
+        return NULL;
+    *block = (struct pf_block){.text = text, .index = index, .chain = *chain};
+    *chain = block;
+    link_newest(blocks, block);
+    return block;
+}
+
+static void remove_block(struct pf_blocks *blocks, struct pf_block *block)
+{
+    struct pf_block **at = chain_of(blocks, block->text, block->index);
+    while (*at != block)
+        at = &(*at)->chain;
+    *at = block->chain;
+    unlink_age(blocks, block);
+    blocks->held -= block->size;
+    free_block(block);
 }
 
 /* Evicts blocks from the oldest on. Blocks with references stay, so that blocks being sent can exceed the limit. */
@@ -81,89 +98,47 @@ static void shrink(struct pf_blocks *blocks)
     for (struct pf_block *block = blocks->oldest, *newer; block && blocks->held > blocks->limit;
          block = newer) {
         newer = block->newer;
-        if (block->references)
-            continue;
-        struct pf_block **at = chain_of(blocks, block->text, block->index);
-        while (*at != block)
-            at = &(*at)->chain;
-        *at = block->chain;
-        unlink_age(blocks, block);
-        blocks->held -= block->size;
-        destroy(block);
+        if (!block->references)
+            remove_block(blocks, block);
     }
 }
 
-static bool claimed(const struct pf_blocks *blocks, uint64_t text, uint64_t index)
-{
-    const struct pf_claim *claim = blocks->claims;
-    while (claim && (claim->text != text || claim->index != index))
-        claim = claim->next;
-    return claim != NULL;
-}
-
-struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index,
-                               struct pf_claim *claim)
+struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index, bool *filled)
 {
     pf_lock_take(&blocks->lock);
-    while (claimed(blocks, text, index))
-        pf_lock_wait(&blocks->lock, &blocks->made);
-    struct pf_block *block = find(blocks, text, index);
+    struct pf_block *block = find_block(blocks, text, index);
     if (block) {
-        block->references++;
         unlink_age(blocks, block);
         link_newest(blocks, block);
     } else {
-        *claim = (struct pf_claim){.text = text, .index = index, .next = blocks->claims};
-        blocks->claims = claim;
+        block = add_empty(blocks, text, index);
     }
+    if (block)
+        block->references++;
+    *filled = block && block->data;
     pf_lock_drop(&blocks->lock);
     return block;
 }
 
-static void settle(struct pf_blocks *blocks, const struct pf_claim *claim)
+void pf_blocks_fill(struct pf_blocks *blocks, struct pf_block *block, char *data, size_t size)
 {
-    struct pf_claim **at = &blocks->claims;
-    while (*at != claim)
-        at = &(*at)->next;
-    *at = claim->next;
-    pthread_cond_broadcast(&blocks->made);
-}
-
-struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim, char *data, size_t size)
-{
-    struct pf_block *block = calloc(1, sizeof *block);
     pf_lock_take(&blocks->lock);
-    if (block) {
-        struct pf_block **chain = chain_of(blocks, claim->text, claim->index);
-        *block = (struct pf_block){.text = claim->text,
-                                   .index = claim->index,
-                                   .data = data,
-                                   .size = size,
-                                   .references = 1,
-                                   .chain = *chain};
-        *chain = block;
-        link_newest(blocks, block);
+    if (!block->data) {
+        block->data = data;
+        block->size = size;
         blocks->held += size;
+        data = NULL;
         shrink(blocks);
     }
-    settle(blocks, claim);
     pf_lock_drop(&blocks->lock);
-    if (!block)
-        free(data);
-    return block;
-}
-
-void pf_blocks_abandon(struct pf_blocks *blocks, struct pf_claim *claim)
-{
-    pf_lock_take(&blocks->lock);
-    settle(blocks, claim);
-    pf_lock_drop(&blocks->lock);
+    free(data);
 }
 
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block)
 {
     pf_lock_take(&blocks->lock);
-    block->references--;
+    if (--block->references == 0 && !block->data)
+        remove_block(blocks, block);
     if (blocks->held > blocks->limit)
         shrink(blocks);
     pf_lock_drop(&blocks->lock);

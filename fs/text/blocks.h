@@ -2,19 +2,20 @@
 #ifndef PF_BLOCKS_H
 #define PF_BLOCKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
  * The LRU cache of generated blocks. It evicts the least recently used blocks without references when the bytes held exceed the
- * limit. Thread-safe.
+ * limit. Thread-safe; no function waits.
  */
 struct pf_blocks;
 
 struct pf_block {
     uint64_t text;  /* key: id of the text, never reused */
     uint64_t index; /* key: block within the text, here the offset of its first byte */
-    char *data;
+    char *data;     /* set once, by pf_blocks_fill */
     size_t size;
     /* private to the cache: */
     unsigned references;
@@ -25,21 +26,16 @@ struct pf_blocks *pf_blocks_new(uint64_t limit); /* limit in bytes. NULL: out of
 void pf_blocks_free(struct pf_blocks *blocks);
 
 /*
- * Returns a reference to the block on a hit. On a miss, returns NULL and registers the claim (on the caller's stack); the caller then
- * makes the block and calls pf_blocks_put or pf_blocks_abandon with the claim. Until then, other threads that ask for this block
- * wait.
+ * Returns a reference to the block of a key, adding an empty block on a miss; NULL: out of memory. *filled: the block has its data.
+ * A block that is empty when its last reference is dropped is removed.
  */
-struct pf_claim {
-    uint64_t text, index;
-    struct pf_claim *next;
-};
-struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index,
-                               struct pf_claim *claim);
+struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index, bool *filled);
 
-/* Inserts the claimed block; takes ownership of `data` (from malloc). Returns a reference. NULL: out of memory (data is freed). */
-struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim, char *data, size_t size);
-/* Withdraws a claim without a block; one of the waiting threads gets the next claim. */
-void pf_blocks_abandon(struct pf_blocks *blocks, struct pf_claim *claim);
+/*
+ * Sets the data of a block; takes ownership of `data` (from malloc). The caller has a reference. If another thread has filled the block,
+ * its data stay and `data` is freed.
+ */
+void pf_blocks_fill(struct pf_blocks *blocks, struct pf_block *block, char *data, size_t size);
 
 /* Drops a reference. */
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block);

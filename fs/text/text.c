@@ -336,9 +336,8 @@ static struct pf_reader *reader_at(struct pf_text *text, const struct block_rang
     return NULL;
 }
 
-static struct pf_block *render_block(struct pf_text *text, struct pf_blocks *blocks,
-                                     const struct block_range *range, struct pf_claim *claim,
-                                     struct pf_error *error)
+/* Returns the bytes of a range as an array of that size from malloc. NULL with *error filled. */
+static char *render_range(struct pf_text *text, const struct block_range *range, struct pf_error *error)
 {
     /* Not pf_buf_reserve: its geometric growth would double the memory of the cache. */
     size_t size = (size_t)(range->end - range->start), room = size + 4096;
@@ -350,36 +349,65 @@ static struct pf_block *render_block(struct pf_text *text, struct pf_blocks *blo
         give_idle(text, reader);
         /* The cache counts only bytes of text; the slack of many small texts would be several times as large. */
         char *fitting = realloc(out.data, out.size + 1);
-        struct pf_block *block = pf_blocks_put(blocks, claim, fitting ? fitting : out.data, out.size);
-        if (!block)
-            pf_fail_memory(error);
-        return block;
+        return fitting ? fitting : out.data;
     }
     if (out.failed)
         pf_fail_memory(error);
     reader_free(reader);
     pf_buf_free(&out);
-    pf_blocks_abandon(blocks, claim);
+    return NULL;
+}
+
+int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_error *error)
+{
+    bool filled;
+    struct pf_block *block = pf_blocks_get(blocks, text->id, start, &filled);
+    if (!block)
+        return pf_fail_memory(error);
+    struct block_range range = range_of(text, start);
+    range.start = start; /* of a piece of a long interval, in which checkpoints have been set since */
+    char *data = filled ? NULL : render_range(text, &range, error);
+    if (data)
+        pf_blocks_fill(blocks, block, data, (size_t)(range.end - start));
+    pf_blocks_release(blocks, block);
+    return filled || data ? 0 : -1;
+}
+
+/* Returns a reference to the block that starts at offset `start`, with its data. NULL with op->error filled. */
+static struct pf_block *need_block(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_op *op)
+{
+    bool filled;
+    /* Held while a job renders the block: the block cannot be evicted before it is read. */
+    struct pf_block *block = pf_blocks_get(blocks, text->id, start, &filled);
+    if (!block) {
+        pf_fail_memory(&op->error);
+        return NULL;
+    }
+    if (filled || !(text->need ? text->need(text->owner, start, op) : pf_text_render(text, blocks, start, &op->error)))
+        return block;
+    pf_blocks_release(blocks, block);
     return NULL;
 }
 
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
-                 struct pf_piece pieces[PF_PIECES], struct pf_error *error)
+                 struct pf_piece pieces[PF_PIECES], struct pf_op *op)
 {
     int n = 0;
     while (size && offset < text->size && n < PF_PIECES) {
-        struct block_range range = range_of(text, offset);
-        struct pf_claim claim;
         /* The start is a sufficient key: a new checkpoint can shorten an interval, and an older, longer block has the same bytes. */
-        struct pf_block *block = pf_blocks_get(blocks, text->id, range.start, &claim);
-        if (!block)
-            block = render_block(text, blocks, &range, &claim, error);
+        uint64_t start = range_of(text, offset).start;
+        struct pf_block *block = need_block(text, blocks, start, op);
         if (!block) {
             while (n)
                 pf_blocks_release(blocks, pieces[--n].block);
             return -1;
         }
-        size_t skip = (size_t)(offset - range.start), take = block->size - skip;
+        size_t skip = (size_t)(offset - start);
+        if (skip >= block->size) { /* a checkpoint between start and offset has been set meanwhile */
+            pf_blocks_release(blocks, block);
+            continue;
+        }
+        size_t take = block->size - skip;
         if (take > size)
             take = size;
         pieces[n++] = (struct pf_piece){.block = block, .offset = skip, .size = take};

@@ -10,6 +10,7 @@
 #include "fs/text/blocks.h"
 #include "fs/text/checkpoints.h"
 #include "fs/text/lines.h"
+#include "fs/work.h"
 
 /*
  * A generated file: a walk over records, its exact size, and checkpoints, which make random access cheap. It is read in blocks; a block
@@ -20,6 +21,11 @@ struct pf_text {
     uint64_t id;                                                   /* never reused in this process */
     struct pf_lines *(*walk)(void *owner, struct pf_error *error); /* returns a new walk at the start */
     void *owner;
+    /*
+     * Has the block that starts at offset `start` made by pf_text_render, in a job that its readers share. Returns 0, or -1 with
+     * op->error filled. NULL: each reader renders for itself.
+     */
+    int (*need)(void *owner, uint64_t start, struct pf_op *op);
 
     struct pf_lock lock; /* guards the members below */
     bool sized;
@@ -57,11 +63,15 @@ struct pf_piece {
 enum { PF_PIECES = (1 << 20) / PF_INTERVAL + 2 };
 
 /*
- * Reads [offset, offset + size) as pieces of blocks; cut at the end of the text and at PF_PIECES blocks. The size must be known, and
- * pf_text_distance must be 0 for the last byte. Returns the number of pieces, or -1 with *error filled.
+ * Reads [offset, offset + size) as pieces of blocks; cut at the end of the text and at PF_PIECES blocks. Missing blocks are made by
+ * text->need. The size must be known, and pf_text_distance must be 0 for the last byte. Returns the number of pieces, or -1 with
+ * op->error filled.
  */
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
-                 struct pf_piece pieces[PF_PIECES], struct pf_error *error);
+                 struct pf_piece pieces[PF_PIECES], struct pf_op *op);
+
+/* Renders the block that starts at offset `start`, unless it is cached. Returns 0, or -1 with *error filled. */
+int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_error *error);
 
 /* Closes the idle walk, to free its memory while no handle of the text is open. */
 void pf_text_rest(struct pf_text *text);

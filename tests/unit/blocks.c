@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/text/blocks.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
-/* True if the block is cached (its reference is released at once); otherwise adds it with this size. */
+/* Returns true if the block was cached, otherwise fills it. Drops the reference. */
 static bool is_there(struct pf_blocks *blocks, uint64_t text, uint64_t index, size_t size)
 {
-    struct pf_claim claim;
-    struct pf_block *block = pf_blocks_get(blocks, text, index, &claim);
-    bool there = block != NULL;
-    if (!block)
-        block = pf_blocks_put(blocks, &claim, calloc(1, size), size);
+    bool filled;
+    struct pf_block *block = pf_blocks_get(blocks, text, index, &filled);
+    if (!filled)
+        pf_blocks_fill(blocks, block, calloc(1, size), size);
     pf_blocks_release(blocks, block);
-    return there;
+    return filled;
 }
 
-/* True if the block is cached; never adds it. */
+/* Returns true if the block is cached; does not fill it. */
 static bool holds(struct pf_blocks *blocks, uint64_t text, uint64_t index)
 {
-    struct pf_claim claim;
-    struct pf_block *block = pf_blocks_get(blocks, text, index, &claim);
-    if (block)
-        pf_blocks_release(blocks, block);
-    else
-        pf_blocks_abandon(blocks, &claim);
-    return block != NULL;
+    bool filled;
+    pf_blocks_release(blocks, pf_blocks_get(blocks, text, index, &filled));
+    return filled;
 }
 
 static void test_age(void)
@@ -52,71 +46,49 @@ static void test_age(void)
 static void test_in_use(void)
 {
     struct pf_blocks *blocks = pf_blocks_new(1000);
-    struct pf_claim claim;
-    pf_blocks_get(blocks, 1, 0, &claim);
+    bool filled;
+    struct pf_block *used = pf_blocks_get(blocks, 1, 0, &filled);
     char *data = malloc(800);
     memset(data, 'x', 800);
-    struct pf_block *used = pf_blocks_put(blocks, &claim, data, 800);
+    pf_blocks_fill(blocks, used, data, 800);
     for (uint64_t i = 0; i < 20; i++)
         is_there(blocks, 2, i, 300);
     ok(used->data == data && used->data[799] == 'x' && holds(blocks, 1, 0),
-       "a block in use stays, whatever comes");
-    ok(pf_blocks_held(blocks) <= 1100, "and does not keep others from going");
+       "a block with a reference is not evicted");
+    ok(pf_blocks_held(blocks) <= 1100, "other blocks are");
     pf_blocks_release(blocks, used);
-    ok(pf_blocks_held(blocks) <= 1000, "let go of, it counts like others");
+    ok(pf_blocks_held(blocks) <= 1000, "a released block can be evicted");
     pf_blocks_free(blocks);
 }
 
-/* ---- claims ------------------------------------------------------------------------------------- */
+/* ---- empty blocks ------------------------------------------------------------------------------- */
 
-struct asker {
-    struct pf_blocks *blocks;
-    struct gate started;
-    bool got, claimed;
-};
-
-static void *ask(void *arg)
+static void test_empty(void)
 {
-    struct asker *asker = arg;
-    struct pf_claim claim;
-    gate_open(&asker->started);
-    struct pf_block *block = pf_blocks_get(asker->blocks, 1, 1, &claim);
-    asker->got = block != NULL;
-    asker->claimed = !block;
-    if (block)
-        pf_blocks_release(asker->blocks, block);
-    else
-        pf_blocks_abandon(asker->blocks, &claim);
-    return NULL;
-}
-
-static void check_claim(bool abandon)
-{
-    struct pf_claim claim;
-    struct asker asker = {.blocks = pf_blocks_new(1000), .started = GATE_CLOSED};
-    pthread_t thread;
-    pf_blocks_get(asker.blocks, 1, 1, &claim);
-    pthread_create(&thread, NULL, ask, &asker);
-    gate_pass(&asker.started);
-    usleep(3000);
-    if (abandon)
-        pf_blocks_abandon(asker.blocks, &claim);
-    else
-        pf_blocks_release(asker.blocks, pf_blocks_put(asker.blocks, &claim, calloc(1, 10), 10));
-    pthread_join(thread, NULL);
-    if (abandon)
-        ok(asker.claimed, "if who makes a block gives up, who waits for it may make it");
-    else
-        ok(asker.got, "who asks for a block that is being made waits and gets it");
-    pf_blocks_free(asker.blocks);
+    struct pf_blocks *blocks = pf_blocks_new(1000);
+    bool filled;
+    struct pf_block *first = pf_blocks_get(blocks, 1, 1, &filled), *second;
+    ok(first && !filled && pf_blocks_held(blocks) == 0, "a miss returns an empty block, of no size");
+    second = pf_blocks_get(blocks, 1, 1, &filled);
+    ok(second == first && !filled, "two readers that miss get the same block");
+    pf_blocks_fill(blocks, first, calloc(1, 900), 900);
+    is_there(blocks, 2, 0, 900);
+    ok(second->data && second->size == 900, "what one of them fills in stays until the other has read it");
+    const char *data = first->data;
+    pf_blocks_fill(blocks, second, calloc(1, 900), 900);
+    ok(second->data == data && pf_blocks_held(blocks) <= 1800, "a block is filled once");
+    pf_blocks_release(blocks, first);
+    pf_blocks_release(blocks, second);
+    pf_blocks_release(blocks, pf_blocks_get(blocks, 3, 0, &filled));
+    ok(!holds(blocks, 3, 0), "a block that was never filled is removed with its last reference");
+    pf_blocks_free(blocks);
 }
 
 /* ---- many threads ------------------------------------------------------------------------------- */
 
 struct worker {
     struct pf_blocks *blocks;
-    atomic_int *making; /* per index: the number of threads that make the block now */
-    atomic_int wrong, made;
+    int wrong;
     unsigned seed;
 };
 
@@ -127,26 +99,17 @@ static void *work(void *arg)
     struct worker *worker = arg;
     for (int i = 0; i < 3000; i++) {
         uint64_t place = (uint64_t)rand_r(&worker->seed) % PLACES;
-        struct pf_claim claim;
-        struct pf_block *block = pf_blocks_get(worker->blocks, place % 3, place, &claim);
-        if (!block) {
-            worker->wrong += atomic_fetch_add(&worker->making[place], 1) != 0;
-            bool give_up = rand_r(&worker->seed) % 8 == 0;
-            char *data = give_up ? NULL : malloc(100);
-            if (data)
-                memset(data, (int)place, 100);
-            atomic_fetch_sub(&worker->making[place], 1);
-            if (give_up)
-                pf_blocks_abandon(worker->blocks, &claim);
-            else
-                block = pf_blocks_put(worker->blocks, &claim, data, 100);
-            worker->made++;
+        bool filled, gives_up = rand_r(&worker->seed) % 8 == 0;
+        struct pf_block *block = pf_blocks_get(worker->blocks, place % 3, place, &filled);
+        worker->wrong += block->text != place % 3 || block->index != place;
+        if (!filled && !gives_up) {
+            char *data = malloc(100);
+            memset(data, (int)place, 100);
+            pf_blocks_fill(worker->blocks, block, data, 100);
+            filled = true;
         }
-        if (block) {
-            worker->wrong +=
-                block->text != place % 3 || block->index != place || block->data[99] != (char)place;
-            pf_blocks_release(worker->blocks, block);
-        }
+        worker->wrong += filled && (block->size != 100 || block->data[99] != (char)place);
+        pf_blocks_release(worker->blocks, block);
     }
     return NULL;
 }
@@ -155,18 +118,17 @@ static void test_threads(void)
 {
     struct worker workers[4];
     pthread_t threads[4];
-    atomic_int making[PLACES] = {0};
     struct pf_blocks *blocks = pf_blocks_new(3000);
     int wrong = 0;
     for (unsigned t = 0; t < 4; t++) {
-        workers[t] = (struct worker){.blocks = blocks, .making = making, .seed = t};
+        workers[t] = (struct worker){.blocks = blocks, .seed = t};
         pthread_create(&threads[t], NULL, work, &workers[t]);
     }
     for (int t = 0; t < 4; t++) {
         pthread_join(threads[t], NULL);
         wrong += workers[t].wrong;
     }
-    ok(wrong == 0, "among many threads nobody gets a wrong block, and none is made twice at once");
+    ok(wrong == 0, "among many threads each gets the block of its key");
     ok(pf_blocks_held(blocks) <= 3000, "and the limit holds");
     pf_blocks_free(blocks);
 }
@@ -176,8 +138,7 @@ int main(void)
     alarm(HANG_SECONDS);
     test_age();
     test_in_use();
-    check_claim(false);
-    check_claim(true);
+    test_empty();
     test_threads();
     return done();
 }

@@ -180,7 +180,9 @@ static int read_range(struct pf_text *text, struct pf_blocks *blocks, uint64_t o
         uint64_t last = offset + size - 1 < text->size ? offset + size - 1 : text->size - 1;
         if (pf_text_distance(text, last) && pf_text_measure(text, last, error))
             return -1;
-        int n = pf_text_read(text, blocks, offset, size, pieces, error);
+        struct pf_op op = PF_OP;
+        int n = pf_text_read(text, blocks, offset, size, pieces, &op);
+        *error = op.error;
         if (n <= 0)
             return -1;
         for (int i = 0; i < n; i++) {
@@ -255,6 +257,7 @@ static void test_few_bytes(void)
     struct story story = story_of(200000, short_lines, 8);
     struct pf_buf whole = whole_of(&story);
     struct pf_blocks *blocks = pf_blocks_new(3 << 20);
+    struct pf_op op = PF_OP;
     struct pf_error error;
     struct pf_piece pieces[PF_PIECES];
     struct pf_text text;
@@ -264,7 +267,7 @@ static void test_few_bytes(void)
     story.seen = story.made = 0;
     for (uint64_t i = 1; i <= 20; i++) {
         uint64_t offset = i * 2654435761u % (whole.size - 100);
-        int n = pf_text_read(&text, blocks, offset, 100, pieces, &error);
+        int n = pf_text_read(&text, blocks, offset, 100, pieces, &op);
         for (int p = 0; p < n; p++) {
             wrong +=
                 memcmp(pieces[p].block->data + pieces[p].offset, whole.data + offset, pieces[p].size) != 0;
@@ -288,6 +291,7 @@ static void test_large_reads(void)
     struct story story = story_of(200000, short_lines, 8);
     struct pf_buf whole = whole_of(&story);
     struct pf_blocks *blocks = pf_blocks_new(64 << 10);
+    struct pf_op op = PF_OP;
     struct pf_error error;
     struct pf_piece pieces[PF_PIECES];
     struct pf_text text;
@@ -296,7 +300,7 @@ static void test_large_reads(void)
     pf_text_measure(&text, UINT64_MAX, &error);
     for (uint64_t from = 0; from < PF_INTERVAL; from += 97) {
         uint64_t offset = from;
-        int n = pf_text_read(&text, blocks, offset, LARGE, pieces, &error);
+        int n = pf_text_read(&text, blocks, offset, LARGE, pieces, &op);
         for (int p = 0; p < n; p++) {
             wrong +=
                 memcmp(pieces[p].block->data + pieces[p].offset, whole.data + offset, pieces[p].size) != 0;
@@ -319,12 +323,13 @@ static void test_small(void)
 {
     struct story story = story_of(20, short_lines, 8);
     struct pf_blocks *blocks = pf_blocks_new(3 << 20);
+    struct pf_op op = PF_OP;
     struct pf_error error;
     struct pf_piece pieces[PF_PIECES];
     struct pf_text text;
     pf_text_init(&text, 1, walk_story, &story);
     pf_text_measure(&text, UINT64_MAX, &error);
-    int n = pf_text_read(&text, blocks, 0, 100, pieces, &error);
+    int n = pf_text_read(&text, blocks, 0, 100, pieces, &op);
     ok(n == 1 && malloc_usable_size(pieces[0].block->data) < pieces[0].block->size + 100,
        "the block of a small text takes no more room than the text");
     for (int p = 0; p < n; p++)
@@ -381,6 +386,45 @@ static void test_uncovered(void)
            story.seen - seen <= 300000,
        "a text that is covered is not gone through again");
     pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+struct measured_late {
+    struct pf_text text;
+    struct pf_blocks *blocks;
+    struct story *story;
+};
+
+static struct pf_lines *walk_late(void *owner, struct pf_error *error)
+{
+    struct measured_late *late = owner;
+    return walk_story(late->story, error);
+}
+
+static int measure_and_render(void *owner, uint64_t start, struct pf_op *op)
+{
+    struct measured_late *late = owner;
+    return pf_text_measure(&late->text, UINT64_MAX, &op->error) ||
+                   pf_text_render(&late->text, late->blocks, start, &op->error)
+               ? -1
+               : 0;
+}
+
+/* Checkpoints that are set between a reader's look-up of a block and its rendering make the block end before the reader's offset. */
+static void test_measured_meanwhile(void)
+{
+    struct story story = story_of(300000, short_lines, 8);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(8 << 20);
+    struct measured_late late = {.blocks = blocks, .story = &story};
+    pf_text_init(&late.text, 11, walk_late, &late);
+    late.text.need = measure_and_render;
+    late.text.sized = true;
+    late.text.size = whole.size;
+    ok(range_is_right(&late.text, blocks, &whole, 200000, 5000), "a block that a new checkpoint shortens is not read past its end");
+    pf_text_close(&late.text);
     pf_blocks_free(blocks);
     pf_buf_free(&whole);
     end_story(&story);
@@ -600,6 +644,7 @@ int main(void)
     test_small();
     test_resting();
     test_uncovered();
+    test_measured_meanwhile();
     test_shared_marks();
     test_changed_text();
     test_errors();
