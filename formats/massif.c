@@ -5,6 +5,7 @@
  * is served in call order. See docs/formats/massif.md.
  */
 #include <assert.h>
+#include <ctype.h>
 
 #include "formats/kit/number.h"
 #include "formats/probe.h"

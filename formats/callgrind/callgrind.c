@@ -106,7 +106,7 @@ static bool open_line(struct pf_build *build, const struct pf_line *line, bool *
     struct pf_slice value = pf_trimmed(text), digits = value;
     pf_int128 version = 0;
     *events |= word == EVENTS && value.at < value.end;
-    if (word == VERSION && callgrind_take_digits(&digits, &version) && version > 1)
+    if (word == VERSION && pf_take_digits(&digits, &version) && version > 1)
         pf_run_refuse(build->run, (int64_t)line->number, "a later version of the format, which is not known");
     if (word == CMD || word == CREATOR)
         pf_build_info(build, word == CMD ? "Title" : "Creator", value);

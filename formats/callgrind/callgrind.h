@@ -4,6 +4,7 @@
 
 #include "formats/driver_extra.h"
 #include "formats/kit/ids.h"
+#include "formats/kit/number.h"
 #include "formats/runtime/build.h"
 #include "formats/runtime/line_sums.h"
 
@@ -87,9 +88,6 @@ static inline bool callgrind_begins_cost(char c)
 
 /* Parses the keyword of a line; NO_WORD if it has none. */
 enum callgrind_word callgrind_take_word(struct pf_slice *line);
-
-/* Parses decimal digits, or 0x and hex digits. Returns false if there are none, or on overflow. */
-bool callgrind_take_digits(struct pf_slice *text, pf_int128 *number);
 
 /* Parses a count: a number, possibly negative, or `.` for 0. Returns false if it is invalid. */
 bool callgrind_take_count(struct pf_slice *line, pf_int128 *count);

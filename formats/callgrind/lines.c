@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/callgrind/callgrind.h"
 
+#include <ctype.h>
+
 /* Indexed by enum callgrind_word. */
 static const char *const words[WORDS] = {
     "",      "ob=",     "fl=",    "fi=",        "fe=",    "fn=",     "cob=",     "cfi=",     "cfl=",  "cfn=",
@@ -15,26 +17,6 @@ enum callgrind_word callgrind_take_word(struct pf_slice *line)
     return NO_WORD;
 }
 
-/* The value of a digit; >= `base` if it is invalid. */
-static unsigned digit_of(char c)
-{
-    unsigned decimal = (unsigned char)c - (unsigned)'0', letter = ((unsigned char)c | 32u) - 'a';
-    return decimal < 10 ? decimal : letter < 6 ? 10 + letter : 16;
-}
-
-bool callgrind_take_digits(struct pf_slice *text, pf_int128 *number)
-{
-    bool hex = text->end - text->at > 2 && text->at[0] == '0' && (text->at[1] | 32) == 'x';
-    const char *first = text->at += hex ? 2 : 0;
-    unsigned base = hex ? 16 : 10, digit;
-    *number = 0;
-    for (; text->at < text->end && (digit = digit_of(*text->at)) < base; text->at++)
-        if (__builtin_mul_overflow(*number, (pf_int128)base, number) ||
-            __builtin_add_overflow(*number, (pf_int128)digit, number))
-            return false;
-    return text->at > first;
-}
-
 bool callgrind_take_count(struct pf_slice *line, pf_int128 *count)
 {
     struct pf_slice item = pf_take_word(line);
@@ -42,7 +24,7 @@ bool callgrind_take_count(struct pf_slice *line, pf_int128 *count)
     if (pf_size(item) == 1 && *item.at == '.')
         return true;
     bool negative = pf_take(&item, "-");
-    if (!callgrind_take_digits(&item, count) || item.at < item.end)
+    if (!pf_take_digits(&item, count) || item.at < item.end)
         return false;
     *count = negative ? -*count : *count;
     return true;
@@ -55,14 +37,14 @@ bool callgrind_take_position(struct pf_slice *line, pf_int128 *position)
     if (pf_take(&item, "*"))
         return item.at == item.end;
     bool after = pf_take(&item, "+"), before = !after && pf_take(&item, "-");
-    if (!callgrind_take_digits(&item, &number))
+    if (!pf_take_digits(&item, &number))
         return false;
     last = after || before ? *position : 0;
     if (before ? __builtin_sub_overflow(last, number, &number)
                : __builtin_add_overflow(last, number, &number))
         return false;
     bool range = pf_take(&item, "+") || pf_take(&item, ":");
-    if ((range && !callgrind_take_digits(&item, &end)) || item.at < item.end)
+    if ((range && !pf_take_digits(&item, &end)) || item.at < item.end)
         return false;
     *position = number;
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/callgrind/callgrind.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,7 +183,7 @@ static void take_calls(struct callgrind *callgrind, struct pf_slice text)
     struct pf_slice count = pf_take_word(&text);
     end_call(callgrind);
     callgrind->calling = true;
-    if (!callgrind_take_digits(&count, &callgrind->calls) || count.at < count.end) {
+    if (!pf_take_digits(&count, &callgrind->calls) || count.at < count.end) {
         warn(callgrind, "error", "bad-calls", "invalid number of calls: none are counted");
         callgrind->calls = 0;
     }

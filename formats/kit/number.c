@@ -363,3 +363,25 @@ double pf_fixed_double(pf_int128 value, unsigned places)
     pf_parse_double(text, (size_t)(end - text), &real);
     return real;
 }
+
+/* ---- digits at the front of a slice -------------------------------------------------------------- */
+
+/* The value of a digit; >= `base` if it is invalid. */
+static unsigned digit_of(char c)
+{
+    unsigned decimal = (unsigned char)c - (unsigned)'0', letter = ((unsigned char)c | 32u) - 'a';
+    return decimal < 10 ? decimal : letter < 6 ? 10 + letter : 16;
+}
+
+bool pf_take_digits(struct pf_slice *text, pf_int128 *number)
+{
+    bool hex = text->end - text->at > 2 && text->at[0] == '0' && (text->at[1] | 32) == 'x';
+    const char *first = text->at += hex ? 2 : 0;
+    unsigned base = hex ? 16 : 10, digit;
+    *number = 0;
+    for (; text->at < text->end && (digit = digit_of(*text->at)) < base; text->at++)
+        if (__builtin_mul_overflow(*number, (pf_int128)base, number) ||
+            __builtin_add_overflow(*number, (pf_int128)digit, number))
+            return false;
+    return text->at > first;
+}

@@ -2,6 +2,7 @@
 #ifndef PF_NUMBER_H
 #define PF_NUMBER_H
 
+#include <ctype.h>
 #include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,8 +10,9 @@
 #include <string.h>
 
 #include "formats/kit/cell.h"
+#include "formats/kit/slice.h"
 
-/* Parses numbers in text. All functions are pure and independent of the locale. */
+/* Parses numbers in text. All functions are thread-safe and independent of the locale. */
 
 /*
  * Parses all of text[0 .. size) as a double, correctly rounded. Accepts the grammar of Python's float(): optional sign,
@@ -34,6 +36,21 @@ bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value)
 
 /* The double nearest to value / 10^places; places is at most 38. */
 double pf_fixed_double(pf_int128 value, unsigned places);
+
+/*
+ * Consumes all decimal digits, or 0x and all hex digits, at the front of the text. Returns false if there are none, or
+ * if the number has more than 127 bits; then some characters may have been consumed.
+ */
+bool pf_take_digits(struct pf_slice *text, pf_int128 *number);
+
+/* Consumes 1 to 18 decimal digits. Returns false, without consuming, if there is no digit. */
+static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
+{
+    const char *first = slice->at;
+    for (*number = 0; slice->at < slice->end && isdigit((unsigned char)*slice->at) && slice->at - first < 18;)
+        *number = *number * 10 + (uint64_t)(*slice->at++ - '0');
+    return slice->at > first;
+}
 
 /* ---- eight digits at a time --------------------------------------------------------------------- */
 

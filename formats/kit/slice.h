@@ -2,7 +2,6 @@
 #ifndef PF_SLICE_H
 #define PF_SLICE_H
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -72,15 +71,6 @@ static inline struct pf_slice pf_take_word(struct pf_slice *slice)
     slice->at = word.end;
     pf_skip_blanks(slice);
     return word;
-}
-
-/* Consumes 1 to 18 decimal digits. Returns false, without consuming, if there is no digit. */
-static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
-{
-    const char *first = slice->at;
-    for (*number = 0; slice->at < slice->end && isdigit((unsigned char)*slice->at) && slice->at - first < 18;)
-        *number = *number * 10 + (uint64_t)(*slice->at++ - '0');
-    return slice->at > first;
 }
 
 /* Consumes the next line and returns it without its line end; false if there is none. A last line without line end

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/perf_script/line.h"
+
+#include <ctype.h>
+
 #include "formats/kit/number.h"
 
 enum {

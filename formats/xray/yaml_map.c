@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "formats/input/source.h"
+#include "formats/kit/number.h"
 #include "formats/xray/names.h"
 
 /*
@@ -52,11 +52,11 @@ struct entry {
  */
 static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t *number)
 {
-    char *end;
-    errno = 0;
-    bool hexadecimal = size > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
-    *number = strtoull(text, &end, hexadecimal ? 16 : 10);
-    return size && end == text + size && !errno && *text >= '0' && *text <= '9' && *number <= most;
+    struct pf_slice digits = pf_slice(text, size);
+    pf_int128 whole;
+    bool valid = pf_take_digits(&digits, &whole) && digits.at == digits.end && whole <= (pf_int128)most;
+    *number = valid ? (uint64_t)whole : 0;
+    return valid;
 }
 
 /* Takes a key's value. Returns NULL, or a message if the value is invalid. */
