@@ -59,7 +59,8 @@ static inline const struct pf_model_extra *pf_extra_of(const struct pf_model *mo
 struct pf_driver_extra {
     /*
      * True (for drivers of directories only): the profile is one more entry of the directory, PF_BESIDE_NAME, unless the directory has
-     * an entry of that name. False: the profile takes the place of the file or directory.
+     * an entry of that name. The driver is asked about directories with subdirectories only. False: the profile takes the place of the
+     * file or directory.
      */
     bool beside;
     /*

@@ -52,26 +52,27 @@ static bool is_among(const char *names, size_t size, const char *name)
 struct names {
     struct pf_buf text;
     const struct pf_dir *dir;
+    bool folders; /* some entries are folders, or may be */
 };
 
 static int add_name(void *arg, const char *name, unsigned char type)
 {
     struct names *names = arg;
-    (void)type;
+    names->folders |= type == DT_DIR || type == DT_UNKNOWN;
     if (!pf_virtual_hides(names->dir->fs, names->dir->ino, name))
         pf_buf_add(&names->text, name, strlen(name) + 1);
     return names->text.failed;
 }
 
 /*
- * Reads the names of the folder, and appends PF_BESIDE_NAME unless an entry has that name: the folder itself may make a
- * profile, although most folders do not.
+ * Reads the names of the folder. A folder with subfolders may itself make a profile, although most do not: appends
+ * PF_BESIDE_NAME unless an entry has that name.
  */
 static int read_names(struct pf_dir *dir)
 {
     struct names names = {.dir = dir};
     int result = pf_folder_list(dir->folder, add_name, &names);
-    if (!is_among(names.text.data, names.text.size, PF_BESIDE_NAME))
+    if (names.folders && !is_among(names.text.data, names.text.size, PF_BESIDE_NAME))
         pf_buf_add(&names.text, PF_BESIDE_NAME, sizeof PF_BESIDE_NAME);
     dir->names = names.text.data;
     dir->names_size = names.text.size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/listing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,13 +79,14 @@ struct names {
     char **items;
     size_t count, room;
     struct pf_error error;
+    bool folders; /* some entries are folders, or may be */
     bool failed;
 };
 
 static int add_name(void *arg, const char *name, unsigned char type)
 {
     struct names *names = arg;
-    (void)type;
+    names->folders |= type == DT_DIR || type == DT_UNKNOWN;
     names->failed =
         pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, &names->error) ||
         !(names->items[names->count] = strdup(name));
@@ -116,10 +118,12 @@ struct walk {
     /*
      * Open folders on the current path, in archives only. Resolving a path in an archive costs one look-up per name, so
      * resolving full paths would make the walk quadratic. Outside of archives the kernel resolves paths, and open
-     * folders would use up descriptors.
+     * folders would use up descriptors: only the folder of the last entry is kept.
      */
     struct level *levels;
     size_t depth, room;
+    struct pf_folder *last; /* NULL: none */
+    char *last_path;
     struct pf_buf *unknown;  /* receives rows for files that could not be examined; NULL: the walk fails at its end instead */
     struct pf_error failure; /* the first such failure */
 };
@@ -146,19 +150,32 @@ static struct pf_folder *open_folder(struct walk *walk, const char *path)
     return parent ? pf_folder_open(parent, name) : pf_folder_open(walk->fs->top, *path ? path : ".");
 }
 
-/* Keeps a folder open if it is in an archive; otherwise closes it. */
+static void close_last(struct walk *walk)
+{
+    pf_folder_free(walk->last);
+    free(walk->last_path);
+    walk->last = NULL;
+    walk->last_path = NULL;
+}
+
+/* Keeps a folder open for its entries. Takes ownership. */
 static void keep_folder(struct walk *walk, struct pf_folder *folder, const char *path)
 {
     struct pf_error error;
-    if (pf_folder_fd(folder) < 0 &&
-        !pf_array_room(&walk->levels, &walk->room, walk->depth, sizeof *walk->levels, &error))
+    if (pf_folder_fd(folder) >= 0) {
+        close_last(walk);
+        walk->last = folder;
+        walk->last_path = strdup(path);
+    } else if (!pf_array_room(&walk->levels, &walk->room, walk->depth, sizeof *walk->levels, &error)) {
         walk->levels[walk->depth++] = (struct level){folder, strlen(path)};
-    else
+    } else {
         pf_folder_free(folder);
+    }
 }
 
 static void close_folders(struct walk *walk)
 {
+    close_last(walk);
     while (walk->depth)
         pf_folder_free(walk->levels[--walk->depth].folder);
     free(walk->levels);
@@ -217,7 +234,7 @@ static int push_entries(struct walk *walk, struct todo *todo, const char *path, 
     keep_folder(walk, folder, path);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, descending);
-    if (!is_among(&names, PF_BESIDE_NAME))
+    if (names.folders && !is_among(&names, PF_BESIDE_NAME))
         push(todo, path, PF_BESIDE_NAME); /* classified like any entry; most folders have no such profile */
     for (size_t i = 0; i < names.count; i++) {
         if (*path || !pf_virtual_hides(walk->fs, PF_ROOT_INO, names.items[i]))
@@ -235,12 +252,15 @@ static int classify_path(struct walk *walk, const char *path, struct pf_entry_in
     const struct pf_folder *parent = open_parent(walk, path, &name);
     if (parent || name == path)
         return pf_classify(walk->fs, parent ? parent : walk->fs->top, name, info);
-    char *above = strndup(path, (size_t)(name - path - 1));
-    struct pf_folder *folder = above ? pf_folder_open(walk->fs->top, above) : NULL;
-    int result = !folder ? errno : pf_classify(walk->fs, folder, name, info);
-    pf_folder_free(folder);
-    free(above);
-    return result;
+    size_t size = (size_t)(name - path - 1);
+    bool same =
+        walk->last && walk->last_path && !strncmp(walk->last_path, path, size) && !walk->last_path[size];
+    if (!same) {
+        close_last(walk);
+        walk->last_path = strndup(path, size);
+        walk->last = walk->last_path ? pf_folder_open(walk->fs->top, walk->last_path) : NULL;
+    }
+    return walk->last ? pf_classify(walk->fs, walk->last, name, info) : errno;
 }
 
 static int walk_source(struct walk *walk, struct pf_error *error)
