@@ -2,23 +2,23 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 BUILD   ?= build
-# One name for one folder, however it is given: what objects depend on is kept by name.
+# One spelling of the build folder: make compares the names of dependencies as text.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 CFLAGS  ?= -O2 -g
-# The program can be optimised as a whole when it is linked: a tenth faster, but every link takes seconds. `make install` and
-# `make bench` do so, in a folder of their own. (Warnings about text that may be a literal of another length go astray then.)
+# Link-time optimisation makes the program a tenth faster, but every link takes seconds. `make install` and `make bench` use it,
+# in a build folder of their own. (-Wstringop-overread has false positives then.)
 LTO     ?=
 OPTIMISED = BUILD=$(BUILD)/optimised CHECKS= CFLAGS="-O3 -g -fno-jump-tables -ffile-prefix-map=$(CURDIR)=." \
             LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
-# The order of locks is checked at run time (formats/kit/lock.h), except in that build.
+# Asserts the order of locks at run time (formats/kit/lock.h); off in the optimised build.
 CHECKS  ?= -DPF_CHECK_LOCKS
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpcre2-8 libarchive libxml-2.0
-# The headers of libraries are not checked for warnings: that of libfuse 3.17 has some.
+# Library headers are system headers, so that their warnings are ignored: libfuse 3.17's header has some.
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(CHECKS) \
             $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PKGS)))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
-# Where a machine can multiply and add in one step, clang would, and round otherwise than on other machines.
+# No fused multiply-add: clang would use it where the machine has it, and results would be rounded differently there.
 STD      = -std=c17 -ffp-contract=off
 
 PREDEFINED := $(shell $(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null)
@@ -28,12 +28,12 @@ $(error profilefs builds for 64-bit machines only: $(CC) has no __int128 here)
 endif
 endif
 
-# The front ends (with main, with FUSE) stand apart from the library that everything else is.
+# The front end (main, FUSE) is not part of libprofilefs.a, which tests link.
 FRONT    = fs/main.c fs/fuse/mount.c fs/fuse/ops.c
 CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c fs/*/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
-# By name, so that a call can ask for fewer: make unit TESTS="json tree", make fuzz TARGETS=names
+# Names, so that a call can select some: make unit TESTS="json tree", make fuzz TARGETS=names
 TESTS    = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/*.c))
 TARGETS  = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 UNIT     = $(TESTS:%=$(BUILD)/tests/%.t)
@@ -59,14 +59,13 @@ $(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 
 unit: $(UNIT)
 
-# Preloaded by tests: takes memory away from the program (not from one with a sanitizer, which has its own malloc), and makes its
-# calls for files fail.
+# Preloaded by tests: they make allocations of the program fail (unless it has a sanitizer with its own malloc), and its file calls.
 FAULTS   = $(BUILD)/fail_alloc.so $(BUILD)/fail_io.so
 $(FAULTS): $(BUILD)/%.so: tests/mount/%.c
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $< -ldl
 
-# A file system that stops answering, to be mounted below SOURCE by tests.
+# A file system that stops answering; tests mount it below SOURCE.
 $(BUILD)/hanging: tests/mount/hanging.c
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -o $@ $< $(LDLIBS)
@@ -74,14 +73,14 @@ $(BUILD)/hanging: tests/mount/hanging.c
 check test: all unit $(FAULTS) $(BUILD)/hanging
 	prove --exec '' $(UNIT) tests/mount/*.t
 
-# The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan. Fuzz targets need the
-# library built by clang with coverage; what else looks for faults of memory uses that library too, for it is built once.
-# (gcc's -Wmaybe-uninitialized goes astray in code that a sanitizer has been put into.)
+# Program and unit tests with sanitizers, each in a folder of its own: build/asan, build/tsan. Fuzz targets need a library built by
+# clang with coverage; the ASan build uses the same library, so that it is built once.
+# (gcc's -Wmaybe-uninitialized has false positives in instrumented code.)
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 WITH_ASAN = BUILD=$(BUILD)/asan CC=clang LTO= CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link"
 asan:
 	+$(MAKE) $(WITH_ASAN) all unit
-fuzz: | $(filter asan,$(MAKECMDGOALS)) # not beside it: both make the same files
+fuzz: | $(filter asan,$(MAKECMDGOALS)) # not concurrently: both write the same files
 	+$(MAKE) $(WITH_ASAN) fuzzers
 tsan:
 	+$(MAKE) BUILD=$(BUILD)/tsan LTO= CFLAGS="$(SANITIZE) -Wno-maybe-uninitialized -fsanitize=thread" all unit
@@ -90,7 +89,7 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# What was clean is not looked at again before it, or a header of it, changes: symbolic execution takes seconds a file.
+# A clean file is not checked again until it or one of its headers changes: symbolic execution takes seconds per file.
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.clean,$(FRONT) $(CORE))
 $(BUILD)/tidy/%.clean: %.c .clang-tidy
 	@mkdir -p $(@D)
@@ -104,7 +103,7 @@ format:
 
 optimised:
 	+@$(MAKE) -q $(OPTIMISED) all >/dev/null 2>&1 || \
-	    echo "building once more, optimised as a whole, in $(BUILD)/optimised: a minute on two cores"
+	    echo "building with link-time optimisation in $(BUILD)/optimised: a minute on two cores"
 	+$(MAKE) $(OPTIMISED) all
 bench: optimised $(BUILD)/gen_trace $(BUILD)/gen_cube
 	BUILD=$(BUILD) scripts/bench
@@ -131,9 +130,9 @@ samples:
 
 SHARE    = $(DESTDIR)$(PREFIX)/share
 DOC      = $(SHARE)/doc/profilefs
-# fish looks into no folder of /usr/local's.
+# fish does not search /usr/local.
 FISHDIR ?= $(if $(filter /usr/local,$(PREFIX)),/etc/fish/completions,$(PREFIX)/share/fish/vendor_completions.d)
-# mount(8) looks for helpers here alone, whatever the prefix.
+# mount(8) looks for helpers only here, whatever the prefix.
 SBINDIR ?= /sbin
 
 install: optimised
@@ -176,7 +175,7 @@ help:
 	@echo 'make tidy, make cppcheck   static analysis'
 	@echo 'make format                clang-format over all sources'
 	@echo 'make bench                 the figures that scripts/bench measures'
-	@echo 'make samples               tests/samples/archive anew'
+	@echo 'make samples               generate tests/samples/archive again'
 	@echo 'make clean'
 
 .PHONY: all unit check test asan tsan fuzz fuzzers tidy cppcheck format optimised bench samples install uninstall deb clean help

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The mount is read-only, looks like its source, and lets through what is no profile.
+# The mount is read-only, has the attributes of its source, and passes other files through.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -24,7 +24,7 @@ mount_source || exit 1
 p=$mnt/$heat
 ls "$p" >/dev/null || exit 1
 
-# ---- read-only: errno names as python knows them
+# ---- read-only: errno names as in Python's errno module
 
 refused() {   # refused NAME CODE: the python statement fails with EROFS
     is "$(cd "$mnt" && python3 -c "
@@ -81,7 +81,7 @@ done
 chmod 755 "$src/script.sh"
 like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" '^ro,nosuid,nodev' "set-user-ID files and devices have no effect"
 
-# ---- what is no profile
+# ---- files that are not profiles
 
 is "$(find "$mnt" -maxdepth 2 -not -path "$p/*" -not -path "$mnt/sub/run*/*" -not -path "$mnt/.profilefs*" -printf '%P%y\n' | sort)" \
    "$(cd "$src" && find . -printf '%P%y\n' | sed "s/^\(.*heat.Ab12Cd\)f/\1d/; s/xrayf/xrayd/" | sort)" \
@@ -116,7 +116,7 @@ is "$(cat "$mnt/notes.txt" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or d
     "what is left out cannot be opened either"
 unmount
 
-# ---- whatever the caller asks for
+# ---- any arguments of a caller
 
 for options in suid,dev nosuid,suid,nodev,dev user,suid,dev; do
     mount_source -o $options
@@ -146,7 +146,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     denied "others cannot read the list of profiles" "$mnt/.profilefs/profiles.csv"
     unmount
 
-    # Directories that are profiles, made from files that fewer may read than may list the directory.
+    # Profiles that are directories, with files that fewer users may read than may list the directory.
     for file in $(cd "$archive/hpc/solver-2023" && ls | grep 'db$'); do
         db=$src/$file.private
         cp -r "$archive/hpc/solver-2023" "$db"
@@ -163,7 +163,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     ok "a database whose files all may read is served to all" as_nobody bash -c "cat '$mnt/open/tables/values.csv' | grep -q ."
     unmount
 
-    # What such databases have in common.
+    # Expectations common to these databases.
     mkdir "$src/two" "$src/some"
     for db in two/a two/b some/a; do cp -r "$src/open" "$src/$db"; done
     cp -r "$src/profile.db.private" "$src/some/b"
@@ -189,7 +189,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     rm -r "$src/cube" "$src/scaling"
     mount_source -o allow_other
 
-    # Whoever owns the private file is the one who may read.
+    # The owner of the private file may read, whichever owner that is.
     chown 1234 "$src/meta.db.private/meta.db"
     mount_source -o allow_other
     ok "the owner of a private file reads what is made from it" as 1234 cat "$mnt/meta.db.private/info.txt"

@@ -1,6 +1,6 @@
-// Reads tables with DuckDB, without any option: paths come on stdin, one a line; for each a line of JSON goes to
-// stdout: [columns, rows, names of the columns of numbers], or what DuckDB complains of.
-//   node analytics.mjs TOOLS      TOOLS: the folder that the package @duckdb/node-api is installed in
+// Reads tables with DuckDB, without any option. stdin: one path per line. stdout: for each path one line of JSON, [columns, rows,
+// names of the numeric columns], or DuckDB's error message.
+//   node analytics.mjs TOOLS      TOOLS: the folder in which the package @duckdb/node-api is installed
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
@@ -10,7 +10,7 @@ const connection = await (await DuckDBInstance.create(':memory:')).connect()
 const number = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
 
 async function read(path) {
-    // All rows are taken in, not just those that the sniffer looks at.
+    // Reads all rows: the sniffer alone looks at a sample of them.
     await connection.run(`create or replace temp table seen as from '${path.replaceAll("'", "''")}'`)
     const columns = (await connection.runAndReadAll('describe seen')).getRowObjects()
     const [[rows]] = (await connection.runAndReadAll('select count(*) from seen')).getRows()

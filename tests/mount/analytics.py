@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Do readers of tables see what stands in them? Tables are read without any option.
+"""Checks that other readers of CSV see the tables' content. Tables are read without any option.
 
 usage: analytics.py pandas|duckdb LIST [TOOLS]
 
-LIST holds the paths of CSV files, one a line; TOOLS is the folder of DuckDB's package for Node.js. For each
-folder of tables one line goes to stdout: True or False, the folder, and what disagrees, tab-separated. What is
-compared are names of columns and numbers of rows, with what Python's csv module finds; and of the columns that
-a table holds numbers in, that the reader takes them for numbers.
+LIST holds the paths of CSV files, one per line; TOOLS is the folder of DuckDB's package for Node.js. For each folder of tables
+one line goes to stdout: True or False, the folder, and the differences, separated by tabs. Names of columns and numbers of rows
+are compared with the result of Python's csv module; columns that hold only numbers must be numeric for the reader.
 """
 import csv, itertools, json, os, subprocess, sys
 
 csv.field_size_limit(1 << 30)
 
-# Columns that hold lists, of which some look like a number.
+# Columns that hold lists, some of which look like a number.
 LISTS = {"args"}
 
 
@@ -44,7 +43,7 @@ def by_pandas(paths):
     for path in paths:
         try:
             table = pandas.read_csv(path)
-        except Exception as error:      # whatever it stumbles over is what the test is for
+        except Exception as error:      # any error of the reader is a result of the test
             yield str(error)
             continue
         numbers = sorted(name for name in table.columns if pandas.api.types.is_numeric_dtype(table[name]))
@@ -58,7 +57,7 @@ def by_duckdb(paths, tools):
 
 
 def of_folders(path):
-    """DuckDB takes a folder called KEY=VALUE for a column, as Hive partitions tables: a point with one parameter."""
+    """DuckDB reads a folder called KEY=VALUE as a column (Hive partitioning): here a point with one parameter."""
     return [folder.split("=")[0] for folder in path.split("/")[:-1] if folder.count("=") == 1]
 
 
@@ -84,7 +83,7 @@ def main():
     answers = list(zip(paths, found))
     if len(answers) != len(paths):
         raise SystemExit("%s told of %d tables, not %d" % (reader, len(answers), len(paths)))
-    # The folder right below a profile: tables, threads, contexts, metrics, ...
+    # The folder directly below a profile: tables, threads, contexts, metrics, ...
     place = lambda answer: "/".join(answer[0].split("/")[:-1][:3])
     for folder, tables in itertools.groupby(sorted(answers, key=place), place):
         tables = list(tables)

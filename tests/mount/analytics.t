@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tools of analysts take what a mount serves as it is: DuckDB and pandas read every table without options,
-# flamegraph.pl every file of folded stacks. (scripts/deps --test installs them.)
+# Analysis tools read the mounted files unchanged: DuckDB and pandas read every table without options, flamegraph.pl reads every
+# file of collapsed stacks. (scripts/deps --test installs the tools.)
 packages=${XDG_CACHE_HOME:-$HOME/.cache}/profilefs-tests
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 cp -r "$archive"/. "$src"
-# A profile whose functions are called by whatever may confuse a reader of CSV or of stacks.
+# A profile whose functions have names that may confuse a reader of CSV or of stacks.
 mkdir "$src/odd"
 copy_sample "$src/odd/$heat"
 python3 - "$archive/2026-03/heat.yaml" "$src/odd/heat.yaml" <<'END'
@@ -27,7 +27,7 @@ ok "the odd names are served" grep -qE ',"op,\(a, ""b""\)",' "$mnt/odd/$heat/tab
 cd "$mnt" || exit 1
 { find . -name '*.csv' -printf '%P\n'; behind contexts -name '*.csv'; } >"$work/tables"
 
-# tables READER PYTHON: what that reader makes of them, a line a folder.
+# tables READER PYTHON: the result of that reader, one line per folder.
 tables() {
     local passed what problem seen=0
     while IFS=$'\t' read -r passed what problem; do
@@ -37,7 +37,7 @@ tables() {
     is "$seen" "$(wc -l <"$work/tables")" "and these are all tables of the mount"
 }
 
-# pandas comes with the system's Python, which need not be the first in PATH.
+# pandas is installed for the system's Python, which need not be the first in PATH.
 pandas=
 for python in python3 /usr/bin/python3; do
     if "$python" -c 'import pandas' 2>/dev/null; then pandas=$python; fi
@@ -57,7 +57,7 @@ fi
 
 # ---- stacks
 
-# Each line is taken, and the picture's whole is the sum of the values.
+# Every line is accepted, and the total of the picture is the sum of the values.
 flamegraph() {
     local want have
     want=$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$1")
@@ -75,7 +75,7 @@ if [ ! -f "$painter" ]; then
 else
     empty=0
     while IFS= read -r stacks; do
-        # It refuses to paint nothing.
+        # flamegraph.pl rejects an empty picture.
         if [ -s "$stacks" ]; then ok "flamegraph.pl takes $stacks" flamegraph "$stacks"; else empty=$((empty + 1)); fi
     done < <(find . -name stacks.folded -printf '%P\n' | sort)
     ok "few stacks are empty ($empty)" test $((empty * 2)) -lt "$(find . -name stacks.folded | wc -l)"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Archives that are damaged, or made to do harm: what is sound of them is served, .profilefs/archives.csv tells of the rest, and the
-# mount lives on.
+# Damaged and hostile archives: the intact part is served, .profilefs/archives.csv reports the rest, and the mount survives.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 refuses() { ! "$@"; }
@@ -21,22 +20,22 @@ def head(name, size, **more):
 def member(name, data, **more): return head(name, len(data), **more) + data + bytes(-len(data) % 512)
 END = bytes(1024)
 
-# Names that are none, and devices.
+# Invalid names, and devices.
 write("names.tar", member("", b"empty\n") + head("/", 0, type=tarfile.DIRTYPE) + member(".", b"dot\n") + member("..", b"dots\n") +
       member("a//b", b"slashes\n") + member("x" * 90 + "/" + "y" * 90, b"long\n") + member("ok", b"ok\n") +
       head("null", 0, type=tarfile.CHRTYPE, devmajor=1, devminor=3) + head("disk", 0, type=tarfile.BLKTYPE, devmajor=8) +
       head("ok", 0, type=tarfile.DIRTYPE) + member("ok/below", b"below\n") + member("\xff\xfe", b"bytes\n") + END)
-# A file, then a folder of that name, then links in a circle and upwards.
+# A file, then a folder of the same name, then links in a circle and upwards.
 write("links.tar", head("one", 0, type=tarfile.SYMTYPE, linkname="two") + head("two", 0, type=tarfile.SYMTYPE, linkname="one") +
       head("up", 0, type=tarfile.SYMTYPE, linkname="../../../../../../etc/passwd") + member("up/x", b"below a link\n") +
       head("self", 0, type=tarfile.LNKTYPE, linkname="self") + head("out", 0, type=tarfile.LNKTYPE, linkname="/etc/passwd") + END)
 
-# Sizes that lie.
+# Wrong sizes.
 write("beyond.tar", member("first", b"first\n") + head("beyond", 1 << 32) + b"little\n")
 write("negative.tar", member("first", b"first\n") + head("bad", 0).replace(b"00000000000\0", b"-0000000001\0", 1) + END)
 write("checksum.tar", member("first", b"first\n") + b"\1" + member("second", b"second\n")[1:] + END)
 
-# Encrypted members: the bit in both headers is what tells.
+# Encrypted members: a bit in both headers marks them.
 def encrypted(method):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as packed:
@@ -66,7 +65,7 @@ entry, end = data[at:data.index(b"PK\5\6")], data[data.index(b"PK\5\6"):]
 entries = b"".join(entry.replace(b"kernel", b"%06d" % i) for i in range(300))
 write("overlap.zip", data[:at] + entries + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 300, 300, len(entries), at, 0))
 
-# Bombs: 4 GB of zeros, within others and alone.
+# Decompression bombs: 4 GB of zeros, nested in other archives and alone.
 PIECE = 64 << 20
 zeros = gzip.compress(bytes(PIECE), 9)
 write("bomb.tar.gz", gzip.compress(member("first", b"first\n") + head("zeros", 64 * PIECE)) + zeros * 64 + gzip.compress(member("last", b"last\n") + END))
@@ -95,7 +94,7 @@ data[at:at + 40] = b"\xff" * 40
 write("hurt.zip", data)
 write("headless.zip", data[:data.index(b"PK\1\2")])
 
-# What drivers know is theirs, whatever it is called; what else is packed stays a file.
+# A file in a known format belongs to its driver, whatever its name; any other compressed file stays a file.
 write("cube.tar", open(archive + "/cube/heat.p8.r1/profile.cubex", "rb").read())
 with zipfile.ZipFile(path("classes.jar"), "w") as packed:
     packed.writestr("Main.class", b"class")

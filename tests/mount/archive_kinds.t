@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# An archive is recognised by its own magic number: neither text nor names in it make it a profile of another format.
+# An archive is recognised by its own magic number: neither text nor names in it can make it a profile of another format.
 . "$(dirname "$0")/lib.sh"
 
-# The entries of a folder, without the table of its runs.
+# The entries of a folder, without runs/.
 ls_of() { "$PROFILEFS" ls "$1" | grep -vx runs/ | sort | tr '\n' ' '; }
 
-# Each text stands at the front of an archive of its own of each kind, with a second profile behind it.
+# Each text is the first member of an archive of each kind; a profile is the second member.
 python3 - "$src" "$archive" <<'P'
 import io, os, sys, tarfile, zipfile
 folder, archive = sys.argv[1:]
@@ -48,7 +48,7 @@ for name, data in texts.items():
             out.writestr("z.folded", second)
     with tarfile.open(base + "/inner.tar", "w") as tar:
         add(tar, "inner.tgz", open(base + "/runs.tgz", "rb").read())
-    # A NUL byte at the beginning, or many of them, make a file binary; a single one is damage.
+    # A NUL byte at the beginning, or many NUL bytes, make a file binary; a single one is damage.
     end = data.index(b"\n", min(100, len(data) // 4)) if b"\n" in data else len(data) // 2
     open(base + "/binary-begin", "wb").write(data[:min(end, 200)] + b"\0" + data[min(end, 200):])
     open(base + "/binary-after", "wb").write(data + bytes(len(data)))
@@ -59,7 +59,7 @@ for name in "$src"/*; do
     kind=$(basename "$name")
     like "$("$PROFILEFS" ls "$src/$kind")" "^$kind/\$" "$kind is a profile"
     command -v zstd >"$work/which" && zstd -q "$src/$kind/runs.tar" -o "$src/$kind/runs.tar.zst"
-    for file in "$src/$kind"/runs*[!n]; do # all but runs.bin
+    for file in "$src/$kind"/runs*[!n]; do # all except runs.bin
         is "$(ls_of "$file")" "$(printf '%s\n' "$kind/" z.folded/ | sort | tr '\n' ' ')" "$(basename "$file") that begins with $kind is an archive"
     done
     is "$(ls_of "$src/$kind/inner.tar/inner.tgz")" "$(printf '%s\n' "$kind/" z.folded/ | sort | tr '\n' ' ')" "$kind is found in an archive in an archive"
@@ -90,7 +90,7 @@ with zipfile.ZipFile(folder + "/h.zip", "w") as out:
     out.writestr("values/1.folded", "main;f 1\n")
     out.writestr("experiment.json", text)
     out.comment = b"c" * 5000
-zipfile.ZIP64_LIMIT = 16 # sizes and offsets of 64 bits everywhere
+zipfile.ZIP64_LIMIT = 16 # 64-bit sizes and offsets everywhere
 with zipfile.ZipFile(folder + "/i.zip", "w", zipfile.ZIP_DEFLATED) as out:
     out.writestr("values/1.folded", "main;f 1\n")
     out.writestr("experiment.json", text)
@@ -99,7 +99,7 @@ with tarfile.open(folder + "/packed.tgz", "w:gz") as tar:
     for name in ("a.extra-p", "d.cubex"):
         tar.add(os.path.join(folder, name), name)
 
-# Archives that only mention Extra-P's names.
+# Archives that merely contain Extra-P's names.
 def pack(name, *members, method=zipfile.ZIP_STORED):
     with zipfile.ZipFile(os.path.join(folder, name), "w", method) as out:
         for member, data in members:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names of members: any bytes, whatever the locale is and however the archive says how they are encoded.
+# Names of members: any bytes, in any locale and with any declared encoding.
 . "$(dirname "$0")/lib.sh"
 export LC_ALL=C
 
@@ -10,7 +10,7 @@ run = b"main;f 1\n"
 
 def put(name, data): open(os.path.join(folder, name), "wb").write(data)
 
-# A zip: (name, flags, extra field, data, unix mode) of each member.
+# A zip file: (name, flags, extra field, data, unix mode) of each member.
 def pack(name, *members, keep=None, method=0, system=3):
     out, directory = b"", b""
     for member, flags, extra, data, mode in members:

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The index of an archive is made in a pass, once: it tells how far it is, stops when nobody waits for it, and is kept.
+# The index of an archive is made once, by a pass that reports progress, stops when it has no waiter left, and caches its result.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# A tar of zeros, 2 GB once it is unpacked, with a file and a profile at its end. Zeros unpack quickly, but take their time.
+# A tar of zeros, 2 GB when unpacked, with a file and a profile at its end. Zeros unpack quickly, but not in no time.
 slow=$src/slow.tar.gz
 python3 - "$archive/stacks/heat.folded" "$slow" <<'P'
 import gzip, io, sys, tarfile
@@ -13,7 +13,7 @@ def head(name, size):
     info.size = size
     return info.tobuf(tarfile.USTAR_FORMAT)
 profile = open(sys.argv[1], "rb").read()
-zeros = gzip.compress(bytes(PIECE), 1) # a hundredth or so: what unpacks to more than that is cut off
+zeros = gzip.compress(bytes(PIECE), 1) # about a hundredth: archives that expand by more are cut off
 with open(sys.argv[2], "wb") as out:
     out.write(gzip.compress(head("zeros", PIECE * PIECES)) + zeros * PIECES)
     out.write(gzip.compress(head("heat.folded", len(profile)) + profile + bytes(-len(profile) % 512 + 1024)))
@@ -24,7 +24,7 @@ cp "$slow" "$work/whole.tar.gz"
 
 status() { cat "$mnt/.profilefs/status.txt"; }
 running() { status | grep -E "% (running|queued), [0-9]+ waiting: $1"; }
-# wait_until COMMAND...: it succeeds, in the end. False: the process $waiter, if it is set, has ended before.
+# wait_until COMMAND...: repeats the command until it succeeds. Fails if the process $waiter, if set, ends before.
 wait_until() {
     local try
     for try in $(seq 2000); do
@@ -35,7 +35,7 @@ wait_until() {
     return 1
 }
 idle() { [ -z "$(running .)" ]; }
-# stops NAME: the one pass ends once its reader, $waiter, is killed.
+# stops NAME: the only pass ends once its reader, $waiter, is killed.
 stops() {
     kill -KILL "$waiter"
     wait "$waiter" 2>/dev/null
@@ -61,9 +61,9 @@ is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "with all membe
 is "$(running .)" "" "from then on no pass is needed"
 unmount
 
-# ---- kept
+# ---- cached
 
-# The bytes that the server has read by now.
+# The number of bytes that the server has read so far.
 bytes_read() { awk '/^rchar:/ { print $2 }' "/proc/$(server)/io" 2>/dev/null; }
 mount_source -o no_runs
 if [ -n "$(bytes_read)" ]; then
@@ -104,7 +104,7 @@ is "$(cat "$mnt/slow.tar.gz/heat.folded/tables/values.csv" | md5sum)" "$(md5sum 
     "a profile behind it all is served"
 unmount
 
-# A profile that is compressed alone: what its driver wants to know the size of is unpacked when it is opened.
+# A profile that is compressed by itself: if its driver needs the size, the file is unpacked when it is opened.
 python3 - "$archive/2026-03/$heat" "$src/long.xray.gz" <<'P'
 import gzip, sys
 with open(sys.argv[2], "wb") as out:
@@ -121,7 +121,7 @@ ok "and is done again for the next one" wait_until running 'opening long'
 ok "who gets to see it" wait "$waiter"
 waiter=
 like "$(cat "$work/shown")" '^Format: xray' "as if nothing had been"
-# Its folder is held open while the file changes: the new version is opened by a look at the old one.
+# Its folder is held open while the file changes: a look-up through the old folder opens the new version.
 changed() {
     local waiter
     exec 9<"$mnt/long.xray.gz"
@@ -139,14 +139,14 @@ ok "opening its new version is a pass too" changed
 unmount
 rm "$src/long.xray.gz"
 
-# What is kept unpacked stays within its bound: unlinked files of the server's.
+# Unpacked data that is cached stays within its limit: unlinked files of the server.
 spilled() { stat -Lc '%h %s' "/proc/$(server)/fd"/* 2>/dev/null | awk '$1 == 0 { n += $2 } END { print n + 0 }'; }
 mount_source -o no_runs,cache=8M
 ok "a member larger than the bound can be read" cmp -n 200000000 "$mnt/slow.tar.gz/zeros" /dev/zero
 ok "and no more than that is kept of it" test "$(spilled)" -le $((8 << 20))
 unmount
 
-# ---- members that lie where they are read
+# ---- members that are stored uncompressed and read in place
 
 python3 - "$archive/stacks/heat.folded" "$src/huge.tar" <<'P'
 import sys, tarfile

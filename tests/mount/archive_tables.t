@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# .profilefs/tables holds all profiles: a row each, their primary metrics' functions, their warnings.
+# .profilefs/tables covers all profiles: one row per profile, their primary metrics' functions, their warnings.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -50,7 +50,7 @@ sleep 11
 is "$(stat -c %i "$t/summary.csv")" "$inode" "where nothing has changed nothing is made anew"
 is "$("$PROFILEFS" cat "$src/.profilefs/tables/functions.csv")" "$(cat "$t/functions.csv")" "cat gives the same without a mount"
 
-# ---- what is kept
+# ---- cached
 
 unmount
 rm -rf "$XDG_CACHE_HOME"
@@ -70,11 +70,11 @@ rm -rf "$XDG_CACHE_HOME"
 mount_source || exit 1
 is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after index, the first mount needs none"
 
-# ---- units: times are in ns, whatever a profile has them in
+# ---- units: times are in ns, whatever the profile's unit is
 
 unmount
 mkdir "$src/units"
-# For each unit pprof's profiles of one sample; and one of doubles in seconds.
+# For each unit, a pprof profile of one sample; and a Speedscope profile of doubles in seconds.
 python3 - "$src/units" <<'P'
 import sys
 UNITS = "ns nsec nanosecond nanoseconds us usec \u00b5s \u03bcs microseconds ms msec milliseconds s sec secs second seconds min h bytes ticks".split()
@@ -96,7 +96,7 @@ P
 cp "$(find "$archive" -name '*.cubex' | head -n 1)" "$src/units/"
 mount_source || exit 1
 cat >"$work/units.py" <<'P'
-"""Compares tables that span profiles, and profiles_summary.csv of a folder, with what the profiles themselves have; prints what differs."""
+"""Compares tables about all profiles, and profiles_summary.csv of a folder, with the profiles' own tables; prints the differences."""
 import csv, os, sys
 from fractions import Fraction
 mount, folder = sys.argv[1:]

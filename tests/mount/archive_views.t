@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Profiles in archives are profiles like any others: what spans profiles has them, they change with the archive, and they are for
-# those who may read the archive.
+# Profiles in archives are like other profiles: views of all profiles include them, they change with the archive, and the archive's
+# permissions apply to them.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -15,13 +15,13 @@ pack outer.tar "$work/outer"
 
 mount_source || exit 1
 
-# ---- what spans profiles
+# ---- views of all profiles
 
 for kind in a.tar a.tgz outer.tar/inner.tgz; do
     ok "$kind has runs/ as the folder has" diff -r "$mnt/plain/runs" "$mnt/$kind/runs"
 done
 ok "an archive without profiles has none" [ ! -e "$mnt/outer.tar/runs" ]
-# rows FILE COLUMN FOLDER: those of the profiles in a folder, without it.
+# rows FILE COLUMN FOLDER: the rows about profiles in a folder, without the folder's name.
 rows() { python3 - "$mnt/.profilefs/$1" "$2" "$3" <<'P'
 import csv, sys
 for row in csv.DictReader(open(sys.argv[1])):
@@ -43,7 +43,7 @@ total() { tail -n +2 "$1/tables/values.csv" | awk -F, '{ n += $4 } END { print n
 mkdir "$work/v1" "$work/v2"
 printf 'main;f 3\n' >"$work/v1/x.folded"
 printf 'main;f 4\nmain;g 5\n' >"$work/v2/x.folded"
-changes() {   # changes NAME COMMAND...: the command packs the folder that follows it
+changes() {   # changes NAME COMMAND...: the command packs the folder given as its last argument
     local name=$1
     shift
     "$@" "$work/v1"
@@ -85,7 +85,7 @@ source=$src
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && chmod 755 "$work" && mount_source -o allow_other 2>/dev/null; then
     as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-    # Paths below FOLDERs that others can read a byte of.
+    # Prints the paths below FOLDERs of which others can read a byte.
     readable() { as_nobody find -L "$@" -type f -readable -exec grep -laE '.?' {} + 2>/dev/null; }
     for kind in a.tar a.tgz outer.tar; do
         as_nobody find "$mnt/$kind" >"$work/found" 2>&1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Archives are entered as folders of their members: what is in them looks as it does outside.
+# Archives are folders of their members: a member is served like a file outside of an archive.
 . "$(dirname "$0")/lib.sh"
 
 needs_mount
@@ -44,7 +44,7 @@ for version in 0.0 0.1 1.0; do
     tar cSf "$packed/sparse-$version.tar" --format=posix --sparse-version=$version -C "$work/inner" holes behind
     sparse="$sparse sparse-$version.tar"
 done
-cut=$(($(stat -c %s "$packed/sparse.tar") - 10240)) # behind the header of the first member
+cut=$(($(stat -c %s "$packed/sparse.tar") - 10240)) # after the header of the first member
 head -c "$((cut > 1024 ? 1024 : cut))" "$packed/sparse.tar" >"$packed/cut-sparse.tar"
 
 python3 - "$packed" <<'PYTHON'
@@ -88,7 +88,7 @@ data[at + 24:at + 28] = data[22:26] = (200000).to_bytes(4, "little")
 open(folder + "/liar.zip", "wb").write(data)
 PYTHON
 
-# All that is served below a folder: names, and what the files hold.
+# Everything that is served below a folder: names, and hashes of the files.
 all_of() { (cd "$1" && find . ! -type f && find . -type f -exec sha256sum {} +) | sort; }
 mount_source
 all_of "$mnt/plain" >"$work/plain"
@@ -125,7 +125,7 @@ sleep 1.2
 is "$(ls "$mnt/a.tar")" README.txt "an archive that is rewritten shows what is in it now"
 unmount
 
-# What was found of an archive is kept between mounts; unpacking within any bound gives the same; descriptors are few.
+# An archive's index is cached between mounts; unpacking with any memory limit gives the same; few descriptors are used.
 mount_source -o cache=64K
 ok "little room to unpack to changes nothing" diff -r "$mnt/plain/nightly" "$mnt/a.tgz/nightly"
 ok "nor for members that are compressed one by one" diff -r "$mnt/plain/nightly" "$mnt/a.zip/nightly"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What passes and probes found is kept in one database; losing or corrupting it costs speed only.
+# Results of passes and probes are cached in one database; losing or corrupting it only costs time.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -27,7 +27,7 @@ is "$(passes)" 0 "without a pass"
 same_text() { find -L "$p" -type f -exec cat {} + | cmp - "$work/text"; }
 ok "the text of a second mount is the same" same_text
 
-# with NAME COMMAND: a mount that finds the database changed by the command serves the same
+# with NAME COMMAND: after the command has changed the database, a mount serves the same
 with() {
     local name=$1
     shift
@@ -80,7 +80,7 @@ both() {
 ok "two mounts may share it" both
 fusermount3 -u "$work/mnt2"
 
-# another profile in the same place: what is kept names the inputs
+# another profile at the same path: cached data is keyed by the inputs
 unmount
 generate "$work/other" --steps 300
 cat "$work/other" >"$src/big.xray"
@@ -103,15 +103,15 @@ like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "and nothing anywhere e
 is "$("$PROFILEFS" -o cache_limit=lots "$src" "$mnt" 2>&1; echo $?)" "profilefs: cache_limit=lots: not a size
 2" "a limit that is no size is refused"
 
-# Network, overlay and FUSE file systems have another device number each time they are mounted.
-program=$(dirname "$PROFILEFS")/hanging # which gives each file the same inode and times
+# Network, overlay and FUSE file systems get another device number each time they are mounted.
+program=$(dirname "$PROFILEFS")/hanging # gives each file the same inode and times
 other_device() {
     local devices=() turn source
     rm -rf "$XDG_CACHE_HOME"
     source=$work/other-device
     mkdir "$source"
     for turn in 1 2; do
-        "$program" "$source" /nonexistent & # the second one over the first, whose number it can't get
+        "$program" "$source" /nonexistent & # mounted over the first one, so that it gets another number
         until [ "$(grep -cF " $source " /proc/self/mounts)" = $turn ]; do sleep 0.05; done
         devices+=("$(stat -c %d "$source")")
         mount_source || return 1

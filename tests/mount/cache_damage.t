@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whatever happens to the cache's files under a live mount costs nothing but speed.
+# Anything that happens to the cache's files under a live mount only costs time.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -18,7 +18,7 @@ serves() {
         timeout 20 cmp "$work/want" "$mnt/d$i/log/$text" || return 1
     done
 }
-# begin: a mount whose database is in use.
+# begin: starts a mount that has its database open.
 begin() {
     cold
     "$PROFILEFS" index "$src" 2>/dev/null && serves 1 3
@@ -46,8 +46,8 @@ cut_the_database() {
 }
 ok "cutting the database costs speed only" cut_the_database
 
-# The first step of SQLite when it opens a database in WAL mode: -shm is cut if it can lock byte 128 of it, so if no other process has
-# the database open. (The next step enlarges it again; without it the test does not depend on timing.)
+# The first step of SQLite when it opens a database in WAL mode: it truncates -shm if it can lock byte 128, that is if no other
+# process has the database open. (The next step enlarges -shm again; by skipping it, the test does not depend on timing.)
 open_as_sqlite() {
     [ ! -e "$1-shm" ] || python3 -c '
 import fcntl, sys
@@ -60,11 +60,12 @@ with open(sys.argv[1], "r+b") as file:
         pass' "$1-shm"
 }
 
-# A process loses its POSIX locks of a file when it closes any descriptor of it, as after a read through a mount of the home folder.
+# A process loses its POSIX locks of a file when it closes any descriptor of the file, for example after a read through a mount of
+# the home folder.
 read_through_the_mount() {
     XDG_CACHE_HOME=$src/.cache
     folder=$XDG_CACHE_HOME/profilefs
-    ulimit -n 64 # so that profiles are closed, and what was learnt of them is written
+    ulimit -n 64 # so that profiles are closed and their results written to the cache
     cold
     serves 1 24 || return 1
     open_as_sqlite "$folder/profiles.db"

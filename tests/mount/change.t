@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The source is rewritten, grown, truncated, deleted, replaced: new content on the next open, also for a shell
-# that sits inside; handles on the old version fail or give old bytes, never a mix.
+# The source is rewritten, grown, truncated, deleted, replaced: the next open returns the new content, also for a shell within the
+# folder; handles on the old version fail or return old bytes, never a mix.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 generate "$work/one" --steps 300 --seed 1 --pid 100
 generate "$work/two" --steps 500 --seed 2 --pid 200
-# What each version's text is, from mounts that never see a change.
+# The text of each version, from mounts that never see a change.
 expect() { "$PROFILEFS" cat "$1/$2"; }
 for version in one two; do
     expect "$work/$version" tables/trace.csv >"$work/$version.trace"
@@ -21,7 +21,7 @@ fresh() {
     cp "$work/one" "$src/run.xray"
     mount_source || exit 1
 }
-# The kernel may remember for a second that a name is a folder or a file.
+# The kernel may cache for a second whether a name is a folder or a file.
 kind_settles() { sleep 1.1; }
 serves() { cmp "$p/tables/trace.csv" "$work/$1.trace" && cmp "$p/tables/values.csv" "$work/$1.values"; }
 
@@ -98,7 +98,7 @@ fresh
 cp "$work/two" "$src/second.xray"
 is "$(ls "$mnt")" "$(printf 'run.xray\nruns\nsecond.xray')" "a new file appears in its folder, and two profiles are runs"
 
-# ---- sitting inside
+# ---- a working directory inside
 
 fresh
 thread=$(first_thread "$p")
@@ -132,7 +132,7 @@ cd "$work" || exit 1
 # ---- open handles
 
 cat >"$work/handle.py" <<'P'
-"""Opens FILE, reads a piece, runs the shell command CHANGE, reads on. What it gets must be the OLD text or an
+"""Opens FILE, reads a piece, runs the shell command CHANGE, reads on. The bytes must be the OLD text or an
 error; prints which."""
 import errno, os, subprocess, sys
 path, change, old = sys.argv[1], sys.argv[2], open(sys.argv[3], "rb").read()
@@ -176,7 +176,7 @@ like "$(timeout 60 python3 "$work/handle.py" "$p/tables/trace.csv" \
 # ---- under load: readers run while the source changes all the time
 
 cat >"$work/watch.py" <<'P'
-"""Reads FILE again and again for SECONDS; every whole read must be one of the given versions or an error."""
+"""Reads FILE repeatedly for SECONDS; every whole read must be one of the given versions or an error."""
 import os, sys, time
 path, seconds, texts = sys.argv[1], float(sys.argv[2]), {open(name, "rb").read() for name in sys.argv[3:]}
 end, good, errors = time.monotonic() + seconds, 0, 0
@@ -194,7 +194,7 @@ print(good, "good reads,", errors, "errors")
 sys.exit(good == 0)
 P
 fresh
-swapping() { # until it is told to stop: were it killed, a copy that it has begun would go on
+swapping() { # until it is signalled: killing it could leave a copy half written
     until [ -e "$work/stop" ]; do
         cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
         sleep 0.05
@@ -219,9 +219,9 @@ wait $swapper
 cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
 ok "when the changes end, the last version is served" serves two
 
-# Rewritten in place at the same size, and the time of writing put back: only the time of change tells.
+# Rewritten in place at the same size, with the old mtime restored: only the ctime shows the change.
 cat >"$work/rewrite.py" <<'P'
-"""Writes the bytes of the given files into FILE, one after the other, each in one call, for ever; keeps FILE's mtime."""
+"""Writes the bytes of the given files into FILE in turn, each in one call, forever; keeps FILE's mtime."""
 import os, sys, time
 path, versions = sys.argv[1], [open(name, "rb").read() for name in sys.argv[2:]]
 before = os.stat(path)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""cluster.py MOUNT MOUNT: the time of each function over all runs of an archive that lies in two halves.
+"""cluster.py MOUNT MOUNT: the time of each function over all runs of an archive that is split over two mounts.
 
-A scheduler and a worker a half, as on a cluster: each worker reads the archive's table on its own mount, adds up there,
-and only sums travel. Prints `function,time` in ns, largest first.
+Starts a scheduler and one worker per half, as on a cluster: each worker reads the archive's table on its own mount and adds up
+there, so that only sums are transferred. Prints `function,time` in ns, largest first.
 """
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def main(mounts):
             for process in running:
                 try:
                     process.wait(timeout=10)
-                except subprocess.TimeoutExpired:   # a worker may wait for a scheduler that is gone
+                except subprocess.TimeoutExpired:   # a worker may wait for a scheduler that has ended
                     process.kill()
                     process.wait()
     for name, ns in sorted(total.items(), key=lambda item: (-item[1], item[0])):

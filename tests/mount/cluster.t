@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An archive that lies in halves, each mounted where it lies, is asked as one by Dask's distributed scheduler.
+# An archive that is split in two halves, each mounted separately, is queried as one by Dask's distributed scheduler.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -20,7 +20,7 @@ for half in 1 2; do
 done
 trap 'fusermount3 -u "$work/mounts/1"; fusermount3 -u "$work/mounts/2"; cleanup' EXIT
 
-ask() { "$dask" "$here/cluster.py" "$work/mounts/1" "$work/mounts/2" >"$work/two"; } # whose warnings are those of a slow machine
+ask() { "$dask" "$here/cluster.py" "$work/mounts/1" "$work/mounts/2" >"$work/two"; } # the scheduler warns of slow machines on stderr
 ok "two workers answer" ask
 "$dask" - "$work/mounts"/*/.profilefs/tables/functions.csv >"$work/one" <<'END'
 import csv, sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands give without FUSE what the mount gives, and tell by their exit status what happened.
+# The commands print without FUSE what the mount serves, and report the result by their exit status.
 . "$(dirname "$0")/lib.sh"
 
 copy_sample
@@ -11,7 +11,7 @@ profilefs() { timeout 60 "$PROFILEFS" "$@"; }
 status() { "$@" >"$work/stdout" 2>"$work/stderr"; echo $?; }
 p=$src/$heat
 
-# ---- the commands alone
+# ---- commands without a mount
 
 is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/")" \
     "ls of SOURCE shows what the mount's root holds, with a slash after folders"
@@ -58,7 +58,7 @@ is "$(status profilefs check "$p" "$src/sub/bad.xray")" 1 "check of several: sta
 like "$(cat "$work/stdout" "$work/stderr")" 'bad\.xray' "and names it"
 is "$(status profilefs check "$src/notes.txt")" 1 "check of what is no profile: status 1"
 
-# anchor MIDDLE: a Cube file whose anchor.xml has the value of this Python expression between two elements.
+# anchor MIDDLE: writes a Cube file whose anchor.xml has the value of this Python expression between two elements.
 anchor() {
     python3 - "$work/odd.cubex" "$1" <<'P'
 import io, sys, tarfile
@@ -72,7 +72,7 @@ with tarfile.open(sys.argv[1], "w") as archive:
     archive.addfile(member, io.BytesIO(xml))
 P
 }
-# is_checked_soon MIDDLE: the check of such a file ends before it has used 8 s of processor time.
+# is_checked_soon MIDDLE: checking such a file takes less than 8 s of processor time.
 is_checked_soon() {
     local status
     anchor "$1"
@@ -96,7 +96,7 @@ XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
 ok "index keeps what it finds" test -s "$work/index.cache/profilefs/profiles.db"
 like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
 
-# The ten seconds pass while it is stopped.
+# The ten seconds pass while the process is stopped.
 mkdir "$work/long"
 awk 'BEGIN { for (i = 0; i < 300000; i++) printf "main;step_%d;%x %d\n", i % 97, i * 7919 % 1000003, i + 1 }' >"$work/long/a.folded"
 cp "$work/long/a.folded" "$work/long/b.folded"
@@ -169,7 +169,7 @@ fi
 is "$(profilefs -o metric=calls cat "$p/info.txt" 2>/dev/null | grep ^Primary || profilefs cat -o metric=calls "$p/info.txt" | grep ^Primary)" \
     "Primary: calls" "-o metric= chooses the primary metric"
 
-# ---- the same as the mount
+# ---- comparison with the mount
 
 if [ -w /dev/fuse ]; then
     mount_source || exit 1

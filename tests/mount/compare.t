@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `profilefs compare` tells what grew and what shrank, and is the gate of a CI run.
+# `profilefs compare` reports what grew and what shrank, and can be the gate of a CI run.
 . "$(dirname "$0")/lib.sh"
 
 profilefs() { timeout 60 "$PROFILEFS" "$@"; }
@@ -88,7 +88,7 @@ else
     skip "profiles in a mount" "no /dev/fuse"
 fi
 
-# ---- what can't be compared
+# ---- paths that cannot be compared
 
 cp "$archive/2026-04/xray-log.heat.damaged" damaged.xray
 is "$(status profilefs compare damaged.xray damaged.xray --fail 1)" 1 "damaged input: status 1"

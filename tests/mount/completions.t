@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the shells themselves make of the completions, as if somebody typed and pressed Tab.
+# Runs the completions in the shells themselves: types a line and presses Tab.
 . "$(dirname "$0")/lib.sh"
 
 copy_sample
@@ -13,7 +13,7 @@ cd "$src/sub"
 # typed SHELL TEXT: the line after Tab, in an interactive shell on a terminal of its own.
 typed() {
     timeout 60 python3 - "$top/docs/completions" "$1" "$2" <<'P'
-"""Types into a shell and prints what the line is after Tab: the shell is then made to echo it as a comment would be."""
+"""Types into a shell, presses Tab and prints the completed line, which the shell then echoes."""
 import os, pty, re, select, subprocess, sys, time
 folder, shell, text = sys.argv[1:]
 commands = {
@@ -40,7 +40,7 @@ os.write(master, b"echo rea''dy2\n")
 until(rb"ready2\r?\n")
 os.write(master, text.encode() + b"\t")
 time.sleep(3)
-# Ctrl-A, a word in front, and Enter: what was typed is printed, with its blank at the end if it has one.
+# Ctrl-A, a word in front, and Enter: the completed line is printed, with its trailing blank if it has one.
 os.write(master, b"!\x01shown \x05\n")
 said = until(rb"\|end")
 found = re.findall(r"(<[^\r\n]*>)\|end", said)
@@ -54,7 +54,7 @@ for shell in bash zsh; do
         skip "completions of $shell" "not installed"
         continue
     fi
-    # Each waits some seconds for its shell: all of them at once.
+    # Each one waits some seconds for its shell, so all run at once.
     for text in ch "ls ru" "cat run.xray/tab" "cat run.xray/inf" "cat no" "ls run.xray/con"; do
         typed $shell "profilefs $text" >"$work/$shell.${text//[ \/]/_}" &
     done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Many readers at once get what one reader gets.
+# Many concurrent readers get the same bytes as a single one.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -10,7 +10,7 @@ mount_source || exit 1
 (cd "$mnt" && find -L ./*.xray -type f -exec sha256sum {} + | sort -k2) >"$work/want"
 ok "the fixture has many files" test "$(wc -l <"$work/want")" -gt 200
 
-reader() {      # reads all files in an order of its own, compares each with what was expected
+reader() {      # reads all files in an order of its own and compares each with the expected bytes
     local seed=$1
     cd "$mnt" && shuf --random-source=<(yes "$seed") "$work/want" | sha256sum --quiet -c -
 }
@@ -39,7 +39,7 @@ ok "twenty walks with stat on a cold mount agree" statters
 
 pieces() {
     python3 - "$mnt/a.xray/tables/trace.csv" <<'P'
-"""Sixteen threads read pieces of one open file at random places and compare."""
+"""Sixteen threads read pieces of one open file at random offsets and compare them."""
 import os, random, sys, threading
 path = sys.argv[1]
 want, fd, wrong = open(path, "rb").read(), os.open(path, os.O_RDONLY), []
@@ -59,7 +59,7 @@ P
 cold
 ok "sixteen threads on one handle read the right pieces" pieces
 
-churn() {       # opens and closes while others list and stat
+churn() {       # opens and closes while other processes list and stat
     local n
     for n in 1 2 3 4; do
         (for _ in $(seq 60); do head -c 10 "$mnt/b.xray/tables/trace.csv"; ls -R "$mnt/c.xray/contexts/"; done >/dev/null) &

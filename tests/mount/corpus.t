@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A larger collection of real profiles with what other tools say about them: a case is one line. Where the
-# collection is, PROFILEFS_SHARED tells; it is no part of the project.
+# A larger collection of real profiles with the results of other tools for them: one line per case. PROFILEFS_SHARED names the
+# collection, which is not part of the project.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -8,7 +8,7 @@ needs_mount
 corpus=$PROFILEFS_SHARED/corpus check=$PROFILEFS_SHARED/check/oracle.py
 [ -d "$corpus" ] && [ -f "$check" ] || skip_all "no corpus in $PROFILEFS_SHARED"
 
-# What is known to differ, and why.
+# Known differences and their reasons.
 known() {
     case $1 in
         xray/profile) echo "its times are given as unsigned numbers, which they are not" ;;
@@ -16,7 +16,7 @@ known() {
     esac
 }
 
-# agrees FORMAT/CASE: a problem of it is among the findings.
+# agrees FORMAT/CASE: the case has no problem among the findings.
 agrees() { grep -q "^ok   $1 " "$work/findings" || { grep "^FAIL $1:" "$work/findings"; false; }; }
 
 source=$corpus mount_source || exit 1

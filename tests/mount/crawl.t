@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tools that walk the whole tree meet as much as a person would want to search: contexts and export are links to folders that no
-# listing shows. Whoever enters them, or follows links, finds everything.
+# Tools that walk the whole tree find only as much as a person would want to search: contexts and export are links to folders that
+# no listing shows. Tools that enter or follow the links find everything.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# A profile of so many contexts: nested ten deep, and as wide as that takes.
+# A profile with this number of contexts, nested ten deep.
 mkdir "$src/wide" "$src/one"
 contexts() { awk -v n="$1" 'BEGIN { for (i = 0; i < n / 10; i++) { s = "f" i; for (k = 1; k < 10; k++) s = s ";g" k; print s, 1 } }'; }
 contexts 6000 >"$src/wide/run.folded"
@@ -39,7 +39,7 @@ fi
 is "$(cd "$wide" && grep -rl 'g9' . | grep -E 'contexts/|export/')" "" "grep -r finds nothing behind the links"
 is "$(cd "$wide" && du -a . | wc -l)" "$(names "$wide")" "du counts what find meets"
 
-# A copy without and with what is behind the links.
+# A copy without and one with the targets of the links.
 mkdir "$work/copy"
 tar -cf "$work/links.tar" -C "$mnt/wide" run.folded
 is "$(tar -tf "$work/links.tar" | wc -l)" "$(names "$wide")" "tar packs the links"
@@ -76,7 +76,7 @@ is "$(readlink "$r/export") $(stat -c '%F %a %s' "$r/export")" ".export symbolic
 is "$(ls "$r/export/")" "$(ls "$r/changes")" "to a folder with one folder per metric"
 is "$(hidden "$r")" "" "which find does not meet"
 
-# ---- a mount that knows the profile from the cache
+# ---- a mount that has the profile in its cache
 
 ls -l "$wide" "$wide/contexts/" >/dev/null
 unmount

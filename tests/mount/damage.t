@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Damaged and hostile files: what came before the damage is served, with warnings; never a crash or a hang.
+# Damaged and hostile files: the data before the damage is served, with warnings, and there is neither a crash nor a hang.
 . "$(dirname "$0")/lib.sh"
 
 cp "$archive/2026-04/xray-log.heat.damaged" "$src/bad.xray"
@@ -31,9 +31,9 @@ fi
 
 # ---- samples cut at many lengths and with random flips; all their tables, by the commands
 
-# The exit status may be 0 (served), 1 (problem in the data) or 3 (no such file: it is no profile any more).
+# The exit status may be 0 (served), 1 (problem in the data) or 3 (no such file: it is no longer a profile).
 cat >"$work/harm.py" <<'P'
-"""Damages FILE in N ways ('cut' or 'flip'), walks each result with the commands, prints what went wrong."""
+"""Damages FILE in N ways ('cut' or 'flip'), walks each result with the commands, prints the failures."""
 import os, random, resource, subprocess, sys
 program, path, way, n, scratch = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
 data, rnd = open(path, "rb").read(), random.Random(path.rsplit("/", 1)[1] + way)
@@ -66,7 +66,7 @@ for i in range(n):
 sys.exit(bad > 0)
 P
 mkdir "$work/scratch"
-# harm CUTS FLIPS: each file whose path is read.
+# harm CUTS FLIPS: damages each file whose path is on stdin.
 harm() {
     local sample name
     while IFS= read -r sample; do
@@ -76,10 +76,10 @@ harm() {
     done
 }
 flips=60
-case $PROFILEFS in *san/*) flips=20 ;; esac     # ten times slower there; fuzzing covers more
+case $PROFILEFS in *san/*) flips=20 ;; esac     # ten times slower with sanitizers; fuzzing covers more
 find "$archive" -type f \( -name 'xray-log*' -o -path '*/scaling/heat.txt' \) | sort >"$work/many"
 harm 20 $flips <"$work/many"
-# The unit tests of the other formats damage them everywhere; here they only pass through the whole program.
+# Unit tests damage the files of the other formats everywhere; here a few of them go through the whole program.
 find "$archive" -type f \( -name '*.afperf' -o -name '*.perf' -o -name '*.extra-p' -o -name '*.jsonl' \
     -o -path '*heat.p2*' -name '*.cubex' -o -path '*/gpu/heat.sqlite' \) | sort >"$work/few"
 harm 8 15 <"$work/few"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What docs/tables.md says of DuckDB, SQLite, pandas and Miller is what they need.
+# The commands that docs/tables.md gives for DuckDB, SQLite, pandas and Miller work.
 tools_cache=${XDG_CACHE_HOME:-$HOME/.cache}
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 packages=$tools_cache/profilefs-tests
-# More rows than DuckDB looks at by default, and then a name among numbers; a number that sorts behind smaller ones as text.
+# More rows than DuckDB samples by default, and then a name among numbers; a number that sorts after smaller ones as text.
 { for i in $(seq 30000); do echo "$i 1"; done; printf 'nan 900\nNULL 10\nNA 20\n'; } >"$src/odd.folded"
 mount_source || exit 1
 cd "$mnt/odd.folded/metrics/samples" || exit 1

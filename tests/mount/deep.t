@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Hundreds of thousands of calls nested in each other: no quadratic text, no unbounded recursion, no long waits.
+# Hundreds of thousands of nested calls: no quadratic text, no unbounded recursion, no long waits.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -8,7 +8,7 @@ generate "$src/deep.xray" --nest $depth
 mount_source || exit 1
 p=$mnt/deep.xray
 
-# within SECONDS NAME COMMAND...: it ends; how soon depends on what else the machine does.
+# within SECONDS NAME COMMAND...: the command ends within this time, which allows for a busy machine.
 within() {
     local seconds=$1 name=$2
     shift 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Many profiles and few descriptors: slower perhaps, but without an error.
+# Many profiles and few descriptors: perhaps slower, but without errors.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -21,7 +21,7 @@ side_by_side() {
     wait
 }
 is "$(side_by_side)" "" "nor do eight walks side by side"
-# Those who hold files open must be served while others wait for descriptors, or nobody gives any back.
+# Readers that hold files open must be served while others wait for descriptors; otherwise no descriptor is ever released.
 unmount
 rm -rf "$XDG_CACHE_HOME"
 (ulimit -n 64 && mount_source) || exit 1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# However a mount ends or fails to begin: server, keeper and readers end, and the mount is gone.
+# However a mount ends or fails to start: server, keeper and readers end, and the mount is removed.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 ${CC:-cc} -D_GNU_SOURCE -O1 -shared -fPIC -o "$work/shim.so" "$here/shim.c" 2>"$work/log" || skip_all "cannot build shim.c: $(head -n 1 "$work/log")"
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
 
-# A mount that is left must not stop what follows.
+# A stale mount must not disturb the next test.
 is_gone() {
     is_mounted || return 0
     abort_connection
@@ -14,7 +14,7 @@ is_gone() {
     return 1
 }
 
-# with "VARIABLE=VALUE..." COMMAND...: with the shim preloaded.
+# with "VARIABLE=VALUE..." COMMAND...: runs the command with the shim preloaded.
 with() {
     local settings=$1
     shift
@@ -25,7 +25,8 @@ with() {
 }
 shopt -s extglob
 
-# attempt [OPTION...]: mounts in the background; exit status and messages are in $outcome. (By a file: a pipe would wait for the server.)
+# attempt [OPTION...]: mounts in the background; exit status and messages go to the file $outcome. (Reading a pipe would wait for
+# the server.)
 attempt() {
     mount_source "$@" >"$work/said" 2>&1
     outcome="$?: $(cat "$work/said")"
@@ -33,7 +34,7 @@ attempt() {
 
 copy_sample
 
-# ---- before anybody has looked into the mount
+# ---- before the first access to the mount
 
 for signal in TERM INT HUP; do
     with "SHIM_CHDIR_SIGNAL=$(kill -l $signal)" serve "$src" "$mnt"
@@ -45,7 +46,7 @@ with "SHIM_CHDIR_SIGNAL=15" attempt
 is "$outcome" "3: profilefs: server ended before the mount worked" "in the background that is an error"
 ok "and no mount is left" is_gone
 
-# ---- what fails between mounting and serving
+# ---- failures between mounting and serving
 
 with "SHIM_CUSTOM_IO=95" attempt
 is "$outcome" "0: " "a libfuse without custom I/O mounts"
@@ -65,7 +66,7 @@ with "SHIM_CHDIR_ERRNO=13" serve "$src" "$mnt"
 ok "the same in the foreground" ended $!
 is "$left_with" 3 "with the same exit status"
 
-# ---- what libfuse rejects when the kernel says hello
+# ---- failures in libfuse's reply to FUSE_INIT
 
 attempt -o max_read=65536
 like "$outcome" "^3: profilefs: .*read size" "an option that libfuse rejects late is an error that says why"
@@ -80,7 +81,7 @@ is "$left_with" 3 "the same in the foreground"
 for n in $(seq 16); do
     seq -f "main;f%07.0f$n 1" 100000 >"$src/s$n.folded"
 done
-# end_with_readers COMMAND...: ends the mount by a command when 16 readers wait.
+# end_with_readers COMMAND...: ends the mount by a command while 16 readers wait.
 end_with_readers() {
     local readers=() id
     rm -rf "$XDG_CACHE_HOME"
@@ -138,7 +139,7 @@ if [ "$(id -u)" = 0 ]; then
         kill -KILL $!
         for try in $(seq 1000); do is_mounted || break; sleep 0.02; done
         ok "and when its server is killed, the keeper unmounts" is_gone
-        abort_connection # else what comes next would wait
+        abort_connection # otherwise the next test would wait
         is_gone || fusermount3 -uz "$mnt"
     done
 else

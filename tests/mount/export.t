@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What profiles hand over to other tools, under export/: of exact size, readable by these tools, with the same totals.
+# Files for other tools under export/: of exact size, readable by these tools, with the same totals.
 . "$(dirname "$0")/lib.sh"
 
 needs_mount
@@ -48,7 +48,7 @@ for path in open(sys.argv[1]).read().split("\n")[:-1]:
 END
 is "$(cat "$work/found")" "" "all are as large as they say, calls end in the order in which they began"
 
-# Read again by profilefs itself.
+# Exported files read by profilefs again.
 mkdir "$work/again"
 cp stacks/heat.pb.gz/export/profile.pb "$work/again/heat.pb"
 cp stacks/heat.perf.txt/export/profile.pb "$work/again/perf.pb"
@@ -62,7 +62,7 @@ durations() { awk -F, 'NR > 1 && $3 != "" { print $3, $4 }'; }
 is "$(again build.json tables/trace.csv | durations)" "$(durations <spans/build.trace.json/tables/trace.csv)" \
     "trace events have the same durations"
 
-# saturated FOLDED: what info.txt says of values beyond 64 bits.
+# saturated FOLDED: info.txt's line about values beyond 64 bits.
 saturated() { printf "$1" >"$work/again/a.folded"; again a.folded metrics/samples/info.txt | grep Saturated; }
 is "$(saturated 'a 9223372036854775808\nb 99999999999999999999\nc 5\n')" "Saturated: 2" "info.txt counts values beyond 64 bits"
 is "$(saturated 'a 9223372036854775807\na 1\nc 5\n')" "Saturated: 1" "    sums among them"

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# A folder or file of SOURCE that does not answer stops its own readers, and nobody else.
+# A folder or file of SOURCE that does not answer blocks its own readers only.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 [ "$(id -u)" = 0 ] || skip_all "for root: others may not end the connection of a file system that hangs"
 program=$(dirname "$PROFILEFS")/hanging
 [ -x "$program" ] || skip_all "no $program"
 
-hung=$src/hung          # where the file system that hangs is mounted, below SOURCE
-control=$work/control   # names the requests that it does not answer
+hung=$src/hung          # mount point of the hanging file system, below SOURCE
+control=$work/control   # names the requests that are not answered
 
-# start_hanging: a fresh mount of SOURCE, with folders sound/ and hung/; all requests are answered until hang is called.
+# start_hanging: mounts SOURCE anew, with folders sound/ and hung/; all requests are answered until hang is called.
 start_hanging() {
     local i
     end_hanging
-    rm -rf "$XDG_CACHE_HOME" # where errors of an earlier test may be kept
+    rm -rf "$XDG_CACHE_HOME" # errors of an earlier test may be cached
     mkdir -p "$hung" "$src/sound" || return 1
     for i in $(seq 20); do printf 'main;work %d\n' "$i" >"$src/sound/$i.folded"; done
     echo none >"$control"
@@ -25,13 +25,13 @@ start_hanging() {
     is_hung_mounted && mount_source && stat "$mnt/hung" >/dev/null
 }
 
-# By the kernel's table: a look at the mount itself may hang.
+# Reads the kernel's table of mounts: accessing the mount itself may hang.
 is_hung_mounted() { grep -qF " $hung " /proc/self/mounts; }
 
-# hang REQUEST...: from now on such requests in hung/ get no answer.
+# hang REQUEST...: from now on such requests in hung/ are not answered.
 hang() { echo "$*" >"$control"; }
 
-# Ends both mounts, whatever state they are in.
+# Ends both mounts in any state.
 end_hanging() {
     abort_connections
     unmount
@@ -39,13 +39,13 @@ end_hanging() {
 } 2>/dev/null
 trap 'end_hanging; cleanup' EXIT
 
-# A server that ends although threads hang joins none of them.
+# A server that ends while threads hang does not join them.
 export TSAN_OPTIONS="$TSAN_OPTIONS:report_thread_leaks=0"
 
-# answers NAME COMMAND...: it succeeds within 5 s.
+# answers NAME COMMAND...: the command succeeds within 5 s.
 answers() { timeout -s KILL 5 "${@:2}" >/dev/null 2>&1 || { echo "$1 hangs" >&2; return 1; }; }
 
-# others_are_served N FOLDER...: a text that nobody has read yet, listings with all sizes, and the status are served.
+# others_are_served N FOLDER...: a text that was not read before, listings with all sizes, and the status are served.
 others_are_served() {
     local id ids=() failed=0
     answers "status.txt" cat "$mnt/.profilefs/status.txt" & ids+=($!)
@@ -55,19 +55,19 @@ others_are_served() {
     return $failed
 }
 
-# hang_readers COUNT COMMAND...: as many of it side by side, each with a name of its own for `%`; their ids are in $readers.
+# hang_readers COUNT COMMAND...: runs COUNT copies of the command concurrently, each with its number for `%`; their ids are in $readers.
 hang_readers() {
     local i count=$1
     shift
     readers=()
     for i in $(seq "$count"); do
-        env --default-signal "${@//%/$i}" >/dev/null 2>&1 & # which a shell starts with SIGINT ignored
+        env --default-signal "${@//%/$i}" >/dev/null 2>&1 & # the shell starts them with SIGINT ignored
         readers+=($!)
     done
     sleep 1
 }
 
-# readers_end SIGNAL: it ends each of them within 5 s.
+# readers_end SIGNAL: the signal ends each of them within 5 s.
 readers_end() {
     local try left
     kill -s "$1" "${readers[@]}"
@@ -81,7 +81,7 @@ readers_end() {
     return 1
 }
 
-# server_ends: on SIGTERM, within 5 s, and the mount is gone.
+# server_ends: SIGTERM ends the server within 5 s, and the mount is removed.
 server_ends() {
     local id try
     id=$(server)
@@ -94,13 +94,13 @@ server_ends() {
     return 1
 }
 
-# hung_at REQUEST COUNT COMMAND...: while so many of the command hang at that request, others are served; a signal ends each
-# of them, and SIGTERM the server.
+# hung_at REQUEST COUNT COMMAND...: while COUNT copies of the command hang at that request, others are served; a signal ends each of
+# them, and SIGTERM the server.
 hung_at() {
     local failed=0 folders=("$mnt/sound")
     start_hanging || return 1
     hang "$1"
-    case $1 in lookup | open | read) folders+=("$mnt") ;; esac # a folder whose attributes hang hangs the listing, as in SOURCE
+    case $1 in lookup | open | read) folders+=("$mnt") ;; esac # a folder whose attributes hang blocks the listing, as in SOURCE
     hang_readers "${@:2}"
     others_are_served 1 "${folders[@]}" && readers_end INT && server_ends || failed=1
     end_hanging
@@ -112,7 +112,7 @@ ok "40 files that hang at their attributes stop nobody else" bounded hung_at get
 ok "40 files that hang when opened stop nobody else" bounded hung_at open 40 cat "$mnt/hung/%.folded/info.txt"
 ok "100 files that hang when read stop nobody else" bounded hung_at read 100 cat "$mnt/hung/%.folded/info.txt"
 
-# wait_for_pass COUNT: so many readers, each of a name of its own, wait for one pass, which hangs.
+# wait_for_pass COUNT: COUNT readers of different names wait for one pass, which hangs.
 wait_for_pass() {
     local try waiting
     stat "$mnt/hung/900.folded/.contexts" >/dev/null || return 1
@@ -138,7 +138,7 @@ many_waiters() {
 }
 ok "1,100 readers wait for one pass, others are served, and SIGINT ends each" bounded many_waiters
 
-# What passes have found and look-ups have seen is in the cache when the server has ended: no pass runs again for it.
+# Results of passes and look-ups are in the cache when the server has ended: no pass runs again for them.
 ends_with_waiters() {
     local failed=0 text=$mnt/sound/1.folded/metrics/samples/functions.csv
     start_hanging || return 1
@@ -157,7 +157,7 @@ ends_with_waiters() {
 }
 ok "SIGTERM ends a server on which 300 requests wait and 20 hang, and what it knows is kept" bounded ends_with_waiters
 
-# With fewer threads than readers nobody hears the kernel's reports of signals.
+# With fewer threads than readers, no thread receives the kernel's FUSE_INTERRUPT requests.
 few_threads() {
     local failed=0 group=/sys/fs/cgroup/pids/profilefs-test.$$
     start_hanging && mkdir "$group" || return 1
@@ -180,7 +180,7 @@ else
     skip "a limit on threads" "needs the pids controller of cgroup v1"
 fi
 
-# An open profile whose file server then stops answering, while nobody reads it.
+# An open profile whose file server stops answering while the profile is idle.
 hung_while_idle() {
     local failed=0
     start_hanging || return 1
@@ -209,7 +209,7 @@ hung_when_closed() {
 }
 ok "idle profiles that hang when closed stop nobody else" bounded hung_when_closed
 
-# The members of runs/ are looked at again each 10 s.
+# The members of runs/ are checked again every 10 s.
 hung_members() {
     local failed=0
     start_hanging || return 1

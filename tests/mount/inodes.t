@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Listings give the numbers that stat gives.
+# Listings return the same inode numbers as stat.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -11,13 +11,13 @@ mkfifo "$src/deep/fifo"
 tar -C "$archive" -cf "$src/packed.tar" nightly
 for n in $(seq 300); do touch "$src/many/$n"; done
 
-# same FOLDER...: each folder's entries have the same number in a listing and when they are looked up, the folder itself (".") too.
+# same FOLDER...: each folder's entries, and the folder itself (".") have the same inode number in a listing and in a look-up.
 same() {
     python3 - "$@" <<'PY'
 import os, sys
 bad = 0
 for folder in sys.argv[1:]:
-    # os.scandir leaves "." and ".." out and ls -a does not: its -i takes the numbers of a listing where it need not stat.
+    # os.scandir omits "." and "..", ls -a does not; ls -i takes the numbers from the listing where it need not stat.
     listed = [(entry.name, entry.inode()) for entry in os.scandir(folder)]
     for name, number in listed:
         if os.lstat(os.path.join(folder, name)).st_ino != number:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make install` puts everything in its place, and mount(8) finds it.
+# `make install` installs all files, and mount(8) finds the helper.
 . "$(dirname "$0")/lib.sh"
 
 build=$(dirname "$PROFILEFS")
@@ -66,7 +66,7 @@ else
     skip "a Debian package" "no dpkg-shlibdeps: $(tail -n 1 "$work/log")"
 fi
 
-# mount(8) runs its helpers as root alone, and finds them in /sbin alone: here by a namespace of our own.
+# mount(8) runs its helpers as root only, and looks for them in /sbin only: here in a mount namespace.
 copy_sample
 if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x /sbin/mount.fuse3 ]; then
     make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >/dev/null

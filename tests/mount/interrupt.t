@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Waiting for a pass: Ctrl-C ends it at once, a timer does not, and nobody waits for somebody else's pass.
+# Waiting for a pass: Ctrl-C ends the wait at once, a timer does not, and readers do not wait for other readers' passes.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# Many copies of one trace, buffer by buffer with other thread ids, would be a valid bigger one; for a long
-# pass a long trace of one shape is enough.
+# Copies of one trace, buffer by buffer with other thread ids, are a valid larger trace, for a long pass.
 generate "$work/part" --steps 4000 --threads 4
 python3 - "$work/part" "$src/big.xray" <<'P'
 """Repeats the buffers of a trace, each time with other thread and process ids: a trace 50 times as large."""
@@ -29,7 +28,7 @@ big=$mnt/big.xray/tables/trace.csv
 pass=$(milliseconds stat "$big")
 echo "# a whole pass takes $pass ms"
 ok "the fixture's pass takes long enough to be interrupted" test "$pass" -ge 300
-soon=$((pass / 2 + 50)) # ms; on a busy machine a pass takes longer, too
+soon=$((pass / 2 + 50)) # milliseconds; on a busy machine the pass takes longer, too
 
 cat >"$work/interrupt.py" <<'P'
 """Starts COMMAND, sends it SIGNAL after 100 ms, prints how many ms it then took to end, and how it ended."""
@@ -44,7 +43,7 @@ process.send_signal(getattr(signal, sys.argv[1]))
 process.wait(30)
 print(int((time.monotonic() - start) * 1000))
 P
-# Where other work has the machine, once in a few times is enough: a pass that can't be interrupted is never that short.
+# On a busy machine, one success in a few attempts is enough: a pass that cannot be interrupted never ends that early.
 interrupted() {   # interrupted SIGNAL COMMAND...
     local try took
     for try in 1 2 3 4 5; do
@@ -109,7 +108,7 @@ os.kill(readers[0], signal.SIGKILL)' "$picture" "$mnt/.profilefs/status.txt" && 
 }
 ok "SIGINT ends the second of two reads of a picture" second_read_is_interrupted
 
-# ---- nobody waits for somebody else's pass
+# ---- readers do not wait for other readers' passes
 
 cold
 waiters=()

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Calls for files may fail for reasons that have nothing to do with the file: the answer is whole or an error, and nothing of it is kept.
+# File calls may fail for reasons unrelated to the file: the answer is complete or an error, and no error is cached.
 . "$(dirname "$0")/lib.sh"
 
 library=$(dirname "$PROFILEFS")/fail_io.so
 [ -e "$library" ] || skip_all "no $library (built for the plain program only)"
 library=$(realpath "$library")
-runs=${PROFILEFS_RUNS:-6} # of each command
+runs=${PROFILEFS_RUNS:-6} # per command
 
 # ---- commands
 
-# run NUMBER COUNT CODE ARGS...: the program with so many calls from that one on failing; output in $work/out, its exit status is ours.
+# run NUMBER COUNT CODE ARGS...: runs the program with COUNT calls failing from call NUMBER on; output in $work/out, its exit status
+# is returned.
 run() {
     local at=$1 fails=$2 code=$3
     shift 3
@@ -17,11 +18,11 @@ run() {
         LD_PRELOAD="$library" "$PROFILEFS" "$@" >"$work/out" 2>"$work/err"
 }
 
-# holds CODE ARGS...: whichever call fails, the command ends with its answer or says what went wrong; the next command has the answer.
+# holds CODE ARGS...: whichever call fails, the command ends with its answer or an error message; the next command has the answer.
 holds() {
     local code=$1 want all number count status more=1000000
     shift
-    case $code in 23 | 24) more= ;; esac # for missing descriptors the program waits 20 s
+    case $code in 23 | 24) more= ;; esac # the program waits up to 20 s for missing descriptors
     rm -rf "$XDG_CACHE_HOME"
     run 0 0 0 "$@"
     want=$?
@@ -29,7 +30,7 @@ holds() {
     cp "$work/out" "$work/whole"
     [ "$all" -gt 10 ] || { echo "only $all calls"; return 1; }
     for number in $(seq 1 $((all / runs + 1)) "$all") "$all"; do
-        for count in 1 $more; do # one fails, or all from there on
+        for count in 1 $more; do # one call fails, or all from there on
             rm -rf "$XDG_CACHE_HOME"
             run "$number" "$count" "$code" "$@"
             status=$?
@@ -83,7 +84,7 @@ check hpc/solver-2021
 check nightly
 tree otf2
 LIST
-# Out of descriptors, a server that is gone, a device that is gone: other values of the same kind.
+# Out of descriptors, a lost server, a lost device: other errno values of the same class.
 for code in 24 23 12 116 110 19 103 4; do
     ok "errno $code while a log's map is looked for" holds "$code" cat "$src/2026-03/$heat/metrics/time/functions.csv"
 done
@@ -113,12 +114,12 @@ for text in $texts; do
     cp "$mnt/$text" "$work/want/$text" || exit 1
 done
 
-# whole_or_not TEXT: the text as it is without faults, or an error; or a row gives the reason.
+# whole_or_not TEXT: the text is the same as without faults, or an error; or a row gives the reason.
 whole_or_not() {
     cat "$mnt/$1" >"$work/out" 2>"$work/err" || return 0
     cmp -s "$work/out" "$work/want/$1" || grep -qE 'error|timed out|Stale' "$work/out"
 }
-# again TEXT: the text is whole, at the latest some seconds later.
+# again TEXT: the text is complete after some seconds at most.
 again() {
     local try
     for try in $(seq 75); do
@@ -128,7 +129,7 @@ again() {
     diff "$mnt/$1" "$work/want/$1"
 }
 
-# Each of: which calls fail, and why: an I/O error, a server that does not answer, one that has lost the file.
+# Each line: the calls that fail, and why: an I/O error, a server that does not answer, one that has lost the file.
 for fault in r:5 o:110 s:116; do
     calls=${fault%:*} code=${fault#*:}
     faulty_mount "$one" FAIL_CODE="$code" FAIL_CALLS="$calls" || exit 1
@@ -146,7 +147,7 @@ for fault in r:5 o:110 s:116; do
     ok "and in the next mount" again "$one/tables/values.csv"
 done
 
-# listed: the folder lists all its profiles; only the one that cannot be looked at has no attributes.
+# listed: the folder lists all its profiles; only the one that cannot be examined has no attributes.
 listed() {
     local names
     names=$(ls "$mnt" 2>&1) || { echo "$names"; return 1; }

@@ -1,8 +1,7 @@
 # Sourced by the tests in this folder: mounts in a temporary directory, and TAP output.
 #
-# $src is an empty folder to put profiles into, $mnt the mount point, $work holds both and all else that a
-# test writes. Nothing outlives the test: the mount is taken down at exit however that comes about.
-# PROFILEFS names the program under test.
+# $src is an empty folder for profiles, $mnt the mount point, $work holds both and all other files of a test. cleanup removes the
+# mount and $work at exit, whatever ended the test. PROFILEFS names the program under test.
 set -u
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,7 +17,7 @@ unset PROFILEFS_OPTIONS
 
 count=0 failed=0
 
-# A server in the background has no stderr: what sanitizers have to say goes to files, see finish.
+# A server in the background has no stderr: reports of sanitizers go to files, see finish.
 for options in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS LSAN_OPTIONS; do
     export $options="${!options-}:log_path=$work/sanitizer"
 done
@@ -40,7 +39,7 @@ ok() {
     fi
 }
 
-# is HAVE WANT NAME: two texts are the same.
+# is HAVE WANT NAME: two texts are equal.
 is() {
     count=$((count + 1))
     if [ "$1" = "$2" ]; then
@@ -64,15 +63,15 @@ like() {
     fi
 }
 
-# skip NAME WHY: a check that cannot be made here; told on stderr too, so that a summary shows it.
+# skip NAME WHY: a check that is impossible here; also printed on stderr, so that a summary shows it.
 skip() {
     count=$((count + 1))
     echo "ok $count - $1 # SKIP $2"
     echo "# $(basename "$0"): skipped: $1: $2" >&2
 }
 
-# bounded COMMAND...: runs it in a shell of its own, for 60 s at most; whatever then still waits for a FUSE file system of this test
-# gets an error.
+# bounded COMMAND...: runs the command in a shell of its own, for 60 s at most; requests that then still wait for a FUSE file system
+# of this test get an error.
 bounded() {
     local try job status=1
     ("$@") &
@@ -90,8 +89,8 @@ bounded() {
     return $status
 }
 
-# todo ISSUE NAME COMMAND...: a known fault, to be mended by that issue: the command fails today, and that is reported as such,
-# not as a failure of the test. The command is bounded.
+# todo ISSUE NAME COMMAND...: a known fault, described by that issue: the command fails today, which is reported as such and is not
+# a failure of the test. The command is bounded.
 todo() {
     local issue=$1 name=$2 verdict="not ok"
     shift 2
@@ -101,7 +100,7 @@ todo() {
     head -n 6 "$work/todo.out" | sed 's/^/# /'
 }
 
-# Ends the FUSE connections of all mounts of this test: whoever waits for an answer there gets an error. For root.
+# Ends the FUSE connections of all mounts of this test: waiting requests get an error. Needs root.
 abort_connections() {
     local device
     mountpoint -q /sys/fs/fuse/connections || mount -t fusectl none /sys/fs/fuse/connections
@@ -115,7 +114,7 @@ skip_all() {
     exit 0
 }
 
-# The last line of every test.
+# finish: the last line of every test.
 finish() {
     cd /
     unmount
@@ -134,13 +133,13 @@ mount_source() {
     timeout 60 "$PROFILEFS" "$@" "${source:-$src}" "$mnt"
 }
 
-# By the kernel's table, since a broken mount answers no question itself.
+# Reads the kernel's table of mounts, because a broken mount does not answer.
 is_mounted() { grep -qF " $mnt " /proc/self/mounts; }
 
-# The process that serves the mount.
+# Prints the id of the process that serves the mount.
 server() { pgrep -f "^$PROFILEFS .*$mnt\$" | head -n 1; }
 
-# Takes the mount down and waits for its server to end: it writes to the cache then.
+# Unmounts and waits for the server to end, because it writes to the cache at its end.
 unmount() {
     local try id
     id=$(server)
@@ -149,7 +148,7 @@ unmount() {
         fusermount3 -u "$mnt" 2>/dev/null || sleep 0.1
     done
     if is_mounted; then fusermount3 -uz "$mnt"; fi
-    # Ended is also what nobody has waited for yet: a zombie has no command line.
+    # A zombie has ended too; it has no command line.
     for try in $(seq 250); do
         [ -n "$id" ] && [ -n "$(tr -d '\0' 2>/dev/null <"/proc/$id/cmdline")" ] || return 0
         sleep 0.02
@@ -157,16 +156,16 @@ unmount() {
     echo "# the server is still there 5 s after unmounting" >&2
 }
 
-# cold [OPTION...]: the mount anew, knowing nothing: no page cache, no memory, no cache.
+# cold [OPTION...]: mounts anew with nothing cached: no page cache, no memory, no database.
 cold() {
     unmount
     rm -rf "$XDG_CACHE_HOME"
     mount_source "$@"
 }
 
-# serve [OPTION...] SOURCE MOUNTPOINT: a server in the foreground, in a session of its own and without the test's output, for which the
-# harness would wait. Its id is in $!. Waits until $mnt is mounted or the server has ended. Leaks are not reported: the kernel does not
-# release the files that are open when such a server is ended.
+# serve [OPTION...] SOURCE MOUNTPOINT: starts a server in the foreground, in a session of its own and without the test's output, for
+# which the harness would wait. Its id is in $!. Waits until $mnt is mounted or the server has ended. Leaks are not reported: the
+# kernel does not release files that are open when such a server is ended.
 serve() {
     local try
     setsid env --default-signal ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "$PROFILEFS" -f "$@" </dev/null >"$work/server.log" 2>&1 &
@@ -177,7 +176,7 @@ serve() {
     done
 }
 
-# ended ID: the process ends within 20 s; its exit status is in $left_with. Otherwise it is killed.
+# ended ID: the process ends within 20 s, otherwise it is killed; its exit status is in $left_with.
 ended() {
     local try
     for try in $(seq 1000); do
@@ -193,14 +192,14 @@ ended() {
     left_with=$?
 }
 
-# abort_connection: what the server and its readers wait for fails, and so do all who look into $mnt.
+# abort_connection: all requests of the server's readers, and further accesses to $mnt, fail.
 abort_connection() {
     local minor
     minor=$(awk -v at="$mnt" '$5 == at { sub(/.*:/, "", $3); print $3 }' /proc/self/mountinfo | tail -n 1)
     [ -n "$minor" ] && echo 1 2>/dev/null >"/sys/fs/fuse/connections/$minor/abort"
 }
 
-# Processes that a test started in the background: background COMMAND...; its id is in $!.
+# background COMMAND...: starts a process, which is killed at exit; its id is in $!.
 background() {
     "$@" &
     background_ids="${background_ids-} $!"
@@ -227,23 +226,23 @@ needs_mount() {
 
 # ---- fixtures
 
-heat=xray-log.heat.Ab12Cd       # the sample that most tests look at
+heat=xray-log.heat.Ab12Cd       # the sample that most tests use
 
 copy_sample() { cp "$archive/2026-03/$heat" "${1:-$src/$heat}"; }
 
-# generate FILE OPTION...: a trace of the bundled generator.
+# generate FILE OPTION...: writes a trace by the bundled generator.
 generate() { python3 "$samples/gen_xray.py" "$@"; }
 
 # first_thread PROFILE: the folder of its first thread.
 first_thread() { awk -F, 'NR == 2 { print $NF }' "$1/tables/threads.csv"; }
 
-# behind NAME TEST...: files below all links of this name in the current folder, such as contexts and export, by their paths.
+# behind NAME TEST...: prints the paths of the files below all links of this name in the current folder, such as contexts and export.
 behind() { find . -name "$1" -type l -print0 | find -H -files0-from - -type f "${@:2}" -print | sed 's|^\./||'; }
 
-# passes: how many passes over data this mount has made.
+# passes: the number of passes over data that this mount has made.
 passes() { awk '/^Passes run: / { print $3 }' "$mnt/.profilefs/status.txt"; }
 
-# milliseconds COMMAND...: how long it takes.
+# milliseconds COMMAND...: the duration of the command.
 milliseconds() {
     local start end
     start=$(date +%s%N)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Symbolic links of SOURCE: what they lead to now, and how long that is.
+# Symbolic links of SOURCE: the mount shows their current target and size.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -13,7 +13,7 @@ ln -s some/target/that/is/not/there "$work/packed/link"
 tar -C "$work/packed" -cf "$src/one.tar" link
 mount_source || exit 1
 
-# link NAME: its target and size as the mount shows them.
+# link NAME: its target and size in the mount.
 link() { echo "$(readlink "$mnt/$1") $(stat -c %s "$mnt/$1")"; }
 
 is "$(link latest)" "2026-04 7" "a link shows its target and the target's length"
@@ -28,7 +28,7 @@ ln -sfn ../2026-05-long/may "$src/down/file"
 is "$(link down/file)" "../2026-05-long/may 19" "also below a folder"
 ln -sfn /elsewhere "$src/away"
 is "$(link away)" "/elsewhere 10" "also when it leads out of SOURCE"
-# Somebody who holds the link itself open asks by its number, not by its name.
+# A process that holds the link itself open asks by its inode, not by its name.
 is "$(python3 - "$mnt/latest" "$src/latest" <<'PY'
 import os, sys
 held = os.open(sys.argv[1], os.O_PATH | os.O_NOFOLLOW)

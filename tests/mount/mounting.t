@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Mounting and unmounting touch this mount alone, whatever it is called and however its server ends.
+# Mounting and unmounting affect this mount only, for any name and any end of its server.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -35,7 +35,7 @@ else
     skip "a mount of that name at the root of the system" "needs root"
 fi
 
-# ---- how far the kernel reads ahead
+# ---- read-ahead by the kernel
 
 (timeout 60 "$PROFILEFS" "$src" "$mnt") || exit 1
 ahead=/sys/class/bdi/$(mountpoint -d "$mnt")/read_ahead_kb
@@ -77,7 +77,7 @@ timeout 60 "$PROFILEFS" "$src" "$src" || exit 1
 ok "a mount over SOURCE itself serves what lies below" timeout 20 cat "$src/$heat/info.txt"
 fusermount3 -u "$src"
 
-# ---- a mount point that is taken
+# ---- a mount point that is in use
 
 odd="$work/a b"
 mkdir "$odd" "$work/other"
@@ -115,10 +115,10 @@ else
     skip "mounting without /dev/fuse" "needs root and mount namespaces"
 fi
 
-# ---- servers that are killed
+# ---- killed servers
 
 mount_source || exit 1
-kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$" | sort -rn) # the one that would clean up first
+kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$" | sort -rn) # the higher id first: the keeper, which would unmount
 for try in $(seq 250); do is_mounted || break; stat -f "$mnt" >/dev/null 2>&1 || break; sleep 0.02; done
 message=$(timeout 60 "$PROFILEFS" "$src" "$mnt" 2>&1 >/dev/null)
 is "$message" "profilefs: $mnt: its server is gone: unmounted" "over the mount of a server that was killed, mounting says what it does"

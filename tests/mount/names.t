@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names of what profiles call things become file names that every tool can take, and lead back to it.
+# Names in profiles become file names that every tool accepts, and that map back to the name.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -24,10 +24,10 @@ p=$mnt/names.txt
 [ -d "$p/tables" ] || skip_all "Extra-P text is not known"
 
 cat >"$work/table.py" <<'P'
-"""A table of a profile with the escapes of its text undone."""
+"""Returns a table of a profile with the escapes in its text decoded."""
 import csv, re
 def byte(value):
-    return chr(value if value < 0x80 else 0xdc00 + value)   # as os.fsdecode has bytes that are no UTF-8
+    return chr(value if value < 0x80 else 0xdc00 + value)   # os.fsdecode maps bytes that are not UTF-8 like this
 def unescape(text):
     return re.sub(r"\\(?:([nrt\\])|x([0-9A-Fa-f]{2}))",
                   lambda m: {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}[m[1]] if m[1] else byte(int(m[2], 16)), text)
@@ -36,7 +36,7 @@ def rows(path):
         return [{key: unescape(text) for key, text in row.items()} for row in csv.DictReader(file)]
 P
 
-# folder NAME: the folder of the context with this name, as contexts.csv says; %ID in the expectation is its id
+# folder NAME: the folder of the context with this name according to contexts.csv; %ID in the expectation is its id
 folder() {
     PYTHONPATH=$work python3 - "$p" "$1" <<'P'
 import os, sys, table

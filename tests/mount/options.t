@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Options: mount(8)'s own are accepted as mount(8) does, unknown ones and bad values are refused in one line.
+# Options: mount(8)'s own are accepted as mount(8) does, unknown ones and invalid values are rejected with one line.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 copy_sample
 
-# refused OPTIONS MESSAGE: mounting, and a command, end with status 2 and this one line.
+# refused OPTIONS MESSAGE: mounting, and a command, end with status 2 and print this one line.
 refused() {
     timeout 60 "$PROFILEFS" -o "$1" "$src" "$mnt" >"$work/said" 2>&1
     is "$?: $(cat "$work/said")" "2: profilefs: $2" "-o $1 is refused"

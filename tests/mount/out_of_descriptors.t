@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Readers of profiles that cannot be opened because descriptors have run out can be interrupted, and stop nobody else.
+# Readers of profiles that cannot be opened because of missing descriptors can be interrupted, and block no other readers.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 library=$(dirname "$PROFILEFS")/fail_io.so
@@ -8,7 +8,7 @@ library=$(dirname "$PROFILEFS")/fail_io.so
 for i in $(seq 11); do echo "main;work $i" >"$src/short$i.folded"; done
 echo "main;work 1" >"$src/sound.folded"
 
-# A mount in which opening the files short*.folded always fails with EMFILE once they are known to be profiles.
+# A mount in which opening the files short*.folded always fails with EMFILE once they have been recognised as profiles.
 readers_wait() {
     local i try failed=0 readers=()
     FAIL_AT=1 FAIL_COUNT=1000000000 FAIL_CODE=24 FAIL_CALLS=o FAIL_BELOW=$src FAIL_NAME=short FAIL_SWITCH=1 \

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Memory may run out at any allocation: the program says so, or the answer is whole; it never crashes, hangs or leaves
-# something out silently.
+# Memory may run out at any allocation: the program reports an error, or the answer is complete; it never crashes, hangs or silently
+# omits data.
 . "$(dirname "$0")/lib.sh"
 
 library=$(dirname "$PROFILEFS")/fail_alloc.so
 [ -e "$library" ] || skip_all "no $library (built for the plain program only)"
 library=$(realpath "$library")
-export XDG_CACHE_HOME=$work/none # nothing is kept from one run to the next
+export XDG_CACHE_HOME=$work/none # nothing is cached from one run to the next
 touch "$work/none"
-runs=${PROFILEFS_RUNS:-25} # of each command
+runs=${PROFILEFS_RUNS:-25} # per command
 
-# run NUMBER COUNT ARGS...: the program with that allocation, or several from it on, failing; output in $work/out, its exit status is ours.
+# run NUMBER COUNT ARGS...: runs the program with COUNT allocations failing from NUMBER on; output in $work/out, its exit status is
+# returned.
 run() {
     local at=$1 fails=$2
     shift 2
@@ -18,7 +19,7 @@ run() {
         >"$work/out" 2>"$work/err"
 }
 
-# holds ARGS...: however many allocations succeed, the command ends with its answer or with an error.
+# holds ARGS...: after any number of successful allocations, the command ends with its answer or with an error.
 holds() {
     local want number count status all
     run 0 0 "$@"
@@ -31,7 +32,7 @@ holds() {
             run "$number" "$count" "$@"
             status=$?
             case $status in
-                3) continue ;; # out of memory, it says
+                3) continue ;; # reported as out of memory
                 "$want") cmp -s "$work/out" "$work/whole" && continue ;;
             esac
             echo "allocation $number of $all ($count from there on) fails: status $status"
@@ -70,13 +71,13 @@ LIST
 
 # ---- a mount
 
-# contents: names and sums of all that the mount shows of the profile.
+# contents: names and checksums of everything that the mount shows of the profile.
 contents() {
     (cd "$mnt/heat.jsonl" && find -L . -print0 | sort -z && find -L . -type f -print0 | sort -z | xargs -0 md5sum) 2>/dev/null | md5sum
 }
 
-# recovers NUMBER: a mount in whose server thirty allocations from that one on fail shows everything a little later. (What
-# fails for a lack is told so for two seconds, and asks for little: it takes some tries until all thirty have failed.)
+# recovers NUMBER: a mount in whose server thirty allocations fail from NUMBER on shows everything after a while. (A transient
+# failure is repeated for two seconds without a new attempt, so it takes several attempts until all thirty have failed.)
 recovers() {
     local have try
     FAIL_AT=$1 FAIL_COUNT=30 LD_PRELOAD=$library mount_source || return 1

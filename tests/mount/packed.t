@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A file that is compressed (gzip, zstd, xz, bzip2) is the profile that it unpacks to, whatever its format.
+# A compressed file (gzip, zstd, xz, bzip2) is served as the profile that it unpacks to, in any format.
 . "$(dirname "$0")/lib.sh"
 
 needs_mount
@@ -17,7 +17,7 @@ pack() {
     esac >"$3"
 }
 
-# One profile of each format that is a file, alone in its folder: what stands beside it would matter.
+# One profile of each single-file format, alone in its folder, because siblings would matter.
 formats="2026-03/xray-log.heat.Ab12Cd afsim/coast.afperf cube/heat.p8.r1/profile.cubex gpu/heat.sqlite
 nightly/2026-05-01.folded perun/lookup.perf scaling/heat.extra-p scaling/heat.jsonl scaling/heat.txt
 spans/build.trace.json spans/heat.speedscope.json spans/page.cpuprofile spans/page.heapprofile stacks/heat.perf.txt
@@ -46,7 +46,7 @@ done
 head -c 20000 /dev/zero | tr '\0' x >"$work/x"
 pack gz "$work/x" "$src/nothing.gz"
 
-# The same, but for the original that some formats show of a file that gzip has compressed.
+# The same, except for the `original` that some formats show of a file that gzip has compressed.
 same() {
     diff -r --exclude=src "$mnt/$1/$1" "$mnt/$1/packed/$1.$2"
 }
@@ -55,7 +55,7 @@ marked() {
     diff -r --exclude=warnings.csv "$mnt/$1/$1" "$mnt/$1/marked/$1$2"
 }
 
-# Formats know nothing of kinds: some with all of them, of each format one.
+# Drivers do not see the kind of compression: some formats are tested with all kinds, each format with one.
 mount_source -o no_runs
 turn=0
 for path in $formats; do

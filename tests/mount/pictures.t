@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pictures under export/: of every sample, well-formed, of exact size, and as a browser shows them.
+# Pictures under export/: well-formed for every sample, of exact size, and rendered correctly by a browser.
 . "$(dirname "$0")/lib.sh"
 
 needs_mount
@@ -47,7 +47,7 @@ else
     skip "Graphviz draws every call graph" "Graphviz is not installed"
 fi
 
-# The picture, with a script that acts as a reader does and notes what the third line of the head says then.
+# Adds a script to the picture that acts like a user and records the third line of the head.
 cat >"$work/reader.js" <<'END'
 setTimeout(() => {
   const notes = [], about = document.getElementById('about'), seen = e => e.getClientRects().length > 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# status.txt tells how far each pass is.
+# status.txt reports the progress of each pass.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -10,9 +10,9 @@ for folder in $(seq 60); do
 done
 mount_source || exit 1
 
-# A pass that is seen a few times only can have ended before its first step.
+# A pass that is seen a few times only may have ended before its first step.
 cat >"$work/watch.py" <<'P'
-"""Looks into status.txt until COMMAND has ended. OK if some pass of that title has been seen at something between 0 % and 100 %."""
+"""Polls status.txt until COMMAND has ended. OK if a pass of that title was seen at some point between 0 % and 100 %."""
 import re, subprocess, sys
 status, title = sys.argv[1:3]
 process = subprocess.Popen(sys.argv[3:], stdout=subprocess.DEVNULL)
@@ -24,7 +24,7 @@ process.wait()
 print(f"{title}: seen {len(seen)} times, at {sorted(set(seen))}")
 sys.exit(not any(0 < n < 100 for n in seen))
 P
-# watch TITLE FILE: passes of that title run while the file is looked at, and tell how far they are.
+# watch TITLE FILE: passes of that title run while the file is read, and report progress.
 watch() {
     python3 "$work/watch.py" "$mnt/.profilefs/status.txt" "$1" stat "$mnt/$2"
 }

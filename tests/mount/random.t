@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Reads at any offset and in any order give the bytes that a whole read gives.
+# Reads at any offset and in any order return the same bytes as a sequential read.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
 generate "$src/big.xray" --steps 2600
 copy_sample "$src/small.xray"
-# The instants of one thread are found by going through those of all threads: their blocks are rendered by jobs.
+# Instants of one thread are found by walking through all threads' instants: jobs render their blocks.
 python3 -c 'import json
 print(json.dumps([{"ph": "i", "name": "mark", "ts": i, "pid": 1, "tid": 1 + i % 2} for i in range(200000)]))' >"$src/marks.json"
 heavy=marks.json/threads/1%2F1/instants.csv
@@ -20,7 +20,7 @@ size=$(stat -c %s "$mnt/$trace")
 ok "the fixture is of several MB" test "$size" -gt 5000000
 ok "and so is that of one thread" test "$(stat -c %s "$work/plain/$heavy")" -gt 1500000
 
-same_on_cold() {   # same_on_cold NAME SCRIPT: in the mount, nothing known before, as on plain files
+same_on_cold() {   # same_on_cold NAME SCRIPT: gives the same in a cold mount as on plain files
     local want have
     want=$(cd "$work/plain" && bash -c "$2" | sha256sum)
     cold
@@ -77,7 +77,7 @@ read=$(($(bytes_read) - before))
 ok "tail -c 1000 after the first stat reads little of the data ($read bytes)" \
     test "$read" -lt $(($(stat -c %s "$src/big.xray") / 4))
 
-per_thread() {     # the threads' shares, joined, are the whole
+per_thread() {     # the threads' files, concatenated, are the whole table
     local dir
     head -n 1 "$mnt/big.xray/tables/trace.csv" | cut -d, -f2-
     awk -F, 'NR > 1 { print $NF }' "$mnt/big.xray/tables/threads.csv" | while read -r dir; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# runs/: what the profiles of one folder have in common, and how it changes from run to run.
+# runs/: texts about all profiles of one folder, and about their changes from run to run.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 

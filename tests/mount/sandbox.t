@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Once it parses, the program can do little but read SOURCE: whatever a file makes of a parser. (tests/unit/sandbox.c tries what is denied.)
+# Once it parses, the program can do little except read SOURCE, even if a file takes over a parser. (tests/unit/sandbox.c tries what
+# is denied.)
 . "$(dirname "$0")/lib.sh"
 
 case $PROFILEFS in *san/*) skip_all "a sanitizer's reports need what the sandbox denies" ;; esac
@@ -10,7 +11,7 @@ needs_mount
 chmod 755 "$work"
 mount_source || exit 1
 cat "$mnt/$heat/metrics/time/hot.txt" >/dev/null
-# words FIELD FILE...: what all threads have in common there.
+# words FIELD FILE...: the distinct values of the field in the status files of all threads.
 words() { local field=$1; shift; sed -n "s/^$field:[[:space:]]*//p" "$@" | sort -u | tr '\n' ' '; }
 threads=(/proc/"$(server)"/task/*/status)
 ok "a mount has several threads" test ${#threads[@]} -gt 4
@@ -25,7 +26,7 @@ for set in CapInh CapPrm CapEff CapAmb; do
 done
 like "$(cat "$mnt/.profilefs/status.txt")" '^Sandbox: .*Landlock.*seccomp.*no new privileges' "status.txt tells what holds"
 
-# Everything that a mount does beside reading works in there.
+# All operations of a mount other than reading work in the sandbox.
 unmount
 mount_source -o cache=64K || exit 1
 ok "sums that spill to a file are served" cat "$mnt/$heat/metrics/time/functions.csv"
@@ -33,7 +34,7 @@ unmount
 "$PROFILEFS" index "$src" >/dev/null 2>&1
 ok "the cache is written" test "$(find "$XDG_CACHE_HOME" -type f | wc -l)" -gt 0
 
-# ---- what ends a mount
+# ---- the end of a mount
 
 gone() {
     local try
@@ -47,19 +48,19 @@ if [ "$(id -u)" = 0 ]; then
     mount_source || exit 1
     id=$(server)
     umount "$mnt"
-    mount -t tmpfs none "$mnt" # most likely by the same numbers
+    mount -t tmpfs none "$mnt" # most likely with the same mount id
     for try in $(seq 250); do [ -e "/proc/$id" ] || break; sleep 0.02; done
     sleep 0.2
     like "$(cat /proc/self/mounts)" " $mnt tmpfs" "another mount at that place is left alone"
     umount "$mnt"
 
     mount_source || exit 1
-    umount "$mnt" && mount_source # at once
+    umount "$mnt" && mount_source # immediately
     sleep 0.5
     ok "nor does the end of one server take away the mount of the next" test -d "$mnt/$heat/tables"
     unmount
 
-    # ---- whose files are read: root's capability to read stays, and no more
+    # ---- permissions: root keeps only its capability to read
     chmod 600 "$src/$heat"
     chown 65534 "$src/$heat"
     mount_source || exit 1

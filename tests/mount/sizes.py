@@ -1,6 +1,6 @@
-"""Reads every regular file below FOLDER and compares how many bytes come with what stat says, `before` or
-`after` reading. Prints what differs; exit status 1 if anything does, or if there is no file. What tells of the
-moment, .profilefs/status.txt, is left out."""
+"""Reads every regular file below FOLDER and compares the number of bytes with stat's size, taken `before` or `after` reading. Prints
+the differences; exit status 1 if there are any, or if there is no file. .profilefs/status.txt, which changes all the time, is
+skipped."""
 import os, sys
 
 folder, when = sys.argv[1:]
@@ -8,8 +8,8 @@ LINKS = {"contexts", "export"}      # of a profile, to folders that are not list
 
 
 def files(fd, path):
-    """Names in open folders: a path from the top may be longer than a path may be."""
-    with os.scandir(fd) as entries:     # types come from the listing: nothing is asked for its size here
+    """Names and open folders: a path from the top may exceed PATH_MAX."""
+    with os.scandir(fd) as entries:     # types come from the listing, so that no size is requested here
         entries = sorted(((entry.name, entry.is_dir(follow_symlinks=entry.name in LINKS), entry.is_file(follow_symlinks=False))
                           for entry in entries))
     for name, is_folder, is_file in entries:

@@ -16,9 +16,9 @@ mkdir "$plain"
     while IFS= read -r -d '' link; do ln -s "$(readlink "$mnt/$link")" "$plain/$link"; done
 ok "the fixture has a file of several MB" test "$(stat -c %s "$plain/big.xray/tables/trace.csv")" -gt 3000000
 
-# tool NAME SCRIPT: SCRIPT runs in the top of each tree. Compared are its output, its exit status, and what it
-# leaves in the folder $O. It finds a file to work on in $F: once a small table, once one of several MB. It must
-# succeed, for a tool that does not know its options would be wrong in the same way twice.
+# tool NAME SCRIPT: runs SCRIPT at the top of each tree and compares its output, its exit status, and the files that it leaves in
+# $O. $F is a file to work on: once a small table, once one of several MB. SCRIPT must succeed, because a tool that rejects its
+# options would fail in the same way twice.
 tool() {
     local name=$1 script=$2 program size where
     program=${3-${name%% *}}

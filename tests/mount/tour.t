@@ -6,7 +6,7 @@ source=$archive
 mount_source || exit 1
 cd "$mnt" || exit 1
 
-# A command follows a prompt, its output is below, all indented by four.
+# Commands follow a prompt, with their output below, all indented by four.
 command='' want=
 check() {
     local have

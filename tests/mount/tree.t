@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the tree of one profile looks like: folders, files, header lines, sizes.
+# The tree of one profile: folders, files, header lines, sizes.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -85,7 +85,7 @@ print(sum(1 for row in csv.reader(open(sys.argv[1], newline=""))))' "$p/tables/t
 is "$(find -L "$mnt" | sort | uniq -d | wc -l) $(find "$mnt" "$p/contexts/" "$p/export/" -type d -printf '%i\n' | sort | uniq -d | wc -l)" "0 0" \
     "no name and no folder's inode appears twice"
 
-# ---- a table can always be found by the column dir
+# ---- the column dir leads to every table
 
 dirs_exist() {   # dirs_exist TABLE FOLDER
     python3 -c '

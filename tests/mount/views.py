@@ -1,5 +1,5 @@
-"""Compares the views of a profile with what its values.csv and contexts.csv say. For each behaviour prints
-True or False, its name, and what is wrong, with tabs between."""
+"""Compares the views of a profile with its values.csv and contexts.csv. For each behaviour prints True or False, its name, and the
+problems, separated by tabs."""
 import csv, math, os, sys
 from collections import defaultdict
 
@@ -76,7 +76,7 @@ amount = {(v["thread"], v["context"], v["metric"]): float(v["value"]) for v in v
 children = defaultdict(list)
 for c in contexts:
     children[c["parent"]].append(c["id"])
-# Where a call is still open its time is missing while its children's is there.
+# A call that is still open has no time, but its children do.
 opened = {(v["thread"], v["context"]) for v in share(values, "metric", "open") if float(v["value"])}
 report("ticks (inc) = ticks + ticks (inc) of the children, where no call is left open", (
     key for key, value in amount.items() if key[2] == "ticks (inc)" and key[:2] not in opened

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The views of one profile agree with each other: shares with the whole, aggregates with the values.
+# The views of one profile are consistent: shares with the total, aggregates with the values.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write an AFPerf file: profiling of an imagined air-defence simulation, the same bytes every time.
+"""Write an AFPerf file: profiling of an imaginary air-defence simulation, the same bytes every time.
 
 gen_afperf.py OUT [--runs N] [--frames N] [--seed N] [--gzip]
 
@@ -12,7 +12,7 @@ import argparse, gzip, random
 
 PHASES = (("detect", (("radar scan", 9), ("line of sight", 14))), ("track", (("associate", 6), ("filter", 4))),
           ("move platforms", (("route", 3),)), ("weapons", ()))
-TICK = 1000         # nanoseconds: what the phases' weights count in
+TICK = 1000         # nanoseconds: the unit of the phases' weights
 
 
 class Run:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write Cube profiles (.cubex) of `heat`, an imagined stencil code, the same bytes every time.
+"""Write Cube profiles (.cubex) of `heat`, an imaginary stencil code, the same bytes every time.
 
 gen_cube.py OUTDIR
 
@@ -30,7 +30,7 @@ REGIONS = (
 
 # Call paths: region and depth, in the order of the document.
 PATHS = ((0, 0), (1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (6, 4), (7, 5), (8, 5), (9, 3), (10, 4), (11, 3), (12, 2))
-ALL_THREADS = (5, 6, 7, 8)      # of the paths: those that are inside the parallel region
+ALL_THREADS = (5, 6, 7, 8)      # the paths inside the parallel region
 
 METRICS = (     # name, title, type of the rows, type of the values, unit
     ("visits", "Visits", "EXCLUSIVE", "UINT64", "occ"),
@@ -135,7 +135,7 @@ def header(name, size):
 
 
 def member(name, data):
-    """As Cube writes one: a block of zeros follows data that fill their last block."""
+    """Like Cube: a block of zeros follows data that fill their last block."""
     return header(name, len(data)) + data + b"\0" * (512 - len(data) % 512)
 
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Write an Extra-P input: a scaling study of `heat`, an imagined stencil code, the same each time.
+"""Write an Extra-P input: a scaling study of `heat`, an imaginary stencil code, the same each time.
 
 gen_extrap.py OUT [--repetitions N] [--seed N]
 
-The form goes by OUT's ending: .txt (text), .talpas, .jsonl (JSON Lines), .json, .extra-p (an experiment as Extra-P
-saves it, with the values kept and a model a call path).
+OUT's suffix selects the format: .txt (text), .talpas, .jsonl (JSON Lines), .json, .extra-p (an experiment as Extra-P saves it,
+with stored values and one model per call path).
 
-Two parameters: p processes, n cells along one side of the square mesh. Times are seconds without those of
-functions called (exclusive), per process, as a profiler reports them; they scatter by about one percent, those
-of communication by more. Calls are exact.
+Two parameters: p processes, n cells along one side of the square mesh. Times are exclusive seconds per process, as a profiler
+reports them; they scatter by about one percent, communication by more. Calls are exact.
 """
 import argparse, io, json, math, random, statistics, struct, zipfile
 
@@ -30,7 +29,7 @@ MODEL = (
 )
 
 
-# What the time of a call path grows with, for the models: a term a parameter, (kind, exponent).
+# The growth of a call path's time, for the models: one term per parameter, (kind, exponent).
 TERMS = {
     "main->read_mesh": {1: ("polynomial", 2)}, "main->solve->sweep": {0: ("polynomial", -1), 1: ("polynomial", 2)},
     "main->solve->sweep->stencil_row": {0: ("polynomial", -1), 1: ("polynomial", 2)},
@@ -66,7 +65,7 @@ def write_text(out, study):
 
 
 def write_lines(out, study, talpas):
-    """One line a repetition, run by run, as programs append them."""
+    """One line per repetition, run by run, as programs append them."""
     for number, (p, n) in enumerate(POINTS):
         for repetition in range(len(study["main"]["time"][0])):
             for path, metrics in study.items():
@@ -93,7 +92,7 @@ def basis(term, point):
 
 
 def model(path, points):
-    """The line through the means over what the time grows with."""
+    """The least-squares line through the means over the model's basis."""
     means = [statistics.fmean(values) for values in points]
     term = TERMS.get(path)
     constant, slope = statistics.fmean(means), 0.0

@@ -30,8 +30,8 @@ SOURCES = {
     "halo.cpp": "\nvoid exchange(Halo &halo)\n{\n    MPI_Sendrecv(halo.out, N, MPI_DOUBLE, halo.peer);\n}\n",
 }
 
-# The calling-context tree: (parent, kind, what, relation). Ids are indexes; 0 is the database's root. Instructions that stand
-# under a line are in no description of the tree; only their values are.
+# The calling-context tree: (parent, kind, what, relation). Ids are indexes; 0 is the database's root. Instructions below a line are
+# in no description of the tree; only their values are.
 ENTRY, FUNCTION, LOOP, LINE, INSTRUCTION = "entry", "function", "loop", "line", "instruction"
 LEXICAL, CALL, INLINED = 0, 1, 2
 TREE = [
@@ -129,7 +129,7 @@ def write_sources(folder):
 
 
 class Bytes:
-    """A file being put together."""
+    """A file that is being written."""
 
     def __init__(self, reserved=0):
         self.data = bytearray(reserved)
@@ -147,7 +147,7 @@ class Bytes:
         struct.pack_into(fmt, self.data, at, *values)
 
 
-# ---------------------------------------------------------------- meta.db and what stands beside it
+# ---------------------------------------------------------------- meta.db and the files next to it
 
 def contexts_with(values):
     out = []
@@ -244,7 +244,7 @@ class Meta:
         return len(out.data) - at, at
 
     def context(self, out, i, text, modules, files, functions):
-        """The record of a listed context, with room for where its children are."""
+        """The record of a listed context, with room for the offset of its children."""
         _, kind, what, relation = TREE[i]
         lexical = {FUNCTION: 0, LOOP: 1, LINE: 2, INSTRUCTION: 3}[kind]
         if kind == FUNCTION:
@@ -272,7 +272,7 @@ class Meta:
         start = out.align(8)
         head = out.add("<QHB5x" if not self.draft else "<QQ", *((0, len(children[0]), 32) if not self.draft else (0, 0)))
         places, todo = {}, []
-        if self.draft:                       # no entries: what they hold hangs off the root
+        if self.draft:                       # no entries: their contexts are children of the root
             tops = [c for entry in children[0] for c in children[entry]]
             first = len(out.data)
             for c in tops:
@@ -389,7 +389,7 @@ KINDS = ("SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTR
 
 
 def quoted(text):
-    """As the writers do: a quote in a value becomes a backslash and a quote."""
+    """Like the writers: a quote in a value becomes a backslash and a quote."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', '\\"')
 
 
@@ -411,7 +411,7 @@ def procedure(kind, what):
 
 
 class Xml4:
-    """experiment.xml 4.0: big-endian files of values, cct.db with sound blocks."""
+    """experiment.xml 4.0: big-endian files of values, cct.db with intact blocks."""
 
     SCOPES = ("function", "execution")
     IDS = {0: 1, 1: 2, 2: 4, 3: 5}                       # of (function, execution) of both metrics, in threads
@@ -448,7 +448,7 @@ class Xml4:
         return out + ["</MetricDBTable>"]
 
     def element(self, i, children):
-        """The lines of a context and what is below it. A call's instruction stands around the frame that it calls."""
+        """The lines of a context and its descendants. A call's instruction encloses the frame that it calls."""
         _, kind, what, relation = TREE[i]
         below = [line for c in children.get(i, []) for line in self.element(c, children)]
         if kind in (ENTRY, FUNCTION):
@@ -560,11 +560,11 @@ class Xml4:
 
 
 class Old:
-    """experiment.xml 2.2: contexts are numbered as they stand, values of the summary stand among them."""
+    """experiment.xml 2.2: contexts are numbered in document order, and the summary's values are among them."""
 
     def __init__(self, folder):
         self.next, self.numbers, self.traced = 1, {0: 1}, set()
-        # an exclusive value of a frame holds those of what is inlined into it
+        # an exclusive value of a frame includes the values of the functions inlined into it
         self.values = {t: measured(t, ("function", "execution"), (CALL,)) for t in THREADS}
         self.summary = {(c, m): v for c, m, v in summed(self.values.values())}
         write_sources(folder)

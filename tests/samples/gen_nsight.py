@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Write exports of Nsight Systems (SQLite): `heat`, an imagined stencil code, on a GPU; the same bytes every time.
+"""Write exports of Nsight Systems (SQLite): `heat`, an imaginary stencil code, on a GPU; the same bytes every time.
 
 gen_nsight.py OUT [--cells N] [--steps N] [--sampled] [--seed N]      one export
 gen_nsight.py --samples FOLDER                                        the bundled ones, in FOLDER/gpu
 
-The tables and columns are those of an export of 2022 as far as anybody reads them. Unless --sampled, the program was
-instrumented by Extra-Prof: NVTX ranges tell the call paths of its functions. Otherwise Nsight took a call chain at each
-call of CUDA's API. A second thread copies every tenth mesh to the host, to write it to a file.
+Tables and columns are those of an export of 2022, as far as readers use them. By default, the program is instrumented by
+Extra-Prof: NVTX ranges hold the call paths of its functions. With --sampled, Nsight took a call chain at each call of CUDA's API. A
+second thread copies every tenth mesh to the host, to write it to a file.
 """
 import argparse, os, random, sqlite3
 
@@ -43,13 +43,13 @@ COMPUTE, OUTPUT = 13, 14            # streams
 
 
 class Export:
-    """What one run did; times in ns since the session began."""
+    """The events of one run; times in ns since the session began."""
 
     def __init__(self, path, cells, steps, sampled, seed):
         self.path, self.cells, self.steps, self.sampled = path, cells, steps, sampled
         self.scatter = random.Random(seed)
         self.strings, self.rows, self.correlation, self.chain = {}, {}, 100, 0
-        self.busy = {COMPUTE: 0, OUTPUT: 0}      # a stream works until then
+        self.busy = {COMPUTE: 0, OUTPUT: 0}      # time at which each stream becomes idle
         self.clock = {MAIN: 2_000_000, WRITER: 9_000_000}
         self.stack = {MAIN: [], WRITER: []}
 
@@ -89,7 +89,7 @@ class Export:
         return self.correlation
 
     def work(self, thread, stream, mean):
-        """When the stream has something to do that begins now at the earliest."""
+        """The time at which the stream starts an operation that is submitted now."""
         start = max(self.busy[stream], self.clock[thread] + 1500)
         self.busy[stream] = end = start + int(mean * self.scatter.lognormvariate(0, 0.05)) + 1
         return start, end
@@ -181,14 +181,14 @@ class Export:
         for table, rows in self.rows.items():
             db.executemany("INSERT INTO %s VALUES (%s)" % (table, ",".join("?" * len(rows[0]))), rows)
         for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'").fetchall():
-            if table not in self.rows:      # an export has only tables that have rows
+            if table not in self.rows:      # an export only has tables with rows
                 db.execute("DROP TABLE " + table)
         db.commit()
         db.execute("VACUUM")
         db.close()
         with open(self.path, "r+b") as file:
             file.seek(96)
-            file.write((3040001).to_bytes(4, "big"))    # of the SQLite that wrote it last, whichever that was
+            file.write((3040001).to_bytes(4, "big"))    # number of the SQLite version that wrote last: fixed, so that every version gives the same bytes
 
 
 def write_samples(folder):

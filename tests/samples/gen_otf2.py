@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write an OTF2 archive, the same bytes every time: a run of `heat`, an imagined stencil code, on two ranks, as Score-P has it.
+"""Write an OTF2 archive, the same bytes every time: a run of `heat`, an imaginary stencil code, on two ranks, as Score-P writes it.
 
 gen_otf2.py FOLDER
 
@@ -10,7 +10,7 @@ import os, struct, sys
 REGIONS = ("main", "heat::solve(heat::Grid&, int)", "heat::sweep(heat::Grid&)", "MPI_Isend", "MPI_Recv", "MPI_Init", "MPI_Finalize")
 MAIN, SOLVE, SWEEP, SEND, RECV, INIT, FINALIZE = range(7)
 STRINGS = ("", "Master thread", "MPI Rank 0", "MPI Rank 1", "heat.cc", "PAPI_TOT_INS", "#", "MPI_COMM_WORLD") + REGIONS
-TICKS = 1999999999      # a second: no whole ns, as on real machines
+TICKS = 1999999999      # per second: a tick is not a whole number of ns, as on real machines
 BEGIN = 7 * TICKS
 
 
@@ -116,7 +116,7 @@ def main(folder):
     files = {"traces/%d.evt" % r.rank: r.run() for r in ranks}
     files.update({"traces/%d.def" % r.rank: own(r.rank) for r in ranks})
     files["traces.def"] = definitions([r.events for r in ranks])
-    files["traces.otf2"] = anchor(1 + len(STRINGS) + 4 + len(REGIONS) + 2 + 2 + 1)      # records but chunks and ends
+    files["traces.otf2"] = anchor(1 + len(STRINGS) + 4 + len(REGIONS) + 2 + 2 + 1)      # records other than chunks and ends
     for name, content in files.items():
         with open(os.path.join(folder, name), "wb") as out:
             out.write(content)

@@ -16,7 +16,7 @@ START = 1772000000
 
 
 def trace_profile(rng):
-    """Calls of functions whose durations depend on the size of what they work on; the models are least squares."""
+    """Calls of functions whose durations depend on the size of their input; the models are least-squares fits."""
     resources, types, models = {}, {}, []
     for uid, cost in (("List::find(int)", lambda n: 0.4 + 0.021 * n), ("Tree::find(int)", lambda n: 0.9 + 0.35 * math.log(n + 1)),
                       ("Tree::insert(int)", lambda n: 1.6 + 0.42 * math.log(n + 1))):
@@ -45,7 +45,7 @@ def fit(xs, ys):
 
 
 def memory_profile(rng, cells):
-    """Allocations and their ends, in snapshots of 25 ms, with stacks innermost first."""
+    """Allocations and deallocations, in snapshots of 25 ms, with stacks innermost first."""
     frame = lambda function, line: {"source": "heat.c", "function": function, "line": line}
     main = frame("main", 212)
     stacks = ([frame("read_mesh", 57), main], [frame("make_row", 31), frame("make_grid", 40), main],
@@ -85,7 +85,7 @@ def write(path, data):
 
 
 def store(objects, kind, data):
-    """Compressed, under the SHA-1 of what is compressed; the file's name."""
+    """Writes the data compressed under the SHA-1 of the uncompressed data; returns the file's name."""
     plain = b"profile %s %d\0" % (kind.encode(), len(data)) + data
     sha = hashlib.sha1(plain).hexdigest()
     write(os.path.join(objects, sha[:2], sha[2:]), zlib.compress(plain))
@@ -93,7 +93,7 @@ def store(objects, kind, data):
 
 
 def index(entries):
-    """Version 2, in the layout before the label."""
+    """Version 2, in the layout before the label was added."""
     out = b"pidx" + struct.pack("<ii", 2, len(entries))
     for time, sha, path, strings in entries:
         out += struct.pack("<I", time) + bytes.fromhex(sha) + path.encode() + b"\0"
@@ -110,7 +110,7 @@ def main():
     write(os.path.join(folder, "lookup.perf"), json.dumps(trace_profile(rng), indent=2).encode())
     job = "heat-time-2026-04-01-09-30-00.perf"
     write(os.path.join(perun, "jobs", job), json.dumps(time_profile(rng), indent=2).encode())
-    # Entries of jobs are known by the SHA-1 of the file's absolute path.
+    # Entries of jobs are identified by the SHA-1 of the file's absolute path.
     of_path = hashlib.sha1(b"/home/me/heat/.perun/jobs/" + job.encode()).hexdigest()
     write(os.path.join(perun, "jobs", ".index"), index([(START + 86400, of_path, job, ("time", "./heat", "", "time", ""))]))
     entries = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write profiles with a time line, the same bytes every time: a build and a web page of an imagined code, `heat`.
+"""Write profiles with a time line, the same bytes every time: a build and a web page of an imaginary code, `heat`.
 
 gen_spans.py FOLDER
 
@@ -17,7 +17,7 @@ def text(value):
 
 
 def build(rng):
-    """Two compilers side by side: slices in slices, with ns as decimals of µs."""
+    """Two compilers side by side: nested slices, with ns as decimals of µs."""
     events = [{"ph": "M", "pid": 7, "tid": 7, "name": "process_name", "args": {"name": "make"}}]
     for tid, files in ((7, ("solve.cc", "mesh.cc", "main.cc")), (8, ("halo.cc", "io.cc"))):
         at = 1000
@@ -39,7 +39,7 @@ def build(rng):
 
 
 def server(rng):
-    """Requests: begun and ended one by one, with what they wait for beside the stack."""
+    """Requests: begun and ended one by one, with asynchronous waits next to the stack."""
     events, at = [], 40_000_000
     for request in range(40):
         where = {"pid": 12, "tid": 12}
@@ -76,7 +76,7 @@ def speedscope(rng):
         "name": "heat", "exporter": "gen_spans.py"})
 
 
-# A function's line, and the index of the one that calls it.
+# A function's line, and the index of its caller.
 FUNCTIONS = (("(root)", -1, None), ("", 0, 0), ("draw", 3, 1), ("colour", 20, 2), ("fillRect", -1, 2), ("update", 31, 1), ("(idle)", -1, 0), ("(garbage collector)", -1, 0))
 
 

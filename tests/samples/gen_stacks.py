@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write profiles of sampled call stacks, the same bytes every time: one run of `heat`, an imagined stencil code.
+"""Write profiles of sampled call stacks, the same bytes every time: one run of `heat`, an imaginary stencil code.
 
 gen_stacks.py ARCHIVE
 
@@ -68,7 +68,7 @@ class Strings(dict):
 def pprof(counts):
     strings = Strings({"": 0})
     names = Strings()
-    period = 10_000_000     # ns a sample
+    period = 10_000_000     # ns per sample
     file, samples, lines = strings["heat.cpp"], b"", b""
     for stack, count in sorted(counts.items()):
         frames = [names[name] + 1 for name in stack.split(";")]

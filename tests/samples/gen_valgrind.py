@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write profiles as valgrind's tools do, the same bytes every time: runs of `heat`, an imagined stencil code.
+"""Write profiles like valgrind's tools, the same bytes every time: runs of `heat`, an imaginary stencil code.
 
 gen_valgrind.py FOLDER
 
@@ -12,7 +12,7 @@ import os, sys
 SWEEP, HALO, ROW = "heat::sweep(heat::Grid&)", "heat::exchange_halo(heat::Grid&)", "heat::stencil_row(double*, double const*)"
 FILES = {"main": "heat.cc", "heat::solve(heat::Grid&, int)": "solve.cc", SWEEP: "solve.cc", ROW: "stencil.h",
          HALO: "halo.cc", "MPI_Waitall": "???", "heat::read_mesh(char const*)": "mesh.cc", "std::getline<char>": "istream.tcc"}
-# Who calls whom, how often.
+# Caller, callee, number of calls.
 CALLS = (("main", "heat::read_mesh(char const*)", 1), ("heat::read_mesh(char const*)", "std::getline<char>", 800),
          ("main", "heat::solve(heat::Grid&, int)", 1), ("heat::solve(heat::Grid&, int)", SWEEP, 40), (SWEEP, ROW, 10240),
          ("heat::solve(heat::Grid&, int)", HALO, 40), (HALO, "MPI_Waitall", 40))
@@ -24,7 +24,7 @@ COSTS = {"main": ((11, 24, 6, 9), (14, 8, 2, 3)), "heat::solve(heat::Grid&, int)
 
 
 def held(function, scale):
-    """What a function costs with all that it calls."""
+    """The inclusive cost of a function."""
     own = [sum(line[i] for line in COSTS[function]) // scale for i in (1, 2, 3)]
     for caller, callee, _ in CALLS:
         if caller == function:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write XRay FDR traces (version 5, little-endian) of a small imagined program, the same bytes every time.
+"""Write XRay FDR traces (version 5, little-endian) of a small imaginary program, the same bytes every time.
 
 gen_xray.py OUT [--threads N] [--steps N] [--seed N] [--pid N]    a run of `heat`, a stencil code
 gen_xray.py OUT --nest N                                          one thread, N calls nested in each other
@@ -9,11 +9,11 @@ A step of `heat` is about 1.5 KB of trace for the main thread and 0.7 KB for eac
 """
 import argparse, os, random, struct
 
-FREQUENCY = 2_400_000_000       # ticks a second
-BUFFER = 16384                  # bytes of one buffer, as the runtime's default
+FREQUENCY = 2_400_000_000       # ticks per second
+BUFFER = 16384                  # bytes per buffer, the runtime's default
 START = 9_000_000_000_000       # ticks since boot when tracing starts
 
-# The functions of the program; a trace knows them by their numbers in this list, from 1.
+# The functions of the program; a trace has their numbers in this list, from 1.
 NAMES = ("main", "heat::read_mesh(char const*)", "heat::refine(heat::Cell&, int)", "heat::solve(heat::Grid&, int)",
          "heat::step(heat::Grid&)", "heat::exchange_halo(int)", "heat::pack(heat::Face const&)", "heat::unpack(heat::Face&)",
          "heat::sweep(heat::Grid&)", "heat::stencil_row(double*, double const*)", "heat::residual(heat::Grid const&)",
@@ -78,13 +78,13 @@ class Thread:
         self.record(2 if tail else 1, function)
 
     def event(self, payload):
-        """A custom event: what a program logs on its own."""
+        """A custom event: a message that the program logs."""
         self.room(16 + len(payload))
         delta = self.delta()
         self.body += metadata(5, struct.pack("<ii", len(payload), delta)) + payload
 
     def work(self, microseconds):
-        """Let time pass: about so many microseconds, now and then on another processor."""
+        """Lets about `microseconds` pass, occasionally on another processor."""
         self.clock += int(microseconds * (0.8 + 0.4 * self.random.random()) * FREQUENCY / 1_000_000)
         if self.random.random() < 0.004:
             self.room(16)
@@ -99,7 +99,7 @@ class Thread:
 
 
 def refine(thread, level):
-    """Halve the mesh again and again: recursion, deeper where the mesh is finer."""
+    """Halves the mesh repeatedly: recursion, deeper where the mesh is finer."""
     thread.enter(REFINE, level)
     thread.work(9)
     for _ in range(2 if level < 4 else 0):
@@ -185,7 +185,7 @@ def nested(depth, pid):
 
 
 def write(path, team):
-    """Buffers stand in the file as the ring of a runtime leaves them: by time, threads mixed, the end first."""
+    """Orders the buffers like the runtime's ring: by time, threads interleaved, the end first."""
     buffers = sorted((clock, thread.tid, body) for thread in team for clock, body in thread.buffers)
     turn = len(buffers) // 3
     with open(path, "wb") as out:
@@ -195,7 +195,7 @@ def write(path, team):
 
 
 def damage(path):
-    """A record of an unknown kind in the second buffer, and an end in the middle of a record."""
+    """Puts a record of an unknown kind into the second buffer, and ends the file within a record."""
     with open(path, "r+b") as file:
         file.seek(32 + 1 + 0)
         (extents,) = struct.unpack("<Q", file.read(8))
@@ -206,7 +206,7 @@ def damage(path):
 
 
 def write_map(path):
-    """The program's functions as `llvm-xray extract -symbolize` prints them: what gives a trace its names."""
+    """Writes the program's functions as `llvm-xray extract -symbolize` prints them: the map that gives a trace its names."""
     with open(path, "w") as out:
         out.write("---\n")
         for number, name in enumerate(NAMES, 1):
