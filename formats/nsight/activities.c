@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/kit/print.h"
 #include "formats/runtime/numbered.h"
 
@@ -49,119 +48,110 @@ static const char *const copy_kinds[] = {"UNKNOWN",
 static const char *const sync_types[] = {"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
                                          "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"};
 
-/* Returns the string of words[number], or of the number in digits if it is out of range; PF_NO_STRING with *error filled. */
-static uint32_t intern_word(struct pf_strings *strings, const char *const *words, size_t n, int64_t number,
-                            struct pf_error *error)
+/* Returns the number of the name words[number], or of the number in digits if it is out of range. */
+static uint32_t add_word(struct nsight_pass *pass, const char *const *words, size_t n, int64_t number)
 {
     char digits[PF_NUMBER_MAX];
     struct pf_cell word = number >= 0 && (uint64_t)number < n
                               ? pf_string(words[number])
                               : pf_text(digits, (size_t)(pf_print_int(digits, number) - digits));
-    return pf_intern(strings, word.text, word.size, error);
+    return pf_build_name(pass->build, word.text, word.size);
 }
 
-/* Finds the name of a row; *name is PF_NO_STRING for memory sets, which have no name. Returns 0, or -1 with *error filled. */
-static int name_of(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *name,
-                   struct pf_error *error)
+/* Returns the number of a row's name; PF_NO_STRING for memory sets, which have no name. */
+static uint32_t name_of(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
-    struct pf_strings *strings = model->tree->strings;
     int64_t what = pf_sql_int(row, ACTIVITY_WHAT);
-    *name = PF_NO_STRING;
     if (row->table == NSIGHT_MEMSET)
-        return 0;
+        return PF_NO_STRING;
     if (row->table == NSIGHT_KERNEL)
-        *name = nsight_name(model, kernel_id(row), error);
-    else if (row->table == NSIGHT_MEMCPY)
-        *name = intern_word(strings, copy_kinds, sizeof copy_kinds / sizeof *copy_kinds, what, error);
-    else
-        *name = intern_word(strings, sync_types, sizeof sync_types / sizeof *sync_types, what, error);
-    return *name == PF_NO_STRING ? -1 : 0;
+        return nsight_name(pass, kernel_id(row));
+    return row->table == NSIGHT_MEMCPY
+               ? add_word(pass, copy_kinds, sizeof copy_kinds / sizeof *copy_kinds, what)
+               : add_word(pass, sync_types, sizeof sync_types / sizeof *sync_types, what);
 }
 
 /* Returns the context of a tally: `memcpy HOST_TO_DEVICE`, `memset`, or the name of the kernel. */
-static uint32_t context_of(struct pf_tree *tree, const struct nsight_tally_key *key, struct pf_error *error)
+static uint32_t context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
 {
     enum nsight_kind kind = NSIGHT_A_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
     uint32_t name = key->name;
     if (kind != NSIGHT_A_KERNEL) {
-        struct pf_cell what = pf_interned(tree->strings, name);
+        struct pf_cell what = pf_build_named(pass->build, name);
         char text[64];
         int size = kind == NSIGHT_A_MEMSET
                        ? snprintf(text, sizeof text, "memset")
                        : snprintf(text, sizeof text, "memcpy %.*s", (int)what.size, what.text);
-        name = pf_intern(tree->strings, text, (size_t)size, error);
+        name = pf_build_name(pass->build, text, (size_t)size);
     }
-    return name == PF_NO_STRING ? PF_NO_CONTEXT : nsight_child(tree, key->call, kind, name, error);
+    return nsight_child(pass, key->call, kind, name);
 }
 
-static int find_call(struct nsight_model *model, const struct pf_sql_row *row, struct nsight_found *found,
-                     struct pf_error *error)
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+/* Returns the contexts of the API call with the activity's correlation id. */
+static struct nsight_found find_call(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
-    *found = (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
+    const struct nsight_found none = {PF_NO_CONTEXT, PF_NO_CONTEXT};
     if (!pf_sql_is_set(row, ACTIVITY_CORRELATION))
-        return 0;
-    uint64_t process = nsight_correlation_process(model->partitions, pf_sql_int(row, ACTIVITY_PID));
-    return nsight_lookup_find(&model->calls, process, pf_sql_int(row, ACTIVITY_CORRELATION), found, error);
+        return none;
+    uint64_t process = nsight_correlation_process(&pass->partitions, pf_sql_int(row, ACTIVITY_PID));
+    return nsight_lookup_find(pass->build->run, &pass->calls, process, pf_sql_int(row, ACTIVITY_CORRELATION));
 }
 
-static int take_row(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static bool has_time(const struct event *event)
+{
+    return event->set >> EVENT_START & event->set >> EVENT_END & 1;
+}
+
+static void take_row(void *arg, struct pf_sql_row *row)
 {
     static const unsigned columns[] = {ACTIVITY_START,  ACTIVITY_END,         ACTIVITY_DEVICE,
                                        ACTIVITY_STREAM, ACTIVITY_CORRELATION, ACTIVITY_MORE};
-    struct nsight_model *model = arg;
+    struct nsight_pass *pass = arg;
+    struct pf_run *run = pass->build->run;
     bool moves = row->table == NSIGHT_MEMCPY || row->table == NSIGHT_MEMSET;
-    struct nsight_found found;
-    struct event event = {.stream = nsight_stream_of(model->partitions, row, error),
+    struct event event = {.stream = nsight_stream_of(pass, row),
                           .kind = (uint16_t)(row->table - NSIGHT_KERNEL)};
-    if (event.stream == PF_NO_STRING || find_call(model, row, &found, error) ||
-        name_of(model, row, &event.name, error))
-        return -1;
+    struct nsight_found found = find_call(pass, row);
     event.path = found.path;
+    event.name = name_of(pass, row);
     for (unsigned i = 0; i < EVENT_NUMBERS; i++) {
         bool set = pf_sql_is_set(row, columns[i]) && (i != EVENT_BYTES || moves);
         event.number[i] = set ? pf_sql_int(row, columns[i]) : 0;
         event.set |= (uint16_t)(set << i);
     }
-    if (event.set >> EVENT_START & event.set >> EVENT_END & 1 &&
-        !nsight_is_timed(model, event.number[EVENT_START], event.number[EVENT_END]))
-        return pf_store_append(model->events, &event, sizeof event, error);
+    pf_run_check(run, pf_store_append(pass->state->events, &event, sizeof event, run->error));
+    if (has_time(&event) && !nsight_is_timed(pass, event.number[EVENT_START], event.number[EVENT_END]))
+        return;
     struct nsight_tally_key key = {NSIGHT_SUM_KERNELS + event.kind, found.path, event.name, found.call,
                                    event.stream};
     struct nsight_tally *tally =
-        nsight_tally(&model->tallies, &key, nsight_duration(model, row), event.number[EVENT_BYTES], error);
-    if (!tally)
-        return -1;
+        nsight_tally(pass, &key, nsight_duration(pass, row), event.number[EVENT_BYTES]);
     /* A synchronisation has no context: it is the CPU waiting, and the time of its API call covers it. */
-    if (tally->count == 1 && row->table != NSIGHT_SYNC &&
-        (tally->context = context_of(model->tree, &key, error)) == PF_NO_CONTEXT)
-        return -1;
-    return pf_store_append(model->events, &event, sizeof event, error);
+    if (tally->count == 1 && row->table != NSIGHT_SYNC)
+        tally->context = context_of(pass, &key);
 }
 
-static int add_values(struct nsight_model *model, const struct nsight_tally *tally, struct pf_error *error)
+static void add_values(struct nsight_pass *pass, const struct nsight_tally *tally)
 {
     uint32_t context = tally->context;
     if (context == PF_NO_CONTEXT)
-        return 0;
-    uint32_t stream = model->partitions->stream_at[tally->key.stream];
-    return nsight_add(model, stream, context, NSIGHT_GPU_ACTIVITIES, (int64_t)tally->count, error) ||
-                   nsight_add(model, stream, context, NSIGHT_GPU_TIME, tally->total, error) ||
-                   (tally->bytes && nsight_add(model, stream, context, NSIGHT_BYTES, tally->bytes, error))
-               ? -1
-               : 0;
+        return;
+    uint32_t stream = pass->state->stream_at[tally->key.stream];
+    nsight_add(pass, stream, context, NSIGHT_GPU_ACTIVITIES, (int64_t)tally->count);
+    nsight_add(pass, stream, context, NSIGHT_GPU_TIME, tally->total);
+    if (tally->bytes)
+        nsight_add(pass, stream, context, NSIGHT_BYTES, tally->bytes);
 }
 
-int nsight_read_activities(struct nsight_model *model, struct pf_error *error)
+void nsight_read_activities(struct nsight_pass *pass)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)
-        if (pf_sql_each(model->sql, table, take_row, model, error))
-            return -1;
-    if (nsight_add_streams(model->partitions, error))
-        return -1;
-    for (uint32_t i = 0; i < model->tallies.count; i++)
-        if (add_values(model, &model->tallies.items[i], error))
-            return -1;
-    return 0;
+        pf_sql_each(pass->build->run, pass->sql, table, take_row, pass);
+    nsight_add_streams(pass);
+    for (size_t i = 0; i < pass->tallies.items.n; i++)
+        add_values(pass, &pass->tallies.items.at[i]);
 }
 
 /* ---- the table "events" -------------------------------------------------------------------------- */
@@ -173,7 +163,7 @@ const struct pf_column nsight_event_columns[NSIGHT_EVENT_COLUMNS] = {
 
 static int begin_events(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct nsight_state *state = nsight_state(cursor->model);
+    const struct nsight_state *state = pf_build_state(cursor->model);
     struct pf_store_window *window = calloc(1, sizeof *window);
     if (!window)
         return pf_fail_memory(error);
@@ -194,7 +184,8 @@ static int event_row(const struct pf_cursor *cursor, void *own, uint64_t number,
     const struct event *event = pf_store_at(own, number * sizeof *event, sizeof *event, error);
     if (!event)
         return -1;
-    uint32_t thread = nsight_state(cursor->model)->partitions.stream_at[event->stream];
+    const struct nsight_state *state = pf_build_state(cursor->model);
+    uint32_t thread = state->stream_at[event->stream];
     if (!pf_wanted(cursor->only.partition, thread) || !pf_wanted(cursor->only.context, event->path))
         return 0;
     *cells++ = pf_int(thread);

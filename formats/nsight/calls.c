@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 
-#include "formats/kit/array.h"
 #include "formats/nsight/nsight.h"
 
 /*
@@ -45,18 +43,16 @@ struct visits {
 };
 
 struct reading {
-    struct nsight_model *model;
+    struct nsight_pass *pass;
     struct pf_sorter *sorter;
     uint64_t rows;
-    uint64_t rows_of_ranges; /* ranges among `rows` */
-    uint64_t process;        /* process of the last call */
-    bool processes;          /* the calls belong to more than one process */
-    bool exclusive;          /* durations exclude children: visits of imported paths */
-    struct visits *visits;   /* by context */
-    size_t visits_room;
-    uint32_t *
-        touched; /* contexts visited in this thread, and their ancestors; all other contexts have zeroed visits */
-    size_t n_touched, touched_room;
+    uint64_t rows_of_ranges;       /* ranges among `rows` */
+    uint64_t process;              /* process of the last call */
+    bool processes;                /* the calls belong to more than one process */
+    bool exclusive;                /* durations exclude children: visits of imported paths */
+    PF_LIST(struct visits) visits; /* by context */
+    /* Contexts visited in this thread, and their ancestors; all other contexts have zeroed visits. */
+    PF_LIST(uint32_t) touched;
     struct open_range ranges[OPEN_MAX];
     unsigned n_ranges;
     struct open_call calls[OPEN_MAX];
@@ -71,18 +67,22 @@ static uint64_t order_by(uint64_t value)
     return (value < INT32_MAX ? value : INT32_MAX) << 32;
 }
 
-static int add_range(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void add_record(struct reading *reading, const uint64_t record[RECORD_WORDS])
+{
+    struct pf_run *run = reading->pass->build->run;
+    pf_run_check(run, pf_sorter_add(reading->sorter, record, run->error));
+}
+
+static void add_range(void *arg, struct pf_sql_row *row)
 {
     struct reading *reading = arg;
-    struct nsight_model *model = reading->model;
-    uint32_t context;
-    if (!nsight_is_visit(model->partitions, row))
-        return 0;
+    struct nsight_pass *pass = reading->pass;
+    if (!nsight_is_visit(&pass->partitions, row))
+        return;
     reading->rows_of_ranges++;
-    int64_t start = pf_sql_int(row, NVTX_START), duration = nsight_duration(model, row);
-    if (nsight_path_of_range(model, row, &context, error))
-        return -1;
-    uint64_t depth = context == PF_NO_CONTEXT ? 0 : model->tree->depth[context];
+    int64_t start = pf_sql_int(row, NVTX_START), duration = nsight_duration(pass, row);
+    uint32_t context = nsight_path_of_range(pass, row);
+    uint64_t depth = context == PF_NO_CONTEXT ? 0 : pass->build->model->contexts->depth[context];
     uint64_t record[RECORD_WORDS] = {
         [THREAD] = pf_ordered(pf_sql_int(row, NVTX_TID)),
         [START] = pf_ordered(start),
@@ -90,24 +90,20 @@ static int add_range(void *arg, const struct pf_sql_row *row, struct pf_error *e
         [END] = pf_ordered(start + duration),
         [WHAT] = context,
     };
-    return pf_sorter_add(reading->sorter, record, error);
+    add_record(reading, record);
 }
 
-static int add_call(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void add_call(void *arg, struct pf_sql_row *row)
 {
     struct reading *reading = arg;
-    struct nsight_model *model = reading->model;
-    uint32_t path;
+    struct nsight_pass *pass = reading->pass;
     int64_t thread = pf_sql_int(row, RUNTIME_TID);
     uint64_t process = nsight_process_of(thread);
     reading->processes |= reading->rows > reading->rows_of_ranges && process != reading->process;
     reading->process = process;
-    int64_t start = pf_sql_int(row, RUNTIME_START), duration = nsight_duration(model, row);
-    if (nsight_path_of_call(model, row, &path, error))
-        return -1;
-    uint32_t name = nsight_name(model, pf_sql_int(row, RUNTIME_NAME), error);
-    if (name == PF_NO_STRING)
-        return -1;
+    int64_t start = pf_sql_int(row, RUNTIME_START), duration = nsight_duration(pass, row);
+    uint32_t path = nsight_path_of_call(pass, row);
+    uint64_t name = nsight_name(pass, pf_sql_int(row, RUNTIME_NAME));
     uint64_t record[RECORD_WORDS] = {
         [THREAD] = pf_ordered(thread),
         [START] = pf_ordered(start),
@@ -115,54 +111,43 @@ static int add_call(void *arg, const struct pf_sql_row *row, struct pf_error *er
                   (uint32_t)reading->rows++,
         [END] = pf_ordered(start + duration),
         [NUMBER] = (uint64_t)pf_sql_int(row, RUNTIME_CORRELATION),
-        [WHAT] = (uint64_t)name << 32 | path,
+        [WHAT] = name << 32 | path,
     };
-    return pf_sorter_add(reading->sorter, record, error);
+    add_record(reading, record);
 }
 
 /* ---- visits -------------------------------------------------------------------------------------- */
 
 /* Adds a context and its ancestors to `touched`. */
-static int touch(struct reading *reading, uint32_t context, struct pf_error *error)
+static void touch(struct reading *reading, uint32_t context)
 {
-    const uint32_t *parent = reading->model->tree->parent;
-    for (; context != PF_NO_CONTEXT && !reading->visits[context].listed; context = parent[context]) {
-        if (pf_array_room(&reading->touched, &reading->touched_room, reading->n_touched,
-                          sizeof *reading->touched, error))
-            return -1;
-        reading->touched[reading->n_touched++] = context;
-        reading->visits[context].listed = true;
+    const struct nsight_pass *pass = reading->pass;
+    const uint32_t *parent = pass->build->model->contexts->parent;
+    for (; context != PF_NO_CONTEXT && !reading->visits.at[context].listed; context = parent[context]) {
+        *PF_PUSH(pass->build->run, reading->touched) = context;
+        reading->visits.at[context].listed = true;
     }
-    return 0;
 }
 
-static int visit(struct reading *reading, uint32_t context, bool api, int64_t duration,
-                 struct pf_error *error)
+static void visit(struct reading *reading, uint32_t context, bool api, int64_t duration)
 {
-    if (pf_array_reach(&reading->visits, &reading->visits_room, context, sizeof *reading->visits, error) ||
-        touch(reading, context, error))
-        return -1;
-    struct visits *visits = &reading->visits[context];
+    struct visits *visits = PF_ITEM(reading->pass->build->run, reading->visits, context);
+    touch(reading, context);
     visits->calls += !api;
     visits->api_calls += api;
     visits->inclusive = nsight_plus(visits->inclusive, duration);
     visits->own = true;
-    return 0;
 }
 
-static int add_values(struct reading *reading, uint32_t thread, uint32_t context, int64_t inclusive,
-                      struct pf_error *error)
+static void add_values(struct nsight_pass *pass, const struct visits *visits, uint32_t thread,
+                       uint32_t context, int64_t inclusive)
 {
-    struct nsight_model *model = reading->model;
-    const struct visits *visits = &reading->visits[context];
-    int64_t exclusive = (int64_t)((uint64_t)inclusive - (uint64_t)visits->below);
-    return (visits->calls && nsight_add(model, thread, context, NSIGHT_CALLS, visits->calls, error)) ||
-                   nsight_add(model, thread, context, NSIGHT_TIME, exclusive, error) ||
-                   nsight_add(model, thread, context, NSIGHT_TIME_INC, inclusive, error) ||
-                   (visits->api_calls &&
-                    nsight_add(model, thread, context, NSIGHT_API_CALLS, visits->api_calls, error))
-               ? -1
-               : 0;
+    if (visits->calls)
+        nsight_add(pass, thread, context, NSIGHT_CALLS, visits->calls);
+    nsight_add(pass, thread, context, NSIGHT_TIME, (int64_t)((uint64_t)inclusive - (uint64_t)visits->below));
+    nsight_add(pass, thread, context, NSIGHT_TIME_INC, inclusive);
+    if (visits->api_calls)
+        nsight_add(pass, thread, context, NSIGHT_API_CALLS, visits->api_calls);
 }
 
 static int from_highest(const void *a, const void *b)
@@ -171,47 +156,47 @@ static int from_highest(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Adds the values of a thread. Children have higher numbers than their parents, so descending order visits children first. */
-static int end_thread(struct reading *reading, uint32_t thread, struct pf_error *error)
+/* Adds the values of the last thread. Children have higher numbers than their parents, so descending order visits children first. */
+static void end_thread(struct reading *reading)
 {
-    const struct pf_tree *tree = reading->model->tree;
-    if (reading->n_touched)
-        qsort(reading->touched, reading->n_touched, sizeof *reading->touched, from_highest);
-    for (size_t i = 0; i < reading->n_touched; i++) {
-        uint32_t c = reading->touched[i];
-        if (i % ROWS_PER_STEP == ROWS_PER_STEP - 1 && pf_sql_step(reading->model->sql, error))
-            return -1;
-        struct visits *visits = &reading->visits[c];
+    struct nsight_pass *pass = reading->pass;
+    const uint32_t *parent = pass->build->model->contexts->parent;
+    uint32_t thread = (uint32_t)pass->partitions.keys.n - 1;
+    if (reading->touched.n)
+        qsort(reading->touched.at, reading->touched.n, sizeof *reading->touched.at, from_highest);
+    for (size_t i = 0; i < reading->touched.n; i++) {
+        uint32_t c = reading->touched.at[i];
+        if (i % ROWS_PER_STEP == ROWS_PER_STEP - 1)
+            pf_sql_step(pass->build->run, pass->sql);
+        struct visits *visits = &reading->visits.at[c];
         if (visits->own || visits->below) {
             int64_t inclusive = reading->exclusive ? nsight_plus(visits->inclusive, visits->below)
                                 : visits->own      ? visits->inclusive
                                                    : visits->below;
-            if (add_values(reading, thread, c, inclusive, error))
-                return -1;
-            if (tree->parent[c] != PF_NO_CONTEXT) {
-                int64_t *below = &reading->visits[tree->parent[c]].below;
+            add_values(pass, visits, thread, c, inclusive);
+            if (parent[c] != PF_NO_CONTEXT) {
+                int64_t *below = &reading->visits.at[parent[c]].below;
                 *below = nsight_plus(*below, inclusive);
             }
         }
         *visits = (struct visits){0};
     }
-    reading->n_touched = 0;
+    reading->touched.n = 0;
     reading->n_ranges = reading->n_calls = 0;
-    return 0;
 }
 
 /* ---- ranges and calls in the order of their starts ----------------------------------------------- */
 
-static int take_range(struct reading *reading, const uint64_t *record, struct pf_error *error)
+static void take_range(struct reading *reading, const uint64_t *record)
 {
     struct open_range range = {pf_signed(record[START]), pf_signed(record[END]), (uint32_t)record[WHAT]};
     if (range.context == PF_NO_CONTEXT)
-        return 0;
+        return;
     while (reading->n_ranges && reading->ranges[reading->n_ranges - 1].end <= range.start)
         reading->n_ranges--;
     if (reading->n_ranges < OPEN_MAX)
         reading->ranges[reading->n_ranges++] = range;
-    return visit(reading, range.context, false, range.end - range.start, error);
+    visit(reading, range.context, false, range.end - range.start);
 }
 
 /* Returns the context of the innermost range that encloses a call, or PF_NO_CONTEXT. */
@@ -238,101 +223,87 @@ static const struct open_call *call_around(struct reading *reading, int64_t star
 }
 
 /* Returns the context of a call. If a sampled path already ends with the call itself, this is the path's context. */
-static uint32_t context_of_call(struct reading *reading, uint32_t path, uint32_t name,
-                                const struct open_call *around, struct pf_error *error)
+static uint32_t context_of_call(struct nsight_pass *pass, uint32_t path, uint32_t name,
+                                const struct open_call *around)
 {
-    const struct pf_tree *tree = reading->model->tree;
-    bool sampled = reading->model->partitions->origin == NSIGHT_SAMPLED;
+    bool sampled = pass->partitions.origin == NSIGHT_SAMPLED;
     if (around)
-        return nsight_child(reading->model->tree, around->found.call, NSIGHT_API, name, error);
-    if (sampled && path != PF_NO_CONTEXT && tree->name[path] == name)
+        return nsight_child(pass, around->found.call, NSIGHT_API, name);
+    if (sampled && path != PF_NO_CONTEXT && pass->build->model->contexts->name[path] == name)
         return path;
-    return nsight_child(reading->model->tree, path, NSIGHT_API, name, error);
+    return nsight_child(pass, path, NSIGHT_API, name);
 }
 
-static int take_call(struct reading *reading, const uint64_t *record, uint64_t process,
-                     struct pf_error *error)
+static void take_call(struct reading *reading, const uint64_t *record, uint64_t process)
 {
-    struct nsight_model *model = reading->model;
+    struct nsight_pass *pass = reading->pass;
     int64_t start = pf_signed(record[START]), end = pf_signed(record[END]);
     uint32_t name = (uint32_t)(record[WHAT] >> 32);
     struct nsight_found found = {.path = (uint32_t)record[WHAT]};
-    if (reading->model->partitions->origin == NSIGHT_RANGES)
+    if (pass->partitions.origin == NSIGHT_RANGES)
         found.path = range_around(reading, start, end);
-    const struct open_call *around = call_around(reading, start, end, found.path);
-    found.call = context_of_call(reading, found.path, name, around, error);
-    if (found.call == PF_NO_CONTEXT)
-        return -1;
-    if (!nsight_is_timed(model, start, end))
-        return nsight_lookup_add(&model->calls, process, (int64_t)record[NUMBER], found, error);
-    if (visit(reading, found.call, true, end - start, error))
-        return -1;
+    found.call = context_of_call(pass, found.path, name, call_around(reading, start, end, found.path));
+    nsight_lookup_add(pass->build->run, &pass->calls, process, (int64_t)record[NUMBER], found);
+    if (!nsight_is_timed(pass, start, end))
+        return;
+    visit(reading, found.call, true, end - start);
     struct nsight_tally_key key = {.sum = NSIGHT_SUM_API, .path = found.path, .name = name};
-    if (!nsight_tally(&model->tallies, &key, end - start, 0, error) ||
-        nsight_lookup_add(&model->calls, process, (int64_t)record[NUMBER], found, error))
-        return -1;
+    nsight_tally(pass, &key, end - start, 0);
     if (reading->n_calls < OPEN_MAX)
         reading->calls[reading->n_calls++] = (struct open_call){end, found};
-    return 0;
 }
 
-static int read_sorted(struct reading *reading, struct pf_error *error)
+static void read_sorted(struct reading *reading)
 {
-    struct nsight_partitions *partitions = reading->model->partitions;
+    struct nsight_pass *pass = reading->pass;
+    struct pf_run *run = pass->build->run;
+    const struct nsight_partitions *partitions = &pass->partitions;
     const uint64_t *record;
     uint64_t rows = 0, thread = 0, process = 0;
-    int more;
-    while ((more = pf_sorter_next(reading->sorter, &record, error)) > 0) {
-        if (rows++ % ROWS_PER_STEP == 0 && pf_sql_step(reading->model->sql, error))
-            return -1;
-        if (!partitions->count || record[THREAD] != thread) {
-            if ((partitions->count && end_thread(reading, partitions->count - 1, error)) ||
-                nsight_add_thread(partitions, record[THREAD], error))
-                return -1;
+    while (pf_run_check(run, pf_sorter_next(reading->sorter, &record, run->error))) {
+        if (rows++ % ROWS_PER_STEP == 0)
+            pf_sql_step(run, pass->sql);
+        if (!partitions->keys.n || record[THREAD] != thread) {
+            if (partitions->keys.n)
+                end_thread(reading);
             thread = record[THREAD];
+            nsight_add_thread(pass, thread);
             process = nsight_correlation_process(partitions, pf_signed(thread));
         }
-        int failed = record[ORDER] & IS_RANGE ? take_range(reading, record, error)
-                                              : take_call(reading, record, process, error);
-        if (failed)
-            return -1;
+        if (record[ORDER] & IS_RANGE)
+            take_range(reading, record);
+        else
+            take_call(reading, record, process);
     }
-    if (more < 0)
-        return -1;
-    return partitions->count ? end_thread(reading, partitions->count - 1, error) : 0;
+    if (partitions->keys.n)
+        end_thread(reading);
 }
 
 /* Adds a call of an imported path. The call itself is not in the export, so that its activities become children of the path. */
-static int take_imported_call(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void take_imported_call(void *arg, struct pf_sql_row *row)
 {
-    struct nsight_model *model = arg;
-    struct nsight_found found;
+    struct nsight_pass *pass = arg;
     bool call;
-    if (nsight_imported_path(model, row, &call, &found.path, error))
-        return -1;
-    found.call = found.path;
-    return call && found.path != PF_NO_CONTEXT
-               ? nsight_lookup_add(&model->calls, 0, pf_sql_int(row, RESOLVED_CORRELATION), found, error)
-               : 0;
+    uint32_t path = nsight_imported_path(pass, row, &call);
+    if (call && path != PF_NO_CONTEXT)
+        nsight_lookup_add(pass->build->run, &pass->calls, 0, pf_sql_int(row, RESOLVED_CORRELATION),
+                          (struct nsight_found){path, path});
 }
 
-static int take_imported_visit(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void take_imported_visit(void *arg, struct pf_sql_row *row)
 {
     struct reading *reading = arg;
-    uint32_t path;
     bool call;
-    if (nsight_imported_path(reading->model, row, &call, &path, error))
-        return -1;
-    return call || path == PF_NO_CONTEXT
-               ? 0
-               : visit(reading, path, false, pf_sql_int(row, RESOLVED_DURATION), error);
+    uint32_t path = nsight_imported_path(reading->pass, row, &call);
+    if (!call && path != PF_NO_CONTEXT)
+        visit(reading, path, false, pf_sql_int(row, RESOLVED_DURATION));
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
 static enum nsight_origin origin_of(const struct reading *reading)
 {
-    const struct pf_sql *sql = reading->model->sql;
+    const struct pf_sql *sql = reading->pass->sql;
     if (reading->rows_of_ranges)
         return NSIGHT_RANGES;
     if (pf_sql_has_table(sql, NSIGHT_CHAINS) && pf_sql_has(sql, NSIGHT_RUNTIME, RUNTIME_CHAIN))
@@ -349,52 +320,32 @@ static bool tells_processes(const struct pf_sql *sql)
     return true;
 }
 
-static int read_all(struct reading *reading, struct pf_error *error)
+void nsight_read_calls(struct nsight_pass *pass)
 {
-    struct nsight_model *model = reading->model;
-    struct nsight_partitions *partitions = model->partitions;
-    if (pf_strings_count(partitions->domains) &&
-        pf_sql_each(model->sql, NSIGHT_NVTX, add_range, reading, error))
-        return -1;
+    struct pf_run *run = pass->build->run;
+    struct nsight_partitions *partitions = &pass->partitions;
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
+    reading->pass = pass;
+    reading->sorter = PF_OWN(run, pf_sorter_new(RECORD_WORDS, ORDER + 1, pass->limit), pf_sorter_free);
+    if (pf_strings_count(partitions->domains))
+        pf_sql_each(run, pass->sql, NSIGHT_NVTX, add_range, reading);
     partitions->origin = origin_of(reading);
-    if (nsight_read_paths(model, error) || pf_sql_each(model->sql, NSIGHT_RUNTIME, add_call, reading, error))
-        return -1;
-    partitions->by_process = reading->processes && tells_processes(model->sql);
-    if (pf_sorter_finish(reading->sorter, error) || read_sorted(reading, error))
-        return -1;
-    return (partitions->origin == NSIGHT_IMPORTED &&
-            pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported_call, model, error)) ||
-                   nsight_lookup_finish(&model->calls, error)
-               ? -1
-               : 0;
+    nsight_read_paths(pass);
+    pf_sql_each(run, pass->sql, NSIGHT_RUNTIME, add_call, reading);
+    partitions->by_process = reading->processes && tells_processes(pass->sql);
+    pf_run_check(run, pf_sorter_finish(reading->sorter, run->error));
+    read_sorted(reading);
+    pf_sorter_free(pf_disown(run, reading->sorter));
+    if (partitions->origin == NSIGHT_IMPORTED)
+        pf_sql_each(run, pass->sql, NSIGHT_RESOLVED, take_imported_call, pass);
+    nsight_lookup_finish(run, &pass->calls);
 }
 
-int nsight_read_calls(struct nsight_model *model, struct pf_error *error)
+void nsight_read_imported(struct nsight_pass *pass)
 {
-    struct reading *reading = calloc(1, sizeof *reading);
-    if (!reading)
-        return pf_fail_memory(error);
-    reading->model = model;
-    reading->sorter = pf_sorter_new(RECORD_WORDS, ORDER + 1, model->limit);
-    int failed = reading->sorter ? read_all(reading, error) : pf_fail_memory(error);
-    pf_sorter_free(reading->sorter);
-    free(reading->visits);
-    free(reading->touched);
-    free(reading);
-    return failed;
-}
-
-int nsight_read_imported(struct nsight_model *model, struct pf_error *error)
-{
-    struct reading *reading = calloc(1, sizeof *reading);
-    if (!reading)
-        return pf_fail_memory(error);
-    reading->model = model;
+    struct reading *reading = PF_OWN(pass->build->run, calloc(1, sizeof *reading), free);
+    reading->pass = pass;
     reading->exclusive = true;
-    int failed = pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported_visit, reading, error) ||
-                 end_thread(reading, model->partitions->count - 1, error);
-    free(reading->visits);
-    free(reading->touched);
-    free(reading);
-    return failed ? -1 : 0;
+    pf_sql_each(pass->build->run, pass->sql, NSIGHT_RESOLVED, take_imported_visit, reading);
+    end_thread(reading);
 }

@@ -73,7 +73,7 @@ static int take_export(struct reading *reading, const struct pf_model *folder, s
 {
     struct pf_model *export = &reading->export;
     if (pf_model_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
-        nsight_open(export, input, error) || pf_model_load(export, PF_MODELLED, error))
+        pf_build_open_input(export, input, error) || pf_model_load(export, PF_MODELLED, error))
         return -1;
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats/nsight/nsight.h"
 #include "formats/runtime/numbered.h"
@@ -61,65 +60,6 @@ static bool is_export(const struct pf_sql *sql)
     return events && pf_sql_has_table(sql, NSIGHT_STRINGS);
 }
 
-/* ---- tables and metrics of the profile ------------------------------------------------------------ */
-
-static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {{"thread", PF_PARTITION, 0},
-                                                                {"context", PF_CONTEXT, 0},
-                                                                {"metric", PF_METRIC, 0},
-                                                                {"value", PF_PLAIN, 0},
-                                                                {"name", PF_CONTEXT_NAME, 0}};
-
-static const struct pf_table mass_tables[] = {
-    {.name = "values",
-     .columns = value_columns,
-     .n_columns = PF_SUMS_COLUMNS,
-     .stage = PF_MODELLED,
-     .flags = PF_SUMS_FLAGS | PF_SEEKS_METRIC,
-     .ops = &pf_sums_cursor.ops},
-    {.name = "events",
-     .columns = nsight_event_columns,
-     .n_columns = NSIGHT_EVENT_COLUMNS,
-     .stage = PF_MODELLED,
-     .ops = &nsight_events.ops},
-};
-enum { MASS_TABLES = sizeof mass_tables / sizeof *mass_tables };
-
-static const struct pf_metric metrics[] = {
-    {0, "calls", "", "exclusive", "int", "visits of functions", PF_OVER_ALL, PF_SUM,
-     .partner = PF_NO_PARTNER},
-    {1, "time", "ns", "exclusive", "int", "time of the CPU, without what was called", PF_OVER_ALL, PF_SUM,
-     .partner = 2},
-    {2, "time (inc)", "ns", "inclusive", "int", "time of the CPU, with what was called", PF_OVER_ROOTS,
-     PF_SUM, .partner = 1},
-    {3, "gpu time", "ns", "exclusive", "int", "time of GPUs in kernels, copies and settings of memory",
-     PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
-    {4, "bytes", "bytes", "exclusive", "int", "bytes that GPUs copied or set", PF_OVER_ALL, PF_SUM,
-     .partner = PF_NO_PARTNER},
-    {5, "api calls", "", "exclusive", "int", "calls of the API", PF_OVER_ALL, PF_SUM,
-     .partner = PF_NO_PARTNER},
-    {6, "gpu activities", "", "exclusive", "int", "kernels, copies and settings of memory on GPUs",
-     PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
-};
-
-static void set_tables(struct pf_model *model, struct nsight_state *state)
-{
-    memcpy(state->tables, mass_tables, sizeof mass_tables);
-    memcpy(state->tables + MASS_TABLES, nsight_sum_tables, sizeof nsight_sum_tables);
-    for (size_t i = 0; i < NSIGHT_SUMS; i++)
-        state->tables[MASS_TABLES + i].data = &state->tallied[i];
-    state->tables[0].data = &state->sums;
-    model->tables = state->tables;
-    model->n_tables = MASS_TABLES + NSIGHT_SUMS;
-    model->cells = &state->tables[0];
-    model->cells_value = PF_SUMS_VALUE;
-    model->metrics = metrics;
-    model->n_metrics = sizeof metrics / sizeof *metrics;
-    model->partitions.singular = "thread";
-    model->partitions.plural = "threads";
-    model->partitions.field_columns = nsight_fields;
-    model->partitions.n_fields = NSIGHT_FIELDS;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------- */
 
 /* Metadata of the export that info.txt shows, and the keys in info.txt. */
@@ -140,65 +80,51 @@ enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
 
 /* State of reading a table of metadata or GPUs. */
 struct showing {
-    struct pf_model *model;
+    struct pf_build *build;
     unsigned rows;
     bool gpus;
 };
 
 /* Adds a row to info.txt. A row of metadata is a name and a value; a row of GPUs is a name. */
-static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void take_fact(void *arg, struct pf_sql_row *row)
 {
     struct showing *showing = arg;
-    struct pf_model *model = showing->model;
-    size_t size;
-    if (showing->rows++ == ROWS_SHOWN)
-        return 1;
-    const char *name = showing->gpus ? "GPU" : pf_sql_text(row, META_NAME, &size),
-               *value = pf_sql_text(row, showing->gpus ? GPUS_NAME : META_VALUE, &size);
-    if (!name || !value)
-        return 0;
-    if (!strcmp(name, "EXPORT_SCHEMA_VERSION"))
-        snprintf(model->version, sizeof model->version, "%s", value);
-    size_t i = 0;
-    while (i < sizeof shown / sizeof *shown && strcmp(name, shown[i].name) != 0)
-        i++;
-    struct pf_cell cells[] = {pf_absent(), pf_text(value, size < BYTES_SHOWN ? size : BYTES_SHOWN)};
-    if (i == sizeof shown / sizeof *shown)
-        return 0;
-    cells[0] = pf_string(shown[i].key);
-    return pf_rows_add(model->info, cells, error);
+    struct pf_model *model = showing->build->model;
+    struct pf_slice name = showing->gpus ? pf_slice("GPU", 3) : pf_sql_text(row, META_NAME),
+                    value = pf_sql_text(row, showing->gpus ? GPUS_NAME : META_VALUE);
+    row->last = showing->rows++ == ROWS_SHOWN;
+    if (row->last || !name.at || !value.at)
+        return;
+    if (pf_is(name, "EXPORT_SCHEMA_VERSION"))
+        snprintf(model->version, sizeof model->version, "%s", value.at);
+    if (pf_size(value) > BYTES_SHOWN)
+        value.end = value.at + BYTES_SHOWN;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (pf_is(name, shown[i].name))
+            pf_build_info(showing->build, shown[i].key, value);
+}
+
+/* Opens the export for the rest of the run. */
+static struct pf_sql *open_export(struct pf_build *build)
+{
+    struct pf_sql *sql = pf_sql_open(build->input, export_tables, NSIGHT_TABLES, build->run->error);
+    if (!sql)
+        pf_run_fail(build->run);
+    return PF_OWN(build->run, sql, pf_sql_close);
 }
 
 /* Schemas 2 and 3 have different names for these tables. The table of schema 2 is ignored if that of schema 3 exists. */
-static int read_facts(struct pf_model *model, struct pf_sql *sql, struct pf_error *error)
+static void read_facts(struct pf_build *build)
 {
-    struct showing meta = {.model = model}, gpus = {.model = model, .gpus = true};
-    return pf_sql_each(sql, pf_sql_has_table(sql, NSIGHT_META) ? NSIGHT_META : NSIGHT_OLD_META, take_fact,
-                       &meta, error) ||
-           pf_sql_each(sql, pf_sql_has_table(sql, NSIGHT_GPUS) ? NSIGHT_GPUS : NSIGHT_OLD_GPUS, take_fact,
-                       &gpus, error);
-}
-
-int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error *error)
-{
-    struct nsight_state *state = model->state = calloc(1, sizeof *state);
-    if (!state)
-        return pf_fail_memory(error);
-    state->sql = pf_sql_open(input, export_tables, NSIGHT_TABLES, error);
-    if (!state->sql)
-        return -1;
-    set_tables(model, state);
-    return is_export(state->sql)
-               ? read_facts(model, state->sql, error)
-               : pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events");
-}
-
-static int open_file(struct pf_model *model, struct pf_error *error)
-{
-    struct pf_input *input;
-    return pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error)
-               ? -1
-               : nsight_open(model, input, error);
+    struct pf_sql *sql = open_export(build);
+    struct showing meta = {.build = build}, gpus = {.build = build, .gpus = true};
+    if (!is_export(sql))
+        pf_run_refuse(build->run, 0, "no export of Nsight Systems: it has no strings, or no events");
+    build->tables[0].flags |= PF_SEEKS_METRIC; /* large exports are aggregated metric by metric */
+    pf_sql_each(build->run, sql, pf_sql_has_table(sql, NSIGHT_META) ? NSIGHT_META : NSIGHT_OLD_META,
+                take_fact, &meta);
+    pf_sql_each(build->run, sql, pf_sql_has_table(sql, NSIGHT_GPUS) ? NSIGHT_GPUS : NSIGHT_OLD_GPUS,
+                take_fact, &gpus);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
@@ -207,151 +133,143 @@ static int open_file(struct pf_model *model, struct pf_error *error)
 enum { NAMES_SPARE = 1 << 20 };
 
 /* Warns of a table that could not be read to its end, and of computed columns that were skipped. */
-static int tell_table(struct nsight_model *model, unsigned t, struct pf_error *error)
+static void warn_of_table(struct nsight_pass *pass, unsigned t)
 {
-    const struct pf_sql_facts *facts = &model->sql->facts[t];
-    struct pf_model *profile = model->model;
-    const char *name = export_tables[t].name;
-    int failed = 0;
+    const struct pf_sql_facts *facts = &pass->sql->facts[t];
+    const struct pf_sql_table *table = &export_tables[t];
     if (facts->damaged && facts->started)
-        failed = pf_warn(profile, 0, -1, "error", "bad-table", error,
-                         "table %s cannot be read beyond row %" PRId64, name, facts->last);
+        pf_build_warn(pass->build, 0, -1, "error", "bad-table", "table %s cannot be read beyond row %" PRId64,
+                      table->name, facts->last);
     else if (facts->damaged)
-        failed = pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read", name);
-    for (unsigned c = 0; export_tables[t].columns[c] && !failed; c++)
+        pf_build_warn(pass->build, 0, -1, "error", "bad-table", "table %s cannot be read", table->name);
+    for (unsigned c = 0; table->columns[c]; c++)
         if (facts->computed >> c & 1)
-            failed =
-                pf_warn(profile, 0, -1, "warning", "computed-column", error,
-                        "column %s of table %s is computed by the file, not stored in it: it is passed over",
-                        export_tables[t].columns[c], name);
-    return failed;
+            pf_build_warn(
+                pass->build, 0, -1, "warning", "computed-column",
+                "column %s of table %s is computed by the file, not stored in it: it is passed over",
+                table->columns[c], table->name);
 }
 
-static int tell_problems(struct nsight_model *model, struct pf_error *error)
+static void warn_of_problems(struct nsight_pass *pass)
 {
-    struct pf_model *profile = model->model;
-    const struct pf_sql *sql = model->sql;
-    if (sql->size > sql->have &&
-        pf_warn(profile, 0, (int64_t)sql->have, "fatal", "cut-file", error,
-                "the file ends here, %" PRIu64 " bytes before the end of its database",
-                sql->size - sql->have))
-        return -1;
+    struct pf_build *build = pass->build;
+    const struct pf_sql *sql = pass->sql;
+    if (sql->size > sql->have)
+        pf_build_warn(build, 0, sql->have, "fatal", "cut-file",
+                      "the file ends here, %" PRIu64 " bytes before the end of its database",
+                      sql->size - sql->have);
     for (unsigned t = 0; t < NSIGHT_TABLES; t++)
-        if (tell_table(model, t, error))
-            return -1;
-    if (model->bad_times &&
-        pf_warn(profile, 0, -1, "warning", "bad-times", error,
-                "%" PRIu64 " events have no end, or end before they start: they take no time",
-                model->bad_times))
-        return -1;
-    if (model->untimed &&
-        pf_warn(profile, 0, -1, "warning", "untimed", error,
-                "%" PRIu64
-                " calls, kernels or other activities start and end at 0, since they were not timed: "
-                "they are left out of all sums",
-                model->untimed))
-        return -1;
-    return model->paths.out_of_text ? pf_warn(profile, 0, -1, "error", "long-paths", error,
-                                              "call paths are longer than the file: some are left out")
-                                    : 0;
+        warn_of_table(pass, t);
+    if (pass->bad_times)
+        pf_build_warn(build, 0, -1, "warning", "bad-times",
+                      "%" PRIu64 " events have no end, or end before they start: they take no time",
+                      pass->bad_times);
+    if (pass->untimed)
+        pf_build_warn(build, 0, -1, "warning", "untimed",
+                      "%" PRIu64
+                      " calls, kernels or other activities start and end at 0, since they were not timed: "
+                      "they are left out of all sums",
+                      pass->untimed);
+    if (pass->paths.out_of_text)
+        pf_build_warn(build, 0, -1, "error", "long-paths",
+                      "call paths are longer than the file: some are left out");
 }
 
-static int read_export(struct nsight_model *model, struct pf_error *error)
+/* A single pass loads everything: threads and streams are only known from the tables that also hold values and contexts. */
+static void read_export(struct pf_build *build)
 {
-    struct pf_model *profile = model->model;
-    struct nsight_state *state = nsight_state(profile);
-    for (unsigned t = 0; t < NSIGHT_TABLES; t++)
-        model->sql->facts[t].damaged = false;
-    if (nsight_lookup_init(&model->calls, model->limit, error) || nsight_partitions_init(model, error) ||
-        nsight_paths_init(model, error) || nsight_read_calls(model, error) ||
-        nsight_read_activities(model, error) ||
-        (model->partitions->origin == NSIGHT_IMPORTED && nsight_read_imported(model, error)) ||
-        nsight_publish_partitions(model, model->items, model->fields, error) ||
-        pf_sums_finish(model->sums, model->partitions->count, model->tree->count, error) ||
-        pf_tree_finish(model->tree, error) || tell_problems(model, error) ||
-        nsight_publish_sums(&model->tallies, model->tree->strings, state->tallied, error))
-        return -1;
-    state->sums = model->sums;
-    state->events = model->events;
-    state->partitions = *model->partitions;
-    profile->contexts = model->tree;
-    profile->partitions.items = model->items;
-    profile->partitions.fields = model->fields;
-    *model->partitions = (struct nsight_partitions){0};
-    model->sums = NULL;
-    model->events = NULL;
-    model->tree = NULL;
-    model->items = model->fields = NULL;
-    return 0;
-}
-
-static int load_model(struct pf_model *profile, struct pf_error *error)
-{
-    static const char *const kinds[] = {
-        [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
-        [NSIGHT_A_MEMCPY] = "memcpy",   [NSIGHT_A_MEMSET] = "memset",
-    };
-    struct nsight_state *state = nsight_state(profile);
-    uint64_t cache = profile->options->cache;
-    struct nsight_partitions partitions = {0};
-    struct nsight_model model = {
-        .model = profile,
-        .sql = state->sql,
-        .partitions = &partitions,
-        .items = pf_rows_new(2),
-        .fields = pf_rows_new(NSIGHT_FIELDS),
-        .limit = cache / 4,
-        .tree = pf_tree_new(kinds),
-        .sums = pf_sums_new(cache, true),
-        .events = pf_store_new(cache / 4),
-        .names.left = state->sql->have + NAMES_SPARE,
-    };
-    int failed = model.tree && model.sums && model.events && model.items && model.fields
-                     ? read_export(&model, error)
-                     : pf_fail_memory(error);
-    nsight_partitions_free(&partitions);
-    pf_rows_free(model.items);
-    pf_rows_free(model.fields);
-    nsight_paths_free(&model.paths);
-    nsight_tallies_free(&model.tallies);
-    pf_ids_free(&model.names.ids);
-    nsight_lookup_free(&model.calls);
-    pf_store_free(model.events);
-    pf_sums_free(model.sums);
-    pf_tree_free(model.tree);
-    return failed;
+    struct pf_run *run = build->run;
+    struct nsight_pass *pass = PF_OWN(run, calloc(1, sizeof *pass), free);
+    pass->build = build;
+    pass->state = build->state;
+    pass->sql = open_export(build);
+    pass->limit = build->model->options->cache / 4;
+    pass->names.left = pass->sql->have + NAMES_SPARE;
+    PF_OWN(run, &pass->names.ids, pf_ids_free);
+    PF_OWN(run, &pass->tallies.table, pf_hash_free);
+    pass->state->events = pf_run_memory(run, pf_store_new(pass->limit));
+    nsight_lookup_begin(run, &pass->calls, pass->limit);
+    nsight_begin_partitions(pass);
+    nsight_begin_paths(pass);
+    nsight_read_calls(pass);
+    nsight_read_activities(pass);
+    if (pass->partitions.origin == NSIGHT_IMPORTED)
+        nsight_read_imported(pass);
+    nsight_publish_partitions(pass);
+    nsight_publish_sums(pass);
+    warn_of_problems(pass);
 }
 
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
-/* A single pass loads everything: threads and streams are only known from the tables that also hold values and contexts. */
-static int nsight_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
-{
-    struct nsight_state *state = nsight_state(model);
-    if (stage != PF_PARTITIONED)
-        return 0;
-    state->sql->read = 0;
-    int failed = load_model(model, error);
-    if (!failed) {
-        pf_sql_close(state->sql);
-        state->sql = NULL;
+/* An exclusive metric that can be summed over all contexts and partitions. */
+#define METRIC(index, called, of_unit, describes)                                                            \
+    {                                                                                                        \
+        .id = (index), .name = (called), .unit = (of_unit), .scope = "exclusive", .type = "int",             \
+        .description = (describes), .over_contexts = PF_OVER_ALL, .over_partitions = PF_SUM,                 \
+        .partner = PF_NO_PARTNER                                                                             \
     }
-    return failed;
+static const struct pf_metric metrics[NSIGHT_METRICS] = {
+    [NSIGHT_CALLS] = METRIC(NSIGHT_CALLS, "calls", "", "visits of functions"),
+    [NSIGHT_TIME] = {.id = NSIGHT_TIME,
+                     .name = "time",
+                     .unit = "ns",
+                     .scope = "exclusive",
+                     .type = "int",
+                     .description = "time of the CPU, without what was called",
+                     .over_contexts = PF_OVER_ALL,
+                     .over_partitions = PF_SUM,
+                     .partner = NSIGHT_TIME_INC},
+    [NSIGHT_TIME_INC] = {.id = NSIGHT_TIME_INC,
+                         .name = "time (inc)",
+                         .unit = "ns",
+                         .scope = "inclusive",
+                         .type = "int",
+                         .description = "time of the CPU, with what was called",
+                         .over_contexts = PF_OVER_ROOTS,
+                         .over_partitions = PF_SUM,
+                         .partner = NSIGHT_TIME},
+    [NSIGHT_GPU_TIME] =
+        METRIC(NSIGHT_GPU_TIME, "gpu time", "ns", "time of GPUs in kernels, copies and settings of memory"),
+    [NSIGHT_BYTES] = METRIC(NSIGHT_BYTES, "bytes", "bytes", "bytes that GPUs copied or set"),
+    [NSIGHT_API_CALLS] = METRIC(NSIGHT_API_CALLS, "api calls", "", "calls of the API"),
+    [NSIGHT_GPU_ACTIVITIES] =
+        METRIC(NSIGHT_GPU_ACTIVITIES, "gpu activities", "", "kernels, copies and settings of memory on GPUs"),
+};
+
+static void clear(struct pf_build *build)
+{
+    struct nsight_state *state = build->state;
+    pf_store_free(state->events);
+    free(state->stream_at);
 }
 
-static void nsight_close(struct pf_model *model)
+static const char *const kinds[] = {
+    [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
+    [NSIGHT_A_MEMCPY] = "memcpy",   [NSIGHT_A_MEMSET] = "memset",
+};
+
+static const struct pf_build_format format = {.state = sizeof(struct nsight_state),
+                                              .kinds = kinds,
+                                              .fields = nsight_fields,
+                                              .n_fields = NSIGHT_FIELDS,
+                                              .partitioned = true,
+                                              .without_all = true,
+                                              .zeros = true,
+                                              .metrics = metrics,
+                                              .n_metrics = NSIGHT_METRICS,
+                                              .tables = nsight_own_tables,
+                                              .n_tables = NSIGHT_OWN_TABLES,
+                                              .open = read_facts,
+                                              .read = read_export,
+                                              .clear = clear};
+
+static int open_file(struct pf_model *model, struct pf_error *error)
 {
-    struct nsight_state *state = model->state;
-    if (!state)
-        return;
-    for (size_t i = 0; i < NSIGHT_SUMS; i++)
-        pf_rows_free(state->tallied[i]);
-    pf_sums_free(state->sums);
-    pf_store_free(state->events);
-    nsight_partitions_free(&state->partitions);
-    pf_sql_close(state->sql);
-    free(state);
-    model->state = NULL;
+    struct pf_input *input;
+    return pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error)
+               ? -1
+               : pf_build_open_input(model, input, error);
 }
 
 /* An export depends on no other file of its folder. */
@@ -364,10 +282,11 @@ static bool no_name_matters(const char *name)
 const struct pf_driver pf_nsight_driver = {
     .name = "nsight",
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
-    .version = 7,
+    .version = 8,
     .matters = no_name_matters,
+    .kit = &format,
     .probe = nsight_probe,
     .open = open_file,
-    .load = nsight_load,
-    .close = nsight_close,
+    .load = pf_build_load,
+    .close = pf_build_close,
 };

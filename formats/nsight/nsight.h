@@ -6,19 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/kit/ids.h"
 #include "formats/kit/sorter.h"
 #include "formats/kit/store.h"
-#include "formats/kit/strings.h"
 #include "formats/kit/table.h"
-#include "formats/runtime/sums.h"
+#include "formats/runtime/build.h"
 #include "formats/sql/sql.h"
 
 /*
  * Nsight Systems exports (`nsys export --type sqlite`), with or without the NVTX ranges of Extra-Prof.
  * The parts; each depends only on the parts listed above it:
  *   probe.c       format detection from the first pages
- *   values.c      values of a row: durations, texts of ranges; adding to the profile's values
+ *   values.c      values of a row: durations, texts of ranges
  *   partitions.c  threads and streams
  *   lookup.c      numbers of an export -> names, and contexts in bounded memory
  *   paths.c       NVTX ranges, call chains, imported call paths -> contexts
@@ -71,13 +69,6 @@ enum { NVTX_START, NVTX_END, NVTX_TYPE, NVTX_TEXT, NVTX_TID, NVTX_DOMAIN, NVTX_T
 enum { CHAINS_ID, CHAINS_SYMBOL, CHAINS_DEPTH, CHAINS_UNRESOLVED };
 enum { RESOLVED_CORRELATION, RESOLVED_PATH, RESOLVED_DURATION };
 
-/*
- * Reads the text of an NVTX row: from the row itself or, in newer exports, from StringIds. *text is NULL if there is none; otherwise
- * it is valid until the next read from sql. Returns 0, or -1 with *error filled.
- */
-int nsight_nvtx_text(struct pf_sql *sql, const struct pf_sql_row *row, const char **text, size_t *size,
-                     struct pf_error *error);
-
 /* ---- partitions ---------------------------------------------------------------------------------- */
 
 /* Source of the call paths, the best first. */
@@ -100,32 +91,18 @@ struct nsight_key {
  * partition for visits of unknown threads.
  */
 struct nsight_partitions {
-    struct nsight_key *keys; /* sorted: a partition's number is its index */
-    uint32_t count;
-    size_t room;
-    struct pf_strings *streams; /* keys of streams in order of first appearance */
-    uint32_t *stream_at;        /* index in `streams` -> partition; set by nsight_add_streams */
-    struct pf_strings *domains; /* keys of Extra-Prof's ranges: process and NVTX domain */
+    PF_LIST(struct nsight_key) keys; /* sorted: a partition's number is its index */
+    struct pf_strings *streams;      /* keys of streams in order of first appearance */
+    struct pf_strings *domains;      /* keys of Extra-Prof's ranges: process and NVTX domain */
     enum nsight_origin origin;
     bool by_process; /* correlation ids are unique per process only */
 };
-
-void nsight_partitions_free(struct nsight_partitions *partitions);
 
 /* Process part of a global thread id, which has, from the highest bit, 16 bits of machine and VM, 24 of process, 24 of thread. */
 static inline uint64_t nsight_process_of(int64_t global)
 {
     return (uint64_t)global >> 24;
 }
-
-/* Returns the index in partitions->streams of an activity's stream, which is added if new; PF_NO_STRING with *error filled. */
-uint32_t nsight_stream_of(struct nsight_partitions *partitions, const struct pf_sql_row *row,
-                          struct pf_error *error);
-
-/* Appends the thread with this global id (pf_ordered). Ids must come in ascending order. Returns 0, or -1 with *error filled. */
-int nsight_add_thread(struct nsight_partitions *partitions, uint64_t thread, struct pf_error *error);
-/* Appends the partitions after the threads, once all activities are read. Returns 0, or -1 with *error filled. */
-int nsight_add_streams(struct nsight_partitions *partitions, struct pf_error *error);
 
 /* Returns the process that qualifies a correlation id; 0 if ids are unique in the whole export. */
 static inline uint64_t nsight_correlation_process(const struct nsight_partitions *partitions, int64_t global)
@@ -160,29 +137,23 @@ enum nsight_kind {
     NSIGHT_KINDS
 };
 
-/* The tables with sums of calls and activities; they have rows from PF_PARTITIONED on. */
-enum nsight_sum {
+/* The tables beside "values": the events, then the sums of calls and activities. */
+enum nsight_own_table {
+    NSIGHT_EVENTS,
     NSIGHT_SUM_API,
     NSIGHT_SUM_KERNELS, /* first of the sums of activities, in the order of the activities' tables */
     NSIGHT_SUM_MEMCPY,
     NSIGHT_SUM_MEMSET,
     NSIGHT_SUM_SYNC,
-    NSIGHT_SUMS
+    NSIGHT_OWN_TABLES
 };
+extern const struct pf_table nsight_own_tables[NSIGHT_OWN_TABLES];
 
+/* What the profile keeps beyond the pass. */
 struct nsight_state {
-    struct pf_sums *sums;
-    struct pf_sql *sql;                  /* the export until it is read; then NULL */
-    struct nsight_partitions partitions; /* this and the following members from PF_PARTITIONED on */
     struct pf_store *events;
-    struct pf_table tables[2 + NSIGHT_SUMS];
-    struct pf_rows *tallied[NSIGHT_SUMS];
+    uint32_t *stream_at; /* index in nsight_partitions.streams -> partition */
 };
-
-static inline struct nsight_state *nsight_state(const struct pf_model *model)
-{
-    return model->state;
-}
 
 /* Adds with wrap-around: a hostile export can overflow a sum, and signed overflow is undefined behaviour. */
 static inline int64_t nsight_plus(int64_t a, int64_t b)
@@ -192,9 +163,6 @@ static inline int64_t nsight_plus(int64_t a, int64_t b)
 
 extern const struct pf_driver pf_nsight_driver;
 void nsight_probe(struct pf_probe *probe, struct pf_probe_result *result);
-
-/* Opens an export; unlike the driver's open, input may be any file of the source. Returns 0, or -1 with *error filled. */
-int nsight_open(struct pf_model *model, struct pf_input *input, struct pf_error *error);
 
 /* Columns of the thread table after id and name, and of the events. */
 enum { NSIGHT_FIELDS = 7, NSIGHT_EVENT_COLUMNS = 10 };
@@ -235,27 +203,27 @@ struct nsight_lookup {
     bool near;     /* the last search, in this slot, ended close to its start: read through the window */
 };
 
-int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error);
-void nsight_lookup_free(struct nsight_lookup *lookup);
+/* Makes an empty map, which the end of the run frees. */
+void nsight_lookup_begin(struct pf_run *run, struct nsight_lookup *lookup, uint64_t limit);
 
 /*
  * Building: nsight_lookup_add each entry, then nsight_lookup_finish. The first of several entries with one key that has a path wins,
- * or the first one if none has. Both return 0, or -1 with *error filled.
+ * or the first one if none has.
  */
-int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t number,
-                      struct nsight_found found, struct pf_error *error);
-int nsight_lookup_finish(struct nsight_lookup *lookup, struct pf_error *error);
+void nsight_lookup_add(struct pf_run *run, struct nsight_lookup *lookup, uint64_t process, int64_t number,
+                       struct nsight_found found);
+void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup);
 
-/* Looks up a key; both members of *found are PF_NO_CONTEXT on a miss. Returns 0, or -1 with *error filled. Not thread-safe. */
-int nsight_lookup_find(struct nsight_lookup *lookup, uint64_t process, int64_t number,
-                       struct nsight_found *found, struct pf_error *error);
+/* Looks up a key; both members of the result are PF_NO_CONTEXT on a miss. Not thread-safe. */
+struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup *lookup, uint64_t process,
+                                       int64_t number);
 
 /* ---- calls and activities added up ---------------------------------------------------------------- */
 
 /* The sums of the calls or activities of one call path, call, stream and name. */
 struct nsight_tally {
     struct nsight_tally_key {
-        uint32_t sum;  /* enum nsight_sum */
+        uint32_t sum;  /* enum nsight_own_table */
         uint32_t path; /* context, or PF_NO_CONTEXT */
         uint32_t name; /* in the tree's strings, or PF_NO_STRING */
         uint32_t call; /* activities: context of the API call that caused them, or PF_NO_CONTEXT; calls: 0 */
@@ -267,127 +235,114 @@ struct nsight_tally {
 };
 
 struct nsight_tallies {
-    struct nsight_tally *items; /* in order of first appearance, until nsight_publish_sums sorts them */
-    uint32_t count;
-    size_t room;
+    PF_LIST(struct nsight_tally)
+    items; /* in order of first appearance, until nsight_publish_sums sorts them */
     struct pf_hash_table table;
     uint32_t recent[64]; /* direct-mapped cache of recent items, in front of the hash table */
 };
-
-/*
- * Adds a call or activity to the tally of its key, which is added if new. duration in ns. Returns the tally, valid until the next
- * call; NULL with *error filled.
- */
-struct nsight_tally *nsight_tally(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
-                                  int64_t duration, int64_t bytes, struct pf_error *error);
-void nsight_tallies_free(struct nsight_tallies *tallies);
-
-/*
- * Makes the rows of the tables of sums, ordered by context (rows without a context first) and name; sorts the tallies in place.
- * The caller owns the rows. Returns 0, or -1 with *error filled and all tables NULL. nsight_sum_tables has names and columns.
- */
-int nsight_publish_sums(struct nsight_tallies *tallies, struct pf_strings *strings,
-                        struct pf_rows *tables[NSIGHT_SUMS], struct pf_error *error);
-extern const struct pf_table nsight_sum_tables[NSIGHT_SUMS];
 
 /* ---- the pass over an export ---------------------------------------------------------------------- */
 
 /* Call paths of the CPU, from any of the sources of enum nsight_origin. */
 struct nsight_paths {
-    struct pf_strings *texts; /* texts of paths, as in the export */
-    uint32_t *contexts;       /* number of a text -> its context */
-    size_t contexts_room;
-    uint64_t text_left; /* bytes that further texts may have */
-    bool out_of_text;   /* a text exceeded text_left and was skipped */
+    struct pf_strings *texts;   /* texts of paths, as in the export */
+    PF_LIST(uint32_t) contexts; /* number of a text -> its context */
+    uint64_t text_left;         /* bytes that further texts may have */
+    bool out_of_text;           /* a text exceeded text_left and was skipped */
 
-    bool symbols_read,
-        in_symbols;              /* StringIds was scanned for symbols; the scan is after EXTRA_PROF_SYMBOLS */
+    bool symbols_read;           /* StringIds was scanned for symbols */
+    bool in_symbols;             /* the scan is after EXTRA_PROF_SYMBOLS */
     struct pf_strings *pointers; /* addresses of functions, as Extra-Prof writes them */
-    uint32_t *symbols;           /* number of a pointer -> name, in the tree's strings */
-    size_t symbols_room;
+    PF_LIST(uint32_t) symbols;   /* number of a pointer -> name, in the tree's strings */
 
     struct nsight_lookup known; /* paths by call chain (NSIGHT_SAMPLED) or by correlation (NSIGHT_IMPORTED) */
 };
 
-/* The state of the pass. Members are owned until they are moved to the profile, except where marked as borrowed. */
-struct nsight_model {
-    struct pf_model *model;               /* borrowed */
-    struct pf_sql *sql;                   /* borrowed */
-    struct nsight_partitions *partitions; /* borrowed */
-    uint64_t limit;                       /* bytes that one part may hold in memory */
-    struct pf_tree *tree;
-    struct pf_rows *items, *fields; /* rows of the partitions: id and name; further columns */
-    struct pf_sums *sums;           /* values */
+/* The state of the pass, which its run owns. */
+struct nsight_pass {
+    struct pf_build *build;
+    struct nsight_state *state;
+    struct pf_sql *sql;
+    uint64_t limit; /* bytes that one part may hold in memory */
+    struct nsight_partitions partitions;
     struct nsight_names names;
     struct nsight_paths paths;
     struct nsight_lookup calls; /* contexts of API calls by process and correlation */
     struct nsight_tallies tallies;
-    struct pf_store *events;
     uint64_t bad_times; /* rows whose end is absent or before their start */
     uint64_t untimed;   /* rows that CUPTI could not time: see nsight_is_timed */
 };
 
-/* Returns the number in the tree's strings of the name with this id in StringIds, or of "#ID"; PF_NO_STRING with *error filled. */
-uint32_t nsight_name(struct nsight_model *model, int64_t id, struct pf_error *error);
+/* Adds to the value of a metric. */
+static inline void nsight_add(struct nsight_pass *pass, uint32_t partition, uint32_t context, uint32_t metric,
+                              int64_t value)
+{
+    pf_build_add(pass->build, partition, context, metric, pf_int(value));
+}
+
+/*
+ * Returns the text of an NVTX row: from the row itself or, in newer exports, from StringIds. It is valid until the next read from
+ * pass->sql; at: NULL if there is none.
+ */
+struct pf_slice nsight_nvtx_text(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
  * Returns end - start in ns; they are the first two columns of every table with times. A difference that is absent, negative or out
- * of range counts in model->bad_times and gives 0.
+ * of range counts in pass->bad_times and gives 0.
  */
-int64_t nsight_duration(struct nsight_model *model, const struct pf_sql_row *row);
+int64_t nsight_duration(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
  * Returns false if a call or activity was not timed, which CUPTI records as start = end = 0. Its duration is unknown (not 0); it
- * counts in model->untimed.
+ * counts in pass->untimed.
  */
-bool nsight_is_timed(struct nsight_model *model, int64_t start, int64_t end);
+bool nsight_is_timed(struct nsight_pass *pass, int64_t start, int64_t end);
+
+/* Reads the NVTX domains of Extra-Prof. */
+void nsight_begin_partitions(struct nsight_pass *pass);
+/* Appends the thread with this global id (pf_ordered). Ids must come in ascending order. */
+void nsight_add_thread(struct nsight_pass *pass, uint64_t thread);
+/* Returns the number of an activity's stream in partitions.streams; a new stream is added. */
+uint32_t nsight_stream_of(struct nsight_pass *pass, const struct pf_sql_row *row);
+/* Appends the partitions after the threads, once all activities are read, and fills state->stream_at. */
+void nsight_add_streams(struct nsight_pass *pass);
+/* Adds the partitions to the model. */
+void nsight_publish_partitions(struct nsight_pass *pass);
+
+/* Returns the number of the name with this id in StringIds, or of "#ID". */
+uint32_t nsight_name(struct nsight_pass *pass, int64_t id);
+
+/* Returns the child of `parent` (PF_NO_CONTEXT: the root level) with this kind and name, which is added if new. */
+uint32_t nsight_child(struct nsight_pass *pass, uint32_t parent, enum nsight_kind kind, uint32_t name);
+
+void nsight_begin_paths(struct nsight_pass *pass);
+/* Reads call chains or imported paths, whichever partitions.origin requires. */
+void nsight_read_paths(struct nsight_pass *pass);
+
+/* Returns the context of an NVTX range's call path; PF_NO_CONTEXT if the range has no path. */
+uint32_t nsight_path_of_range(struct nsight_pass *pass, const struct pf_sql_row *row);
+
+/* Returns the context of an API call's path in call chains or imported paths; PF_NO_CONTEXT if it is unknown. */
+uint32_t nsight_path_of_call(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns the child of `parent` (PF_NO_CONTEXT: the root level) with this kind and name (in the tree's strings), which is added if
- * new; PF_NO_CONTEXT with *error filled.
+ * Returns the context of an imported row's path. *call: the row is an API call's, otherwise a function's. PF_NO_CONTEXT if the row has
+ * no path, or the call no correlation.
  */
-uint32_t nsight_child(struct pf_tree *tree, uint32_t parent, enum nsight_kind kind, uint32_t name,
-                      struct pf_error *error);
+uint32_t nsight_imported_path(struct nsight_pass *pass, const struct pf_sql_row *row, bool *call);
 
-/* The functions below return 0, or -1 with *error filled. */
-
-/* Reads the NVTX domains of Extra-Prof. The caller calls nsight_partitions_free, also after a failure. */
-int nsight_partitions_init(struct nsight_model *model, struct pf_error *error);
-/* Adds a row per partition to items (id, name) and to fields. */
-int nsight_publish_partitions(struct nsight_model *model, struct pf_rows *items, struct pf_rows *fields,
-                              struct pf_error *error);
-
-/* The caller calls nsight_paths_free, also after a failure. */
-int nsight_paths_init(struct nsight_model *model, struct pf_error *error);
-/* Reads call chains or imported paths, whichever partitions->origin requires. */
-int nsight_read_paths(struct nsight_model *model, struct pf_error *error);
-void nsight_paths_free(struct nsight_paths *paths);
-
-/* Finds the context of an NVTX range's call path; *context is PF_NO_CONTEXT if the range has no path. */
-int nsight_path_of_range(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *context,
-                         struct pf_error *error);
-
-/* Finds the context of an API call's path in call chains or imported paths; *context is PF_NO_CONTEXT if it is unknown. */
-int nsight_path_of_call(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *context,
-                        struct pf_error *error);
-
-/*
- * Finds the context of an imported row's path. *call: the row is an API call's, otherwise a function's. *context is PF_NO_CONTEXT if
- * the row has no path, or the call no correlation.
- */
-int nsight_imported_path(struct nsight_model *model, const struct pf_sql_row *row, bool *call,
-                         uint32_t *context, struct pf_error *error);
-
-/* Adds to the value of a metric. */
-int nsight_add(struct nsight_model *model, uint32_t partition, uint32_t context, uint32_t metric,
-               int64_t value, struct pf_error *error);
+/* Adds a call or activity to the tally of its key, which is added if new. duration in ns. Returns the tally, valid until the next call. */
+struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_tally_key *key,
+                                  int64_t duration, int64_t bytes);
+/* Adds the rows of the tables of sums, ordered by context (rows without a context first) and name; sorts the tallies in place. */
+void nsight_publish_sums(struct nsight_pass *pass);
 
 /* Reads ranges and API calls; makes the threads, their values, and the contexts of calls. */
-int nsight_read_calls(struct nsight_model *model, struct pf_error *error);
+void nsight_read_calls(struct nsight_pass *pass);
 /* Reads the visits of imported paths into the last partition, since their threads are unknown. */
-int nsight_read_imported(struct nsight_model *model, struct pf_error *error);
+void nsight_read_imported(struct nsight_pass *pass);
 
 /* Reads the activities of GPUs; makes the streams, their values and the events, and numbers all partitions. */
-int nsight_read_activities(struct nsight_model *model, struct pf_error *error);
+void nsight_read_activities(struct nsight_pass *pass);
 
 #endif

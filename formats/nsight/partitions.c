@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/array.h"
 #include "formats/nsight/nsight.h"
 
 /* NVTX event types: creation of a domain, push/pop range. */
@@ -33,20 +32,18 @@ static struct nsight_key domain_key(const struct pf_sql_row *row)
         {nsight_process_of(pf_sql_int(row, NVTX_TID)), (uint64_t)pf_sql_int(row, NVTX_DOMAIN)}};
 }
 
-/* Returns the number of a key, which is added if new; PF_NO_STRING with *error filled. */
-static uint32_t add_key(struct pf_strings *keys, const struct nsight_key *key, struct pf_error *error)
+static uint32_t add_key(struct nsight_pass *pass, struct pf_strings *keys, const struct nsight_key *key)
 {
-    return pf_intern(keys, (const char *)key, sizeof *key, error);
+    return pf_build_intern(pass->build, keys, key, sizeof *key);
 }
 
-uint32_t nsight_stream_of(struct nsight_partitions *partitions, const struct pf_sql_row *row,
-                          struct pf_error *error)
+uint32_t nsight_stream_of(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
     uint64_t device = (uint32_t)pf_sql_int(row, ACTIVITY_DEVICE);
     struct nsight_key key = {{STREAM, nsight_process_of(pf_sql_int(row, ACTIVITY_PID)),
                               device << 32 | (uint32_t)pf_sql_int(row, ACTIVITY_CONTEXT),
                               (uint64_t)pf_sql_int(row, ACTIVITY_STREAM)}};
-    return add_key(partitions->streams, &key, error);
+    return add_key(pass, pass->partitions.streams, &key);
 }
 
 bool nsight_is_visit(const struct nsight_partitions *partitions, const struct pf_sql_row *row)
@@ -58,82 +55,65 @@ bool nsight_is_visit(const struct nsight_partitions *partitions, const struct pf
 
 /* ---- domains, threads and streams ---------------------------------------------------------------- */
 
-static int take_domain(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void take_domain(void *arg, struct pf_sql_row *row)
 {
-    struct nsight_model *model = arg;
-    static const char domain[] = "de.tu-darmstadt.parallel.extra_prof";
-    size_t size;
-    const char *text;
+    struct nsight_pass *pass = arg;
     if (pf_sql_int(row, NVTX_TYPE) != EVENT_DOMAIN)
-        return 0;
-    if (nsight_nvtx_text(model->sql, row, &text, &size, error))
-        return -1;
-    if (!text || size != sizeof domain - 1 || memcmp(text, domain, size) != 0)
-        return 0;
+        return;
+    struct pf_slice text = nsight_nvtx_text(pass, row);
     struct nsight_key key = domain_key(row);
-    return add_key(model->partitions->domains, &key, error) == PF_NO_STRING ? -1 : 0;
+    if (pf_is(text, "de.tu-darmstadt.parallel.extra_prof"))
+        add_key(pass, pass->partitions.domains, &key);
 }
 
-int nsight_partitions_init(struct nsight_model *model, struct pf_error *error)
+void nsight_begin_partitions(struct nsight_pass *pass)
 {
-    struct nsight_partitions *partitions = model->partitions;
-    partitions->domains = pf_strings_new();
-    partitions->streams = pf_strings_new();
-    return !partitions->domains || !partitions->streams
-               ? pf_fail_memory(error)
-               : pf_sql_each(model->sql, NSIGHT_NVTX, take_domain, model, error);
+    struct pf_run *run = pass->build->run;
+    pass->partitions.domains = PF_OWN(run, pf_strings_new(), pf_strings_free);
+    pass->partitions.streams = PF_OWN(run, pf_strings_new(), pf_strings_free);
+    pf_sql_each(run, pass->sql, NSIGHT_NVTX, take_domain, pass);
 }
 
-void nsight_partitions_free(struct nsight_partitions *partitions)
+static void append(struct nsight_pass *pass, struct nsight_key key)
 {
-    free(partitions->keys);
-    free(partitions->stream_at);
-    pf_strings_free(partitions->domains);
-    pf_strings_free(partitions->streams);
-    *partitions = (struct nsight_partitions){0};
+    *PF_PUSH(pass->build->run, pass->partitions.keys) = key;
 }
 
-static int append(struct nsight_partitions *partitions, struct nsight_key key, struct pf_error *error)
+void nsight_add_thread(struct nsight_pass *pass, uint64_t thread)
 {
-    if (pf_array_room(&partitions->keys, &partitions->room, partitions->count, sizeof key, error))
-        return -1;
-    partitions->keys[partitions->count++] = key;
-    return 0;
-}
-
-int nsight_add_thread(struct nsight_partitions *partitions, uint64_t thread, struct pf_error *error)
-{
-    return append(partitions, (struct nsight_key){{THREAD, thread}}, error);
+    append(pass, (struct nsight_key){{THREAD, thread}});
 }
 
 static uint32_t find(const struct nsight_partitions *partitions, const struct nsight_key *key)
 {
-    const struct nsight_key *found =
-        partitions->count ? bsearch(key, partitions->keys, partitions->count, sizeof *key, by_words) : NULL;
-    return found ? (uint32_t)(found - partitions->keys) : NSIGHT_NONE;
+    const struct nsight_key *keys = partitions->keys.at,
+                            *found =
+                                keys ? bsearch(key, keys, partitions->keys.n, sizeof *key, by_words) : NULL;
+    return found ? (uint32_t)(found - keys) : NSIGHT_NONE;
 }
 
-int nsight_add_streams(struct nsight_partitions *partitions, struct pf_error *error)
+static struct nsight_key stream_key(const struct nsight_partitions *partitions, uint32_t stream)
 {
-    uint32_t streams = pf_strings_count(partitions->streams);
     struct nsight_key key;
-    partitions->stream_at = calloc((size_t)streams + 1, sizeof *partitions->stream_at);
-    if (!partitions->stream_at)
-        return pf_fail_memory(error);
+    memcpy(&key, pf_interned(partitions->streams, stream).text, sizeof key);
+    return key;
+}
+
+void nsight_add_streams(struct nsight_pass *pass)
+{
+    struct nsight_partitions *partitions = &pass->partitions;
+    uint32_t streams = pf_strings_count(partitions->streams);
+    pass->state->stream_at = pf_run_memory(pass->build->run, calloc((size_t)streams + 1, sizeof(uint32_t)));
+    for (uint32_t i = 0; i < streams; i++)
+        append(pass, stream_key(partitions, i));
+    if (partitions->origin == NSIGHT_IMPORTED)
+        append(pass, (struct nsight_key){{HOMELESS}});
+    if (partitions->keys.n)
+        qsort(partitions->keys.at, partitions->keys.n, sizeof *partitions->keys.at, by_words);
     for (uint32_t i = 0; i < streams; i++) {
-        memcpy(&key, pf_interned(partitions->streams, i).text, sizeof key);
-        if (append(partitions, key, error))
-            return -1;
+        struct nsight_key key = stream_key(partitions, i);
+        pass->state->stream_at[i] = find(partitions, &key);
     }
-    if (partitions->origin == NSIGHT_IMPORTED && append(partitions, (struct nsight_key){{HOMELESS}}, error))
-        return -1;
-    if (partitions->count)
-        qsort(partitions->keys, partitions->count, sizeof *partitions->keys, by_words);
-    for (uint32_t i = 0; i < streams; i++) {
-        memcpy(&key, pf_interned(partitions->streams, i).text, sizeof key);
-        partitions->stream_at[i] = find(partitions, &key);
-    }
-    return 0;
 }
 
 /* ---- names --------------------------------------------------------------------------------------- */
@@ -162,8 +142,8 @@ static struct naming naming_of(const struct nsight_partitions *partitions)
      * stream (0); that alone does not require the process in names. */
     uint64_t known = 0, first[HOMELESS] = {0};
     bool met[HOMELESS] = {0};
-    const struct nsight_key *keys = partitions->keys;
-    for (uint32_t i = 0; i < partitions->count && keys[i].word[0] != HOMELESS; i++) {
+    const struct nsight_key *keys = partitions->keys.at;
+    for (size_t i = 0; i < partitions->keys.n && keys[i].word[0] != HOMELESS; i++) {
         uint64_t process = process_of_key(&keys[i]), kind = keys[i].word[0];
         known = known ? known : process;
         first[kind] = met[kind] ? first[kind] : process;
@@ -211,54 +191,45 @@ struct thread_names {
     int64_t *of;
 };
 
-static int take_thread_name(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+static void take_thread_name(void *arg, struct pf_sql_row *row)
 {
     const struct thread_names *names = arg;
     struct nsight_key key = {{THREAD, pf_ordered(pf_sql_int(row, THREAD_NAMES_TID))}};
     uint32_t thread = find(names->partitions, &key);
-    (void)error;
     if (thread != NSIGHT_NONE && !names->of[thread])
         names->of[thread] = pf_sql_int(row, THREAD_NAMES_NAME);
-    return 0;
 }
 
-static int add_fields(struct pf_rows *fields, struct pf_sql *sql, const struct nsight_key *key, int64_t name,
-                      struct pf_error *error)
+/* thread_name: its id in StringIds; 0: none. */
+static void add_partition(struct nsight_pass *pass, const struct nsight_key *key, const struct naming *naming,
+                          int64_t thread_name)
 {
     uint64_t process = process_of_key(key);
     bool thread = key->word[0] == THREAD, stream = key->word[0] == STREAM;
-    size_t size = 0;
-    const char *text = NULL;
-    if (name && pf_sql_find(sql, NSIGHT_STRINGS, name, &text, &size, error))
-        return -1;
-    struct pf_cell cells[NSIGHT_FIELDS] = {
+    char name[NAME_ROOM];
+    struct pf_slice text = {NULL, NULL};
+    if (thread_name)
+        text = pf_sql_find(pass->build->run, pass->sql, NSIGHT_STRINGS, thread_name);
+    struct pf_cell fields[NSIGHT_FIELDS] = {
         pf_string(stream ? "stream" : "thread"),
         thread || process ? pf_uint(process & 0xffffff) : pf_absent(),
         thread ? pf_uint((uint64_t)pf_signed(key->word[1]) & 0xffffff) : pf_absent(),
         stream ? pf_uint(key->word[2] >> 32) : pf_absent(),
         stream ? pf_uint((uint32_t)key->word[2]) : pf_absent(),
         stream ? pf_int((int64_t)key->word[3]) : pf_absent(),
-        text ? pf_text(text, size) : pf_absent(),
+        text.at ? pf_text(text.at, pf_size(text)) : pf_absent(),
     };
-    return pf_rows_add(fields, cells, error);
+    pf_build_own_partition(pass->build, name, (size_t)name_of(key, naming, name), fields);
 }
 
-int nsight_publish_partitions(struct nsight_model *model, struct pf_rows *items, struct pf_rows *fields,
-                              struct pf_error *error)
+void nsight_publish_partitions(struct nsight_pass *pass)
 {
-    const struct nsight_partitions *partitions = model->partitions;
+    struct pf_run *run = pass->build->run;
+    const struct nsight_partitions *partitions = &pass->partitions;
     struct naming naming = naming_of(partitions);
-    struct thread_names names = {partitions, calloc((size_t)partitions->count + 1, sizeof *names.of)};
-    if (!names.of)
-        return pf_fail_memory(error);
-    int failed = pf_sql_each(model->sql, NSIGHT_THREAD_NAMES, take_thread_name, &names, error);
-    for (uint32_t i = 0; i < partitions->count && !failed; i++) {
-        char name[NAME_ROOM];
-        struct pf_cell cells[] = {pf_uint(i), pf_absent()};
-        cells[1] = pf_plain(name, (size_t)name_of(&partitions->keys[i], &naming, name));
-        failed = pf_rows_add(items, cells, error) ||
-                 add_fields(fields, model->sql, &partitions->keys[i], names.of[i], error);
-    }
-    free(names.of);
-    return failed ? -1 : 0;
+    struct thread_names names = {partitions,
+                                 PF_OWN(run, calloc(partitions->keys.n + 1, sizeof *names.of), free)};
+    pf_sql_each(run, pass->sql, NSIGHT_THREAD_NAMES, take_thread_name, &names);
+    for (size_t i = 0; i < partitions->keys.n; i++)
+        add_partition(pass, &partitions->keys.at[i], &naming, names.of[i]);
 }

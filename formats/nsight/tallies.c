@@ -4,57 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/array.h"
-#include "formats/kit/tree.h"
-
 static bool is_key(const void *of, uint32_t number, const void *key)
 {
     const struct nsight_tallies *tallies = of;
-    return !memcmp(&tallies->items[number].key, key, sizeof tallies->items->key);
+    return !memcmp(&tallies->items.at[number].key, key, sizeof(struct nsight_tally_key));
 }
 
-/* Returns the index of the item with this key, which is added if new; -1 with *error filled. */
-static int64_t number_of(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
-                         struct pf_error *error)
+/* Returns the index of the item with this key, which is added if new. */
+static uint32_t number_of(struct pf_run *run, struct nsight_tallies *tallies,
+                          const struct nsight_tally_key *key)
 {
     uint64_t hash = pf_siphash(0, key, sizeof *key);
     int64_t number = pf_hash_find(&tallies->table, hash, is_key, tallies, key);
     if (number != PF_NOT_THERE)
-        return number;
-    if (pf_array_room(&tallies->items, &tallies->room, tallies->count, sizeof *tallies->items, error) ||
-        pf_hash_add(&tallies->table, hash, tallies->count, error))
-        return -1;
-    tallies->items[tallies->count] =
-        (struct nsight_tally){.key = *key, .context = PF_NO_CONTEXT, .least = INT64_MAX};
-    return tallies->count++;
+        return (uint32_t)number;
+    struct nsight_tally *tally = PF_PUSH(run, tallies->items);
+    *tally = (struct nsight_tally){.key = *key, .context = PF_NO_CONTEXT, .least = INT64_MAX};
+    pf_run_check(run, pf_hash_add(&tallies->table, hash, (uint32_t)tallies->items.n - 1, run->error));
+    return (uint32_t)tallies->items.n - 1;
 }
 
-struct nsight_tally *nsight_tally(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
-                                  int64_t duration, int64_t bytes, struct pf_error *error)
+struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_tally_key *key,
+                                  int64_t duration, int64_t bytes)
 {
+    struct nsight_tallies *tallies = &pass->tallies;
     enum { RECENT = sizeof tallies->recent / sizeof *tallies->recent };
     uint32_t mixed = ((key->path * 31 + key->name) * 31 + key->call) * 31 + key->stream;
     uint32_t *recent = &tallies->recent[mixed % RECENT];
-    if (*recent >= tallies->count || !is_key(tallies, *recent, key)) {
-        int64_t number = number_of(tallies, key, error);
-        if (number < 0)
-            return NULL;
-        *recent = (uint32_t)number;
-    }
-    struct nsight_tally *tally = &tallies->items[*recent];
+    if (*recent >= tallies->items.n || !is_key(tallies, *recent, key))
+        *recent = number_of(pass->build->run, tallies, key);
+    struct nsight_tally *tally = &tallies->items.at[*recent];
     tally->count++;
     tally->bytes = nsight_plus(tally->bytes, bytes);
     tally->total = nsight_plus(tally->total, duration);
     tally->least = duration < tally->least ? duration : tally->least;
     tally->most = duration > tally->most ? duration : tally->most;
     return tally;
-}
-
-void nsight_tallies_free(struct nsight_tallies *tallies)
-{
-    free(tallies->items);
-    pf_hash_free(&tallies->table);
-    *tallies = (struct nsight_tallies){0};
 }
 
 /* ---- the tables ---------------------------------------------------------------------------------- */
@@ -81,7 +66,12 @@ static const struct pf_column sync_columns[] = {CONTEXT, {.name = "type"}, {.nam
         .name = (word), .columns = (its_columns), .n_columns = sizeof(its_columns) / sizeof *(its_columns),  \
         .stage = PF_MODELLED                                                                                 \
     }
-const struct pf_table nsight_sum_tables[NSIGHT_SUMS] = {
+const struct pf_table nsight_own_tables[NSIGHT_OWN_TABLES] = {
+    [NSIGHT_EVENTS] = {.name = "events",
+                       .columns = nsight_event_columns,
+                       .n_columns = NSIGHT_EVENT_COLUMNS,
+                       .stage = PF_MODELLED,
+                       .ops = &nsight_events.ops},
     [NSIGHT_SUM_API] = TABLE("api", named_columns),
     [NSIGHT_SUM_KERNELS] = TABLE("kernels", named_columns),
     [NSIGHT_SUM_MEMCPY] = TABLE("memcpy", memcpy_columns),
@@ -89,10 +79,10 @@ const struct pf_table nsight_sum_tables[NSIGHT_SUMS] = {
     [NSIGHT_SUM_SYNC] = TABLE("sync", sync_columns),
 };
 
-static int add_row(const struct nsight_tally *tally, struct pf_cell name, struct pf_rows *rows,
-                   struct pf_error *error)
+static void add_row(struct pf_build *build, const struct nsight_tally *tally)
 {
     uint32_t sum = tally->key.sum;
+    struct pf_cell name = pf_build_named(build, tally->key.name);
     struct pf_cell cells[COLUMNS_MAX];
     size_t n = 0;
     cells[n++] = tally->key.path == PF_NO_CONTEXT ? pf_absent() : pf_int(tally->key.path);
@@ -106,7 +96,7 @@ static int add_row(const struct nsight_tally *tally, struct pf_cell name, struct
     cells[n++] = pf_int(tally->most);
     if (sum == NSIGHT_SUM_API || sum == NSIGHT_SUM_KERNELS)
         cells[n++] = name;
-    return pf_rows_add(rows, cells, error);
+    pf_build_row(build, sum, cells);
 }
 
 static int compare_text(const struct pf_cell *a, const struct pf_cell *b)
@@ -132,39 +122,25 @@ static int by_row(const void *left, const void *right, void *strings)
     return a->name == b->name ? 0 : compare_text(&x, &y);
 }
 
-/* Adds a row per table, context and name. The tallies are sorted, so those that differ only in call or stream are adjacent. */
-static int add_rows(const struct nsight_tallies *tallies, struct pf_strings *strings, struct pf_rows **tables,
-                    struct pf_error *error)
+/* The sorted tallies that differ only in call or stream are adjacent; they become one row. */
+void nsight_publish_sums(struct nsight_pass *pass)
 {
-    for (uint32_t i = 0, end; i < tallies->count; i = end) {
-        struct nsight_tally row = tallies->items[i];
-        for (end = i + 1; end < tallies->count && !by_row(&row, &tallies->items[end], strings); end++) {
-            const struct nsight_tally *more = &tallies->items[end];
+    struct pf_build *build = pass->build;
+    struct pf_strings *strings = build->model->contexts->strings;
+    struct nsight_tally *tallies = pass->tallies.items.at;
+    size_t n = pass->tallies.items.n;
+    if (n)
+        qsort_r(tallies, n, sizeof *tallies, by_row, strings);
+    for (size_t i = 0, end; i < n; i = end) {
+        struct nsight_tally row = tallies[i];
+        for (end = i + 1; end < n && !by_row(&row, &tallies[end], strings); end++) {
+            const struct nsight_tally *more = &tallies[end];
             row.count += more->count;
             row.bytes = nsight_plus(row.bytes, more->bytes);
             row.total = nsight_plus(row.total, more->total);
             row.least = more->least < row.least ? more->least : row.least;
             row.most = more->most > row.most ? more->most : row.most;
         }
-        if (add_row(&row, pf_interned(strings, row.key.name), tables[row.key.sum], error))
-            return -1;
+        add_row(build, &row);
     }
-    return 0;
-}
-
-int nsight_publish_sums(struct nsight_tallies *tallies, struct pf_strings *strings,
-                        struct pf_rows *tables[NSIGHT_SUMS], struct pf_error *error)
-{
-    int failed = 0;
-    for (size_t t = 0; t < NSIGHT_SUMS; t++)
-        if (!(tables[t] = pf_rows_new(nsight_sum_tables[t].n_columns)))
-            failed = pf_fail_memory(error);
-    if (tallies->count)
-        qsort_r(tallies->items, tallies->count, sizeof *tallies->items, by_row, strings);
-    failed = failed ? failed : add_rows(tallies, strings, tables, error);
-    for (size_t t = 0; failed && t < NSIGHT_SUMS; t++) {
-        pf_rows_free(tables[t]);
-        tables[t] = NULL;
-    }
-    return failed;
 }

@@ -68,6 +68,11 @@ static int run_format(struct pf_build *build, void (*function)(struct pf_build *
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
+static bool is_stored(const struct pf_table *table)
+{
+    return table->ops == &pf_stored_cursor.ops;
+}
+
 static int list_tables(struct pf_model *model, struct pf_build *build, struct pf_error *error)
 {
     const struct pf_build_format *format = build->format;
@@ -95,9 +100,9 @@ static int list_tables(struct pf_model *model, struct pf_build *build, struct pf
                                                .data = &build->trace};
     for (size_t i = 0; i < format->n_tables; i++, n++) {
         build->tables[n] = format->tables[i];
-        if (format->tables[i].ops)
+        if (is_stored(&format->tables[i]))
             build->tables[n].data = &build->stored[i];
-        else
+        else if (!format->tables[i].ops)
             build->tables[n].data = &build->rows[i];
     }
     model->tables = model->cells = build->tables;
@@ -108,12 +113,18 @@ static int list_tables(struct pf_model *model, struct pf_build *build, struct pf
 
 int pf_build_open(struct pf_model *model, struct pf_error *error)
 {
+    return pf_build_open_input(model, NULL, error);
+}
+
+int pf_build_open_input(struct pf_model *model, struct pf_input *input, struct pf_error *error)
+{
     const struct pf_build_format *format = model->driver->kit;
     struct pf_build *build = model->state = calloc(1, sizeof *build);
     if (!build)
         return pf_fail_memory(error);
     build->model = model;
     build->format = format;
+    build->input = input;
     build->state = calloc(1, format->state + 1);
     build->opened = calloc(1, format->state + 1);
     if (!build->state || !build->opened)
@@ -127,7 +138,7 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
     model->n_metrics = format->n_metrics;
     model->time_unit = format->time_unit;
     if (list_tables(model, build, error) ||
-        (!format->folder && pf_source_open(model->source, NULL, PF_UNPACK, &build->input, error)))
+        (!format->folder && !input && pf_source_open(model->source, NULL, PF_UNPACK, &build->input, error)))
         return -1;
     if (format->open && run_format(build, format->open, error))
         return -1;
@@ -137,12 +148,6 @@ int pf_build_open(struct pf_model *model, struct pf_error *error)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-static void check_made(struct pf_build *build, const void *made)
-{
-    if (!made)
-        pf_run_check(build->run, pf_fail_memory(build->run->error));
-}
-
 /* Makes the empty tables of names and partitions, which exist before the contexts. */
 static void begin_partitions(struct pf_build *build)
 {
@@ -150,12 +155,12 @@ static void begin_partitions(struct pf_build *build)
     const struct pf_build_format *format = build->format;
     size_t n_fields = format->n_fields;
     build->partitions = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
-    check_made(build, model->contexts = pf_tree_new(format->kinds ? format->kinds : function_kind));
+    model->contexts = pf_run_memory(build->run, pf_tree_new(format->kinds ? format->kinds : function_kind));
     if (!format->partitioned)
         return;
-    check_made(build, model->partitions.items = pf_rows_new(2));
+    model->partitions.items = pf_run_memory(build->run, pf_rows_new(2));
     if (n_fields)
-        check_made(build, model->partitions.fields = pf_rows_new(n_fields));
+        model->partitions.fields = pf_run_memory(build->run, pf_rows_new(n_fields));
 }
 
 static void begin_contexts(struct pf_build *build)
@@ -165,14 +170,16 @@ static void begin_contexts(struct pf_build *build)
     build->frames = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     build->met = PF_OWN(build->run, calloc(MET, sizeof *build->met), free);
     PF_OWN(build->run, &build->metric_of, pf_ids_free);
-    check_made(build, build->sums = pf_sums_new(limit, format->zeros));
+    build->sums = pf_run_memory(build->run, pf_sums_new(limit, format->zeros));
     if (format->time_unit)
-        check_made(build, build->trace = pf_stored_new((size_t)TRACE_COLUMNS + format->phased, limit / 4));
+        build->trace =
+            pf_run_memory(build->run, pf_stored_new((size_t)TRACE_COLUMNS + format->phased, limit / 4));
     for (size_t i = 0; i < format->n_tables; i++)
-        if (format->tables[i].ops)
-            check_made(build, build->stored[i] = pf_stored_new(format->tables[i].n_columns, limit / 8));
-        else
-            check_made(build, build->rows[i] = pf_rows_new(format->tables[i].n_columns));
+        if (is_stored(&format->tables[i]))
+            build->stored[i] =
+                pf_run_memory(build->run, pf_stored_new(format->tables[i].n_columns, limit / 8));
+        else if (!format->tables[i].ops)
+            build->rows[i] = pf_run_memory(build->run, pf_rows_new(format->tables[i].n_columns));
 }
 
 struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame)
@@ -225,7 +232,7 @@ static void end_contexts(struct pf_build *build)
     struct pf_error damage;
     if (build->input && pf_input_damage(build->input, &damage))
         pf_build_warn(build, 0, damage.offset, "fatal", "damaged-gzip", "%s", damage.what);
-    if (!build->format->list && !pf_build_partitions(build))
+    if (!build->format->list && !build->format->without_all && !pf_build_partitions(build))
         add_partition(build, pf_string("all"), NULL);
     fill_columns(build);
     pf_run_check(build->run, pf_tree_finish(model->contexts, build->run->error));
@@ -247,8 +254,7 @@ static void make_list(struct pf_build *build)
 /* Replaces the tree, which a failed pass may have filled, by an empty one. Keeps the names: partitions and the driver hold their numbers. */
 static void begin_tree(struct pf_build *build)
 {
-    struct pf_tree *old = build->model->contexts, *tree = pf_tree_new(old->kinds);
-    check_made(build, tree);
+    struct pf_tree *old = build->model->contexts, *tree = pf_run_memory(build->run, pf_tree_new(old->kinds));
     struct pf_strings *strings = tree->strings;
     tree->strings = old->strings;
     old->strings = strings;

@@ -39,12 +39,13 @@ struct pf_build_format {
     size_t n_fields;
     /* The format has partitions. If false, or if `read` adds none, the model has a single partition, "all". */
     bool partitioned;
+    bool without_all;                /* if `read` adds no partitions, the model has none */
     bool zeros;                      /* sums that are 0 are kept as values */
     const struct pf_metric *metrics; /* NULL: `read` adds them */
     size_t n_metrics;
     /*
      * The format's own tables, at most PF_BUILD_TABLES, in addition to "values" and "trace". `read` adds their rows. The rows of a table
-     * without ops are held in memory; those of a table with pf_stored_cursor.ops may exceed it.
+     * without ops are held in memory; those of a table with pf_stored_cursor.ops may exceed it. Other ops read the driver's own data.
      */
     const struct pf_table *tables;
     size_t n_tables;
@@ -89,7 +90,7 @@ struct pf_build {
     void *opened;                              /* a copy of the driver's struct as it was after `open` */
     uint64_t memory;                           /* run->memory after `list` */
     struct pf_rows *rows[PF_BUILD_TABLES];     /* of the format's own table i, if it has no ops */
-    struct pf_stored *stored[PF_BUILD_TABLES]; /* of the format's own table i, if it has ops */
+    struct pf_stored *stored[PF_BUILD_TABLES]; /* of table i, if it has pf_stored_cursor.ops */
 
     /* During a pass. */
     struct pf_linereader *lines;
@@ -103,6 +104,8 @@ struct pf_build {
 int pf_build_open(struct pf_model *model, struct pf_error *error);
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_build_close(struct pf_model *model);
+/* Like pf_build_open, for another file of the source than the profile itself. The input is borrowed. */
+int pf_build_open_input(struct pf_model *model, struct pf_input *input, struct pf_error *error);
 #define PF_BUILD_OPERATIONS .open = pf_build_open, .load = pf_build_load, .close = pf_build_close
 
 /* Returns the driver's own struct (pf_build_format.state) of a model that pf_build_open opened. */

@@ -26,21 +26,25 @@ enum { WINDOW = 64 * 1024 };
 
 /* A walk over a table. */
 struct pf_sql_walk {
+    struct pf_run *run;
     struct pf_sql_row row;
     unsigned columns;
     pf_sql_take *take;
     void *arg;
-    int result; /* of the last call of `take` */
-    struct pf_error *error;
+    bool failed; /* `take` failed */
 };
 
 /* ---- limits -------------------------------------------------------------------------------------- */
 
-int pf_sql_step(struct pf_sql *sql, struct pf_error *error)
+/* Approximate: tables may be skipped, or read twice. */
+static int report_progress(const struct pf_sql *sql, struct pf_error *error)
 {
-    /* Approximate: tables may be skipped, or read twice. */
-    uint64_t done = sql->read < sql->have ? sql->read : sql->have;
-    return pf_pass_step(done, sql->have, error);
+    return pf_pass_step(sql->read < sql->have ? sql->read : sql->have, sql->have, error);
+}
+
+void pf_sql_step(struct pf_run *run, const struct pf_sql *sql)
+{
+    pf_run_check(run, report_progress(sql, run->error));
 }
 
 /* Returns nonzero to interrupt the statement. */
@@ -49,7 +53,7 @@ static int on_progress(void *arg)
     struct pf_sql *sql = arg;
     if (sql->steps_left && !--sql->steps_left)
         return 1;
-    if (pf_sql_step(sql, &sql->failure))
+    if (report_progress(sql, &sql->failure))
         sql->failed = true;
     return sql->failed;
 }
@@ -256,6 +260,15 @@ static void read_cells(struct pf_sql_walk *walk)
     }
 }
 
+static const struct pf_slice no_text;
+
+static void call_take(struct pf_run *run, void *arg)
+{
+    struct pf_sql_walk *walk = arg;
+    (void)run;
+    walk->take(walk->arg, &walk->row);
+}
+
 /*
  * Receives a row. In a damaged tree of pages, shared branches yield endless rows, but their rowids do not ascend: this
  * check stops them.
@@ -272,9 +285,9 @@ static void take_row(sqlite3_context *context, int n, sqlite3_value **cells)
     walk->row.cells = cells + 1;
     if (!facts->damaged) {
         read_cells(walk);
-        walk->result = walk->take(walk->arg, &walk->row, walk->error);
+        walk->failed = pf_run_call(walk->run, call_take, walk);
     }
-    if (facts->damaged || walk->result)
+    if (facts->damaged || walk->failed || walk->row.last)
         sqlite3_result_error_code(context, SQLITE_ABORT);
 }
 
@@ -309,45 +322,47 @@ static int run_walk(struct pf_sql *sql, struct pf_sql_walk *walk)
     sqlite3_free(written);
     struct pf_sql_walk *outer = sql->walk;
     sql->walk = walk;
-    if (result == SQLITE_OK)
+    if (result == SQLITE_OK) {
+        pf_run_enter_library(walk->run);
         result = sqlite3_step(statement);
+        pf_run_leave_library(walk->run);
+    }
     sql->walk = outer;
     sqlite3_finalize(statement);
     return result;
 }
 
-int pf_sql_each(struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg, struct pf_error *error)
+void pf_sql_each(struct pf_run *run, struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg)
 {
-    struct pf_sql_walk walk = {.row.table = table, .take = take, .arg = arg, .error = error};
+    struct pf_sql_walk walk = {.run = run, .row.table = table, .take = take, .arg = arg};
     struct pf_sql_facts *facts = &sql->facts[table];
     facts->damaged = facts->started = false;
     if (!pf_sql_has_table(sql, table))
-        return 0;
+        return;
     while (sql->tables[table].columns[walk.columns])
         walk.columns++;
     int result = run_walk(sql, &walk);
-    if (walk.result || facts->damaged || result == SQLITE_ROW)
-        return walk.result < 0 ? -1 : 0;
-    facts->damaged = is_damage(sql, result, error);
-    return facts->damaged ? 0 : -1;
+    if (walk.failed)
+        pf_run_fail(run);
+    if (walk.row.last || facts->damaged || result == SQLITE_ROW)
+        return;
+    facts->damaged = is_damage(sql, result, run->error);
+    if (!facts->damaged)
+        pf_run_fail(run);
 }
 
-const char *pf_sql_text(const struct pf_sql_row *row, unsigned column, size_t *size)
+struct pf_slice pf_sql_text(const struct pf_sql_row *row, unsigned column)
 {
     const char *text = (const char *)sqlite3_value_text(row->cells[column]);
-    *size = text ? (size_t)sqlite3_value_bytes(row->cells[column]) : 0;
-    return text;
+    return text ? pf_slice(text, (size_t)sqlite3_value_bytes(row->cells[column])) : no_text;
 }
 
-int pf_sql_find(struct pf_sql *sql, unsigned table, int64_t key, const char **text, size_t *size,
-                struct pf_error *error)
+struct pf_slice pf_sql_find(struct pf_run *run, struct pf_sql *sql, unsigned table, int64_t key)
 {
     const char *const *columns = sql->tables[table].columns;
     char statement[256];
-    *text = NULL;
-    *size = 0;
     if (!pf_sql_has_table(sql, table))
-        return 0;
+        return no_text;
     int result = SQLITE_OK;
     if (!sql->look_up) {
         snprintf(statement, sizeof statement,
@@ -360,11 +375,13 @@ int pf_sql_find(struct pf_sql *sql, unsigned table, int64_t key, const char **te
         sqlite3_bind_int64(sql->look_up, 1, key);
         result = sqlite3_step(sql->look_up);
     }
-    if (result != SQLITE_ROW)
-        return result == SQLITE_DONE || is_damage(sql, result, error) ? 0 : -1;
-    *text = (const char *)sqlite3_column_text(sql->look_up, 0);
-    *size = *text ? (size_t)sqlite3_column_bytes(sql->look_up, 0) : 0;
-    return 0;
+    if (result != SQLITE_ROW) {
+        if (result != SQLITE_DONE && !is_damage(sql, result, run->error))
+            pf_run_fail(run);
+        return no_text;
+    }
+    const char *text = (const char *)sqlite3_column_text(sql->look_up, 0);
+    return text ? pf_slice(text, (size_t)sqlite3_column_bytes(sql->look_up, 0)) : no_text;
 }
 
 /* ---- the VFS -------------------------------------------------------------------------------------- */

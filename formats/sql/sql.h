@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/driver.h"
 #include "formats/input/window.h"
+#include "formats/kit/slice.h"
+#include "formats/runtime/run.h"
 
 /*
  * Reads untrusted SQLite databases: read-only, immutable, without journals and locks. Views, triggers, virtual tables,
@@ -86,6 +87,7 @@ struct pf_sql_row {
     uint32_t set;                  /* bit c: column c is not NULL */
     int64_t value[PF_SQL_COLUMNS]; /* as an integer; 0 if it is not a number */
     sqlite3_value **cells;
+    bool last; /* set by a pf_sql_take to end the walk */
 };
 
 static inline bool pf_sql_is_set(const struct pf_sql_row *row, unsigned column)
@@ -98,29 +100,25 @@ static inline int64_t pf_sql_int(const struct pf_sql_row *row, unsigned column)
     return row->value[column];
 }
 
-/* A column as text, valid until the next row; NULL for NULL. *size is in bytes. */
-const char *pf_sql_text(const struct pf_sql_row *row, unsigned column, size_t *size);
+/* A column as text, valid until the next row and terminated with a NUL. at: NULL for NULL. */
+struct pf_slice pf_sql_text(const struct pf_sql_row *row, unsigned column);
 
-/* Handles a row. Returns 0 to continue, 1 to stop, -1 with *error filled. */
-typedef int pf_sql_take(void *arg, const struct pf_sql_row *row, struct pf_error *error);
+/* Handles a row. May fail the walk's run. */
+typedef void pf_sql_take(void *arg, struct pf_sql_row *row);
 
 /*
  * Passes all rows of a table to `take`, which may read other tables. facts[table].damaged is set if the table ends
- * early. Returns 0, or -1 with *error filled.
+ * early. Other errors, and failures of `take`, end the run's body.
  */
-int pf_sql_each(struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg, struct pf_error *error);
+void pf_sql_each(struct pf_run *run, struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg);
 
 /*
- * Looks up the text of a key in a table with the columns (key, text), where the key is the rowid. *text is valid until
- * the next call; NULL if there is no such row. Returns 0, or -1 with *error filled.
+ * Looks up the text of a key in a table with the columns (key, text), where the key is the rowid. The text is valid
+ * until the next call; at: NULL if there is no such row.
  */
-int pf_sql_find(struct pf_sql *sql, unsigned table, int64_t key, const char **text, size_t *size,
-                struct pf_error *error);
+struct pf_slice pf_sql_find(struct pf_run *run, struct pf_sql *sql, unsigned table, int64_t key);
 
-/*
- * Reports the progress of reading the file to the calling thread's pass. Returns 0, or -1 with *error filled if the
- * pass is cancelled. For work that reads no rows; walks call it themselves.
- */
-int pf_sql_step(struct pf_sql *sql, struct pf_error *error);
+/* Reports the progress of reading the file to the thread's pass. For work that reads no rows; walks call it themselves. */
+void pf_sql_step(struct pf_run *run, const struct pf_sql *sql);
 
 #endif

@@ -69,36 +69,60 @@ static uint64_t process_of(size_t i, size_t n, size_t ordered)
     return ordered ? i >= n / 2 : i % 2;
 }
 
-static struct nsight_lookup lookup_of(size_t n, uint64_t limit, size_t ordered)
+/* Entries to add to a lookup, and the result. */
+struct search {
+    size_t n, ordered;
+    uint64_t limit;
+    struct nsight_lookup lookup; /* outlives the body of the run, whose end frees it */
+    bool right;
+};
+
+static void search_all(struct pf_run *run, void *arg)
 {
-    struct nsight_lookup lookup;
-    if (nsight_lookup_init(&lookup, limit, &error))
-        abort();
+    struct search *search = arg;
+    struct nsight_lookup *lookup = &search->lookup;
+    size_t n = search->n, ordered = search->ordered;
+    nsight_lookup_begin(run, lookup, search->limit);
     for (size_t k = 0; k < n; k++) {
         size_t i = k < ordered ? k : n - 1 - (k - ordered);
-        if (nsight_lookup_add(&lookup, process_of(i, n, ordered), (int64_t)i * 3 - 500,
-                              (struct nsight_found){(uint32_t)i, 1}, &error))
-            abort();
+        nsight_lookup_add(run, lookup, process_of(i, n, ordered), (int64_t)i * 3 - 500,
+                          (struct nsight_found){(uint32_t)i, 1});
     }
-    if (nsight_lookup_finish(&lookup, &error))
+    nsight_lookup_finish(run, lookup);
+    search->right = true;
+    for (size_t i = 0; i < n && search->right; i++) {
+        uint64_t process = process_of(i, n, ordered);
+        struct nsight_found found = nsight_lookup_find(run, lookup, process, (int64_t)i * 3 - 500),
+                            other = nsight_lookup_find(run, lookup, process, (int64_t)i * 3 - 499);
+        search->right = found.path == i && found.call == 1 && other.path == PF_NO_CONTEXT;
+    }
+}
+
+static void find_equal(struct pf_run *run, void *arg)
+{
+    struct search *search = arg;
+    struct nsight_lookup *lookup = &search->lookup;
+    nsight_lookup_begin(run, lookup, 0);
+    nsight_lookup_add(run, lookup, 0, 4, (struct nsight_found){PF_NO_CONTEXT, 1});
+    nsight_lookup_add(run, lookup, 0, 4, (struct nsight_found){8, 2});
+    nsight_lookup_add(run, lookup, 0, 4, (struct nsight_found){9, 3});
+    nsight_lookup_finish(run, lookup);
+    struct nsight_found found = nsight_lookup_find(run, lookup, 0, 4);
+    search->right = found.path == 8 && found.call == 2;
+}
+
+static bool is_right(void (*body)(struct pf_run *run, void *arg), struct search search)
+{
+    struct pf_model model = {.warnings = pf_rows_new(5)};
+    if (!model.warnings || pf_run(&model, body, &search, &error))
         abort();
-    return lookup;
+    pf_rows_free(model.warnings);
+    return search.right;
 }
 
 static bool finds_all(size_t n, uint64_t limit, size_t ordered)
 {
-    struct nsight_lookup lookup = lookup_of(n, limit, ordered);
-    struct nsight_found found;
-    bool right = true;
-    for (size_t i = 0; i < n && right; i++) {
-        uint64_t process = process_of(i, n, ordered);
-        right = !nsight_lookup_find(&lookup, process, (int64_t)i * 3 - 500, &found, &error) &&
-                found.path == i && found.call == 1;
-        right = right && !nsight_lookup_find(&lookup, process, (int64_t)i * 3 - 499, &found, &error) &&
-                found.path == PF_NO_CONTEXT;
-    }
-    nsight_lookup_free(&lookup);
-    return right;
+    return is_right(search_all, (struct search){.n = n, .ordered = ordered, .limit = limit});
 }
 
 static void test_lookup(void)
@@ -111,16 +135,7 @@ static void test_lookup(void)
     ok(finds_all(5000, 1 << 20, 3000) && finds_all(5000, 0, 3000),
        "and what comes in order up to some entry");
 
-    struct nsight_lookup lookup;
-    struct nsight_found found;
-    if (nsight_lookup_init(&lookup, 0, &error) ||
-        nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){PF_NO_CONTEXT, 1}, &error) ||
-        nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){8, 2}, &error) ||
-        nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){9, 3}, &error) ||
-        nsight_lookup_finish(&lookup, &error) || nsight_lookup_find(&lookup, 0, 4, &found, &error))
-        abort();
-    ok(found.path == 8 && found.call == 2, "of equals, the first one that has a path counts");
-    nsight_lookup_free(&lookup);
+    ok(is_right(find_equal, (struct search){0}), "of equals, the first one that has a path counts");
 }
 
 int main(void)
