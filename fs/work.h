@@ -46,6 +46,7 @@ enum pf_work_rank {
     PF_WORK_NAMES = PF_WORK_STAGE + 8,
     PF_WORK_SIZES,
     PF_WORK_SUMS,
+    PF_WORK_ORDER,
     PF_WORK_MEASURE,
     PF_WORK_BLOCKS,
     PF_WORK_PREPARE,

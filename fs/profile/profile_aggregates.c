@@ -1,12 +1,62 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "formats/driver_extra.h"
 #include "fs/profile/profile_private.h"
+#include "fs/sums/arranged.h"
 #include "fs/sums/spill_guard.h"
 
 /* The aggregates of a profile: computed by passes or restored from the cache, and kept while the profile is open. */
+
+/* ---- orders ------------------------------------------------------------------------------------- */
+
+enum {
+    FEW_CONTEXTS = 4096, /* fewer contexts than this are sorted on the thread of the operation */
+    /* The number of an order's job: the order in the low KIND_BITS, whether the sums are of all metrics, the metric. */
+    KIND_BITS = 3,
+    OF_ALL = 1 << KIND_BITS
+};
+static_assert(PF_BY_LINE < 1 << KIND_BITS, "a kind of order fits its bits");
+
+static bool sorts_few(struct pf_owner *owner, uint64_t number)
+{
+    (void)number;
+    return pf_profile_context_count((struct pf_profile *)owner) < FEW_CONTEXTS;
+}
+
+static int run_order(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_profile *profile = (struct pf_profile *)owner;
+    unsigned metric = (unsigned)(number / (2 * OF_ALL));
+    pf_lock_take(&profile->lock);
+    struct pf_aggregate *aggregate = number & OF_ALL ? profile->aggregate : profile->of_metric[metric];
+    pf_lock_drop(&profile->lock);
+    if (!sorts_few(owner, number))
+        atomic_fetch_add(&profile->core->passes, 1);
+    return pf_arranged_make(aggregate, metric, (enum pf_arrangement)(number & (OF_ALL - 1)), error);
+}
+
+static const struct pf_work order_work = {"order of", PF_WORK_ORDER, sorts_few, run_order};
+
+static int need_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                      struct pf_error *error)
+{
+    struct pf_profile *profile = owner;
+    struct pf_op op = PF_OP; /* interrupted with the job that walks */
+    pf_lock_take(&profile->lock);
+    bool of_all = aggregate == profile->aggregate;
+    assert(of_all || aggregate == profile->of_metric[metric]);
+    pf_lock_drop(&profile->lock);
+    uint64_t number = (uint64_t)metric * 2 * OF_ALL + (of_all ? OF_ALL : 0) + kind;
+    int result = pf_need(&op, &order_work, &profile->owner, number);
+    if (result)
+        *error = op.error;
+    return result;
+}
+
+/* ---- sums --------------------------------------------------------------------------------------- */
 
 /*
  * True if each metric is the partner of the other: one aggregate serves both. The partner relation need not be
@@ -43,6 +93,7 @@ static int keep_aggregate(struct pf_profile *profile, int metric, struct pf_aggr
 {
     pf_assert_held(&profile->lock);
     size_t n = profile->model.n_metrics;
+    pf_aggregate_share(aggregate, need_order, profile);
     if (metric < 0) {
         profile->aggregate = aggregate;
         profile->sums_stored = stored;

@@ -147,6 +147,8 @@ struct pf_aggregate {
     size_t n_partitions;
     struct pf_arena arena;
     struct pf_metric_sums *metrics; /* profile->n_metrics */
+    pf_need_arranged *need; /* pf_aggregate_share; NULL: each thread makes the arrangements that it misses */
+    void *owner;
     struct pf_lock lock;            /* guards the members below */
     struct pf_arranged *arranged;   /* arrangements in LRU order, latest first */
 };

@@ -56,7 +56,7 @@ struct pf_place_sum {
 };
 
 /* Exclusive and inclusive values of one metric by context, and the order in which a view walks them. Made when the
- * first walk needs it, immutable afterwards, kept while the cache limit allows. */
+ * first walk needs it, immutable afterwards, kept while walks use it or the cache limit allows. */
 enum pf_arrangement {
     PF_BY_FUNCTION,
     PF_BY_CALLER,
@@ -70,7 +70,8 @@ enum pf_arrangement {
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
-    unsigned users;          /* reference count of walks; guarded by the aggregate's lock */
+    unsigned users;          /* reference count of walks and jobs; guarded by the aggregate's lock */
+    bool made;               /* false: empty; set once, guarded by the aggregate's lock */
     uint64_t bytes, counted; /* current size; size that was passed to pf_sums_count */
     struct pf_arranged *next;
 
@@ -149,11 +150,22 @@ enum { PF_STACK_HALF = 512 };
  * deep enough to be cut. Returns 0, or -1 with *error filled. */
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
-/* Returns the arrangement of a metric, making it if necessary. The caller must release it after use. NULL with *error
- * filled. */
+/* Returns the arrangement of a metric, which is made if necessary: in a job after pf_aggregate_share, otherwise by this
+ * thread. The caller must release it after use, and holds no lock. NULL with *error filled. */
 struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                                     struct pf_error *error);
 void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged);
+
+/* Makes an arrangement unless it is there; it can be evicted before the next pf_arranged_get unless a caller of
+ * pf_arranged_get waits for it. Returns 0, or -1 with *error filled. */
+int pf_arranged_make(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                     struct pf_error *error);
+
+/* Has an arrangement made by pf_arranged_make in a job that all walks share. Returns 0, or -1 with *error filled. */
+typedef int pf_need_arranged(void *owner, struct pf_aggregate *aggregate, unsigned metric,
+                             enum pf_arrangement kind, struct pf_error *error);
+/* Sets the function that has missing arrangements made. Borrows `owner`. Call before other threads use the aggregate. */
+void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_arranged *need, void *owner);
 
 /* Frees all arrangements; no walk may hold a reference. */
 void pf_arranged_free_all(struct pf_aggregate *aggregate);

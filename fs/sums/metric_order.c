@@ -112,6 +112,7 @@ static int arrange(struct pf_values *values, struct pf_arranged *arranged, struc
     return arrange_by_stack(values, arranged, error);
 }
 
+/* Makes an arrangement that is not listed yet. Returns NULL with *error filled. */
 static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned metric,
                                         enum pf_arrangement kind, struct pf_error *error)
 {
@@ -138,71 +139,118 @@ static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned
     return NULL;
 }
 
-/* Finds an arrangement and moves it to the front. The caller holds the lock. */
-static struct pf_arranged *find_arranged(struct pf_aggregate *aggregate, unsigned metric,
-                                         enum pf_arrangement kind)
+static void unlist_arranged(struct pf_aggregate *aggregate, struct pf_arranged *arranged)
 {
     struct pf_arranged **link = &aggregate->arranged;
-    while (*link && ((*link)->metric != metric || (*link)->kind != kind))
+    while (*link != arranged)
         link = &(*link)->next;
-    struct pf_arranged *found = *link;
-    if (!found)
-        return NULL;
-    *link = found->next;
-    found->next = aggregate->arranged;
-    aggregate->arranged = found;
-    found->users++;
-    return found;
+    *link = arranged->next;
 }
 
 /* Evicts unused arrangements, least recently used first, while the process's memory exceeds the cache limit; keeps the
- * most recent one. The caller holds the lock. */
+ * most recent one. */
 static void trim_arranged(struct pf_aggregate *aggregate)
 {
+    pf_assert_held(&aggregate->lock);
     while (pf_sums_exceed(aggregate->arena.limit)) {
-        struct pf_arranged **oldest = NULL;
-        for (struct pf_arranged **link = &aggregate->arranged; *link; link = &(*link)->next)
-            if (!(*link)->users && *link != aggregate->arranged)
-                oldest = link;
+        struct pf_arranged *oldest = NULL;
+        for (struct pf_arranged *at = aggregate->arranged; at; at = at->next)
+            if (!at->users && at != aggregate->arranged)
+                oldest = at;
         if (!oldest)
             break;
-        struct pf_arranged *freed = *oldest;
-        *oldest = freed->next;
-        free_arranged(freed);
+        unlist_arranged(aggregate, oldest);
+        free_arranged(oldest);
     }
+}
+
+/* Returns a reference to the listed arrangement, adding an empty one if there is none; moves it to the front. NULL: out
+ * of memory. *made: it is not empty. */
+static struct pf_arranged *hold_arranged(struct pf_aggregate *aggregate, unsigned metric,
+                                         enum pf_arrangement kind, bool *made)
+{
+    pf_lock_take(&aggregate->lock);
+    struct pf_arranged *arranged = aggregate->arranged;
+    while (arranged && (arranged->metric != metric || arranged->kind != kind))
+        arranged = arranged->next;
+    if (arranged)
+        unlist_arranged(aggregate, arranged);
+    else if ((arranged = calloc(1, sizeof *arranged)))
+        *arranged = (struct pf_arranged){.kind = kind, .metric = metric};
+    if (arranged) {
+        arranged->users++;
+        arranged->next = aggregate->arranged;
+        aggregate->arranged = arranged;
+    }
+    *made = arranged && arranged->made;
+    pf_lock_drop(&aggregate->lock);
+    return arranged;
+}
+
+/* Moves what was made into a listed arrangement, unless another thread was faster. */
+static void fill_arranged(struct pf_aggregate *aggregate, struct pf_arranged *arranged,
+                          struct pf_arranged *made)
+{
+    pf_lock_take(&aggregate->lock);
+    if (!arranged->made) {
+        made->made = true;
+        made->users = arranged->users;
+        made->next = arranged->next;
+        *arranged = *made;
+        *made = (struct pf_arranged){0};
+        trim_arranged(aggregate);
+    }
+    pf_lock_drop(&aggregate->lock);
+    free_arranged(made);
+}
+
+int pf_arranged_make(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                     struct pf_error *error)
+{
+    bool made;
+    struct pf_arranged *arranged = hold_arranged(aggregate, metric, kind, &made);
+    if (!arranged)
+        return pf_fail_memory(error);
+    struct pf_arranged *contents = made ? NULL : new_arranged(aggregate, metric, kind, error);
+    if (contents)
+        fill_arranged(aggregate, arranged, contents);
+    pf_arranged_put(aggregate, arranged);
+    return made || contents ? 0 : -1;
 }
 
 struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                                     struct pf_error *error)
 {
-    pf_lock_take(&aggregate->lock);
-    struct pf_arranged *found = find_arranged(aggregate, metric, kind);
-    pf_lock_drop(&aggregate->lock);
-    if (found)
-        return found;
-    struct pf_arranged *made = new_arranged(aggregate, metric, kind, error);
-    if (!made)
+    bool made;
+    struct pf_arranged *arranged = hold_arranged(aggregate, metric, kind, &made);
+    if (!arranged) {
+        pf_fail_memory(error);
         return NULL;
-    pf_lock_take(&aggregate->lock);
-    found = find_arranged(aggregate, metric, kind); /* another walk may have made it meanwhile */
-    if (!found) {
-        made->next = aggregate->arranged;
-        made->users = 1;
-        aggregate->arranged = made;
-        trim_arranged(aggregate);
     }
-    pf_lock_drop(&aggregate->lock);
-    if (found)
-        free_arranged(made);
-    return found ? found : made;
+    if (made)
+        return arranged;
+    if (aggregate->need ? !aggregate->need(aggregate->owner, aggregate, metric, kind, error)
+                        : !pf_arranged_make(aggregate, metric, kind, error))
+        return arranged;
+    pf_arranged_put(aggregate, arranged);
+    return NULL;
 }
 
 void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged)
 {
     pf_lock_take(&aggregate->lock);
-    arranged->users--;
+    if (--arranged->users == 0 && !arranged->made) {
+        unlist_arranged(aggregate, arranged);
+        free_arranged(arranged);
+    }
     trim_arranged(aggregate);
     pf_lock_drop(&aggregate->lock);
+}
+
+void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_arranged *need, void *owner)
+{
+    aggregate->need = need;
+    aggregate->owner = owner;
 }
 
 void pf_arranged_free_all(struct pf_aggregate *aggregate)

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "formats/driver_extra.h"
+#include "fs/sums/arranged.h"
 #include "tests/unit/fake_model.h"
 
 /* The files below metrics/: golden texts of small profiles. */
@@ -773,6 +774,48 @@ static void walks_side_by_side(void)
     fake_free(&fake);
 }
 
+struct maker {
+    unsigned calls;
+    bool fails;
+};
+
+/* Stands for a job; with a tiny cache, the other orders would evict the new one if its reader held no reference. */
+static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                      struct pf_error *error)
+{
+    struct maker *maker = owner;
+    maker->calls++;
+    if (maker->fails)
+        return pf_fail(error, EIO, "no order");
+    int result = pf_arranged_make(aggregate, metric, kind, error);
+    for (int other = PF_BY_FUNCTION; other <= PF_BY_LINE && !result; other++)
+        result = pf_arranged_make(aggregate, metric, (enum pf_arrangement)other, error);
+    return result;
+}
+
+static void orders_made_by_a_job(void)
+{
+    struct fake fake;
+    struct pf_error error = {0};
+    struct maker maker = {.fails = true};
+    add_calls(&fake);
+    fake.options.cache = 0;
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    add_exclusive(&fake, m);
+    fake_finish(&fake);
+    pf_aggregate_share(fake.aggregate, make_order, &maker);
+    ok(!pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error) && error.code == EIO,
+       "a walk gets the error of the job");
+    maker = (struct maker){0};
+    struct pf_arranged *first = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
+    ok(first && maker.calls == 1 && first->n_functions > 0, "a later walk has the order made again");
+    struct pf_arranged *second = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
+    ok(second == first && maker.calls == 1, "a walk beside it shares the order");
+    pf_arranged_put(fake.aggregate, first);
+    pf_arranged_put(fake.aggregate, second);
+    fake_free(&fake);
+}
+
 /* A pseudo-random generator for small profiles of every shape, the same in each run. */
 static uint32_t next_random(uint32_t *state, uint32_t below)
 {
@@ -881,6 +924,7 @@ int main(void)
     a_million_nested_calls();
     saved_positions_are_checked();
     walks_side_by_side();
+    orders_made_by_a_job();
     all_views_add_up_to_the_total();
     return done();
 }
