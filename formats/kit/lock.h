@@ -20,7 +20,6 @@
  */
 #define PF_LOCKS(LOCK)                                                                                       \
     LOCK(DIRECTORY, 1, "directory")                                                                          \
-    LOCK(VERSION_OPENING, 2, "version.opening")                                                              \
     LOCK(DRIVER, 11, "driver")                                                                               \
     LOCK(ARCHIVES, 14, "archives")                                                                           \
     LOCK(ARCHIVE, 15, "archive")                                                                             \

@@ -107,7 +107,7 @@ static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
 
 static void leave_profile(struct pf_dir *dir)
 {
-    pf_place_leave(dir->fs, &dir->place);
+    pf_place_leave(&dir->place);
     dir->place.instance = NULL;
 }
 

@@ -16,6 +16,19 @@ static bool same_version(const struct stat *a, const struct stat *b)
     return pf_stamp_same(&x, &y);
 }
 
+static void release_version(struct pf_owner *owner)
+{
+    pf_instance_unuse((struct pf_instance *)owner);
+}
+
+static const char *version_name(const struct pf_owner *owner)
+{
+    const struct pf_entry *entry = ((const struct pf_instance *)owner)->entry;
+    return entry->name ? entry->name : "SOURCE";
+}
+
+static const struct pf_owner_type version_type = {release_version, version_name};
+
 static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry,
                                         const struct pf_entry_info *info)
 {
@@ -29,11 +42,13 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
         free(instance);
         return NULL;
     }
+    pf_owner_init(&instance->owner, &version_type, fs->core.pool);
+    atomic_store(&instance->owner.references, 0); /* no users yet */
+    instance->fs = fs;
     instance->entry = entry;
     instance->driver = info->driver;
     instance->st = info->st;
     instance->access = pf_access_of(&info->st);
-    pf_lock_init(&instance->opening, PF_RANK_VERSION_OPENING);
     entry->holds++;
     return instance;
 }
@@ -111,15 +126,16 @@ int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf
 void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance)
 {
     pf_assert_held(&fs->lock);
-    instance->uses++;
+    atomic_fetch_add(&instance->owner.references, 1);
     pf_open_use(fs, instance);
 }
 
-void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
+void pf_instance_unuse(struct pf_instance *instance)
 {
+    struct pf_fs *fs = instance->fs;
     pf_lock_take(&fs->lock);
-    instance->uses--;
-    if (instance->profile && !instance->uses)
+    bool last = atomic_fetch_sub(&instance->owner.references, 1) == 1;
+    if (last && instance->profile)
         pf_open_rest(fs, instance);
     pf_instance_free_if_unused(fs, instance);
     if (pf_reaper_wants(fs))
@@ -174,33 +190,63 @@ struct pf_profile *pf_instance_live_now(struct pf_fs *fs, struct pf_instance *in
     return profile;
 }
 
+/* Stores why the profile cannot be opened. False: out of memory. */
+static bool note_failure(struct pf_fs *fs, struct pf_instance *instance, const struct pf_error *error)
+{
+    struct pf_error *failure = malloc(sizeof *failure);
+    if (!failure)
+        return false;
+    *failure = *error;
+    pf_lock_take(&fs->lock);
+    instance->failure = failure;
+    instance->failed = true;
+    pf_lock_drop(&fs->lock);
+    return true;
+}
+
+static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_instance *instance = (struct pf_instance *)owner;
+    struct pf_fs *fs = instance->fs;
+    (void)number;
+    pf_lock_take(&fs->lock);
+    bool open = instance->profile != NULL;
+    pf_lock_drop(&fs->lock);
+    if (open)
+        return 0;
+    if (instance->failed) {
+        *error = *instance->failure;
+        return -1;
+    }
+    uint64_t now = pf_monotonic_ms();
+    pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
+    pf_reaper_make_room(fs, instance->st.st_dev);
+    struct pf_profile *profile = open_live(fs, instance, error);
+    if (!profile)
+        return pf_is_transient(error->code) || note_failure(fs, instance, error) ? -1 : pf_fail_memory(error);
+    pf_lock_take(&fs->lock);
+    pf_open_add(fs, instance, profile);
+    instance->checked = now;
+    pf_lock_drop(&fs->lock);
+    return 0;
+}
+
+/* Runs on the operation's thread: slow sources have been unpacked before (packed.c). */
+static bool opens_here(struct pf_owner *owner, uint64_t number)
+{
+    (void)owner, (void)number;
+    return true;
+}
+
+static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+
 struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op)
 {
-    struct pf_profile *profile = pf_instance_live_now(fs, instance);
-    if (profile)
-        return profile;
-    pf_lock_take(&instance->opening);
-    profile = pf_instance_live_now(fs, instance);
-    if (!profile && !instance->failed) {
-        uint64_t now = pf_monotonic_ms();
-        pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
-        pf_reaper_make_room(fs, instance->st.st_dev);
-        profile = open_live(fs, instance, &op->error);
-        pf_lock_take(&fs->lock);
-        if (profile) {
-            pf_open_add(fs, instance, profile);
-            instance->checked = now;
-        } else if (!pf_is_transient(op->error.code)) {
-            instance->failure = malloc(sizeof *instance->failure);
-            if (instance->failure)
-                *instance->failure = op->error;
-            instance->failed = instance->failure != NULL;
-        }
-        pf_lock_drop(&fs->lock);
-    } else if (!profile) {
-        op->error = *instance->failure;
-    }
-    pf_lock_drop(&instance->opening);
+    struct pf_profile *profile;
+    /* More than one round only if another operation has found the new profile to need reopening. */
+    while (!(profile = pf_instance_live_now(fs, instance)))
+        if (pf_need(op, &open_work, &instance->owner, 0))
+            return NULL;
     return profile;
 }
 

@@ -24,7 +24,7 @@ static void unlist(struct pf_fs *fs, struct pf_instance *instance)
 
 void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile)
 {
-    instance->profile = pf_profile_hold(profile);
+    instance->profile = profile;
     fs->open_instances++;
 }
 
@@ -75,12 +75,12 @@ void pf_instance_free_if_unused(struct pf_fs *fs, struct pf_instance *instance)
     bool present = entry->instance == instance;
     if (instance->profile && !present)
         pf_reaper_wake(fs);
-    if (instance->lookups || instance->uses || instance->profile)
+    if (instance->lookups || atomic_load(&instance->owner.references) || instance->profile)
         return;
     if (present)
         entry->instance = NULL;
     pf_map_remove(&fs->instances, instance->id);
-    pf_lock_destroy(&instance->opening);
+    pf_owner_end(&instance->owner);
     pf_buf_free(&instance->inputs);
     free(instance->failure);
     free(instance);

@@ -137,7 +137,7 @@ static void release_preparation(struct pf_owner *owner)
         return;
     pf_owner_end(owner);
     if (what->instance)
-        pf_instance_unuse(fs, what->instance);
+        pf_instance_unuse(what->instance);
     free_preparation(what);
 }
 

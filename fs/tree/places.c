@@ -13,12 +13,12 @@ enum {
 
 /* ---- resolving node numbers --------------------------------------------------------------------- */
 
-void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
+void pf_place_leave(struct pf_place *place)
 {
     if (place->acquired)
         pf_profile_unacquire(place->profile);
     pf_profile_release(place->profile);
-    pf_instance_unuse(fs, place->instance);
+    pf_instance_unuse(place->instance);
 }
 
 /* Finds the node of the same path in a newer version. */
@@ -76,7 +76,7 @@ static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct
     if (!result)
         result = acquire(to, op);
     if (result)
-        pf_place_leave(fs, to);
+        pf_place_leave(to);
     return result;
 }
 
@@ -91,9 +91,9 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
     if (!result && place->node.kind != PF_TOP) {
         result = to.profile && place->profile ? follow(place->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
-            pf_place_leave(fs, &to);
+            pf_place_leave(&to);
     }
-    pf_place_leave(fs, place);
+    pf_place_leave(place);
     *place = to;
     return result;
 }
@@ -152,7 +152,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
             result = pf_op_errno(op, -1);
     }
     if (result) {
-        pf_place_leave(fs, place);
+        pf_place_leave(place);
         return result;
     }
     pf_instance_access(fs, place->instance, place->profile);
@@ -162,7 +162,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     if (!changed)
         changed = acquire(place, op);
     if (changed && changed != ESTALE) {
-        pf_place_leave(fs, place);
+        pf_place_leave(place);
         return changed;
     }
     if (!stale && !changed)

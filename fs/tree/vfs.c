@@ -151,7 +151,7 @@ static void free_nodes(struct pf_fs *fs)
         if (!instance)
             continue;
         pf_profile_release(instance->profile);
-        pf_lock_destroy(&instance->opening);
+        pf_owner_end(&instance->owner);
         pf_buf_free(&instance->inputs);
         free(instance->failure);
         free(instance);
@@ -420,7 +420,7 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
         if (!result)
             count_use(fs, place.instance);
     }
-    pf_place_leave(fs, &place);
+    pf_place_leave(&place);
     return result;
 }
 
@@ -511,7 +511,7 @@ static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
         return result;
     result = pf_place_attr(fs, &place, place.node, true, attr, op);
     attr->st.st_ino = ino;
-    pf_place_leave(fs, &place);
+    pf_place_leave(&place);
     return result;
 }
 

@@ -112,7 +112,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
         result = ESTALE; /* the next look-up of the name finds the new access rights */
     if (result) {
         close_text(handle);
-        pf_place_leave(fs, &place);
+        pf_place_leave(&place);
         return result;
     }
     handle->access = pf_instance_access(fs, place.instance, place.profile);
@@ -172,7 +172,7 @@ void pf_fs_close(struct pf_handle *handle)
     close_text(handle);
     pf_buf_free(&handle->passage);
     if (handle->instance)
-        pf_instance_unuse(handle->fs, handle->instance);
+        pf_instance_unuse(handle->instance);
     if (handle->fd >= 0)
         close(handle->fd);
     pf_opened_close(&handle->packed);
@@ -387,7 +387,7 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
     } else {
         result = EINVAL;
     }
-    pf_place_leave(fs, &place);
+    pf_place_leave(&place);
     return result;
 }
 

@@ -34,17 +34,21 @@ struct pf_entry {
 
 /*
  * One version of a profile. A version is closed (profile is NULL), loaded (profile is set) or broken (failed is set).
- * It is stale once its entry has another version. `lookups` keep the number of the version, `uses` keep its profile.
+ * It is stale once its entry has another version. `lookups` keep the number of the version, users keep its profile.
  */
 struct pf_instance {
+    /*
+     * First. Counts the users: operations, handles, directories and jobs. A user drops its reference with
+     * pf_instance_unuse, the last one under fs->lock.
+     */
+    struct pf_owner owner;
+    struct pf_fs *fs;
     uint32_t id;
     struct pf_entry *entry; /* held */
     const struct pf_driver *driver;
     struct stat st;          /* of the source */
     struct pf_access access; /* common to all inputs read so far; guarded by fs->lock */
     uint64_t lookups;
-    unsigned uses; /* operations, handles and directories in progress */
-    struct pf_lock opening;
     struct pf_profile *profile; /* NULL: not open; guarded by fs->lock */
     struct pf_buf inputs; /* the inputs when the profile was last open */
     uint64_t checked;     /* when the inputs were last seen unchanged, in monotonic ms; guarded by fs->lock */
@@ -52,7 +56,8 @@ struct pf_instance {
     bool has_files;       /* if listed: the files may be open */
     uint64_t idle_since;  /* if listed: since when, in monotonic ms */
     struct pf_shortage shortage; /* of descriptors, for which the profile was reopened */
-    struct pf_error *failure; /* why the profile cannot be opened: only error.txt is shown; set once, under `opening` */
+    struct pf_error *
+        failure; /* why the profile cannot be opened: only error.txt is shown; set once, by the job that opens it */
     atomic_bool failed;       /* `failure` is set */
     struct pf_instance *newer, *older; /* neighbours in the idle list */
 };
@@ -220,7 +225,7 @@ void pf_probe_results_save(struct pf_probe_results *results);
 struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry,
                                    const struct pf_entry_info *info);
 void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance);   /* with fs->lock held */
-void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
+void pf_instance_unuse(struct pf_instance *instance);                   /* takes fs->lock */
 /* Classifies the source again and returns a new version in *renewed, with a use taken. 0 or an errno value. */
 int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed);
 
@@ -231,8 +236,8 @@ struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, con
 void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of an instance, opened if necessary. Returns a reference, or NULL with op->error filled; instance->failed
- * is set for a broken profile.
+ * The profile of an instance in use, opened by a job on this thread if necessary; one job opens for all operations that
+ * wait. Returns a reference, or NULL with op->error filled; instance->failed is set for a broken profile.
  */
 struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op);
 
@@ -272,7 +277,7 @@ struct pf_place {
 enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
 int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
                    struct pf_op *op);
-void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
+void pf_place_leave(struct pf_place *place);
 /*
  * True if users other than the mounter have access, and the access rights have changed since the place was entered
  * because more inputs have been read.
@@ -281,7 +286,7 @@ bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
 
-/* Call all of these with fs->lock held. pf_open_add: an instance in use has been opened; takes a reference. */
+/* Call all of these with fs->lock held. pf_open_add: an instance in use has been opened; takes over the reference. */
 void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
 /* pf_open_use takes an instance off the idle list. pf_open_rest puts an open instance without users on it. */
 void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);

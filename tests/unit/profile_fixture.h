@@ -34,6 +34,8 @@ static int open_made_up(struct pf_model *model, struct pf_error *error)
     char text[64] = "";
     unsigned partitions, contexts, events;
     atomic_fetch_add(&control.opens, 1);
+    if (control.gate[PF_OPENED])
+        gate_pass(control.gate[PF_OPENED]);
     if (pf_source_open(model->source, NULL, PF_RAW, &input, error) ||
         pf_input_read(input, text, sizeof text - 1, 0, error) < 0)
         return -1;

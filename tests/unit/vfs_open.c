@@ -139,10 +139,50 @@ static void test_opened_again(const char *folder)
     pf_fs_free(fs);
 }
 
+/* A look-up of info.txt on a thread of its own. */
+struct look {
+    struct pf_fs *fs;
+    uint64_t top;
+    struct pf_op op;
+    int result;
+    pthread_t thread;
+};
+
+static void *look_inside(void *arg)
+{
+    struct look *look = arg;
+    struct pf_attr attr;
+    look->result = pf_fs_lookup(look->fs, look->top, "info.txt", true, &attr, &look->op);
+    return NULL;
+}
+
+static void test_opened_once(const char *folder)
+{
+    struct gate gate = GATE_CLOSED;
+    write_text(folder, "log", "2 3 10");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t top = ino_of(fs, "log");
+    int opens = control.opens;
+    struct look first = {fs, top, PF_OP, -1, 0}, second = {fs, top, PF_OP, -1, 0};
+    control.gate[PF_OPENED] = &gate;
+    pthread_create(&first.thread, NULL, look_inside, &first);
+    gate_await(&gate, 1);
+    pthread_create(&second.thread, NULL, look_inside, &second);
+    pf_fs_interrupt(fs, &second.op);
+    pthread_join(second.thread, NULL);
+    ok(second.result == EINTR,
+       "an operation that waits for another one to open the profile can be interrupted");
+    gate_open(&gate);
+    pthread_join(first.thread, NULL);
+    control.gate[PF_OPENED] = NULL;
+    ok(!first.result && control.opens == opens + 1, "the other one opens the profile, once");
+    pf_fs_free(fs);
+}
+
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {test_few_descriptors, test_replaced, test_deleted,
-                                                        test_opened_again};
+                                                        test_opened_again, test_opened_once};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
