@@ -19,7 +19,6 @@
  * PF_RANK_NO_BLOCKING or more must not wait for SOURCE.
  */
 #define PF_LOCKS(LOCK)                                                                                       \
-    LOCK(DIRECTORY, 1, "directory")                                                                          \
     LOCK(DRIVER, 11, "driver")                                                                               \
     LOCK(ARCHIVES, 14, "archives")                                                                           \
     LOCK(ARCHIVE, 15, "archive")                                                                             \

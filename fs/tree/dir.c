@@ -15,30 +15,35 @@
  * profile, whose entries are numbered; or a virtual folder.
  *
  * Opening reads only names. A child is classified when its entry is returned, so a child that hangs blocks only the
- * rest of this listing. Virtual folders follow the children, once all children have been classified: whether a virtual
- * folder is listed depends on the number of profiles in the folder.
+ * reader that waits for it. Virtual folders follow the children, once all children have been classified: whether a
+ * virtual folder is listed depends on the number of profiles in the folder.
+ *
+ * Several threads may read a directory at once, each from an offset of its own. Crawlers keep directories open long
+ * after their end, so the folder or the place in the profile is closed there; a reader that needs it opens it again.
  */
 struct pf_dir {
     struct pf_fs *fs;
     atomic_uint references;
-    struct pf_lock listing; /* held while an entry is computed; guards the members below */
     uint64_t ino;
     bool root;
     const struct pf_virtual *within; /* the virtual folder that the directory belongs to, or NULL */
     void *self;                      /* state of `within` */
     uint64_t dots[2];                /* d_ino of "." and ".." as shown to programs */
-    /* a folder of SOURCE: */
-    struct pf_entry *entry;   /* held; NULL: not a folder of SOURCE */
-    struct pf_folder *folder; /* NULL after the end has been reached: crawlers keep directories open long after that */
-    char *names;              /* concatenated, each NUL-terminated */
+    struct pf_entry *entry;          /* a folder of SOURCE, held; otherwise NULL */
+    char *names;                     /* in that folder; concatenated, each NUL-terminated */
     size_t names_size;
-    size_t counted;    /* names up to this offset have been counted in: */
-    uint64_t profiles; /* number of profiles */
-    bool beside;       /* one of the profiles is made from the folder itself */
-    /* a folder inside a profile: */
-    bool in_profile;
-    struct pf_place place; /* place.instance is NULL after the end has been reached */
-    uint64_t end;          /* the offset after the last entry; 0: not known yet */
+    bool in_profile; /* a folder inside a profile */
+    bool moved;      /* the node number belongs to an old version */
+
+    /* Guarded by fs->lock; `folder` and `place` do not change while a reader uses them: */
+    unsigned readers;         /* calls of pf_fs_readdir in progress */
+    bool at_end;              /* the last reader closes `folder` and `place` */
+    struct pf_folder *folder; /* NULL: closed */
+    struct pf_place place;    /* place.instance NULL: closed */
+    size_t counted;           /* names up to this offset have been counted in: */
+    uint64_t profiles;        /* number of profiles */
+    bool beside;              /* one of the profiles is made from the folder itself */
+    uint64_t end;             /* the offset after the last entry in a profile; 0: not known yet */
 };
 
 static bool is_among(const char *names, size_t size, const char *name)
@@ -105,23 +110,14 @@ static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
     return result ? result : read_names(dir);
 }
 
-static void leave_profile(struct pf_dir *dir)
+/* Enters the folder of a profile. 0 with *place filled, or an errno value with place->instance NULL. */
+static int enter_profile(const struct pf_dir *dir, struct pf_place *place, struct pf_op *op)
 {
-    pf_place_leave(&dir->place);
-    dir->place.instance = NULL;
-}
-
-static int open_profile_dir(struct pf_dir *dir, struct pf_op *op)
-{
-    struct pf_place *place = &dir->place;
     int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, op);
     if (result) {
         place->instance = NULL;
         return result;
     }
-    dir->in_profile = true;
-    if (place->node.kind == PF_TOP)
-        set_dots(dir, place->instance->entry);
     if (!pf_is_folder(place->node.kind)) {
         result = ENOTDIR;
     } else if (place->profile) {
@@ -129,9 +125,23 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_op *op)
         if (!result && place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place))
             result = ESTALE;
     }
-    if (result)
-        leave_profile(dir);
+    if (result) {
+        pf_place_leave(place);
+        place->instance = NULL;
+    }
     return result;
+}
+
+static int open_profile_dir(struct pf_dir *dir, struct pf_op *op)
+{
+    int result = enter_profile(dir, &dir->place, op);
+    if (result)
+        return result;
+    dir->in_profile = true;
+    dir->moved = dir->place.moved;
+    if (dir->place.node.kind == PF_TOP)
+        set_dots(dir, dir->place.instance->entry);
+    return 0;
 }
 
 static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op)
@@ -139,12 +149,8 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
         return ENOMEM;
-    *new = (struct pf_dir){.fs = fs,
-                           .references = 1,
-                           .listing = PF_LOCK_INITIALIZER(PF_RANK_DIRECTORY),
-                           .ino = ino,
-                           .root = ino == PF_ROOT_INO,
-                           .dots = {ino, ino}};
+    *new = (struct pf_dir){
+        .fs = fs, .references = 1, .ino = ino, .root = ino == PF_ROOT_INO, .dots = {ino, ino}};
     int result = 0;
     new->within = pf_virtual_of(fs, ino, &new->self);
     if (new->within)
@@ -180,18 +186,108 @@ void pf_fs_closedir(struct pf_dir *dir)
     if (atomic_fetch_sub(&dir->references, 1) > 1)
         return;
     if (dir->place.instance)
-        leave_profile(dir);
+        pf_place_leave(&dir->place);
     pf_folder_free(dir->folder);
     if (dir->entry)
         pf_entry_release(fs, dir->entry);
     free(dir->names);
-    pf_lock_destroy(&dir->listing);
     free(dir);
 }
 
 bool pf_dir_keeps_cache(const struct pf_dir *dir)
 {
-    return dir->in_profile && !dir->place.moved && dir->ino != PF_ROOT_INO;
+    return dir->in_profile && !dir->moved && dir->ino != PF_ROOT_INO;
+}
+
+/* ---- readers ------------------------------------------------------------------------------------ */
+
+/* Keeps `folder` and `place` as they are, once open, until end_reading. */
+static void begin_reading(struct pf_dir *dir)
+{
+    pf_lock_take(&dir->fs->lock);
+    dir->readers++;
+    pf_lock_drop(&dir->fs->lock);
+}
+
+static void end_reading(struct pf_dir *dir)
+{
+    struct pf_folder *folder = NULL;
+    struct pf_place place = {.instance = NULL};
+    pf_lock_take(&dir->fs->lock);
+    if (--dir->readers == 0 && dir->at_end) {
+        folder = dir->folder;
+        place = dir->place;
+        dir->folder = NULL;
+        dir->place.instance = NULL;
+        dir->at_end = false;
+    }
+    pf_lock_drop(&dir->fs->lock);
+    pf_folder_free(folder);
+    if (place.instance)
+        pf_place_leave(&place);
+}
+
+/* Records that the end has been reached. offset: the one after the last entry in a profile; otherwise 0. */
+static void note_end(struct pf_dir *dir, uint64_t offset)
+{
+    pf_lock_take(&dir->fs->lock);
+    dir->at_end = true;
+    dir->end = offset;
+    pf_lock_drop(&dir->fs->lock);
+}
+
+/* The folder of SOURCE, opened again if it has been closed; NULL with errno. Borrowed until end_reading. */
+static struct pf_folder *folder_of(struct pf_dir *dir)
+{
+    struct pf_fs *fs = dir->fs;
+    pf_lock_take(&fs->lock);
+    struct pf_folder *folder = dir->folder, *new = NULL;
+    pf_lock_drop(&fs->lock);
+    if (folder)
+        return folder;
+    int code;
+    PF_WITH_DESCRIPTORS(fs, code, (new = pf_entry_folder(fs, dir->entry, false)) ? 0 : errno);
+    if (code) {
+        errno = code;
+        return NULL;
+    }
+    pf_lock_take(&fs->lock);
+    folder = dir->folder; /* another reader may have opened it meanwhile */
+    if (!folder)
+        dir->folder = new;
+    pf_lock_drop(&fs->lock);
+    if (!folder)
+        return new;
+    pf_folder_free(new);
+    return folder;
+}
+
+/* As folder_of, for a folder of a profile. 0 with *place filled, or an errno value. */
+static int place_of(struct pf_dir *dir, struct pf_place *place, struct pf_op *op)
+{
+    struct pf_fs *fs = dir->fs;
+    pf_lock_take(&fs->lock);
+    *place = dir->place;
+    pf_lock_drop(&fs->lock);
+    if (place->instance)
+        return 0;
+    struct pf_place new;
+    int result = enter_profile(dir, &new, op);
+    if (result)
+        return result;
+    if (new.moved) { /* the listed version is gone */
+        pf_place_leave(&new);
+        return ESTALE;
+    }
+    pf_lock_take(&fs->lock);
+    bool first = !dir->place.instance;
+    if (first)
+        dir->place = new;
+    *place = dir->place;
+    pf_lock_drop(&fs->lock);
+    if (!first)
+        pf_place_leave(&new);
+    return 0;
 }
 
 /* ---- entries ------------------------------------------------------------------------------------ */
@@ -220,15 +316,19 @@ static unsigned char type_of(const struct stat *st)
  * Returns the first virtual folder listed here whose number is at least *number, and sets *number to it. Attributes are
  * included only if they do not require examining the contents of the folder.
  */
-static int virtual_entry(struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
+static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
 {
-    const struct pf_fs *fs = dir->fs;
+    struct pf_fs *fs = dir->fs;
     const struct pf_virtual *at;
+    pf_lock_take(&fs->lock);
+    uint64_t profiles = dir->profiles;
+    bool beside = dir->beside;
+    pf_lock_drop(&fs->lock);
     for (; fs->options.virtuals && (at = fs->options.virtuals[*number]); ++*number) {
         void *self = fs->virtuals[*number];
         if (is_among(dir->names, dir->names_size, at->name) ||
-            !at->is_listed(self, dir->ino, dir->profiles, dir->beside))
+            !at->is_listed(self, dir->ino, profiles, beside))
             continue;
         struct pf_attr top = {.st = {.st_ino = 0}};
         if (at->hides && at->find(self, &(struct pf_virtual_place){.ino = dir->ino}, &top))
@@ -241,20 +341,6 @@ static int virtual_entry(struct pf_dir *dir, size_t *number, struct pf_dirent *e
         return 1;
     }
     return 0;
-}
-
-/* Reopens the folder if it is listed again after its end, or closes it at the end of the names. 0 or an errno value. */
-static int reopen(struct pf_dir *dir, uint64_t at)
-{
-    int result = 0;
-    if (at < dir->names_size && !dir->folder) {
-        PF_WITH_DESCRIPTORS(dir->fs, result,
-                            (dir->folder = pf_entry_folder(dir->fs, dir->entry, false)) ? 0 : errno);
-    } else if (at >= dir->names_size) {
-        pf_folder_free(dir->folder);
-        dir->folder = NULL;
-    }
-    return result;
 }
 
 /* Fills an entry of unknown type. */
@@ -271,31 +357,47 @@ static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent
 }
 
 /* Classifies the child whose name is at an offset, and counts it if it has not been counted. 0 or an errno value. */
-static int look_at_child(struct pf_dir *dir, size_t at, struct pf_entry_info *info)
+static int look_at_child(struct pf_dir *dir, const struct pf_folder *folder, size_t at,
+                         struct pf_entry_info *info)
 {
     const char *name = dir->names + at;
     int code = ENAMETOOLONG;
     if (strlen(name) <= NAME_MAX)
-        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, dir->folder, name, info));
+        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, folder, name, info));
+    bool profile = !code && info->type == PF_ENTRY_PROFILE;
+    bool beside = profile && pf_driver_extra_of(info->driver)->beside;
+    pf_lock_take(&dir->fs->lock);
     if (at == dir->counted && !pf_is_lack(code)) {
-        bool profile = !code && info->type == PF_ENTRY_PROFILE;
         dir->counted += strlen(name) + 1;
         dir->profiles += profile;
-        dir->beside |= profile && pf_driver_extra_of(info->driver)->beside;
+        dir->beside |= beside;
     }
+    pf_lock_drop(&dir->fs->lock);
     return code;
+}
+
+static size_t next_uncounted(const struct pf_dir *dir)
+{
+    pf_lock_take(&dir->fs->lock);
+    size_t at = dir->counted;
+    pf_lock_drop(&dir->fs->lock);
+    return at;
 }
 
 /* Counts the children that have not been counted, because the listing started after them. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
-    int lack = dir->counted < dir->names_size ? reopen(dir, dir->counted) : 0;
-    while (!lack && dir->counted < dir->names_size) {
+    size_t at = next_uncounted(dir);
+    struct pf_folder *folder = at < dir->names_size ? folder_of(dir) : NULL;
+    if (at < dir->names_size && !folder)
+        return errno;
+    for (; at < dir->names_size; at = next_uncounted(dir)) {
         struct pf_entry_info info = {0};
-        int code = look_at_child(dir, dir->counted, &info);
-        lack = pf_is_lack(code) ? code : 0;
+        int code = look_at_child(dir, folder, at, &info);
+        if (pf_is_lack(code))
+            return code;
     }
-    return lack;
+    return 0;
 }
 
 /* Fills an entry for a child, with attributes if wanted. False: the child is hidden. */
@@ -321,40 +423,30 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
 {
-    int lack = at < dir->names_size ? reopen(dir, at) : 0;
-    for (; !lack && at < dir->names_size; at += strlen(dir->names + at) + 1) {
+    struct pf_folder *folder = at < dir->names_size ? folder_of(dir) : NULL;
+    if (at < dir->names_size && !folder)
+        return -errno;
+    for (; at < dir->names_size; at += strlen(dir->names + at) + 1) {
         struct pf_entry_info info = {0};
         const char *name = dir->names + at;
-        int code = look_at_child(dir, at, &info);
+        int code = look_at_child(dir, folder, at, &info);
         if (pf_is_lack(code))
             return -code;
         entry->next = DOTS + at + strlen(name) + 1;
         if (pf_is_transient(code)) /* report the error at look-up; do not hide the other entries */
             return unknown_entry(dir, at, entry, want_attr, attr);
-        if (!code && child_entry(dir, name, &info, entry, want_attr,
-                                 attr)) /* otherwise removed meanwhile, or hidden */
+        /* otherwise removed meanwhile, or hidden */
+        if (!code && child_entry(dir, name, &info, entry, want_attr, attr))
             return 1;
     }
-    if (!lack)
-        lack = count_children(dir);
+    int lack = count_children(dir);
     if (lack)
         return -lack;
+    note_end(dir, 0);
     size_t number = at - dir->names_size;
-    reopen(dir, dir->names_size);
     int more = virtual_entry(dir, &number, entry, want_attr, attr);
     entry->next = DOTS + dir->names_size + number + 1;
     return more;
-}
-
-/* Enters a folder of a profile again if it is listed again after its end. 0 or an errno value. */
-static int enter_again(struct pf_dir *dir, struct pf_op *op)
-{
-    int result = open_profile_dir(dir, op);
-    if (!result && dir->place.moved) { /* the listed version is gone */
-        leave_profile(dir);
-        result = ESTALE;
-    }
-    return result;
 }
 
 /*
@@ -379,33 +471,32 @@ static bool has_entry(const struct pf_place *place, uint64_t number)
 }
 
 /* If SOURCE is a profile, virtual folders follow the entries of the profile and continue their numbers. */
-static int end_of_profile(struct pf_dir *dir, uint64_t asked, struct pf_dirent *entry, bool want_attr,
-                          struct pf_attr *attr)
+static int end_of_profile(const struct pf_dir *dir, const struct pf_place *place, uint64_t asked,
+                          struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
 {
     size_t number = 0;
     if (!dir->root)
         return 0;
-    while (asked && !has_entry(&dir->place, asked - 1)) {
+    while (asked && !has_entry(place, asked - 1)) {
         asked--;
         number++;
     }
-    while (has_entry(&dir->place, asked))
+    while (has_entry(place, asked))
         asked++;
     int more = virtual_entry(dir, &number, entry, want_attr, attr);
     entry->next = DOTS + asked + number + 1;
     return more;
 }
 
-static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *entry, bool want_attr,
-                         struct pf_attr *attr, struct pf_op *op)
+static int profile_entry(const struct pf_dir *dir, const struct pf_place *place, uint64_t number,
+                         struct pf_dirent *entry, bool want_attr, struct pf_attr *attr, struct pf_op *op)
 {
-    struct pf_place *place = &dir->place;
     struct pf_node node = {PF_ERROR, 0};
     uint64_t asked = number;
     bool more = place->profile ? next_listed(place, &number, entry->name, &node) : number == 0;
     entry->next = DOTS + number + 1;
     if (!more)
-        return end_of_profile(dir, asked, entry, want_attr, attr);
+        return end_of_profile(dir, place, asked, entry, want_attr, attr);
     if (!place->profile)
         strcpy(entry->name, "error.txt");
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
@@ -425,12 +516,18 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
 static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr, struct pf_op *op)
 {
-    int lack = dir->place.instance ? 0 : enter_again(dir, op);
-    int more = lack ? -lack : profile_entry(dir, offset - DOTS, entry, want_attr, attr, op);
-    if (!more) {
-        dir->end = offset;
-        leave_profile(dir);
-    }
+    struct pf_place place;
+    pf_lock_take(&dir->fs->lock);
+    uint64_t end = dir->end;
+    pf_lock_drop(&dir->fs->lock);
+    if (end && offset >= end)
+        return 0;
+    int result = place_of(dir, &place, op);
+    if (result)
+        return -result;
+    int more = profile_entry(dir, &place, offset - DOTS, entry, want_attr, attr, op);
+    if (!more)
+        note_end(dir, offset);
     return more;
 }
 
@@ -445,7 +542,7 @@ static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *ent
     if (dir->entry)
         return source_entry(dir, offset - DOTS, entry, want_attr, attr);
     if (dir->in_profile)
-        return dir->end && offset >= dir->end ? 0 : counted_entry(dir, offset, entry, want_attr, attr, op);
+        return counted_entry(dir, offset, entry, want_attr, attr, op);
     entry->next = offset + 1;
     return dir->within->entry(dir->self, dir->ino, offset - DOTS, entry);
 }
@@ -453,8 +550,8 @@ static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *ent
 int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
                   struct pf_attr *attr, struct pf_op *op)
 {
-    pf_lock_take(&dir->listing);
+    begin_reading(dir);
     int more = find_entry(dir, offset, entry, want_attr, attr, op);
-    pf_lock_drop(&dir->listing);
+    end_reading(dir);
     return more;
 }

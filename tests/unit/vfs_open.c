@@ -179,10 +179,71 @@ static void test_opened_once(const char *folder)
     pf_fs_free(fs);
 }
 
+/* One entry of an open directory, read on a thread of its own. */
+struct reader {
+    struct pf_dir *dir;
+    uint64_t offset;
+    struct pf_dirent entry;
+    int result;
+    pthread_t thread;
+};
+
+static void *read_entry(void *arg)
+{
+    struct reader *reader = arg;
+    struct pf_op op = PF_OP;
+    reader->result = pf_fs_readdir(reader->dir, reader->offset, &reader->entry, false, NULL, &op);
+    return NULL;
+}
+
+/* The offset at which a directory is read to get an entry. */
+static uint64_t offset_of(struct pf_dir *dir, const char *name)
+{
+    struct pf_dirent entry;
+    struct pf_op op = PF_OP;
+    uint64_t offset = 0;
+    while (pf_fs_readdir(dir, offset, &entry, false, NULL, &op) > 0 && strcmp(entry.name, name) != 0)
+        offset = entry.next;
+    return offset;
+}
+
+static void test_listed_side_by_side(const char *folder)
+{
+    struct gate gate = GATE_CLOSED;
+    struct reader slow = {0}, quick = {0};
+    write_text(folder, "slow", "2 3 10");
+    write_text(folder, "quick", "2 3 10");
+    struct pf_fs *fs = fs_of(folder, false);
+    ok(!open_dir(fs, PF_ROOT_INO, &slow.dir), "a folder opens");
+    quick.dir = slow.dir;
+    slow.offset = offset_of(slow.dir, "slow");
+    quick.offset = offset_of(slow.dir, "quick");
+    char *names = names_in(slow.dir);
+    write_text(folder, "slow", "2 3 100");
+    control.probe_gate = &gate;
+    pthread_create(&slow.thread, NULL, read_entry, &slow);
+    gate_await(&gate, 1);
+    read_entry(&quick);
+    ok(quick.result == 1 && !strcmp(quick.entry.name, "quick"),
+       "while one reader waits for a file, another one of the same directory gets an entry");
+    ok(offset_of(slow.dir, "..") == 1, "and the first entries");
+    gate_open(&gate);
+    pthread_join(slow.thread, NULL);
+    control.probe_gate = NULL;
+    ok(slow.result == 1 && !strcmp(slow.entry.name, "slow"), "the first reader gets its own");
+    char *again = names_in(slow.dir);
+    ok(!strcmp(names, again), "afterwards the directory lists as before");
+    free(names);
+    free(again);
+    pf_fs_closedir(slow.dir);
+    pf_fs_free(fs);
+}
+
 int main(void)
 {
-    static void (*const tests[])(const char *folder) = {test_few_descriptors, test_replaced, test_deleted,
-                                                        test_opened_again, test_opened_once};
+    static void (*const tests[])(const char *folder) = {test_few_descriptors, test_replaced,
+                                                        test_deleted,         test_opened_again,
+                                                        test_opened_once,     test_listed_side_by_side};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
