@@ -16,7 +16,7 @@
  * compile to nothing.
  *
  * Each row: the enumerator after PF_RANK_, the rank, and the name in docs/locking.md. The holder of a lock of rank
- * PF_RANK_NO_BLOCKING or more must not wait for SOURCE.
+ * PF_RANK_NO_BLOCKING or more must neither wait for SOURCE nor use the database.
  */
 #define PF_LOCKS(LOCK)                                                                                       \
     LOCK(DRIVER, 11, "driver")                                                                               \
@@ -77,8 +77,10 @@ int pf_lock_wait_until(struct pf_lock *lock, pthread_cond_t *changed, const stru
 
 /* Aborts unless the calling thread holds the lock. */
 void pf_assert_held(const struct pf_lock *lock);
-/* Aborts if the calling thread holds a lock of rank PF_RANK_NO_BLOCKING or more. Call before an operation that may wait
- * for SOURCE. */
+/*
+ * Aborts if the calling thread holds a lock of rank PF_RANK_NO_BLOCKING or more. Call before an operation that may wait
+ * for SOURCE or that uses the database.
+ */
 void pf_may_block(void);
 
 #else

@@ -20,7 +20,8 @@
  * truncate once this process has lost its POSIX locks; accessing the mapping then raises SIGBUS. A process loses the locks when it
  * closes any descriptor of the file, as after a read of the database through a mount of the home folder.
  *
- * All functions are thread-safe. The caller must hold no lock of rank PF_RANK_DB or higher. Only the local disk is accessed.
+ * All functions are thread-safe. The caller must hold no lock of rank PF_RANK_NO_BLOCKING or higher (pf_may_block). Only the local disk
+ * is accessed.
  */
 struct pf_cache;
 

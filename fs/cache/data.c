@@ -28,7 +28,7 @@ static void need_key(struct pf_cache *cache)
         return;
     pf_lock_drop(&cache->lock);
     char *stored = pf_cache_get(cache, 0, PF_DATUM_CACHE, 0, &size);
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     if (!cache->keyed && stored && size == sizeof cache->key)
         memcpy(cache->key, stored, size);
     else if (!cache->keyed && getrandom(cache->key, sizeof cache->key, 0) != sizeof cache->key)
@@ -39,7 +39,7 @@ static void need_key(struct pf_cache *cache)
 
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size)
 {
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     need_key(cache);
     uint64_t key = pf_siphash_keyed(cache->key, bytes, size);
     pf_lock_drop(&cache->lock);
@@ -148,7 +148,7 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
 
 char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size)
 {
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     char *value = pf_db_open(cache, false) ? get(cache, source, type, number, size) : NULL;
     pf_lock_drop(&cache->lock);
     return value;
@@ -210,7 +210,7 @@ static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value
 void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_value *values, size_t n)
 {
     bool keep = true;
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     if (n && open_for_writing(cache) && pf_db_begin(cache)) {
         for (size_t i = 0; i < n && keep; i++)
             keep = values[i].size <= PART_MAX && put_small(cache, &values[i]);
@@ -224,7 +224,7 @@ void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_value *value
 static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value, int part,
                            const void *bytes, size_t size)
 {
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     bool kept = pf_db_open(cache, true) && pf_db_begin(cache);
     if (kept) {
         kept = put_part(cache, value, part, bytes, size);
@@ -238,7 +238,7 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_value *value
 {
     const struct head head = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     bool kept = open_for_writing(cache) && pf_db_begin(cache);
     if (kept) {
         forget(cache, value->source, value->type, value->number);
@@ -270,7 +270,7 @@ void pf_cache_put(struct pf_cache *cache, uint64_t source, enum pf_datum type, u
 
 uint64_t pf_cache_puts(struct pf_cache *cache)
 {
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     uint64_t puts = cache->puts;
     pf_lock_drop(&cache->lock);
     return puts;

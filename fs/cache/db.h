@@ -34,6 +34,13 @@ struct pf_cache {
     uint64_t rest; /* back-off: monotonic seconds before which the database is not opened */
 };
 
+/* Takes cache->lock. Aborts in builds that check locks if the caller holds a lock that must not be held during I/O. */
+static inline void pf_db_take(struct pf_cache *cache)
+{
+    pf_may_block();
+    pf_lock_take(&cache->lock);
+}
+
 /* The caller of each function below, except pf_db_today, holds cache->lock. */
 
 /* Opens the database unless it is open; creates it if it is missing and `make` is true. Returns true if it is open. */

@@ -66,7 +66,7 @@ static bool shrink_some(struct pf_cache *cache)
 
 static bool prune_some(struct pf_cache *cache, uint64_t limit, unsigned days)
 {
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     bool more = pf_db_open(cache, false);
     if (more)
         more = drop_some(cache, bytes_used(cache) > limit ? INT64_MAX : pf_db_today() - days) ||
@@ -89,7 +89,7 @@ void pf_cache_clear(struct pf_cache *cache)
 void pf_cache_usage(struct pf_cache *cache, uint64_t *sources, uint64_t *bytes)
 {
     *sources = *bytes = 0;
-    pf_lock_take(&cache->lock);
+    pf_db_take(cache);
     if (pf_db_open(cache, false)) {
         sqlite3_stmt *count = cache->statements[PF_DB_COUNT];
         if (sqlite3_step(count) == SQLITE_ROW)

@@ -162,6 +162,7 @@ void pf_profile_save(struct pf_profile *profile)
 
 static void end_profile(struct pf_profile *profile)
 {
+    pf_may_block(); /* writes to the cache, and closes files of SOURCE */
     pf_profile_save(profile);
     if (atomic_load(&profile->opened))
         close_profile(profile);

@@ -64,8 +64,9 @@ struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct 
 int pf_profile_wake(struct pf_profile *profile, struct pf_op *op);
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile);
+/* Drops a reference (NULL: no-op). The last one saves, and closes the files: no lock of fs/ may be held then. */
 void pf_profile_release(struct pf_profile *profile);
-/* Writes uncached results to the cache. The last release does the same. */
+/* Writes uncached results to the cache. Call without any lock of fs/ held. */
 void pf_profile_save(struct pf_profile *profile);
 
 /* The number of contexts; 0 until the model is loaded. */
