@@ -38,6 +38,13 @@ struct pf_probe {
     size_t have;                    /* bytes of the head that are cached */
     size_t plain_have;              /* bytes of the inflated head that are cached */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
+
+    /* Private to formats/json/probe.c: the names of the members of an object that the file begins with. */
+    struct {
+        bool learnt;
+        uint64_t end;      /* number of bytes up to which `names` is complete; 0: none */
+        uint64_t names[4]; /* bit set of hashes */
+    } members;
 };
 
 /*

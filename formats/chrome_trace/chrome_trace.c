@@ -57,8 +57,9 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
     struct pf_json_token token;
     struct pf_error error = {0};
     struct signs signs = {false};
-    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, PF_JSON_PACKED, pf_probe_scan(probe)),
-                                .error = &error};
+    static const char *const names[] = {"traceEvents", NULL};
+    struct pf_json_walk walk = {
+        .json = pf_json_look(probe, &look, PF_JSON_PACKED, pf_probe_scan(probe), names), .error = &error};
     int got = walk.json ? pf_json_next(walk.json, &token, &error) : 0;
     if (got == PF_JSON_OBJECT && pf_json_object(&walk, NULL, look_members) > 0)
         result->confidence = 16;

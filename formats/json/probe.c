@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/input/inflate.h"
+#include "formats/kit/digest.h"
 #include "formats/probe.h"
 
 /* Maximum decompressed size of a gzip file's head: the size of a plain file's head, and some more. */
@@ -50,7 +51,57 @@ static void inflate_head(struct pf_json_look *look, struct pf_error *error)
     look->probe = NULL;
 }
 
-struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan)
+/* ---- members that the drivers share -------------------------------------------------------------- */
+
+static uint64_t *member_word(struct pf_probe *probe, const char *name, size_t size, uint64_t *bit)
+{
+    uint64_t hash = pf_digest(0, name, size);
+    *bit = (uint64_t)1 << hash % 64;
+    return &probe->members.names[hash / 64 % (sizeof probe->members.names / sizeof *probe->members.names)];
+}
+
+/*
+ * Notes the names of the members of the top-level object, so that one pass over the text spares most drivers theirs. Malformed text is
+ * left to the drivers: some accept it.
+ */
+static void learn_members(struct pf_probe *probe)
+{
+    struct pf_json_look look;
+    struct pf_json_token name, value;
+    struct pf_error error = {0};
+    struct pf_json *json = pf_json_look(probe, &look, PF_JSON_PACKED, pf_probe_scan(probe), NULL);
+    bool object = json && pf_json_next(json, &name, &error) == PF_JSON_OBJECT;
+    int event = 0;
+    while (object && (event = pf_json_next(json, &name, &error)) == PF_JSON_NAME) {
+        uint64_t bit, *word = member_word(probe, name.text, name.size, &bit);
+        *word |= bit;
+        if ((event = pf_json_skip(json, &value, &error)) < 0)
+            break;
+    }
+    bool whole = !json || event == PF_JSON_OBJECT_END;
+    probe->members.end = whole ? UINT64_MAX : event < 0 && error.code == ENODATA ? look.end : 0;
+    pf_json_look_end(probe, &look, &error);
+}
+
+/* False if the first `end` bytes of the file certainly hold an object without any of the members. */
+static bool may_have_member(struct pf_probe *probe, uint64_t end, const char *const *names)
+{
+    if (!probe->members.learnt) {
+        probe->members.learnt = true;
+        learn_members(probe);
+    }
+    bool may = end > probe->members.end;
+    for (; *names && !may; names++) {
+        uint64_t bit;
+        may = *member_word(probe, *names, strlen(*names), &bit) & bit;
+    }
+    return may;
+}
+
+/* ---- looks --------------------------------------------------------------------------------------- */
+
+struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan,
+                             const char *const *names)
 {
     struct pf_error error = {0};
     size_t have;
@@ -64,11 +115,14 @@ struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, 
         return NULL;
     look->head = pf_probe_head(probe, PF_HEAD_MAX, &have);
     look->have = have;
+    uint64_t end = !scan ? have : scan < probe->size ? scan : probe->size;
+    if (names && !may_have_member(probe, packed ? 1 : end, names))
+        return NULL;
     if (packed)
         inflate_head(look, &error);
     first = first_of(look->head, look->have);
     if (first == '{' || first == '[') {
-        look->end = !scan || packed ? look->have : scan < probe->size ? scan : probe->size;
+        look->end = packed ? look->have : end;
         look->json = pf_json_new_reading(read_look, look, flags, 0);
         if (!look->json)
             pf_fail_memory(&error);

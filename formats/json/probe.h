@@ -24,10 +24,11 @@ struct pf_json_look {
 /*
  * Creates a reader of a file's head if it begins with an object or array. scan > 0: of up to that many bytes of the
  * file. With PF_JSON_PACKED, of the decompressed head of a gzip file. flags: enum pf_json_flags. Returns NULL if the
- * file begins otherwise. The caller calls pf_json_look_end in either case, with the error of its reads.
+ * file begins otherwise. names: NULL, or a list that ends in NULL: returns NULL also if the file certainly begins with an
+ * object without any of these members. The caller calls pf_json_look_end in any case, with the error of its reads.
  */
-struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags,
-                             uint64_t scan);
+struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan,
+                             const char *const *names);
 void pf_json_look_end(struct pf_probe *probe, struct pf_json_look *look, const struct pf_error *error);
 
 /* The number of bytes that may be examined, for `scan` above: more than the head if the file is called *.json. */

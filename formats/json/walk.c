@@ -128,13 +128,21 @@ int pf_json_count_down(const struct pf_json_walk *walk)
     return --*missing == 0;
 }
 
+enum { NAMES_MAX = 8 /* members of a table that is worth a look at the names first */ };
+
 bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void *into,
                      const struct pf_json_member *members)
 {
     struct pf_json_look look;
     struct pf_json_token token;
     struct pf_error error = {0};
-    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, flags, scan), .error = &error};
+    const char *names[NAMES_MAX + 1];
+    size_t n = 0;
+    for (; n < NAMES_MAX && members[n].name; n++)
+        names[n] = members[n].name;
+    names[n] = NULL;
+    struct pf_json_walk walk = {
+        .json = pf_json_look(probe, &look, flags, scan, members[n].name ? NULL : names), .error = &error};
     bool found = walk.json && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
                  pf_json_object(&walk, into, members) > 0;
     pf_json_look_end(probe, &look, &error);

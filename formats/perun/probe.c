@@ -13,8 +13,8 @@
 /* Bits of evidence. Plain JSON has no magic number: a profile has a unique key, or a common key and a second sign. */
 enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };
 
-/* Keys of regions with resources. They are common words, not evidence on their own. */
-static const char *const regions[] = {"resources", "snapshots", "global"};
+/* A key that no other format has, and keys of regions with resources: common words, not evidence on their own. */
+static const char *const keys[] = {"resource_type_map", "resources", "snapshots", "global", NULL};
 /* Other keys of profiles. */
 static const char *const signs[] = {"collector_info", "postprocessors", "collector",
                                     "header",         "origin",         "models"};
@@ -28,7 +28,7 @@ static bool is_one_of(const struct pf_json_token *name, const char *const *words
 }
 
 struct found {
-    bool map, region; /* resource_type_map; a key of `regions` */
+    bool map, region; /* the first of `keys`; another of them */
     unsigned signs;
     bool any;    /* any key */
     bool broken; /* malformed or truncated JSON */
@@ -48,8 +48,8 @@ static void scan(struct pf_json *json, struct found *found, struct pf_error *err
     int event = 0;
     while (!is_enough(found) && (event = pf_json_next(json, &name, error)) == PF_JSON_NAME) {
         found->any = true;
-        found->map |= pf_json_is(&name, "resource_type_map");
-        found->region |= is_one_of(&name, regions, sizeof regions / sizeof *regions);
+        found->map |= pf_json_is(&name, keys[0]);
+        found->region |= is_one_of(&name, keys + 1, 3);
         found->signs += is_one_of(&name, signs, sizeof signs / sizeof *signs);
         if (!is_enough(found) && (event = pf_json_skip(json, &value, error)) < 0)
             break;
@@ -64,7 +64,8 @@ static void probe_json(struct pf_probe *probe, struct pf_probe_result *result)
     struct pf_json_look look;
     struct pf_error error = {0};
     struct found found = {0};
-    struct pf_json *json = pf_json_look(probe, &look, 0, perf ? PF_PROBE_SCAN : pf_probe_scan(probe));
+    struct pf_json *json =
+        pf_json_look(probe, &look, 0, perf ? PF_PROBE_SCAN : pf_probe_scan(probe), perf ? NULL : keys);
     if (json)
         scan(json, &found, &error);
     pf_json_look_end(probe, &look, &error);

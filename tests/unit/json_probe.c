@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of JSON that drivers need not parse: the members of the top-level object are noted once. */
+#include "formats/json/probe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+static unsigned char head[PF_HEAD_MAX];
+
+/* A probe of a file with this text. */
+static struct pf_probe probe_of(const char *name, const char *text, size_t size)
+{
+    struct pf_probe probe = {
+        .name = name, .size = size, .fd = memfd_create(name, MFD_CLOEXEC), .bytes = head};
+    if (probe.fd < 0 || write(probe.fd, text, size) != (ssize_t)size)
+        abort();
+    return probe;
+}
+
+/* True if the text is to be parsed for a driver that looks for one member in the head, or in the first `scan` bytes. */
+static bool is_parsed(struct pf_probe *probe, const char *member, unsigned flags, uint64_t scan)
+{
+    const char *const names[] = {"another", member, NULL};
+    struct pf_json_look look;
+    struct pf_error error = {0};
+    bool parsed = pf_json_look(probe, &look, flags, scan, names);
+    pf_json_look_end(probe, &look, &error);
+    return parsed;
+}
+
+static void test_members(void)
+{
+    static const char text[] = "\n{\"name\": 1, \"nodes\": [{\"inner\": 2}], \"t\\u0061il\": {}}";
+    struct pf_probe probe = probe_of("members", text, strlen(text));
+    ok(is_parsed(&probe, "name", 0, 0) && is_parsed(&probe, "nodes", 0, 0),
+       "an object with the member is parsed");
+    ok(is_parsed(&probe, "tail", 0, 0), "also if its name is written with an escape");
+    ok(!is_parsed(&probe, "inner", 0, 0) && !is_parsed(&probe, "absent", 0, 0),
+       "an object without it is not: members of members do not count");
+    ok(!is_parsed(&probe, "absent", 0, PF_PROBE_SCAN),
+       "nor if more than the head may be examined: the object ends before");
+    close(probe.fd);
+}
+
+static void test_texts(void)
+{
+    static const char damaged[] = "{\"name\": 1, ]", comma[] = "{\"name\": 1,}", list[] = "[{\"ph\": \"X\"}]";
+    struct pf_probe probe = probe_of("damaged", damaged, strlen(damaged));
+    ok(is_parsed(&probe, "absent", 0, 0), "malformed text is left to the driver");
+    close(probe.fd);
+    probe = probe_of("comma", comma, strlen(comma));
+    ok(is_parsed(&probe, "absent", PF_JSON_LAST_COMMAS, 0), "so is text that only some drivers accept");
+    close(probe.fd);
+    probe = probe_of("list", list, strlen(list));
+    ok(is_parsed(&probe, "absent", 0, 0), "and an array");
+    close(probe.fd);
+}
+
+static void test_cut(const char *name, bool head_only)
+{
+    size_t size = 2 * PF_HEAD_MAX;
+    char *text = malloc(size + 64);
+    if (!text)
+        abort();
+    memset(text, ' ', size);
+    memcpy(text, "{\"first\": 1, ", 13);
+    size += (size_t)sprintf(text + size, "\"last\": 2}");
+    struct pf_probe probe = probe_of(name, text, size);
+    ok(is_parsed(&probe, "first", 0, 0) && (is_parsed(&probe, "last", 0, 0) != head_only),
+       "of a file called %s, members %s are noted", name, head_only ? "in the head" : "after the head, too,");
+    ok(is_parsed(&probe, "last", 0, PF_PROBE_SCAN) &&
+           is_parsed(&probe, "absent", 0, PF_PROBE_SCAN) == head_only,
+       "a driver that examines more %s", head_only ? "parses it" : "need not parse it");
+    close(probe.fd);
+    free(text);
+}
+
+int main(void)
+{
+    test_members();
+    test_texts();
+    test_cut("cut.txt", true);
+    test_cut("cut.json", false);
+    return done();
+}
