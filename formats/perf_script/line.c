@@ -55,8 +55,10 @@ static bool is_misc(struct pf_slice word)
 /* `4332.596867:` */
 static bool is_time(struct pf_slice word)
 {
+    if (!pf_size(word) || word.end[-1] != ':')
+        return false;
     const char *point = memchr(word.at, '.', pf_size(word));
-    return point && word.end[-1] == ':' && is_number((struct pf_slice){word.at, point}) &&
+    return point && is_number((struct pf_slice){word.at, point}) &&
            is_number((struct pf_slice){point + 1, word.end - 1});
 }
 
@@ -96,6 +98,12 @@ static bool has_branch(struct pf_slice text)
             at[6] == '/' && isdigit((unsigned char)at[7]))
             return true;
     return false;
+}
+
+/* Returns true if the text contains a word. `rare`: one of its characters, for which most lines are searched in vain, and faster. */
+static bool line_holds(struct pf_slice text, const char *word, char rare)
+{
+    return memchr(text.at, rare, pf_size(text)) && memmem(text.at, pf_size(text), word, strlen(word));
 }
 
 /* ---- headers ------------------------------------------------------------------------------------ */
@@ -306,7 +314,7 @@ static bool is_record(struct pf_slice line, struct perf_header *header)
     struct pf_slice text = skip_guest(line), ids;
     const char *start = text.at;
     bool colon = false;
-    if (!memmem(line.at, pf_size(line), "PERF_RECORD_", 12) && !memmem(line.at, pf_size(line), "metric:", 7))
+    if (!line_holds(line, "PERF_RECORD_", '_') && !line_holds(line, "metric:", ':'))
         return false;
     header->time = header->tid = (struct pf_slice){start, start};
     while (pf_size(text) && text.at - start <= COMM_MAX) {
@@ -582,7 +590,7 @@ static bool is_fields(struct pf_slice line)
     if (*line.at != ' ')
         return false;
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
-        if (memmem(text.at, pf_size(text), inner[i], strlen(inner[i])))
+        if (line_holds(text, inner[i], ':'))
             return true;
     if (pf_size(word) == 5 && word.end[-1] == ':' && is_address((struct pf_slice){word.at, word.end - 1}))
         return true; /* a line of BPF output */
