@@ -131,7 +131,7 @@ static void print_error(const char *path, const struct pf_error *error)
 
 /* Reads the files that users usually read first, so that their sizes and small texts are cached. */
 struct learning {
-    struct pf_core *core;
+    struct pf_env *env;
     struct pf_profile *profile;
     struct pf_op *op;
 };
@@ -151,7 +151,7 @@ static int read_file(struct learning *learning, struct pf_node node)
     if (!pf_file_bytes(file, &bytes, &size))
         result = pf_file_read(file, 0, PF_KNOWN_TEXT_MAX, pieces, &n, learning->op);
     while (n > 0)
-        pf_blocks_release(learning->core->blocks, pieces[--n].block);
+        pf_blocks_release(learning->env->blocks, pieces[--n].block);
     pf_file_close(file);
     return result;
 }
@@ -232,10 +232,10 @@ static int index_profile(void *arg, const char *path, const struct pf_entry_info
     report_progress(&indexing->progress, 0);
     indexing->progress.profiles = ++indexing->profiles;
     struct pf_profile *profile =
-        pf_profile_at(pf_fs_core(indexing->fs), info->driver, path, &info->st, NULL, &op->error);
+        pf_profile_at(pf_fs_env(indexing->fs), info->driver, path, &info->st, NULL, &op->error);
     int result = profile ? load_all(profile, op) : -1;
-    struct learning learning = {pf_fs_core(indexing->fs), profile, op};
-    if (!result && learning.core->cache)
+    struct learning learning = {pf_fs_env(indexing->fs), profile, op};
+    if (!result && learning.env->cache)
         result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0);
     hide_progress(&indexing->progress);
     if (result) {
@@ -274,7 +274,7 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
         print_error(indexing->source, &error);
     fflush(stdout);
     fprintf(stderr, "profilefs: %s: %lu profiles, %llu passes, %.1f s, problems in %lu\n", indexing->source,
-            indexing->profiles, (unsigned long long)pf_fs_core(indexing->fs)->passes,
+            indexing->profiles, (unsigned long long)pf_fs_env(indexing->fs)->passes,
             (double)(pf_monotonic_ms() - start) / 1000, indexing->problems);
     pf_fs_free(indexing->fs);
     if (result || fflush(stdout))
@@ -340,7 +340,7 @@ static int check_profile(void *arg, const char *path, const struct pf_entry_info
     if (!typed)
         return pf_fail_memory(error);
     struct pf_profile *profile =
-        pf_profile_at(pf_fs_core(checking->fs), info->driver, path, &info->st, NULL, &op.error);
+        pf_profile_at(pf_fs_env(checking->fs), info->driver, path, &info->st, NULL, &op.error);
     bool failed = !profile || load_all(profile, &op);
     if (failed) {
         print_error(typed, &op.error);
@@ -398,7 +398,7 @@ static void check_path(const struct pf_fs_options *options, const char *path, co
         note_status(checking, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
         return;
     }
-    checking->folder = !pf_fs_core(checking->fs)->root_name && !pf_root_is_profile(checking->fs);
+    checking->folder = !pf_fs_env(checking->fs)->root_name && !pf_root_is_profile(checking->fs);
     if (pf_each_profile_and_folder(checking->fs, check_profile, check_folder, checking, &error)) {
         print_error(path, &error);
         note_status(checking, PF_EXIT_SYSTEM);

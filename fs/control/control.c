@@ -268,17 +268,17 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     struct pf_buf out = {0};
     struct pf_job_status jobs[STATUS_JOBS];
     struct pf_fs_status status;
-    struct pf_core *core = pf_fs_core(fs);
-    size_t n = pf_pool_status(core->pool, jobs, STATUS_JOBS);
+    struct pf_env *env = pf_fs_env(fs);
+    size_t n = pf_pool_status(env->pool, jobs, STATUS_JOBS);
     pf_fs_status(fs, &status);
     pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)(pf_monotonic_seconds() - status.started));
     pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", status.open_profiles, status.entries);
     pf_buf_printf(&out, "Block cache: %llu KiB of %llu KiB\n",
-                  (unsigned long long)pf_blocks_held(core->blocks) / 1024,
-                  (unsigned long long)core->options.cache / 2 / 1024);
+                  (unsigned long long)pf_blocks_held(env->blocks) / 1024,
+                  (unsigned long long)env->options.cache / 2 / 1024);
     add_memory(&out);
     pf_buf_printf(&out, "Sandbox: %s\n", status.sandbox ? status.sandbox : "none");
-    pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)core->passes, n);
+    pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)env->passes, n);
     for (size_t i = 0; i < n && i < STATUS_JOBS; i++)
         pf_buf_printf(&out, "  %3u%% %s, %u waiting: %s\n", jobs[i].percent,
                       jobs[i].running ? "running" : "queued", jobs[i].waiters, jobs[i].what);
@@ -482,7 +482,7 @@ static void *make_control(struct pf_fs *fs)
     if (control) {
         control->fs = fs;
         pf_lock_init(&control->lock, PF_RANK_CONTROL);
-        pf_snapshots_init(&control->snapshots, &snapshot_ops, pf_fs_core(fs)->pool, control);
+        pf_snapshots_init(&control->snapshots, &snapshot_ops, pf_fs_env(fs)->pool, control);
     }
     return control;
 }

@@ -58,7 +58,7 @@ static int add_member(void *arg, const char *path, const struct pf_entry_info *i
         *error = failure;
         return -1;
     }
-    if (pf_fs_core(making->fs)->root_name || pf_root_is_profile(making->fs))
+    if (pf_fs_env(making->fs)->root_name || pf_root_is_profile(making->fs))
         path = ".";
     pf_part_summary(failed ? NULL : &part, info, failure.what, NULL, path, &rows);
     int result = pf_part_append(making->text[SUMMARY], &rows, error);

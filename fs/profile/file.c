@@ -276,12 +276,12 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         result = pf_file_text_measure(file->text, offset + size - 1, op);
     if (result)
         return result;
-    int got = pf_text_read(text, file->profile->core->blocks, offset, size, pieces, op);
+    int got = pf_text_read(text, file->profile->env->blocks, offset, size, pieces, op);
     if (got < 0)
         return -1;
     if (!pf_profile_intact(file->profile)) {
         while (got)
-            pf_blocks_release(file->profile->core->blocks, pieces[--got].block);
+            pf_blocks_release(file->profile->env->blocks, pieces[--got].block);
         return pf_fail(&op->error, ESTALE, "the file has changed");
     }
     *n = got;

@@ -12,21 +12,21 @@
  * The path of the source below SOURCE, allocated. The source of a profile listed in addition to a folder's entries
  * (driver->beside) is that folder.
  */
-static char *source_path(const struct pf_core *core, const struct pf_driver *driver, const char *path)
+static char *source_path(const struct pf_env *env, const struct pf_driver *driver, const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t size = !pf_driver_extra_of(driver)->beside ? strlen(path) : slash ? (size_t)(slash - path) : 0;
-    return size ? strndup(path, size) : strdup(core->root_name ? core->root_name : ".");
+    return size ? strndup(path, size) : strdup(env->root_name ? env->root_name : ".");
 }
 
 /* Creates a profile with a closed source. */
-static struct pf_profile *live_below(struct pf_core *core, const struct pf_driver *driver, const char *path,
+static struct pf_profile *live_below(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                      struct pf_error *error)
 {
-    struct pf_profile *profile = pf_profile_new(core, driver, error);
-    char *where = profile ? source_path(core, driver, path) : NULL;
+    struct pf_profile *profile = pf_profile_new(env, driver, error);
+    char *where = profile ? source_path(env, driver, path) : NULL;
     if (where && (profile->path = strdup(path)))
-        profile->source = pf_source_at(core->top, where, driver->directories, error);
+        profile->source = pf_source_at(env->top, where, driver->directories, error);
     free(where);
     if (profile && profile->source) {
         pf_source_set_matters(profile->source, driver->matters);
@@ -37,10 +37,10 @@ static struct pf_profile *live_below(struct pf_core *core, const struct pf_drive
     return NULL;
 }
 
-struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
+struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                  const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
 {
-    struct pf_profile *profile = live_below(core, driver, path, error);
+    struct pf_profile *profile = live_below(env, driver, path, error);
     if (!profile)
         return NULL;
     profile->device = st ? st->st_dev : 0;
@@ -53,12 +53,12 @@ struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *d
     return profile;
 }
 
-struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct pf_driver *driver,
+struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf_driver *driver,
                                              const char *path, const struct stat *st,
                                              const struct pf_buf *inputs)
 {
     struct pf_error error;
-    struct pf_profile *profile = inputs->size ? live_below(core, driver, path, &error) : NULL;
+    struct pf_profile *profile = inputs->size ? live_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     profile->device = st->st_dev;
@@ -69,17 +69,17 @@ struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct 
     return NULL;
 }
 
-char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+char *pf_profile_recall_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
                              const struct stat *st, size_t *size)
 {
     struct pf_error error;
-    struct pf_profile *profile = core->cache ? live_below(core, driver, path, &error) : NULL;
+    struct pf_profile *profile = env->cache ? live_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     size_t all = 0;
     profile->device = st->st_dev;
     char *bytes =
-        pf_cache_get(core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
+        pf_cache_get(env->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
     struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
     if (bytes && pf_profile_unpack_head(profile, &in, &profile->access)) {
         *size = (size_t)(in.end - in.at);

@@ -64,16 +64,16 @@ static void end_profile(struct pf_profile *profile);
 
 static const struct pf_owner_type profile_type = {release_profile, profile_name};
 
-struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error)
+struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error)
 {
     struct pf_profile *profile = calloc(1, sizeof *profile);
     if (!profile) {
         pf_fail_memory(error);
         return NULL;
     }
-    profile->core = core;
+    profile->env = env;
     profile->driver = driver;
-    pf_owner_init(&profile->owner, &profile_type, core->pool);
+    pf_owner_init(&profile->owner, &profile_type, env->pool);
     profile->end = end_profile;
     profile->remember = pf_profile_remember;
     profile->access = (struct pf_access){.mode = 0444};
@@ -87,9 +87,9 @@ static int open_profile(struct pf_profile *profile, struct pf_error *error)
 {
     pf_may_block();
     struct pf_model *model = &profile->model;
-    if (profile->core->others)
+    if (profile->env->others)
         pf_source_mind_others(profile->source, profile->driver->matters);
-    if (pf_model_open(model, profile->driver, profile->source, &profile->core->options, error) ||
+    if (pf_model_open(model, profile->driver, profile->source, &profile->env->options, error) ||
         find_src(model, error) || pf_profile_name(profile, PF_OPENED, error))
         return -1;
     if (!pf_source_intact(profile->source))
@@ -118,7 +118,7 @@ static void close_profile(struct pf_profile *profile)
 int pf_profile_open(struct pf_profile *profile, struct pf_error *error)
 {
     int result = pf_source_wake(profile->source, error) || open_profile(profile, error) ? -1 : 0;
-    atomic_fetch_add(&profile->core->opened, 1);
+    atomic_fetch_add(&profile->env->opened, 1);
     if (result && profile->model.driver)
         close_profile(profile);
     if (result)
@@ -234,7 +234,7 @@ static int run_stage(struct pf_owner *owner, uint64_t stage, struct pf_error *er
     if (error->code)
         return -1;
     result = load_stage(profile, (enum pf_stage)stage, error);
-    atomic_fetch_add(&profile->core->passes, 1);
+    atomic_fetch_add(&profile->env->passes, 1);
     if (result && error->code != ECANCELED) {
         pf_lock_take(&profile->lock);
         pf_failure_note(&profile->failure, error);
@@ -265,8 +265,8 @@ static int run_sizes(struct pf_owner *owner, uint64_t table, struct pf_error *er
     uint64_t start = pf_now_ns();
     if (sizes_now(profile, table))
         return 0;
-    struct pf_family *family = pf_family_new(profile->core->pool, &profile->model,
-                                             &profile->model.tables[table], error);
+    struct pf_family *family =
+        pf_family_new(profile->env->pool, &profile->model, &profile->model.tables[table], error);
     if (family && !pf_source_intact(profile->source)) {
         pf_family_free(family);
         family = NULL;
@@ -305,7 +305,7 @@ static int run_names(struct pf_owner *owner, uint64_t number, struct pf_error *e
     if (are_contexts_named(profile))
         return 0;
     if (!names_are_few(owner, number))
-        atomic_fetch_add(&profile->core->passes, 1);
+        atomic_fetch_add(&profile->env->passes, 1);
     if (pf_profile_name_contexts(profile, error))
         return -1;
     pf_lock_take(&profile->lock);

@@ -17,7 +17,7 @@
 #include "fs/work.h"
 
 /* State shared by all profiles of a process. Immutable except for the atomics. */
-struct pf_core {
+struct pf_env {
     struct pf_pool *pool;
     struct pf_blocks *blocks;
     struct pf_options options;
@@ -47,15 +47,16 @@ struct pf_profile;
  * opened at once. If inputs is not NULL and not empty (pf_profile_inputs), the profile must have the same inputs.
  * Returns a reference, or NULL with *error filled: ESTALE if the inputs differ.
  */
-struct pf_profile *pf_profile_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
+struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                  const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
 /*
  * Restores the cached names of a version that has since changed on disk, for pf_node_parent and
  * pf_profile_parent_ready. This profile cannot be opened. Returns a reference, or NULL if the names are not cached.
  */
-struct pf_profile *pf_profile_recall_version(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                                             const struct stat *st, const struct pf_buf *inputs);
+struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf_driver *driver,
+                                             const char *path, const struct stat *st,
+                                             const struct pf_buf *inputs);
 
 /*
  * Opens the profile if it is not open, for callers of pf_profile_model that need no stage. 0, or -1 with op->error
@@ -172,7 +173,7 @@ int pf_profile_aggregate(struct pf_profile *profile, int metric, struct pf_aggre
  * unchanged. `path` and *st identify the profile at its path below SOURCE. pf_profile_recall_part returns a copy owned
  * by the caller, or NULL if nothing valid is cached.
  */
-char *pf_profile_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+char *pf_profile_recall_part(struct pf_env *env, const struct pf_driver *driver, const char *path,
                              const struct stat *st, size_t *size);
 void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part);
 

@@ -34,7 +34,7 @@ static int run_order(struct pf_owner *owner, uint64_t number, struct pf_error *e
     struct pf_aggregate *aggregate = number & OF_ALL ? profile->aggregate : profile->of_metric[metric];
     pf_lock_drop(&profile->lock);
     if (!sorts_few(owner, number))
-        atomic_fetch_add(&profile->core->passes, 1);
+        atomic_fetch_add(&profile->env->passes, 1);
     return pf_arranged_make(aggregate, metric, (enum pf_arrangement)(number & (OF_ALL - 1)), error);
 }
 

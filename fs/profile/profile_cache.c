@@ -174,7 +174,7 @@ static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_
 {
     size_t size;
     struct pf_access access; /* unused: the open source provides the access rights */
-    struct pf_cache *cache = profile->core->cache;
+    struct pf_cache *cache = profile->env->cache;
     char *bytes = cache ? pf_cache_get(cache, pf_profile_open_key(profile), type, number, &size) : NULL;
     if (!bytes)
         return NULL;
@@ -253,7 +253,7 @@ static void store_sums(struct pf_profile *profile)
         pf_lock_drop(&profile->lock);
         out.failed |= !pf_profile_intact(profile); /* packing may have found that spilled sums are lost */
         if (more)
-            pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_SUMS,
+            pf_cache_put(profile->env->cache, pf_profile_open_key(profile), PF_DATUM_SUMS,
                          (uint64_t)metric + 1, &out);
         pf_buf_free(&out);
     }
@@ -262,7 +262,7 @@ static void store_sums(struct pf_profile *profile)
 void pf_profile_remember(struct pf_profile *profile)
 {
     struct pf_buf payload = {0};
-    if (!profile->core->cache || !pf_profile_may_cache(profile))
+    if (!profile->env->cache || !pf_profile_may_cache(profile))
         return;
     pf_profile_pack_head(profile, &payload);
     pf_lock_take(&profile->lock);
@@ -279,7 +279,7 @@ void pf_profile_remember(struct pf_profile *profile)
     pf_file_texts_each(profile, pack_one_text, &payload);
     pf_lock_drop(&profile->lock);
     pf_pack_u64(&payload, SECTION_END);
-    pf_cache_put(profile->core->cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
+    pf_cache_put(profile->env->cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
     pf_buf_free(&payload);
     store_sums(profile);
 }

@@ -28,12 +28,12 @@ static void pack_text(struct pf_buf *out, const char *text)
 /* Appends the options that text depends on, and the machine, which determines the byte order of the data. */
 static void pack_options(const struct pf_profile *profile, struct pf_buf *out)
 {
-    const struct pf_options *options = &profile->core->options;
+    const struct pf_options *options = &profile->env->options;
     pf_pack_u64(out, PF_MACHINE);
     pack_text(out, profile->driver->name);
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
-    pf_pack_u64(out, profile->core->others); /* the access rules differ */
+    pf_pack_u64(out, profile->env->others); /* the access rules differ */
 }
 
 /* Appends everything that text depends on, except the inputs. */
@@ -120,7 +120,7 @@ bool pf_profile_is_one_file(struct pf_profile *profile)
 
 static bool has_a_key(const struct pf_profile *profile)
 {
-    return profile->key && profile->path && profile->core->cache;
+    return profile->key && profile->path && profile->env->cache;
 }
 
 /*
@@ -130,15 +130,15 @@ static bool has_a_key(const struct pf_profile *profile)
  */
 static bool keeps_what_it_learns(struct pf_profile *profile)
 {
-    return has_a_key(profile) && (!profile->core->others || pf_profile_is_one_file(profile));
+    return has_a_key(profile) && (!profile->env->others || pf_profile_is_one_file(profile));
 }
 
 static bool lies_in_archive(const struct pf_profile *profile)
 {
     pf_may_block();
     struct stat st;
-    return pf_folder_fd(profile->core->top) < 0 ||
-           (fstatat(profile->core->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
+    return pf_folder_fd(profile->env->top) < 0 ||
+           (fstatat(profile->env->root, profile->path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOTDIR);
 }
 
 /*
@@ -154,8 +154,8 @@ uint64_t pf_profile_key(const struct pf_profile *profile, uint64_t device, uint6
     if (profile->path && (!pf_lasting_device(device) || lies_in_archive(profile)))
         pf_buf_str(&key, profile->path);
     pack_options(profile, &key);
-    if (!key.failed && profile->core->cache)
-        hash = pf_cache_key(profile->core->cache, key.data, key.size);
+    if (!key.failed && profile->env->cache)
+        hash = pf_cache_key(profile->env->cache, key.data, key.size);
     pf_buf_free(&key);
     return hash;
 }
@@ -240,9 +240,8 @@ bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *in
 {
     struct pf_error error;
     size_t size = 0;
-    char *bytes = has_a_key(profile)
-                      ? pf_cache_get(profile->core->cache, profile->key, PF_DATUM_KNOWN, 0, &size)
-                      : NULL;
+    char *bytes =
+        has_a_key(profile) ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &size) : NULL;
     struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
     bool known = bytes && is_head_of(profile, &in, inputs) && !know_inputs(profile, inputs, &error) &&
                  pf_known_unpack(&profile->known, &in);
@@ -253,9 +252,8 @@ bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *in
 bool pf_profile_recall_known(struct pf_profile *profile)
 {
     size_t size = 0;
-    char *bytes = has_a_key(profile)
-                      ? pf_cache_get(profile->core->cache, profile->key, PF_DATUM_KNOWN, 0, &size)
-                      : NULL;
+    char *bytes =
+        has_a_key(profile) ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &size) : NULL;
     struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
     bool known = bytes && pf_profile_unpack_head(profile, &in, &profile->access) &&
                  keeps_what_it_learns(profile) && pf_known_unpack(&profile->known, &in);
@@ -273,20 +271,20 @@ void pf_profile_keep_known(struct pf_profile *profile)
         return;
     pf_profile_pack_head(profile, &out);
     pf_known_pack(&profile->known, &out);
-    pf_cache_put(profile->core->cache, profile->key, PF_DATUM_KNOWN, 0, &out);
+    pf_cache_put(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &out);
     pf_buf_free(&out);
 }
 
 void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
 {
     struct pf_buf out = {0};
-    if (!profile->path || !profile->core->cache || !pf_profile_intact(profile))
+    if (!profile->path || !profile->env->cache || !pf_profile_intact(profile))
         return;
     profile->device = st->st_dev;
     pf_profile_pack_head(profile, &out);
     pf_buf_add(&out, part->data, part->size);
     out.failed |= part->failed;
-    pf_cache_put(profile->core->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
+    pf_cache_put(profile->env->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
                  &out);
     pf_buf_free(&out);
 }

@@ -13,7 +13,7 @@
 
 struct pf_profile {
     struct pf_owner owner; /* first; counts the references */
-    struct pf_core *core;
+    struct pf_env *env;
     void (*end)(struct pf_profile *profile);      /* profile.c: closes and frees the profile after its last release */
     void (*remember)(struct pf_profile *profile); /* profile_cache.c: caches what passes have found; not with `lock` held */
     const struct pf_driver *driver;
@@ -105,8 +105,7 @@ struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metr
  */
 int pf_profile_open(struct pf_profile *profile, struct pf_error *error);
 /* profile.c: allocates a profile that is not open. NULL with *error filled. */
-struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *driver,
-                                  struct pf_error *error);
+struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
 
 /*
  * profile_known.c: requires the source to have these inputs (in the form of pf_profile_inputs), now and whenever they
@@ -114,7 +113,7 @@ struct pf_profile *pf_profile_new(struct pf_core *core, const struct pf_driver *
  */
 int pf_profile_expect(struct pf_profile *profile, const char *inputs, size_t size, struct pf_error *error);
 /*
- * False if the source has changed since it was opened: nothing may be cached. Once core->ending is set, the source is
+ * False if the source has changed since it was opened: nothing may be cached. Once env->ending is set, the source is
  * not checked; each pass checked it at its end.
  */
 bool pf_profile_may_cache(struct pf_profile *profile);

@@ -51,7 +51,7 @@ bool pf_profile_busy(struct pf_profile *profile)
 struct pf_access pf_profile_access(struct pf_profile *profile)
 {
     struct pf_access access = pf_source_access(profile->source);
-    pf_access_narrow(&access, &profile->access, profile->core->reader);
+    pf_access_narrow(&access, &profile->access, profile->env->reader);
     return access;
 }
 
@@ -223,7 +223,7 @@ bool pf_profile_intact(struct pf_profile *profile)
 
 bool pf_profile_may_cache(struct pf_profile *profile)
 {
-    return atomic_load(&profile->core->ending) || pf_source_intact(profile->source);
+    return atomic_load(&profile->env->ending) || pf_source_intact(profile->source);
 }
 
 uint64_t pf_now_ns(void)
@@ -235,7 +235,7 @@ uint64_t pf_now_ns(void)
 
 void pf_profile_note_pass(struct pf_profile *profile, uint64_t start)
 {
-    atomic_fetch_add(&profile->core->passes, 1);
+    atomic_fetch_add(&profile->env->passes, 1);
     pf_lock_take(&profile->lock);
     profile->unsaved_ns += pf_now_ns() - start;
     bool save = profile->unsaved_ns >= SAVE_AT_ONCE_NS && !profile->saving;

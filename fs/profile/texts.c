@@ -64,8 +64,8 @@ static struct pf_file_text *new_text(struct pf_profile *profile, struct pf_node 
     struct pf_file_text *text = calloc(1, sizeof *text);
     if (!text)
         return NULL;
-    pf_text_init(&text->text, atomic_fetch_add(&profile->core->next_text, 1), walk_text, text);
-    pf_owner_init(&text->owner, &text_type, profile->core->pool);
+    pf_text_init(&text->text, atomic_fetch_add(&profile->env->next_text, 1), walk_text, text);
+    pf_owner_init(&text->owner, &text_type, profile->env->pool);
     text->owner.references = 0;
     text->profile = profile;
     text->node = node;
@@ -240,7 +240,7 @@ static int run_block(struct pf_owner *owner, uint64_t start, struct pf_error *er
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;
     return pf_pass_step(0, 1, error) ? -1
-                                     : pf_text_render(&text->text, text->profile->core->blocks, start, error);
+                                     : pf_text_render(&text->text, text->profile->env->blocks, start, error);
 }
 
 static const struct pf_work block_work = {"text of", PF_WORK_BLOCKS, renders_short, run_block};

@@ -32,7 +32,7 @@ struct visits {
  * earlier visit has failed. */
 static int begin_turn(struct visits *visits, unsigned i, const struct pf_error *failure)
 {
-    pf_turn_begin(pf_fs_core(visits->fs)->pool, &visits->turns, i);
+    pf_turn_begin(pf_fs_env(visits->fs)->pool, &visits->turns, i);
     return atomic_load(&visits->failed) || pf_part_is_hindered(failure) ? -1 : 0;
 }
 
@@ -40,7 +40,7 @@ static void end_turn(struct visits *visits, int result, const struct pf_error *f
 {
     if (result && !atomic_exchange(&visits->failed, true))
         *visits->error = *failure;
-    pf_turn_end(pf_fs_core(visits->fs)->pool, &visits->turns);
+    pf_turn_end(pf_fs_env(visits->fs)->pool, &visits->turns);
 }
 
 static void visit_one(void *arg, size_t i)
@@ -59,7 +59,7 @@ static int visit_members(struct visits visits, struct pf_error *error)
 {
     visits.turns = (struct pf_turns)PF_TURNS;
     visits.error = error;
-    pf_pool_split(pf_fs_core(visits.fs)->pool, visits.members->n, visit_one, &visits);
+    pf_pool_split(pf_fs_env(visits.fs)->pool, visits.members->n, visit_one, &visits);
     return visits.failed ? -1 : 0;
 }
 
@@ -440,7 +440,7 @@ static void write_side(void *arg, size_t side)
 static int write_series(struct making *making, struct pf_error *error)
 {
     struct writing sides[2] = {{.making = making}, {.making = making}};
-    pf_pool_split(pf_fs_core(making->fs)->pool, 2, write_side, sides);
+    pf_pool_split(pf_fs_env(making->fs)->pool, 2, write_side, sides);
     for (size_t side = 0; side < 2; side++)
         if (sides[side].result) {
             *error = sides[side].error;

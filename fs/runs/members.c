@@ -217,7 +217,7 @@ uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, con
     state = note(state, path, &info->st);
     if (!look_inside || !S_ISDIR(info->st.st_mode) || pf_driver_extra_of(info->driver)->beside)
         return state;
-    struct pf_folder *folder = pf_folder_open(pf_fs_core(fs)->top, path);
+    struct pf_folder *folder = pf_folder_open(pf_fs_env(fs)->top, path);
     struct inside inside = {folder, INSIDE_DEPTH, INSIDE_MOST, 0};
     if (folder)
         pf_folder_list(folder, note_inside, &inside);

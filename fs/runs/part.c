@@ -173,7 +173,7 @@ static void keep(struct pf_profile *profile, const struct pf_entry_info *info, c
 static bool recall(struct pf_fs *fs, const char *path, const struct pf_entry_info *info, struct pf_part *part)
 {
     size_t size;
-    char *bytes = pf_profile_recall_part(pf_fs_core(fs), info->driver, path, &info->st, &size);
+    char *bytes = pf_profile_recall_part(pf_fs_env(fs), info->driver, path, &info->st, &size);
     if (!bytes)
         return false;
     struct pf_unpack in = {bytes, bytes + size, false};

@@ -141,7 +141,7 @@ static bool is_fresh(struct all_runs *all, struct runs *runs)
     uint64_t believed = pf_fs_options(all->fs)->always_look ? 0 : BELIEVED_SECONDS;
     if (!pf_snapshot_is_old(&all->snapshots, &runs->snapshot, believed))
         return true;
-    struct pf_folder *folder = pf_folder_open(pf_fs_core(all->fs)->top, *runs->path ? runs->path : ".");
+    struct pf_folder *folder = pf_folder_open(pf_fs_env(all->fs)->top, *runs->path ? runs->path : ".");
     int result = folder ? pf_members_list(all->fs, folder, runs->path, &members) : errno;
     pf_folder_free(folder);
     pf_lock_take(&all->snapshots.lock);
@@ -532,7 +532,7 @@ static void *make_all(struct pf_fs *fs)
     struct all_runs *all = calloc(1, sizeof *all);
     if (all) {
         all->fs = fs;
-        pf_snapshots_init(&all->snapshots, &snapshot_ops, pf_fs_core(fs)->pool, all);
+        pf_snapshots_init(&all->snapshots, &snapshot_ops, pf_fs_env(fs)->pool, all);
     }
     return all;
 }

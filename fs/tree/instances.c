@@ -42,7 +42,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
         free(instance);
         return NULL;
     }
-    pf_owner_init(&instance->owner, &version_type, fs->core.pool);
+    pf_owner_init(&instance->owner, &version_type, fs->env.pool);
     atomic_store(&instance->owner.references, 0); /* no users yet */
     instance->fs = fs;
     instance->entry = entry;
@@ -163,7 +163,7 @@ static struct pf_profile *open_live(struct pf_fs *fs, struct pf_instance *instan
     char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
     struct pf_profile *profile = NULL;
     if (path)
-        profile = pf_profile_at(&fs->core, instance->driver, path, &instance->st, &instance->inputs, error);
+        profile = pf_profile_at(&fs->env, instance->driver, path, &instance->st, &instance->inputs, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
     free(path);
@@ -258,7 +258,7 @@ struct pf_profile *pf_instance_recall(struct pf_fs *fs, const struct pf_instance
     pf_lock_drop(&fs->lock);
     char *path = inputs.failed ? NULL : pf_entry_path(fs, instance->entry);
     struct pf_profile *profile =
-        path ? pf_profile_recall_version(&fs->core, instance->driver, path, &instance->st, &inputs) : NULL;
+        path ? pf_profile_recall_version(&fs->env, instance->driver, path, &instance->st, &inputs) : NULL;
     free(path);
     pf_buf_free(&inputs);
     return profile;
@@ -271,7 +271,7 @@ struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instan
     if (profile)
         read = pf_profile_access(profile);
     pf_lock_take(&fs->lock);
-    pf_access_narrow(&instance->access, &read, fs->core.reader);
+    pf_access_narrow(&instance->access, &read, fs->env.reader);
     struct pf_access access = instance->access;
     pf_lock_drop(&fs->lock);
     return access;

@@ -169,7 +169,7 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
     if (same) {
         atomic_fetch_add(&same->owner.references, 1);
     } else {
-        pf_owner_init(&what->owner, &preparation_type, fs->core.pool);
+        pf_owner_init(&what->owner, &preparation_type, fs->env.pool);
         what->next = fs->preparing;
         fs->preparing = what;
         if (what->instance)
@@ -321,24 +321,24 @@ int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end
 static uint64_t archive_key(const struct pf_fs *fs, const struct pf_stamp *stamp)
 {
     const uint64_t what[] = {PF_DATUM_INDEX, pf_lasting_device(stamp->device), stamp->inode};
-    return pf_cache_key(fs->core.cache, what, sizeof what);
+    return pf_cache_key(fs->env.cache, what, sizeof what);
 }
 
 static void *get_index(void *arg, const struct pf_stamp *stamp, size_t *size)
 {
     const struct pf_fs *fs = arg;
-    return pf_cache_get(fs->core.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, size);
+    return pf_cache_get(fs->env.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, size);
 }
 
 static void put_index(void *arg, const struct pf_stamp *stamp, const void *bytes, size_t size)
 {
     const struct pf_fs *fs = arg;
     struct pf_buf payload = {.data = (char *)(uintptr_t)bytes, .size = size, .room = size};
-    pf_cache_put(fs->core.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, &payload);
+    pf_cache_put(fs->env.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, &payload);
 }
 
 void pf_keep_indexes(struct pf_fs *fs)
 {
-    if (fs->core.cache)
+    if (fs->env.cache)
         pf_archives_keep(fs->archives, &(struct pf_archive_keeper){fs, get_index, put_index});
 }

@@ -114,7 +114,7 @@ static void add_service(struct pf_fs *fs)
 /* Prunes the cache if it is due: soon after the start, then periodically. */
 static void prune(struct pf_fs *fs)
 {
-    struct pf_cache *cache = fs->core.cache;
+    struct pf_cache *cache = fs->env.cache;
     uint64_t puts = cache ? pf_cache_puts(cache) : 0, now = pf_monotonic_seconds();
     if (!cache || !fs->options.cache_limit ||
         (fs->pruned && now - fs->pruned < PRUNE_SECONDS && puts - fs->pruned_puts < PRUNE_PUTS))

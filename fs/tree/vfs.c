@@ -46,9 +46,9 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
     if (fs->archives)
         pf_keep_indexes(fs);
-    fs->core.root = fs->root;
-    fs->core.top = fs->top;
-    fs->core.root_name = fs->root_name;
+    fs->env.root = fs->root;
+    fs->env.top = fs->top;
+    fs->env.root_name = fs->root_name;
     if (!result && (!fs->top || !fs->archives))
         result = pf_fail_memory(error);
     return result;
@@ -61,10 +61,10 @@ static int enter_root(struct pf_fs *fs, struct pf_error *error)
     if (!archive)
         return pf_fail(error, errno, "%s", strerror(errno));
     pf_folder_free(fs->top);
-    fs->top = fs->core.top = archive;
+    fs->top = fs->env.top = archive;
     free(fs->root_name);
     fs->root_name = NULL;
-    fs->core.root_name = NULL;
+    fs->env.root_name = NULL;
     return 0;
 }
 
@@ -99,19 +99,19 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->options = *options;
     fs->started = pf_monotonic_seconds();
     fs->started_at = time(NULL);
-    fs->core.options = options->profile;
+    fs->env.options = options->profile;
     if (options->cache_folder)
-        fs->core.cache = pf_cache_new(options->cache_folder);
-    fs->core.others = options->others;
-    fs->core.reader = getuid();
-    fs->core.next_text = 1;
+        fs->env.cache = pf_cache_new(options->cache_folder);
+    fs->env.others = options->others;
+    fs->env.reader = getuid();
+    fs->env.next_text = 1;
     pf_lock_init(&fs->lock, PF_RANK_FS);
     pf_reaper_init(fs);
-    fs->probe_results = pf_probe_results_new(fs->core.cache);
+    fs->probe_results = pf_probe_results_new(fs->env.cache);
     fs->source = strdup(source);
-    fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
-    fs->core.pool = pf_pool_new(options->pass_threads);
-    if (!fs->source || !fs->probe_results || !fs->core.blocks || !fs->core.pool)
+    fs->env.blocks = pf_blocks_new(options->profile.cache / 2);
+    fs->env.pool = pf_pool_new(options->pass_threads);
+    if (!fs->source || !fs->probe_results || !fs->env.blocks || !fs->env.pool)
         pf_fail_memory(error);
     else if (!open_root(fs, source, error) && !add_root(fs, error) && !pf_virtuals_make(fs, error))
         return fs;
@@ -121,7 +121,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
 
 int pf_fs_start(struct pf_fs *fs)
 {
-    return pf_pool_start(fs->core.pool) || pf_reaper_start(fs) ? -1 : 0;
+    return pf_pool_start(fs->env.pool) || pf_reaper_start(fs) ? -1 : 0;
 }
 
 void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
@@ -131,12 +131,12 @@ void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
 
 void pf_fs_tick(struct pf_fs *fs)
 {
-    pf_pool_tick(fs->core.pool);
+    pf_pool_tick(fs->env.pool);
 }
 
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op)
 {
-    pf_op_interrupt(fs->core.pool, op);
+    pf_op_interrupt(fs->env.pool, op);
 }
 
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes)
@@ -169,15 +169,15 @@ static void free_nodes(struct pf_fs *fs)
 
 void pf_fs_stop(struct pf_fs *fs)
 {
-    atomic_store(&fs->core.ending, true);
-    pf_pool_close(fs->core.pool);
+    atomic_store(&fs->env.ending, true);
+    pf_pool_close(fs->env.pool);
 }
 
 void pf_fs_join(struct pf_fs *fs)
 {
     pf_reaper_end(fs);
-    if (fs->core.pool)
-        pf_pool_join(fs->core.pool);
+    if (fs->env.pool)
+        pf_pool_join(fs->env.pool);
 }
 
 void pf_fs_free(struct pf_fs *fs)
@@ -188,12 +188,12 @@ void pf_fs_free(struct pf_fs *fs)
     pf_reaper_free(fs);
     pf_virtuals_free(fs);
     free_nodes(fs);
-    pf_blocks_free(fs->core.blocks);
+    pf_blocks_free(fs->env.blocks);
     pf_folder_free(fs->top);
     pf_archives_free(fs->archives);
     pf_probe_results_free(fs->probe_results);
-    pf_cache_free(fs->core.cache);
-    pf_pool_free(fs->core.pool);
+    pf_cache_free(fs->env.cache);
+    pf_pool_free(fs->env.pool);
     if (fs->root >= 0)
         close(fs->root);
     pf_lock_destroy(&fs->lock);
@@ -202,9 +202,9 @@ void pf_fs_free(struct pf_fs *fs)
     free(fs);
 }
 
-struct pf_core *pf_fs_core(struct pf_fs *fs)
+struct pf_env *pf_fs_env(struct pf_fs *fs)
 {
-    return &fs->core;
+    return &fs->env;
 }
 
 const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs)
@@ -223,7 +223,7 @@ void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
 struct pf_profile *pf_fs_open_profile(struct pf_fs *fs, const char *path, const struct pf_driver *driver,
                                       struct pf_error *error)
 {
-    return pf_profile_at(&fs->core, driver, path, NULL, NULL, error);
+    return pf_profile_at(&fs->env, driver, path, NULL, NULL, error);
 }
 
 /* ---- attributes --------------------------------------------------------------------------------- */

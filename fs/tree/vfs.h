@@ -145,7 +145,7 @@ void pf_data_release(struct pf_fs *fs, struct pf_data *data);
 
 /* ---- for modules above the tree: control, runs, commands ---------------------------------------- */
 
-struct pf_core *pf_fs_core(struct pf_fs *fs);
+struct pf_env *pf_fs_env(struct pf_fs *fs);
 const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs);
 
 /* The errno value that programs see for an error's code. */

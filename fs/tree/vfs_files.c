@@ -368,7 +368,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
 void pf_data_release(struct pf_fs *fs, struct pf_data *data)
 {
     for (int i = 0; i < data->pieces; i++)
-        pf_blocks_release(fs->core.blocks, data->piece[i].block);
+        pf_blocks_release(fs->env.blocks, data->piece[i].block);
     data->pieces = 0;
     free(data->own);
     data->own = NULL;

@@ -104,7 +104,7 @@ struct pf_elsewhere {
 };
 
 struct pf_fs {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_fs_options options;
     int root;              /* SOURCE if it is a directory, otherwise the directory that contains it */
     struct pf_folder *top; /* `root` as a folder, or the archive if SOURCE is one */
@@ -331,7 +331,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since);
 /* A counter that grows with each opened profile and each finished pass. */
 static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
 {
-    return atomic_load(&fs->core.passes) + atomic_load(&fs->core.opened);
+    return atomic_load(&fs->env.passes) + atomic_load(&fs->env.opened);
 }
 
 /* ---- vfs.c -------------------------------------------------------------------------------------- */

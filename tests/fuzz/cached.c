@@ -17,7 +17,7 @@ static struct fuzzed {
     uint64_t source;
     char *head; /* the data of a process that cached nothing, without the u64 at its end */
     size_t head_size;
-    struct pf_core core;
+    struct pf_env env;
 } fuzzed;
 
 static void clean_up(void)
@@ -33,12 +33,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     atexit(clean_up);
     snprintf(fuzzed.cache, sizeof fuzzed.cache, "%s/cache", fuzzed.folder);
     write_text(fuzzed.folder, "log", "3 8 400");
-    core_init(&fuzzed.core, fuzzed.cache);
-    struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
+    env_init(&fuzzed.env, fuzzed.cache);
+    struct pf_profile *profile = live_of(&fuzzed.env, fuzzed.folder, &error);
     save_live(profile);
     pf_profile_release(profile);
     fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
-    fuzzed.head = pf_cache_get(fuzzed.core.cache, fuzzed.source, PF_DATUM_PASSES, 0, &fuzzed.head_size);
+    fuzzed.head = pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &fuzzed.head_size);
     fuzzed.head_size -= sizeof(uint64_t);
     return 0;
 }
@@ -49,7 +49,7 @@ static void read_back(struct pf_profile *profile, struct pf_node node)
     struct pf_buf out = {0};
     uint64_t size;
     size_of(profile, node, &size, &error);
-    read_file(&fuzzed.core, profile, node, 50000, &out, &error);
+    read_file(&fuzzed.env, profile, node, 50000, &out, &error);
     pf_buf_free(&out);
 }
 
@@ -59,10 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pf_buf payload = {0};
     pf_buf_add(&payload, fuzzed.head, fuzzed.head_size);
     pf_buf_add(&payload, (const char *)data, size);
-    pf_cache_put(fuzzed.core.cache, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
-    pf_cache_put(fuzzed.core.cache, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
+    pf_cache_put(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
+    pf_cache_put(fuzzed.env.cache, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
     pf_buf_free(&payload);
-    struct pf_profile *profile = live_of(&fuzzed.core, fuzzed.folder, &error);
+    struct pf_profile *profile = live_of(&fuzzed.env, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},
                                            {PF_TABLE_WHOLE + FAKE_EVENTS, 0},
                                            {PF_TABLE_OF_PARTITION, 1},

@@ -23,20 +23,20 @@ static int ask_partitioned(void *arg, struct pf_op *op)
 static void test_stages(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     struct pf_op op = PF_OP;
     struct background first, second;
     control = (struct control){.gate = {[PF_PARTITIONED] = &gate}};
-    core_init(&core, NULL);
-    struct pf_profile *profile = live_of(&core, folder, &error);
+    env_init(&env, NULL);
+    struct pf_profile *profile = live_of(&env, folder, &error);
     ok(profile && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
     ok(pf_profile_stage(profile, PF_OPENED, &op) == 0, "an open profile is opened");
     background_start(&first, ask_modelled, profile);
     gate_await(&gate, 1);
     background_start(&second, ask_partitioned, profile);
-    await_waiters(core.pool, 3);
-    ok(core.passes == 0,
+    await_waiters(env.pool, 3);
+    ok(env.passes == 0,
        "one that needs an earlier stage waits for the same pass as the job of a later stage");
     ok(pf_profile_stage(profile, PF_OPENED, &op) == 0,
        "an operation that needs no further stage does not wait");
@@ -46,19 +46,19 @@ static void test_stages(const char *folder)
     ok(!stage_of(profile, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
            control.loads[PF_MODELLED] == 1 && control.loads[PF_DERIVED] == 1,
        "each stage is loaded once");
-    ok(core.passes == 4, "in a pass of its own");
+    ok(env.passes == 4, "in a pass of its own");
     pf_profile_release(profile);
     ok(control.closes == 1, "the last release closes the profile");
-    core_end(&core);
+    env_end(&env);
 }
 
 static void test_failing_stages(const char *folder)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     control = (struct control){.fails = {[PF_MODELLED] = EIO}};
-    core_init(&core, NULL);
-    struct pf_profile *profile = live_of(&core, folder, &error);
+    env_init(&env, NULL);
+    struct pf_profile *profile = live_of(&env, folder, &error);
     uint64_t size;
     ok(stage_of(profile, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
     ok(stage_of(profile, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
@@ -72,10 +72,10 @@ static void test_failing_stages(const char *folder)
     struct gate gate = GATE_CLOSED;
     struct background waiting;
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
-    profile = live_of(&core, folder, &error);
+    profile = live_of(&env, folder, &error);
     background_start(&waiting, ask_modelled, profile);
     gate_await(&gate, 1);
-    pf_op_interrupt(core.pool, &waiting.op);
+    pf_op_interrupt(env.pool, &waiting.op);
     ok(background_result(&waiting) && waiting.op.error.code == EINTR,
        "an interrupted operation waits no longer");
     gate_open(&gate);
@@ -85,20 +85,20 @@ static void test_failing_stages(const char *folder)
            control.loads[PF_MODELLED] == 2,
        "a stage whose pass was stopped is loaded when it is asked for again");
     pf_profile_release(profile);
-    core_end(&core);
+    env_end(&env);
 }
 
 static void test_broken(const char *folder)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     control = (struct control){0};
-    core_init(&core, NULL);
+    env_init(&env, NULL);
     write_text(folder, "log", "rubbish");
-    ok(!live_of(&core, folder, &error) && error.code == EINVAL && error.offset == 0,
+    ok(!live_of(&env, folder, &error) && error.code == EINVAL && error.offset == 0,
        "a profile that can't be opened tells why and where");
     ok(control.closes == 1, "and its driver is told to close");
-    core_end(&core);
+    env_end(&env);
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
@@ -114,8 +114,9 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
     bool right = !size_of(visit->profile, node, &size, &error) &&
                  (pf_is_cheap(pf_profile_model(visit->profile), node) ||
                   (pf_profile_known_size(visit->profile, node, &known) && known == size));
-    right = right && !read_file(visit->core, visit->profile, node, 1 << 20, &once, &error) && once.size == size;
-    right = right && !read_file(visit->core, visit->profile, node, 1 + size / 3, &pieces, &error) &&
+    right =
+        right && !read_file(visit->env, visit->profile, node, 1 << 20, &once, &error) && once.size == size;
+    right = right && !read_file(visit->env, visit->profile, node, 1 + size / 3, &pieces, &error) &&
             pieces.size == size && (size == 0 || !memcmp(once.data, pieces.data, size));
     right = right && pf_node_parent(visit->profile, node, &parent, name) &&
             !strcmp(strrchr(path, '/') + 1, name) && pf_folder_find(visit->profile, parent, name, &found) &&
@@ -129,11 +130,11 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
 
 static void test_files(const char *folder, const char *what)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     control = (struct control){0};
-    core_init(&core, NULL);
-    struct visit visit = {.file = check_file, .core = &core, .profile = live_of(&core, folder, &error)};
+    env_init(&env, NULL);
+    struct visit visit = {.file = check_file, .env = &env, .profile = live_of(&env, folder, &error)};
     if (!ok(visit.profile && !stage_of(visit.profile, PF_DERIVED, &error), "%s: it opens", what))
         return;
     visit_all(&visit, top, "");
@@ -141,7 +142,7 @@ static void test_files(const char *folder, const char *what)
        visit.files);
     pf_buf_free(&visit.paths);
     pf_profile_release(visit.profile);
-    core_end(&core);
+    env_end(&env);
 }
 
 static void note_nothing(struct visit *visit, struct pf_node node, const char *path)
@@ -151,16 +152,16 @@ static void note_nothing(struct visit *visit, struct pf_node node, const char *p
 
 static void test_tree(const char *folder)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     control = (struct control){0};
-    core_init(&core, NULL);
+    env_init(&env, NULL);
     write_text(folder, "log", "1 2 3");
-    struct visit visit = {.file = note_nothing, .core = &core, .profile = live_of(&core, folder, &error)};
+    struct visit visit = {.file = note_nothing, .env = &env, .profile = live_of(&env, folder, &error)};
     stage_of(visit.profile, PF_MODELLED, &error);
-    uint64_t passes = core.passes;
+    uint64_t passes = env.passes;
     visit_all(&visit, top, "");
-    ok(core.passes == passes, "listing needs no pass");
+    ok(env.passes == passes, "listing needs no pass");
     pf_buf_char(&visit.paths, 0);
     is(visit.paths.data,
        "info.txt\n"
@@ -207,46 +208,46 @@ static void test_tree(const char *folder)
     ok(!pf_node_parent(visit.profile, top, &none, (char[256]){0}), "the top has no parent");
     pf_buf_free(&visit.paths);
     pf_profile_release(visit.profile);
-    core_end(&core);
+    env_end(&env);
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
 static void test_changes(const char *folder)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     struct pf_buf out = {0};
     const struct pf_node values = {PF_TABLE_WHOLE, 0}, events = {PF_TABLE_WHOLE + FAKE_EVENTS, 0};
     uint64_t size;
     control = (struct control){0};
-    core_init(&core, NULL);
+    env_init(&env, NULL);
     write_text(folder, "log", "3 20 500");
-    struct pf_profile *profile = live_of(&core, folder, &error);
+    struct pf_profile *profile = live_of(&env, folder, &error);
     ok(!pf_profile_check(profile, &error) && pf_profile_intact(profile), "an unchanged profile is what it was");
     size_of(profile, values, &size, &error);
     write_text(folder, "log", "4 20 500");
     ok(pf_profile_check(profile, &error) && error.code == ESTALE && !pf_profile_intact(profile),
        "a rewritten one is not");
-    ok(read_file(&core, profile, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
+    ok(read_file(&env, profile, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
        "of which no byte is read any more");
     ok(size_of(profile, events, &size, &error) && error.code == ESTALE, "and no pass is believed");
     pf_profile_release(profile);
 
-    profile = live_of(&core, folder, &error);
+    profile = live_of(&env, folder, &error);
     replace_text(folder, "log", "5 20 500");
     ok(pf_profile_check(profile, &error) && pf_profile_intact(profile) &&
-           !read_file(&core, profile, values, 4096, &out, &error) && out.size > 0,
+           !read_file(&env, profile, values, 4096, &out, &error) && out.size > 0,
        "of one that was replaced by a new file the old bytes can still be read");
     pf_buf_free(&out);
     pf_profile_release(profile);
 
-    profile = live_of(&core, folder, &error);
+    profile = live_of(&env, folder, &error);
     write_text(folder, "log.extra", "x");
     ok(pf_profile_check(profile, &error), "a sibling that was absent and comes is a change");
     unlink(path_in(folder, "log.extra"));
     pf_profile_release(profile);
-    core_end(&core);
+    env_end(&env);
 }
 
 /* ---- one file of a table ------------------------------------------------------------------------ */
@@ -255,7 +256,7 @@ static void test_changes(const char *folder)
 static uint64_t walked_for(struct pf_profile *profile, uint32_t from, uint32_t to, bool *exact)
 {
     struct pf_error error = {0};
-    struct pf_core *core = profile->core;
+    struct pf_env *env = profile->env;
     uint64_t before = fake_of(&profile->model)->walked, after = before;
     for (uint32_t p = from; p < to; p++) {
         const struct pf_node node = {PF_TABLE_OF_PARTITION, p};
@@ -264,7 +265,7 @@ static uint64_t walked_for(struct pf_profile *profile, uint32_t from, uint32_t t
         uint64_t start = fake_of(&profile->model)->walked;
         *exact &= !size_of(profile, node, &size, &error);
         after += fake_of(&profile->model)->walked - start;
-        *exact &= !read_file(core, profile, node, 4096, &out, &error) && out.size == size;
+        *exact &= !read_file(env, profile, node, 4096, &out, &error) && out.size == size;
         pf_buf_free(&out);
     }
     return after - before;
@@ -273,15 +274,15 @@ static uint64_t walked_for(struct pf_profile *profile, uint32_t from, uint32_t t
 static void test_one_of_many(const char *folder)
 {
     enum { PARTITIONS = 200, CONTEXTS = 50, ROWS = CONTEXTS * FAKE_METRICS };
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     bool exact = true;
     control = (struct control){0};
-    core_init(&core, NULL);
+    env_init(&env, NULL);
     write_text(folder, "log", "200 50 10");
     const struct pf_driver_extra before = made_up_extra;
     made_up_extra.facts = NULL;
-    struct pf_profile *profile = live_of(&core, folder, &error);
+    struct pf_profile *profile = live_of(&env, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) == ROWS,
        "the size of one partition's file takes that partition's rows alone");
     /* One in five partitions has no rows. */
@@ -292,17 +293,17 @@ static void test_one_of_many(const char *folder)
     ok(exact, "and are exact either way");
     pf_profile_release(profile);
     made_up_extra = before;
-    profile = live_of(&core, folder, &error);
+    profile = live_of(&env, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) > ROWS,
        "where a whole pass may find facts that rows are made from, it goes first");
     pf_profile_release(profile);
-    core_end(&core);
+    env_end(&env);
 }
 
 /* ---- many files at once ------------------------------------------------------------------------- */
 
 struct reader {
-    struct pf_core *core;
+    struct pf_env *env;
     struct pf_profile *profile;
     unsigned seed;
     int wrong;
@@ -325,7 +326,8 @@ static void *read_some(void *arg)
         struct pf_buf out = {0};
         uint64_t size;
         reader->wrong += size_of(reader->profile, node, &size, &error) ||
-                         read_file(reader->core, reader->profile, node, 60000, &out, &error) || out.size != size;
+                         read_file(reader->env, reader->profile, node, 60000, &out, &error) ||
+                         out.size != size;
         pf_buf_free(&out);
     }
     return NULL;
@@ -333,17 +335,17 @@ static void *read_some(void *arg)
 
 static void test_readers(const char *folder)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     struct reader readers[4];
     pthread_t threads[4];
     int wrong = 0;
     control = (struct control){.changes = 2};
-    core_init(&core, NULL);
+    env_init(&env, NULL);
     write_text(folder, "log", "10 600 20000");
-    struct pf_profile *profile = live_of(&core, folder, &error);
+    struct pf_profile *profile = live_of(&env, folder, &error);
     for (unsigned t = 0; t < 4; t++) {
-        readers[t] = (struct reader){&core, profile, t, 0};
+        readers[t] = (struct reader){&env, profile, t, 0};
         pthread_create(&threads[t], NULL, read_some, &readers[t]);
     }
     for (int t = 0; t < 4; t++) {
@@ -353,17 +355,17 @@ static void test_readers(const char *folder)
     ok(wrong == 0, "readers side by side all read what the sizes say");
     ok(control.loads[PF_MODELLED] == 1, "and the model is loaded once for all");
     pf_profile_release(profile);
-    pf_pool_free(core.pool);
+    pf_pool_free(env.pool);
     ok(control.closes == 1, "nothing keeps the profile when all have let go");
-    pf_blocks_free(core.blocks);
+    pf_blocks_free(env.blocks);
 }
 
 /* Returns the text of a metric's functions.csv. */
-static struct pf_buf functions_of(struct pf_core *core, struct pf_profile *profile, uint32_t metric)
+static struct pf_buf functions_of(struct pf_env *env, struct pf_profile *profile, uint32_t metric)
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    if (read_file(core, profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_FUNCTIONS, metric}, 1000, &text,
+    if (read_file(env, profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_FUNCTIONS, metric}, 1000, &text,
                   &error))
         pf_buf_printf(&text, "%s", error.what);
     pf_buf_char(&text, '\0');
@@ -373,11 +375,11 @@ static struct pf_buf functions_of(struct pf_core *core, struct pf_profile *profi
 /* skims: the values are walked for the first metric only, then for all metrics. */
 static void test_many_contexts(const char *folder, bool skims)
 {
-    struct pf_core few, many;
+    struct pf_env few, many;
     struct pf_error error = {0};
     control = (struct control){.skips = skims ? PF_SKIMS_METRIC : PF_SEEKS_METRIC};
-    core_init(&few, NULL);
-    core_init(&many, NULL);
+    env_init(&few, NULL);
+    env_init(&many, NULL);
     many.options.cache = 64; /* low enough that any number of contexts counts as many */
     struct pf_profile *whole = live_of(&few, folder, &error), *single = live_of(&many, folder, &error);
     for (uint32_t m = 0; m < FAKE_METRICS; m++) {
@@ -397,25 +399,25 @@ static void test_many_contexts(const char *folder, bool skims)
        "and for all where a file tells of all");
     pf_profile_release(whole);
     pf_profile_release(single);
-    core_end(&few);
-    core_end(&many);
+    env_end(&few);
+    env_end(&many);
 }
 
 /* A metric may be derived from another derived metric. */
 static void test_leaning_metrics(const char *folder)
 {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_error error = {0};
     control = (struct control){.skips = PF_SEEKS_METRIC, .leans = true};
-    core_init(&core, NULL);
-    core.options.cache = 64;
-    struct pf_profile *profile = live_of(&core, folder, &error);
-    struct pf_buf text = functions_of(&core, profile, 0);
+    env_init(&env, NULL);
+    env.options.cache = 64;
+    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_buf text = functions_of(&env, profile, 0);
     ok(pf_profile_aggregate_now(profile, 0) && !pf_profile_aggregate_now(profile, 1),
        "what is added up for a metric does not do for one that it leans on");
     pf_buf_free(&text);
     pf_profile_release(profile);
-    core_end(&core);
+    env_end(&env);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 #include "tests/unit/profile_fixture.h"
 #include "tests/unit/stored.h"
 
-/* Results of passes, passed from one process to the next through the cache. Each struct pf_core stands for a process. */
+/* Results of passes, passed from one process to the next through the cache. Each struct pf_env stands for a process. */
 
 /* All sizes and the whole text of a profile, in the order of the tree. */
 struct survey {
@@ -24,14 +24,14 @@ static void survey_file(struct visit *visit, struct pf_node node, const char *pa
         return;
     }
     survey->errors += size_of(visit->profile, node, &size, &error) != 0;
-    survey->errors += read_file(visit->core, visit->profile, node, 100000, &survey->text, &error) != 0;
+    survey->errors += read_file(visit->env, visit->profile, node, 100000, &survey->text, &error) != 0;
     pf_buf_printf(&survey->sizes, "%s %llu\n", path, (unsigned long long)size);
 }
 
-static struct survey survey_of(struct pf_core *core, struct pf_profile *profile, bool known_only)
+static struct survey survey_of(struct pf_env *env, struct pf_profile *profile, bool known_only)
 {
     struct pf_error error;
-    struct survey survey = {.visit = {.file = survey_file, .core = core, .profile = profile},
+    struct survey survey = {.visit = {.file = survey_file, .env = env, .profile = profile},
                             .known_only = known_only};
     if (stage_of(profile, PF_DERIVED, &error))
         survey.errors++;
@@ -55,15 +55,15 @@ static bool same_buf(const struct pf_buf *a, const struct pf_buf *b)
 /* ---- one process after another ------------------------------------------------------------------ */
 
 struct process {
-    struct pf_core core;
+    struct pf_env env;
     struct pf_profile *profile;
 };
 
 static void begin(struct process *process, const char *folder, const char *cache)
 {
     struct pf_error error;
-    core_init(&process->core, cache);
-    process->profile = live_of(&process->core, folder, &error);
+    env_init(&process->env, cache);
+    process->profile = live_of(&process->env, folder, &error);
     if (!process->profile)
         abort();
 }
@@ -73,7 +73,7 @@ static void end(struct process *process, bool save)
     if (save)
         save_live(process->profile);
     pf_profile_release(process->profile);
-    core_end(&process->core);
+    env_end(&process->env);
 }
 
 /* A first process that reads everything and fills the cache; returns its survey. */
@@ -81,7 +81,7 @@ static struct survey first_process(const char *folder, const char *cache)
 {
     struct process process;
     begin(&process, folder, cache);
-    struct survey survey = survey_of(&process.core, process.profile, false);
+    struct survey survey = survey_of(&process.env, process.profile, false);
     end(&process, true);
     return survey;
 }
@@ -121,16 +121,16 @@ static void test_kept(const char *folder, const char *cache)
            pf_profile_size(process.profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size,
                            &op) == 0,
        "the second knows sizes at once");
-    ok(process.core.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
-    struct survey known = survey_of(&process.core, process.profile, true);
+    ok(process.env.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
+    struct survey known = survey_of(&process.env, process.profile, true);
     ok(known.unknown == 0, "it knows all sizes that take a pass");
     ok(ask_aggregate(process.profile, -1) && fake_of(pf_profile_model(process.profile))->walked == 0,
        "its aggregates go through no value");
-    uint64_t passes = process.core.passes;
-    struct survey after = survey_of(&process.core, process.profile, false);
+    uint64_t passes = process.env.passes;
+    struct survey after = survey_of(&process.env, process.profile, false);
     ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and says the same of every file");
     ok(same_buf(&before.text, &after.text), "whose text is the same to the byte");
-    ok(process.core.passes == passes, "for which no pass is needed");
+    ok(process.env.passes == passes, "for which no pass is needed");
     ok(control.recalled == 1800, "and rows are made from the facts that the first has learnt");
     end(&process, true);
     control.recalled = 0;
@@ -149,7 +149,7 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
     control = (struct control){.skips = PF_SEEKS_METRIC, .leans = leans};
     for (int life = 0; life < 3; life++) {
         begin(&process, folder, cache);
-        process.core.options.cache = 64; /* low enough that any number of contexts counts as many */
+        process.env.options.cache = 64; /* low enough that any number of contexts counts as many */
         bool there = ask_aggregate(process.profile, life != 1);
         uint64_t walked = fake_of(pf_profile_model(process.profile))->walked;
         ok(there && (walked > 0) == (life < 2),
@@ -168,9 +168,9 @@ static void test_damaged_sums(const char *folder, const char *cache)
     begin(&process, folder, cache);
     pf_profile_pack_head(process.profile, &forged);
     pf_buf_str(&forged, "no sums");
-    pf_cache_put(process.core.cache, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
+    pf_cache_put(process.env.cache, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
     pf_buf_free(&forged);
-    process.core.options.cache = 64; /* low enough that any number of contexts counts as many */
+    process.env.options.cache = 64; /* low enough that any number of contexts counts as many */
     ok(ask_aggregate(process.profile, 0) && !pf_profile_aggregate_now(process.profile, -1),
        "damaged sums of all metrics are not taken for those of the metric that is made");
     end(&process, false);
@@ -187,9 +187,9 @@ static void test_keys(const char *folder, const char *cache)
     ok(!knows_values(folder, cache), "but not to another version of the driver");
     made_up_driver.version--;
     struct process process;
-    core_init(&process.core, cache);
-    process.core.options.metric = "time";
-    process.profile = live_of(&process.core, folder, &error);
+    env_init(&process.env, cache);
+    process.env.options.metric = "time";
+    process.profile = live_of(&process.env, folder, &error);
     uint64_t size;
     ok(!pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
        "nor with other options");
@@ -198,8 +198,8 @@ static void test_keys(const char *folder, const char *cache)
     struct pf_buf head = {0};
     struct pf_access access;
     uint64_t machine = PF_MACHINE, swapped = __builtin_bswap64(machine);
-    core_init(&process.core, cache);
-    process.profile = live_of(&process.core, folder, &error);
+    env_init(&process.env, cache);
+    process.profile = live_of(&process.env, folder, &error);
     pf_profile_pack_head(process.profile, &head);
     struct pf_unpack in = {head.data, head.data + head.size, false};
     ok(head.size > sizeof machine && !memcmp(head.data, &machine, sizeof machine) &&
@@ -280,7 +280,7 @@ static void test_forged(const char *folder, const char *cache)
         pf_cache_put(stored, source, PF_DATUM_PASSES, 0, &forged);
         pf_buf_free(&forged);
         begin(&process, folder, cache);
-        struct survey survey = survey_of(&process.core, process.profile, false);
+        struct survey survey = survey_of(&process.env, process.profile, false);
         survived++;
         end_survey(&survey);
         end(&process, false);

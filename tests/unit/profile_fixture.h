@@ -123,26 +123,26 @@ static struct pf_driver made_up_driver = {.name = "made-up",
 
 /* ---- a stand-in for a process ------------------------------------------------------------------- */
 
-__attribute__((unused)) static void core_init(struct pf_core *core, const char *cache_folder)
+__attribute__((unused)) static void env_init(struct pf_env *env, const char *cache_folder)
 {
-    *core = (struct pf_core){.pool = pf_pool_new(2),
-                             .blocks = pf_blocks_new(8 << 20),
-                             .options = {.cache = 16 << 20},
-                             .cache = cache_folder ? pf_cache_new(cache_folder) : NULL,
-                             .next_text = 1};
+    *env = (struct pf_env){.pool = pf_pool_new(2),
+                           .blocks = pf_blocks_new(8 << 20),
+                           .options = {.cache = 16 << 20},
+                           .cache = cache_folder ? pf_cache_new(cache_folder) : NULL,
+                           .next_text = 1};
 }
 
-__attribute__((unused)) static void core_end(struct pf_core *core)
+__attribute__((unused)) static void env_end(struct pf_env *env)
 {
-    pf_pool_free(core->pool);
-    pf_blocks_free(core->blocks);
-    pf_cache_free(core->cache);
+    pf_pool_free(env->pool);
+    pf_blocks_free(env->blocks);
+    pf_cache_free(env->cache);
 }
 
 /* Opens a profile without a path; takes ownership of the source. NULL with *error filled. */
-static struct pf_profile *open_live(struct pf_core *core, struct pf_source *source, struct pf_error *error)
+static struct pf_profile *open_live(struct pf_env *env, struct pf_source *source, struct pf_error *error)
 {
-    struct pf_profile *profile = pf_profile_new(core, &made_up_driver, error);
+    struct pf_profile *profile = pf_profile_new(env, &made_up_driver, error);
     if (!profile) {
         pf_source_free(source);
         return NULL;
@@ -162,20 +162,20 @@ __attribute__((unused)) static void save_live(struct pf_profile *profile)
 }
 
 /* Returns the profile FOLDER/log, or NULL. */
-__attribute__((unused)) static struct pf_profile *live_of(struct pf_core *core, const char *folder,
+__attribute__((unused)) static struct pf_profile *live_of(struct pf_env *env, const char *folder,
                                                           struct pf_error *error)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pf_source *source = pf_source_new(fd, "log", error);
     close(fd);
-    return source ? open_live(core, source, error) : NULL;
+    return source ? open_live(env, source, error) : NULL;
 }
 
 /* ---- every file of a profile --------------------------------------------------------------------- */
 
 struct visit {
     void (*file)(struct visit *visit, struct pf_node node, const char *path);
-    struct pf_core *core;
+    struct pf_env *env;
     struct pf_profile *profile;
     unsigned files, folders, wrong;
     struct pf_buf paths; /* one per line */
@@ -223,7 +223,7 @@ __attribute__((unused)) static int size_of(struct pf_profile *profile, struct pf
 }
 
 /* Reads a whole file in pieces of this size. -1 with *error. */
-__attribute__((unused)) static int read_file(struct pf_core *core, struct pf_profile *profile,
+__attribute__((unused)) static int read_file(struct pf_env *env, struct pf_profile *profile,
                                              struct pf_node node, size_t step, struct pf_buf *out,
                                              struct pf_error *error)
 {
@@ -239,7 +239,7 @@ __attribute__((unused)) static int read_file(struct pf_core *core, struct pf_pro
         result = pf_file_read(file, out->size, step, pieces, &n, &op);
         for (int i = 0; !result && i < n; i++) {
             pf_buf_add(out, pieces[i].block->data + pieces[i].offset, pieces[i].size);
-            pf_blocks_release(core->blocks, pieces[i].block);
+            pf_blocks_release(env->blocks, pieces[i].block);
         }
     }
     pf_file_close(file);

@@ -253,7 +253,7 @@ static void test_jobs(const char *folder)
     pf_fs_interrupt(fs, &waiting.op);
     ok(background_result(&waiting) == EINTR, "a pass whose only waiter is interrupted");
     gate_open(&gate);
-    while (pf_pool_status(fs->core.pool, NULL, 0))
+    while (pf_pool_status(fs->env.pool, NULL, 0))
         usleep(100);
     ok(control.opens == 2, "stops within the profiles that it has come to");
     text_has(fs, "slow/runs/overview/profiles_summary.csv", "\n2,made-up,",

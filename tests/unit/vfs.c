@@ -199,9 +199,9 @@ static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder,
     char path[256];
     uint64_t ino = unmeasured_ino_of(fs, folder, name);
     struct pf_op op = PF_OP;
-    uint64_t before = fs->core.passes;
+    uint64_t before = fs->env.passes;
     int result = pf_fs_open(fs, ino, true, &handle, &op);
-    *passes += (unsigned)(fs->core.passes - before);
+    *passes += (unsigned)(fs->env.passes - before);
     *wrong += result || read_to_end(fs, handle, 100, &once);
     pf_buf_char(&once, 0);
     snprintf(path, sizeof path, "%s/%s", folder, name);

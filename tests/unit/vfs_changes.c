@@ -274,7 +274,7 @@ static void test_waiting(const char *folder)
     background_start(&first, ask_for_name, &context);
     gate_await(&gate, 1);
     background_start(&second, ask_for_name, &table);
-    await_waiters(fs->core.pool, 2);
+    await_waiters(fs->env.pool, 2);
     ok(!pf_fs_getattr(fs, contexts, &attr, &op) && !find_path(fs, "log/info.txt", &attr),
        "while two operations wait for a pass, others that need none are answered");
     gate_open(&gate);
