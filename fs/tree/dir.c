@@ -39,7 +39,7 @@ struct pf_dir {
     unsigned readers;         /* calls of pf_fs_readdir in progress */
     bool at_end;              /* the last reader closes `folder` and `place` */
     struct pf_folder *folder; /* NULL: closed */
-    struct pf_place place;    /* place.instance NULL: closed */
+    struct pf_place place;    /* place.version NULL: closed */
     size_t counted;           /* names up to this offset have been counted in: */
     uint64_t profiles;        /* number of profiles */
     bool beside;              /* one of the profiles is made from the folder itself */
@@ -110,12 +110,12 @@ static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
     return result ? result : read_names(dir);
 }
 
-/* Enters the folder of a profile. 0 with *place filled, or an errno value with place->instance NULL. */
+/* Enters the folder of a profile. 0 with *place filled, or an errno value with place->version NULL. */
 static int enter_profile(const struct pf_dir *dir, struct pf_place *place, struct pf_op *op)
 {
     int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, op);
     if (result) {
-        place->instance = NULL;
+        place->version = NULL;
         return result;
     }
     if (!pf_is_folder(place->node.kind)) {
@@ -127,7 +127,7 @@ static int enter_profile(const struct pf_dir *dir, struct pf_place *place, struc
     }
     if (result) {
         pf_place_leave(place);
-        place->instance = NULL;
+        place->version = NULL;
     }
     return result;
 }
@@ -140,7 +140,7 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_op *op)
     dir->in_profile = true;
     dir->moved = dir->place.moved;
     if (dir->place.node.kind == PF_TOP)
-        set_dots(dir, dir->place.instance->entry);
+        set_dots(dir, dir->place.version->entry);
     return 0;
 }
 
@@ -185,7 +185,7 @@ void pf_fs_closedir(struct pf_dir *dir)
     struct pf_fs *fs = dir->fs;
     if (atomic_fetch_sub(&dir->references, 1) > 1)
         return;
-    if (dir->place.instance)
+    if (dir->place.version)
         pf_place_leave(&dir->place);
     pf_folder_free(dir->folder);
     if (dir->entry)
@@ -212,18 +212,18 @@ static void begin_reading(struct pf_dir *dir)
 static void end_reading(struct pf_dir *dir)
 {
     struct pf_folder *folder = NULL;
-    struct pf_place place = {.instance = NULL};
+    struct pf_place place = {.version = NULL};
     pf_lock_take(&dir->fs->lock);
     if (--dir->readers == 0 && dir->at_end) {
         folder = dir->folder;
         place = dir->place;
         dir->folder = NULL;
-        dir->place.instance = NULL;
+        dir->place.version = NULL;
         dir->at_end = false;
     }
     pf_lock_drop(&dir->fs->lock);
     pf_folder_free(folder);
-    if (place.instance)
+    if (place.version)
         pf_place_leave(&place);
 }
 
@@ -269,7 +269,7 @@ static int place_of(struct pf_dir *dir, struct pf_place *place, struct pf_op *op
     pf_lock_take(&fs->lock);
     *place = dir->place;
     pf_lock_drop(&fs->lock);
-    if (place->instance)
+    if (place->version)
         return 0;
     struct pf_place new;
     int result = enter_profile(dir, &new, op);
@@ -280,7 +280,7 @@ static int place_of(struct pf_dir *dir, struct pf_place *place, struct pf_op *op
         return ESTALE;
     }
     pf_lock_take(&fs->lock);
-    bool first = !dir->place.instance;
+    bool first = !dir->place.version;
     if (first)
         dir->place = new;
     *place = dir->place;
@@ -500,13 +500,13 @@ static int profile_entry(const struct pf_dir *dir, const struct pf_place *place,
     if (!place->profile)
         strcpy(entry->name, "error.txt");
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
-    entry->ino = pf_ino(place->instance->id, node.kind, node.item);
+    entry->ino = pf_ino(place->version->id, node.kind, node.item);
     if (want_attr && node.kind != PF_SOURCE_FOLDER) {
         if (pf_place_attr(dir->fs, place, node, false, attr, op)) {
             attr->st.st_ino = 0;
         } else {
             pf_lock_take(&dir->fs->lock);
-            place->instance->lookups++;
+            place->version->lookups++;
             pf_lock_drop(&dir->fs->lock);
         }
     }

@@ -9,47 +9,47 @@
  * versions the reaper closes. All functions are called with fs->lock held and do no I/O.
  */
 
-static void unlist(struct pf_fs *fs, struct pf_instance *instance)
+static void unlist(struct pf_fs *fs, struct pf_version *version)
 {
-    if (!instance->listed)
+    if (!version->listed)
         return;
-    *(instance->newer ? &instance->newer->older : &fs->idle.newest) = instance->older;
-    *(instance->older ? &instance->older->newer : &fs->idle.oldest) = instance->newer;
-    instance->newer = instance->older = NULL;
-    instance->listed = false;
+    *(version->newer ? &version->newer->older : &fs->idle.newest) = version->older;
+    *(version->older ? &version->older->newer : &fs->idle.oldest) = version->newer;
+    version->newer = version->older = NULL;
+    version->listed = false;
     fs->idle.count--;
-    fs->idle.with_files -= instance->has_files;
-    instance->has_files = false;
+    fs->idle.with_files -= version->has_files;
+    version->has_files = false;
 }
 
-void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile)
+void pf_open_add(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
 {
-    instance->profile = profile;
-    fs->open_instances++;
+    version->profile = profile;
+    fs->open_profiles++;
 }
 
-void pf_open_use(struct pf_fs *fs, struct pf_instance *instance)
+void pf_open_use(struct pf_fs *fs, struct pf_version *version)
 {
-    unlist(fs, instance);
+    unlist(fs, version);
 }
 
-void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance)
+void pf_open_rest(struct pf_fs *fs, struct pf_version *version)
 {
-    unlist(fs, instance);
-    instance->listed = true;
-    instance->idle_since = pf_monotonic_ms();
-    instance->has_files = true;
-    instance->older = fs->idle.newest;
-    *(fs->idle.newest ? &fs->idle.newest->newer : &fs->idle.oldest) = instance;
-    fs->idle.newest = instance;
+    unlist(fs, version);
+    version->listed = true;
+    version->idle_since = pf_monotonic_ms();
+    version->has_files = true;
+    version->older = fs->idle.newest;
+    *(fs->idle.newest ? &fs->idle.newest->newer : &fs->idle.oldest) = version;
+    fs->idle.newest = version;
     fs->idle.count++;
     fs->idle.with_files++;
 }
 
 /* Stores the inputs of a profile, shrunk to fit: there may be 100,000 versions. */
-static void note_inputs(struct pf_instance *instance, const struct pf_profile *profile)
+static void note_inputs(struct pf_version *version, const struct pf_profile *profile)
 {
-    struct pf_buf *inputs = &instance->inputs;
+    struct pf_buf *inputs = &version->inputs;
     inputs->size = 0;
     pf_profile_inputs(profile, inputs);
     char *fitting = inputs->size ? realloc(inputs->data, inputs->size) : NULL;
@@ -59,30 +59,30 @@ static void note_inputs(struct pf_instance *instance, const struct pf_profile *p
     }
 }
 
-struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_instance *instance)
+struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_version *version)
 {
-    struct pf_profile *profile = instance->profile;
-    note_inputs(instance, profile);
-    unlist(fs, instance);
-    fs->open_instances--;
-    instance->profile = NULL;
+    struct pf_profile *profile = version->profile;
+    note_inputs(version, profile);
+    unlist(fs, version);
+    fs->open_profiles--;
+    version->profile = NULL;
     return profile;
 }
 
-void pf_instance_free_if_unused(struct pf_fs *fs, struct pf_instance *instance)
+void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version)
 {
-    struct pf_entry *entry = instance->entry;
-    bool present = entry->instance == instance;
-    if (instance->profile && !present)
+    struct pf_entry *entry = version->entry;
+    bool present = entry->version == version;
+    if (version->profile && !present)
         pf_reaper_wake(fs);
-    if (instance->lookups || atomic_load(&instance->owner.references) || instance->profile)
+    if (version->lookups || atomic_load(&version->owner.references) || version->profile)
         return;
     if (present)
-        entry->instance = NULL;
-    pf_map_remove(&fs->instances, instance->id);
-    pf_owner_end(&instance->owner);
-    pf_buf_free(&instance->inputs);
-    free(instance->failure);
-    free(instance);
+        entry->version = NULL;
+    pf_map_remove(&fs->versions, version->id);
+    pf_owner_end(&version->owner);
+    pf_buf_free(&version->inputs);
+    free(version->failure);
+    free(version);
     pf_entry_drop(fs, entry);
 }

@@ -30,7 +30,7 @@ struct pf_preparation {
     char *path;         /* path of a folder; NULL: none */
     char *name;         /* name of a file to prepare in the folder; NULL: all files, if `all` */
     bool all;
-    struct pf_instance *instance; /* to be opened; used; NULL: none */
+    struct pf_version *version;   /* to be opened; used; NULL: none */
     struct pf_opened file;        /* to be unpacked up to `end`, unless `end` is 0 */
     uint64_t end;
 };
@@ -55,11 +55,11 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
     struct pf_opened file;
     struct pf_entry_info info = {0};
     int failed = 0;
-    if (!what->instance && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
+    if (!what->version && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
         return 0;
     if (pf_folder_file(folder, name, &file))
         return 0; /* the operation gets the error itself */
-    uint64_t size = (uint64_t)file.st.st_size, wanted = what->instance || size < LOOK ? size : LOOK;
+    uint64_t size = (uint64_t)file.st.st_size, wanted = what->version || size < LOOK ? size : LOOK;
     if (file.unpacked && wanted)
         failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, error);
     pf_opened_close(&file);
@@ -108,7 +108,7 @@ static int run_preparation(struct pf_owner *owner, uint64_t number, struct pf_er
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, error))
         return -1;
     struct pf_op op = PF_OP;
-    pf_profile_release(what->instance ? pf_instance_live(what->fs, what->instance, &op) : NULL);
+    pf_profile_release(what->version ? pf_version_live(what->fs, what->version, &op) : NULL);
     return 0;
 }
 
@@ -136,8 +136,8 @@ static void release_preparation(struct pf_owner *owner)
     if (!last)
         return;
     pf_owner_end(owner);
-    if (what->instance)
-        pf_instance_unuse(what->instance);
+    if (what->version)
+        pf_version_unuse(what->version);
     free_preparation(what);
 }
 
@@ -172,8 +172,8 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
         pf_owner_init(&what->owner, &preparation_type, fs->env.pool);
         what->next = fs->preparing;
         fs->preparing = what;
-        if (what->instance)
-            pf_instance_use(fs, what->instance);
+        if (what->version)
+            pf_version_use(fs, what->version);
     }
     pf_lock_drop(&fs->lock);
     if (same)
@@ -208,7 +208,7 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
     what->fs = fs;
     what->path = path;
     what->name = wanted->name ? strdup(wanted->name) : NULL;
-    what->key = pf_digest(wanted->all + 2 * (wanted->instance != NULL), path, strlen(path));
+    what->key = pf_digest(wanted->all + 2 * (wanted->version != NULL), path, strlen(path));
     if (wanted->name)
         what->key = pf_digest(what->key, wanted->name, strlen(wanted->name));
     if (wanted->name && !what->name) {
@@ -281,14 +281,14 @@ int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_f
     return search.far ? start_looking(fs, &wanted, folder, "unpacking", of, op) : 0;
 }
 
-int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op)
+int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
 {
     char unknown[256];
-    struct pf_entry *entry = instance->entry, *folder = entry->parent;
-    struct pf_preparation wanted = {.name = entry->name, .instance = instance};
-    if (!folder || instance->driver->directories)
+    struct pf_entry *entry = version->entry, *folder = entry->parent;
+    struct pf_preparation wanted = {.name = entry->name, .version = version};
+    if (!folder || version->driver->directories)
         return 0;
-    bool far = entry->name[pf_packing_stem(entry->name)] && instance->st.st_size >= LARGE_FILE;
+    bool far = entry->name[pf_packing_stem(entry->name)] && version->st.st_size >= LARGE_FILE;
     if (lies_in_archive(fs, folder, unknown) && !*unknown && !far) {
         struct pf_folder *open = pf_entry_folder(fs, folder, true);
         far = open && is_far(fs, open, entry->name, UINT64_MAX);

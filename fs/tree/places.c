@@ -18,7 +18,7 @@ void pf_place_leave(struct pf_place *place)
     if (place->acquired)
         pf_profile_unacquire(place->profile);
     pf_profile_release(place->profile);
-    pf_instance_unuse(place->instance);
+    pf_version_unuse(place->version);
 }
 
 /* Finds the node of the same path in a newer version. */
@@ -62,16 +62,16 @@ static int acquire(struct pf_place *place, struct pf_op *op)
 }
 
 /* Opens the version that is on disk now. 0, or an errno value with nothing to leave. */
-static int enter_present(struct pf_fs *fs, const struct pf_instance *old, struct pf_place *to,
+static int enter_present(struct pf_fs *fs, const struct pf_version *old, struct pf_place *to,
                          struct pf_op *op)
 {
-    int result = pf_instance_renew(fs, old, &to->instance);
+    int result = pf_version_renew(fs, old, &to->version);
     if (result)
         return result == ENOENT ? ESTALE : result; /* the next look-up of the path finds the new node */
-    result = to->instance->failed ? 0 : pf_prepare_profile(fs, to->instance, op);
+    result = to->version->failed ? 0 : pf_prepare_profile(fs, to->version, op);
     if (!result)
-        to->profile = pf_instance_live(fs, to->instance, op);
-    if (!result && !to->profile && !to->instance->failed)
+        to->profile = pf_version_live(fs, to->version, op);
+    if (!result && !to->profile && !to->version->failed)
         result = pf_op_errno(op, -1);
     if (!result)
         result = acquire(to, op);
@@ -85,9 +85,9 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
 {
     struct pf_place to = {.node = place->node, .moved = true};
     if (!place->profile && place->node.kind != PF_TOP)
-        place->profile =
-            pf_instance_recall(fs, place->instance); /* before the names of the current version replace them in the cache */
-    int result = enter_present(fs, place->instance, &to, op);
+        place->profile = pf_version_recall(
+            fs, place->version); /* before the names of the current version replace them in the cache */
+    int result = enter_present(fs, place->version, &to, op);
     if (!result && place->node.kind != PF_TOP) {
         result = to.profile && place->profile ? follow(place->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
@@ -102,11 +102,11 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
  * True if the inputs have been checked within LATELY_MS. Always false if users other than the mounter have access: the
  * access rights must be current.
  */
-static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *instance)
+static bool checked_lately(const struct pf_fs *fs, const struct pf_version *version)
 {
     pf_assert_held(&fs->lock);
-    return !fs->options.others && instance->entry->instance == instance &&
-           pf_monotonic_ms() - instance->checked < LATELY_MS;
+    return !fs->options.others && version->entry->version == version &&
+           pf_monotonic_ms() - version->checked < LATELY_MS;
 }
 
 /* Compares the inputs with the disk. 0; ESTALE if they have changed; or another errno value. */
@@ -115,7 +115,7 @@ static int check_inputs(struct pf_fs *fs, const struct pf_place *place, struct p
     uint64_t now = pf_monotonic_ms();
     int result = pf_op_errno(op, pf_profile_check(place->profile, &op->error));
     pf_lock_take(&fs->lock);
-    place->instance->checked = result ? 0 : now;
+    place->version->checked = result ? 0 : now;
     pf_lock_drop(&fs->lock);
     return result;
 }
@@ -129,34 +129,34 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
         place->node = (struct pf_node){PF_TOP, 0};
         struct pf_entry_info info = {.type = root->type, .st = root->st, .driver = root->driver};
-        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &info);
+        place->version = root->version ? root->version : pf_version_of(fs, root, &info);
     } else {
-        place->instance = pf_map_get(&fs->instances, ino >> 40);
+        place->version = pf_map_get(&fs->versions, ino >> 40);
     }
-    if (place->instance) {
-        pf_instance_use(fs, place->instance);
-        place->told = place->instance->access;
-        if (check == PF_CHECK_LATELY && checked_lately(fs, place->instance))
+    if (place->version) {
+        pf_version_use(fs, place->version);
+        place->told = place->version->access;
+        if (check == PF_CHECK_LATELY && checked_lately(fs, place->version))
             check = PF_CHECK_NOT;
     }
     pf_lock_drop(&fs->lock);
-    if (!place->instance)
+    if (!place->version)
         return ESTALE;
-    place->profile = pf_instance_live_now(fs, place->instance);
+    place->profile = pf_version_live_now(fs, place->version);
     bool open = place->profile != NULL, stale = false;
-    int result = open || place->instance->failed ? 0 : pf_prepare_profile(fs, place->instance, op);
+    int result = open || place->version->failed ? 0 : pf_prepare_profile(fs, place->version, op);
     if (!result && !open) {
-        place->profile = pf_instance_live(fs, place->instance, op);
+        place->profile = pf_version_live(fs, place->version, op);
         stale = !place->profile && op->error.code == ESTALE;
-        if (!place->profile && !place->instance->failed && !stale)
+        if (!place->profile && !place->version->failed && !stale)
             result = pf_op_errno(op, -1);
     }
     if (result) {
         pf_place_leave(place);
         return result;
     }
-    pf_instance_access(fs, place->instance, place->profile);
-    if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
+    pf_version_access(fs, place->version, place->profile);
+    if (place->version->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
         stale = true;
     int changed = check && open ? check_inputs(fs, place, op) : 0;
     if (!changed)
@@ -169,12 +169,12 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         return 0;
     result = move(fs, place, op);
     if (!result)
-        place->told = pf_instance_access(fs, place->instance, place->profile);
+        place->told = pf_version_access(fs, place->version, place->profile);
     return result;
 }
 
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place)
 {
-    struct pf_access now = pf_instance_access(fs, place->instance, place->profile);
+    struct pf_access now = pf_version_access(fs, place->version, place->profile);
     return fs->options.others && !pf_access_same(&now, &place->told);
 }

@@ -168,30 +168,30 @@ static void *serve(void *arg)
 /*
  * The least recently used idle version on a device that does not hang; with_files: among those whose files may be open.
  */
-static struct pf_instance *oldest_idle(const struct pf_fs *fs, bool with_files)
+static struct pf_version *oldest_idle(const struct pf_fs *fs, bool with_files)
 {
-    struct pf_instance *at = fs->idle.oldest;
+    struct pf_version *at = fs->idle.oldest;
     while (at && ((with_files && !at->has_files) || is_hung(fs, at->st.st_dev)))
         at = at->newer;
     return at;
 }
 
-static bool close_files_of(struct pf_fs *fs, struct pf_instance *instance)
+static bool close_files_of(struct pf_fs *fs, struct pf_version *version)
 {
-    bool queued = queue_task(fs, CLOSE_FILES, pf_profile_hold(instance->profile), instance->st.st_dev);
+    bool queued = queue_task(fs, CLOSE_FILES, pf_profile_hold(version->profile), version->st.st_dev);
     if (!queued)
-        pf_profile_release(instance->profile); /* not the last reference */
+        pf_profile_release(version->profile); /* not the last reference */
     fs->idle.with_files -= queued;
-    instance->has_files &= !queued;
+    version->has_files &= !queued;
     return queued;
 }
 
-static bool close_idle(struct pf_fs *fs, struct pf_instance *instance)
+static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 {
-    if (!queue_task(fs, CLOSE_PROFILE, instance->profile, instance->st.st_dev))
+    if (!queue_task(fs, CLOSE_PROFILE, version->profile, version->st.st_dev))
         return false;
-    pf_open_close(fs, instance);
-    pf_instance_free_if_unused(fs, instance);
+    pf_open_close(fs, version);
+    pf_version_free_if_unused(fs, version);
     return true;
 }
 
@@ -203,10 +203,10 @@ static void pick_files(struct pf_fs *fs)
 {
     uint64_t now = pf_monotonic_ms();
     size_t few = fs->idle.with_files > fs->files_max ? fs->files_max / 4 * 3 : SIZE_MAX;
-    struct pf_instance *next;
-    for (struct pf_instance *at = fs->idle.oldest; at; at = next) {
+    struct pf_version *next;
+    for (struct pf_version *at = fs->idle.oldest; at; at = next) {
         next = at->newer;
-        bool stale = at->entry->instance != at;
+        bool stale = at->entry->version != at;
         if (stale && !at->lookups)
             close_idle(fs, at);
         else if (at->has_files && (stale || now - at->idle_since >= FILES_MS || fs->idle.with_files > few) &&
@@ -222,7 +222,7 @@ static size_t heap_excess(const struct pf_fs *fs)
     size_t taken = heap.uordblks + heap.hblkhd, excluded = (size_t)atomic_load(&fs->heap_excluded);
     taken -= excluded < taken ? excluded : taken;
     return taken > HEAP_MAX
-               ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_instances) + 1
+               ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_profiles) + 1
                : 0;
 }
 
@@ -233,11 +233,11 @@ static void pick_profiles(struct pf_fs *fs)
     size_t excess = fs->reaper.tasks ? 0 : heap_excess(fs);
     if (pf_sums_are_pressed() && excess < RELIEVED)
         excess = RELIEVED;
-    if (fs->open_instances > OPEN_MAX && excess < fs->open_instances - OPEN_LOW)
-        excess = fs->open_instances - OPEN_LOW;
+    if (fs->open_profiles > OPEN_MAX && excess < fs->open_profiles - OPEN_LOW)
+        excess = fs->open_profiles - OPEN_LOW;
     fs->heap_seen = pf_opened_and_passed(fs);
-    struct pf_instance *at;
-    while (excess && (fs->idle.count > KEPT || fs->open_instances > OPEN_MAX) &&
+    struct pf_version *at;
+    while (excess && (fs->idle.count > KEPT || fs->open_profiles > OPEN_MAX) &&
            (at = oldest_idle(fs, false))) {
         if (!close_idle(fs, at))
             break;
@@ -354,12 +354,12 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
 {
     struct pf_profile *profile = NULL;
     pf_lock_take(&fs->lock);
-    struct pf_instance *at = fs->open_instances >= OPEN_LIMIT ? fs->idle.oldest : NULL;
+    struct pf_version *at = fs->open_profiles >= OPEN_LIMIT ? fs->idle.oldest : NULL;
     while (at && at->st.st_dev != device)
         at = at->newer;
     if (at) {
         profile = pf_open_close(fs, at);
-        pf_instance_free_if_unused(fs, at);
+        pf_version_free_if_unused(fs, at);
     }
     pf_lock_drop(&fs->lock);
     pf_profile_release(profile);
@@ -367,7 +367,7 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
 
 bool pf_reaper_wants(const struct pf_fs *fs)
 {
-    return fs->open_instances > OPEN_MAX || fs->idle.with_files > fs->files_max ||
+    return fs->open_profiles > OPEN_MAX || fs->idle.with_files > fs->files_max ||
            pf_opened_and_passed(fs) - fs->heap_seen >= HEAP_EVERY || pf_sums_are_pressed();
 }
 
@@ -378,7 +378,7 @@ bool pf_reaper_wants(const struct pf_fs *fs)
 static size_t pick_for_descriptors(struct pf_fs *fs)
 {
     size_t n = 0;
-    struct pf_instance *at;
+    struct pf_version *at;
     while (n < RELIEVED && (at = oldest_idle(fs, true)) && close_files_of(fs, at))
         n++;
     if (n)
@@ -428,8 +428,8 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
 /* Adds the open profiles that are idle and not busy (idle true), or all others (idle false). */
 static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profiles, size_t *n)
 {
-    for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
-        const struct pf_instance *at = fs->instances.slots[i].value;
+    for (size_t i = 0; fs->versions.slots && i <= fs->versions.mask; i++) {
+        const struct pf_version *at = fs->versions.slots[i].value;
         if (at && at->profile && (at->listed && !pf_profile_busy(at->profile)) == idle)
             profiles[(*n)++] = pf_profile_hold(at->profile);
     }
@@ -442,7 +442,7 @@ void pf_fs_save(struct pf_fs *fs)
     pf_lock_take(&fs->lock);
     for (struct pf_service_task *task = fs->reaper.tasks; task; task = task->next)
         tasks++;
-    struct pf_profile **profiles = calloc(fs->open_instances + tasks + 1, sizeof *profiles);
+    struct pf_profile **profiles = calloc(fs->open_profiles + tasks + 1, sizeof *profiles);
     for (struct pf_service_task *task = fs->reaper.tasks; task && profiles; task = task->next)
         if (task->task == CLOSE_PROFILE)
             profiles[n++] = pf_profile_hold(task->profile);

@@ -146,15 +146,15 @@ void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes)
 
 static void free_nodes(struct pf_fs *fs)
 {
-    for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
-        struct pf_instance *instance = fs->instances.slots[i].value;
-        if (!instance)
+    for (size_t i = 0; fs->versions.slots && i <= fs->versions.mask; i++) {
+        struct pf_version *version = fs->versions.slots[i].value;
+        if (!version)
             continue;
-        pf_profile_release(instance->profile);
-        pf_owner_end(&instance->owner);
-        pf_buf_free(&instance->inputs);
-        free(instance->failure);
-        free(instance);
+        pf_profile_release(version->profile);
+        pf_owner_end(&version->owner);
+        pf_buf_free(&version->inputs);
+        free(version->failure);
+        free(version);
     }
     for (size_t i = 0; fs->entries.slots && i <= fs->entries.mask; i++) {
         struct pf_entry *entry = fs->entries.slots[i].value;
@@ -162,7 +162,7 @@ static void free_nodes(struct pf_fs *fs)
             free(entry->name);
         free(entry);
     }
-    pf_map_free(&fs->instances);
+    pf_map_free(&fs->versions);
     pf_map_free(&fs->entries);
     pf_map_free(&fs->by_name);
 }
@@ -215,8 +215,8 @@ const struct pf_fs_options *pf_fs_options(const struct pf_fs *fs)
 void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status)
 {
     pf_lock_take(&fs->lock);
-    *status = (struct pf_fs_status){fs->started, fs->started_at, fs->sandbox, fs->open_instances,
-                                    fs->entries.count};
+    *status =
+        (struct pf_fs_status){fs->started, fs->started_at, fs->sandbox, fs->open_profiles, fs->entries.count};
     pf_lock_drop(&fs->lock);
 }
 
@@ -250,7 +250,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, s
     pf_assert_held(&fs->lock);
     if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
         return ENOENT;
-    struct pf_entry *entry = pf_instance_note(fs, parent, name, info);
+    struct pf_entry *entry = pf_version_note(fs, parent, name, info);
     if (!entry)
         return ENOMEM;
     int result = 0;
@@ -258,13 +258,13 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, s
         fill_entry_attr(fs, entry, attr);
         entry->lookups++;
     } else {
-        struct pf_instance *instance = pf_instance_of(fs, entry, info);
-        if (instance) {
+        struct pf_version *version = pf_version_of(fs, entry, info);
+        if (version) {
             *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS,
                                      .attr_seconds = VERSION_SECONDS,
                                      .shown = pf_entry_shown_ino(entry)};
-            pf_node_stat(instance, &instance->access, (struct pf_node){PF_TOP, 0}, &attr->st);
-            instance->lookups++;
+            pf_node_stat(version, &version->access, (struct pf_node){PF_TOP, 0}, &attr->st);
+            version->lookups++;
         } else {
             result = ENOMEM;
         }
@@ -273,11 +273,11 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, s
     return result;
 }
 
-char *pf_error_text(const struct pf_instance *instance, size_t *size)
+char *pf_error_text(const struct pf_version *version, size_t *size)
 {
-    const struct pf_error *error = instance->failure;
+    const struct pf_error *error = version->failure;
     struct pf_buf out = {0};
-    pf_buf_printf(&out, "Format: %s\nError: %s\n", instance->driver->name, error->what);
+    pf_buf_printf(&out, "Format: %s\nError: %s\n", version->driver->name, error->what);
     if (*error->where)
         pf_buf_printf(&out, "File: %s\n", error->where);
     if (error->offset >= 0)
@@ -293,7 +293,7 @@ static int node_size(const struct pf_place *place, struct pf_node node, bool may
 {
     if (node.kind == PF_ERROR) {
         size_t n = 0;
-        free(pf_error_text(place->instance, &n));
+        free(pf_error_text(place->version, &n));
         *size = n;
         return 0;
     }
@@ -318,10 +318,10 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
     uint64_t size = 0;
     int result = pf_is_folder(node.kind) ? 0 : node_size(place, node, may_wait, &size, op);
-    struct pf_access access = pf_instance_access(fs, place->instance, place->profile);
-    pf_node_stat(place->instance, &access, node, &attr->st);
+    struct pf_access access = pf_version_access(fs, place->version, place->profile);
+    pf_node_stat(place->version, &access, node, &attr->st);
     if (node.kind == PF_TOP)
-        attr->shown = pf_entry_shown_ino(place->instance->entry);
+        attr->shown = pf_entry_shown_ino(place->version->entry);
     if (pf_is_folder(node.kind))
         return 0;
     attr->st.st_size = (off_t)size;
@@ -329,10 +329,10 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     return result;
 }
 
-static void count_use(struct pf_fs *fs, struct pf_instance *instance)
+static void count_use(struct pf_fs *fs, struct pf_version *version)
 {
     pf_lock_take(&fs->lock);
-    instance->lookups++;
+    version->lookups++;
     pf_lock_drop(&fs->lock);
 }
 
@@ -354,7 +354,7 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     if (!result && !found_virtual)
         result = pf_entry_attr(fs, folder, name, &info, attr);
     else if (result == ENOENT)
-        pf_instance_gone(fs, folder, name);
+        pf_version_gone(fs, folder, name);
     pf_entry_drop(fs, folder);
     pf_lock_drop(&fs->lock);
     return result;
@@ -383,7 +383,7 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
     if (result)
         return result;
     pf_lock_take(&fs->lock);
-    struct pf_entry *folder = place->instance->entry;
+    struct pf_entry *folder = place->version->entry;
     folder->holds++;
     pf_lock_drop(&fs->lock);
     return lookup_in_folder(fs, folder, pf_extra_of(pf_profile_model(place->profile))->src, attr, op);
@@ -418,7 +418,7 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
         if (result == EAGAIN && !sized)
             result = 0;
         if (!result)
-            count_use(fs, place.instance);
+            count_use(fs, place.version);
     }
     pf_place_leave(&place);
     return result;
@@ -460,10 +460,10 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
         return;
     pf_lock_take(&fs->lock);
     if (ino >> 40) {
-        struct pf_instance *instance = pf_map_get(&fs->instances, ino >> 40);
-        if (instance) {
-            instance->lookups -= uses < instance->lookups ? uses : instance->lookups;
-            pf_instance_free_if_unused(fs, instance);
+        struct pf_version *version = pf_map_get(&fs->versions, ino >> 40);
+        if (version) {
+            version->lookups -= uses < version->lookups ? uses : version->lookups;
+            pf_version_free_if_unused(fs, version);
         }
     } else {
         struct pf_entry *entry = pf_entry_get(fs, ino);

@@ -200,17 +200,17 @@ void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status);
 
 /*
  * Node numbers. An entry of SOURCE has a small number (the root is 1). The number of a node inside a profile consists
- * of the number of the profile's instance, the kind and the item. Nodes of a virtual folder use the same layout, with a
+ * of the number of the profile's version, the kind and the item. Nodes of a virtual folder use the same layout, with a
  * number that the folder chooses.
  *
  *   63      40 39  32 31           0
- *   [instance][ kind ][    item    ]
+ *   [version ][ kind ][    item    ]
  */
 enum { PF_KIND_VIRTUAL = 252 /* the first kind not used by views */ };
 
-static inline uint64_t pf_ino(uint32_t instance, unsigned kind, uint32_t item)
+static inline uint64_t pf_ino(uint32_t version, unsigned kind, uint32_t item)
 {
-    return (uint64_t)instance << 40 | (uint64_t)kind << 32 | item;
+    return (uint64_t)version << 40 | (uint64_t)kind << 32 | item;
 }
 
 /* ---- virtual folders ---------------------------------------------------------------------------- */

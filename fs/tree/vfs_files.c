@@ -11,7 +11,7 @@
 struct pf_handle {
     struct pf_fs *fs;
     atomic_uint references;
-    struct pf_instance *instance; /* used; NULL: not in a profile */
+    struct pf_version *version;   /* used; NULL: not in a profile */
     struct pf_access access;      /* access rights at open */
     struct pf_file *
         file; /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
@@ -101,7 +101,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     if (place.moved) {
         result = ESTALE; /* the number belongs to the old version; the next look-up of the name finds the new one */
     } else if (place.node.kind == PF_ERROR) {
-        handle->bytes = pf_error_text(place.instance, &handle->size);
+        handle->bytes = pf_error_text(place.version, &handle->size);
         result = handle->bytes ? 0 : ENOMEM;
     } else if (!place.profile || pf_is_folder(place.node.kind)) {
         result = place.profile ? EISDIR : ESTALE;
@@ -115,8 +115,8 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
         pf_place_leave(&place);
         return result;
     }
-    handle->access = pf_instance_access(fs, place.instance, place.profile);
-    handle->instance = place.instance;
+    handle->access = pf_version_access(fs, place.version, place.profile);
+    handle->version = place.version;
     handle->profile = place.profile;
     return 0;
 }
@@ -171,8 +171,8 @@ void pf_fs_close(struct pf_handle *handle)
         return;
     close_text(handle);
     pf_buf_free(&handle->passage);
-    if (handle->instance)
-        pf_instance_unuse(handle->instance);
+    if (handle->version)
+        pf_version_unuse(handle->version);
     if (handle->fd >= 0)
         close(handle->fd);
     pf_opened_close(&handle->packed);
@@ -181,7 +181,7 @@ void pf_fs_close(struct pf_handle *handle)
 
 bool pf_handle_keeps_cache(const struct pf_handle *handle)
 {
-    return handle->instance || handle->text; /* their numbers are never reused */
+    return handle->version || handle->text; /* their numbers are never reused */
 }
 
 bool pf_handle_is_direct(const struct pf_handle *handle)
@@ -252,7 +252,7 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     struct pf_file *new = NULL;
     const char *bytes;
     size_t before, after;
-    struct pf_profile *profile = pf_instance_live(fs, handle->instance, op);
+    struct pf_profile *profile = pf_version_live(fs, handle->version, op);
     if (profile && pf_profile_acquire(profile, &op->error)) {
         pf_profile_release(profile);
         return -1;
@@ -352,11 +352,11 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
 {
     int result;
     PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, op));
-    if (result || !handle->instance || !handle->fs->options.others)
+    if (result || !handle->version || !handle->fs->options.others)
         return result;
     struct pf_file *file = handle->file ? hold_file(handle) : NULL;
     struct pf_access now =
-        pf_instance_access(handle->fs, handle->instance, file ? pf_file_live(file) : handle->profile);
+        pf_version_access(handle->fs, handle->version, file ? pf_file_live(file) : handle->profile);
     if (file)
         pf_file_close(file);
     if (pf_access_same(&now, &handle->access))

@@ -23,23 +23,23 @@ struct pf_entry {
     struct pf_entry *same_hash; /* next entry with the same hash of (parent, name) */
     uint64_t hash;
     uint64_t lookups; /* uses of the number (pf_fs_forget) */
-    unsigned holds;   /* references by children and instances */
+    unsigned holds;   /* references by children and versions */
     /* The result of the last classification, without the probe result to save memory: there may be 100,000 entries. */
     enum pf_entry_type type;
     bool packed, unprobed;
     struct stat st;
     const struct pf_driver *driver;
-    struct pf_instance *instance; /* PROFILE: the current version */
+    struct pf_version *version; /* PROFILE: the current version */
 };
 
 /*
  * One version of a profile. A version is closed (profile is NULL), loaded (profile is set) or broken (failed is set).
  * It is stale once its entry has another version. `lookups` keep the number of the version, users keep its profile.
  */
-struct pf_instance {
+struct pf_version {
     /*
      * First. Counts the users: operations, handles, directories and jobs. A user drops its reference with
-     * pf_instance_unuse, the last one under fs->lock.
+     * pf_version_unuse, the last one under fs->lock.
      */
     struct pf_owner owner;
     struct pf_fs *fs;
@@ -59,12 +59,12 @@ struct pf_instance {
     struct pf_error *
         failure; /* why the profile cannot be opened: only error.txt is shown; set once, by the job that opens it */
     atomic_bool failed;       /* `failure` is set */
-    struct pf_instance *newer, *older; /* neighbours in the idle list */
+    struct pf_version *newer, *older; /* neighbours in the idle list */
 };
 
 /* Idle versions, ordered by last use. */
 struct pf_open_list {
-    struct pf_instance *newest, *oldest;
+    struct pf_version *newest, *oldest;
     size_t count, with_files;
 };
 
@@ -120,11 +120,11 @@ struct pf_fs {
     struct pf_elsewhere elsewhere;
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */
-    struct pf_map instances; /* by id */
+    struct pf_map versions;  /* by id */
     uint64_t next_entry;
-    uint32_t next_instance;
+    uint32_t next_version;
     struct pf_open_list idle;
-    size_t open_instances;
+    size_t open_profiles;
     size_t files_max;                /* maximum number of idle versions with open files */
     uint64_t heap_seen;              /* pf_opened_and_passed() at the last heap check */
     _Atomic ptrdiff_t heap_excluded; /* heap bytes that do not count in heap checks */
@@ -216,57 +216,56 @@ void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stam
 /* Writes new results to the database, unless they are few. */
 void pf_probe_results_save(struct pf_probe_results *results);
 
-/* ---- instances.c -------------------------------------------------------------------------------- */
+/* ---- versions.c --------------------------------------------------------------------------------- */
 
 /*
- * The current instance of a profile's entry; a new one if the driver or stamp in `info` differs. NULL: out of memory.
+ * The current version of a profile's entry; a new one if the driver or stamp in `info` differs. NULL: out of memory.
  * Called with fs->lock held.
  */
-struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry,
-                                   const struct pf_entry_info *info);
-void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance);   /* with fs->lock held */
-void pf_instance_unuse(struct pf_instance *instance);                   /* takes fs->lock */
+struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info);
+void pf_version_use(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
+void pf_version_unuse(struct pf_version *version);                 /* takes fs->lock */
 /* Classifies the source again and returns a new version in *renewed, with a use taken. 0 or an errno value. */
-int pf_instance_renew(struct pf_fs *fs, const struct pf_instance *old, struct pf_instance **renewed);
+int pf_version_renew(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed);
 
 /* As pf_entry_note, and drops the version of an entry that is no longer a profile. Called with fs->lock held. */
-struct pf_entry *pf_instance_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
-                                  struct pf_entry_info *info);
+struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                                 struct pf_entry_info *info);
 /* Drops the version of an entry whose name no longer exists. Called with fs->lock held. */
-void pf_instance_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
+void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of an instance in use, opened by a job on this thread if necessary; one job opens for all operations that
- * wait. Returns a reference, or NULL with op->error filled; instance->failed is set for a broken profile.
+ * The profile of a version in use, opened by a job on this thread if necessary; one job opens for all operations that
+ * wait. Returns a reference, or NULL with op->error filled; version->failed is set for a broken profile.
  */
-struct pf_profile *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op);
+struct pf_profile *pf_version_live(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
-/* The profile of an instance in use. Returns a reference, or NULL if it is not open or must be reopened. */
-struct pf_profile *pf_instance_live_now(struct pf_fs *fs, struct pf_instance *instance);
+/* The profile of a version in use. Returns a reference, or NULL if it is not open or must be reopened. */
+struct pf_profile *pf_version_live_now(struct pf_fs *fs, struct pf_version *version);
 
 /*
  * The names of an old, closed version, from the cache. Returns a reference to a profile that cannot be opened, or NULL
  * if the names are not cached.
  */
-struct pf_profile *pf_instance_recall(struct pf_fs *fs, const struct pf_instance *instance);
+struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *version);
 
-/* The access rights of an instance, narrowed by the inputs that `profile` (may be NULL) has read so far. */
-struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
+/* The access rights of a version, narrowed by the inputs that `profile` (may be NULL) has read so far. */
+struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 
 /* Fills the attributes of a node. The caller sets size and blocks of files. */
-void pf_node_stat(const struct pf_instance *instance, const struct pf_access *access, struct pf_node node,
+void pf_node_stat(const struct pf_version *version, const struct pf_access *access, struct pf_node node,
                   struct stat *st);
 
 /* ---- places.c ------------------------------------------------------------------------------------ */
 
 /*
- * A node in the newest version of its profile, resolved from a node number. Holds a use of the instance and a reference
+ * A node in the newest version of its profile, resolved from a node number. Holds a use of the version and a reference
  * to the profile until pf_place_leave. If the source has changed, `moved` is set and the place is the node of the same
  * path in the new version.
  */
 struct pf_place {
-    struct pf_instance *instance;
-    struct pf_profile *profile; /* NULL: instance->failed is set */
+    struct pf_version *version;
+    struct pf_profile *profile; /* NULL: version->failed is set */
     bool acquired;              /* the files are kept open; false: they belong to an old version and are closed */
     struct pf_node node;
     struct pf_access
@@ -286,15 +285,15 @@ bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
 
-/* Call all of these with fs->lock held. pf_open_add: an instance in use has been opened; takes over the reference. */
-void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_profile *profile);
-/* pf_open_use takes an instance off the idle list. pf_open_rest puts an open instance without users on it. */
-void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);
-void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance);
+/* Call all of these with fs->lock held. pf_open_add: a version in use has been opened; takes over the reference. */
+void pf_open_add(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
+/* pf_open_use takes a version off the idle list. pf_open_rest puts an open version without users on it. */
+void pf_open_use(struct pf_fs *fs, struct pf_version *version);
+void pf_open_rest(struct pf_fs *fs, struct pf_version *version);
 /* Detaches the profile. The caller releases it after unlocking. */
-struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_instance *instance);
+struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_version *version);
 /* Frees a version without look-ups, users and profile. The reaper soon closes the profile of a stale version. */
-void pf_instance_free_if_unused(struct pf_fs *fs, struct pf_instance *instance);
+void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
 
 /* ---- reaper.c ----------------------------------------------------------------------------------- */
 
@@ -350,7 +349,7 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
  * The contents of error.txt of a broken profile, derived from the error only. The caller frees them; *size: their
  * length.
  */
-char *pf_error_text(const struct pf_instance *instance, size_t *size);
+char *pf_error_text(const struct pf_version *version, size_t *size);
 
 /* ---- packed.c: slow work on archives ------------------------------------------------------------ */
 
@@ -365,8 +364,8 @@ int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op
 /* Before `name` in a folder is looked up; NULL: before all its entries are. */
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
                     struct pf_op *op);
-/* Before a profile is opened. The caller uses the instance. */
-int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_op *op);
+/* Before a profile is opened. The caller uses the version. */
+int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 /* Before a file that is made by unpacking is read up to an offset. */
 int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);
 

@@ -152,10 +152,10 @@ static void test_other_kinds(const char *folder)
 
 /* ---- inodes ------------------------------------------------------------------------------------- */
 
-static size_t instances_of(struct pf_fs *fs)
+static size_t versions_of(struct pf_fs *fs)
 {
     pf_lock_take(&fs->lock);
-    size_t count = fs->instances.count;
+    size_t count = fs->versions.count;
     pf_lock_drop(&fs->lock);
     return count;
 }
@@ -178,16 +178,16 @@ static void test_forget(const char *folder)
     ok(fs->entries.count == 1 && attr_of(fs, c, &attr) == ESTALE,
        "with the last all that is not needed goes");
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
-    ok(fs->instances.count == 1 && fs->open_instances == 1, "a profile is open once");
+    ok(fs->versions.count == 1 && fs->open_profiles == 1, "a profile is open once");
     write_text(folder, "log", "3 9 51");
     uint64_t again = ino_of(fs, "log/info.txt");
-    ok(fs->instances.count == 2, "an old version is held by its numbers");
+    ok(fs->versions.count == 2, "an old version is held by its numbers");
     pf_fs_forget(fs, top, 1);
     pf_fs_forget(fs, info, 1);
     pf_fs_forget(fs, info, 1000);
-    for (int i = 0; i < 500 && instances_of(fs) > 1; i++)
+    for (int i = 0; i < 500 && versions_of(fs) > 1; i++)
         usleep(20000);
-    ok(instances_of(fs) == 1, "and goes soon after the last of them");
+    ok(versions_of(fs) == 1, "and goes soon after the last of them");
     pf_fs_forget(fs, again, 1);
     ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_ino == again,
        "a profile nobody uses stays open for a while");
@@ -218,9 +218,9 @@ static void test_many(const char *folder)
     for (int i = 0; i < PROFILES; i++)
         visit(fs, i, &found);
     visit(fs, 0, &found);
-    ok(found == PROFILES + 1 && fs->open_instances <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
+    ok(found == PROFILES + 1 && fs->open_profiles <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
        "of many profiles that nobody uses some are open at a time");
-    ok(fs->entries.count <= AT_ONCE + 2 && fs->instances.count <= AT_ONCE,
+    ok(fs->entries.count <= AT_ONCE + 2 && fs->versions.count <= AT_ONCE,
        "and of the others nothing is kept");
     pf_fs_free(fs);
     ok(control.opens == control.closes, "in the end all are closed");
@@ -346,7 +346,7 @@ static void test_storm(const char *folder)
         pthread_join(threads[t], NULL);
     ok(storm.wrong == 0, "while a profile is written over and over, what is read is one of its versions");
     ok(storm.right > 10, "and it is read");
-    ok(storm.fs->instances.count <= 2, "no version is left behind");
+    ok(storm.fs->versions.count <= 2, "no version is left behind");
     pf_fs_free(storm.fs);
     for (int v = 0; v < VERSIONS; v++)
         free(storm.expected[v]);

@@ -250,11 +250,12 @@ static void test_many_siblings(const char *folder)
     struct pf_fs *fs = mount_of(folder);
     uint64_t ino = ino_of(fs, "log/threads/thread 17");
     int entries = list_ino(fs, ino, &code);
-    for (int tries = 0; tries < 50 && fs->open_instances; tries++) { /* close it once the waiter of the pass has released it */
+    /* close it once the waiter of the pass has released it */
+    for (int tries = 0; tries < 50 && fs->open_profiles; tries++) {
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(!fs->open_instances && control.opens == 1, "the profile of 300 threads is closed");
+    ok(!fs->open_profiles && control.opens == 1, "the profile of 300 threads is closed");
     ok(entries > 2 && list_ino(fs, ino, &code) == entries && control.opens == 1,
        "a thread's folder is listed from what is known");
     write_text(folder, "log", "300 8 50");
@@ -274,11 +275,11 @@ static void test_followed(const char *folder)
     uint64_t ino = ino_of(fs, "log/threads/thread 1");
     int entries = list(fs, "log/threads/thread 1");
     bool listed = list(fs, "log") > 2 && list(fs, "log/threads") > 2;
-    for (int tries = 0; tries < 50 && fs->open_instances; tries++) {
+    for (int tries = 0; tries < 50 && fs->open_profiles; tries++) {
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
     }
-    ok(ino && listed && !fs->open_instances, "a profile is closed that somebody stands in");
+    ok(ino && listed && !fs->open_profiles, "a profile is closed that somebody stands in");
     write_text(folder, "log", "3 8 50");
     ok(list_ino(fs, ino, &code) == entries, "when its file has changed, the folder is that of the new version");
     write_text(folder, "log", "1 8 50");

@@ -82,7 +82,7 @@ static void test_replaced(const char *folder)
         if (!ino_of(fs, "log/tables/values.csv"))
             break;
     }
-    ok(fs->instances.count == 50, "versions live on while their numbers are known");
+    ok(fs->versions.count == 50, "versions live on while their numbers are known");
     await_descriptors(before + 4);
     ok(descriptors() <= before + 4, "but their files are closed");
     pf_fs_free(fs);
@@ -124,7 +124,7 @@ static void test_opened_again(const char *folder)
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
     close_idle(fs);
-    ok(fs->open_instances == 0 && !open_file(fs, info, &handle), "what was closed is opened again");
+    ok(fs->open_profiles == 0 && !open_file(fs, info, &handle), "what was closed is opened again");
     pf_fs_close(handle);
     close_idle(fs);
     write_text(folder, "log.extra", "x");

@@ -222,7 +222,7 @@ static void forget_all(struct sequence *sequence)
 static bool is_empty(struct pf_fs *fs)
 {
     pf_lock_take(&fs->lock);
-    bool empty = fs->entries.count == 1 && !fs->instances.count && !fs->open_instances && !fs->idle.count &&
+    bool empty = fs->entries.count == 1 && !fs->versions.count && !fs->open_profiles && !fs->idle.count &&
                  !fs->idle.with_files;
     pf_lock_drop(&fs->lock);
     return empty;

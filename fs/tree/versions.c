@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+#include "fs/tree/vfs_private.h"
+
+/* ---- versions ----------------------------------------------------------------------------------- */
+
+static bool same_version(const struct stat *a, const struct stat *b)
+{
+    struct pf_stamp x = pf_stamp_of(a), y = pf_stamp_of(b);
+    return pf_stamp_same(&x, &y);
+}
+
+static void release_version(struct pf_owner *owner)
+{
+    pf_version_unuse((struct pf_version *)owner);
+}
+
+static const char *version_name(const struct pf_owner *owner)
+{
+    const struct pf_entry *entry = ((const struct pf_version *)owner)->entry;
+    return entry->name ? entry->name : "SOURCE";
+}
+
+static const struct pf_owner_type version_type = {release_version, version_name};
+
+static struct pf_version *new_version(struct pf_fs *fs, struct pf_entry *entry,
+                                      const struct pf_entry_info *info)
+{
+    struct pf_version *version = calloc(1, sizeof *version);
+    if (!version)
+        return NULL;
+    do /* 24 bits; skip numbers in use */
+        version->id = fs->next_version = fs->next_version % 0xffffff + 1;
+    while (pf_map_get(&fs->versions, version->id));
+    if (!pf_map_put(&fs->versions, version->id, version)) {
+        free(version);
+        return NULL;
+    }
+    pf_owner_init(&version->owner, &version_type, fs->env.pool);
+    atomic_store(&version->owner.references, 0); /* no users yet */
+    version->fs = fs;
+    version->entry = entry;
+    version->driver = info->driver;
+    version->st = info->st;
+    version->access = pf_access_of(&info->st);
+    entry->holds++;
+    return version;
+}
+
+/* Drops the current version of an entry. */
+static void drop_version(struct pf_fs *fs, struct pf_entry *entry)
+{
+    pf_assert_held(&fs->lock);
+    struct pf_version *old = entry->version;
+    entry->version = NULL;
+    if (old)
+        pf_version_free_if_unused(fs, old);
+}
+
+struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                                 struct pf_entry_info *info)
+{
+    pf_assert_held(&fs->lock);
+    struct pf_entry *entry = pf_entry_note(fs, parent, name, info);
+    if (entry && info->type != PF_ENTRY_PROFILE)
+        drop_version(fs, entry);
+    return entry;
+}
+
+void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name)
+{
+    pf_assert_held(&fs->lock);
+    struct pf_entry *entry = pf_entry_find(fs, parent, name);
+    if (!entry)
+        return;
+    entry->holds++;
+    drop_version(fs, entry);
+    pf_entry_drop(fs, entry);
+}
+
+struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info)
+{
+    pf_assert_held(&fs->lock);
+    struct pf_version *present = entry->version;
+    if (present && present->driver == info->driver && same_version(&present->st, &info->st))
+        return present;
+    drop_version(fs, entry);
+    entry->version = new_version(fs, entry, info);
+    return entry->version;
+}
+
+int pf_version_renew(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed)
+{
+    struct pf_entry_info info = {0};
+    struct pf_entry *entry = old->entry;
+    int result;
+    if (!entry->parent) {
+        result = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &info);
+    } else {
+        struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
+        result = folder ? pf_classify(fs, folder, entry->name, &info) : errno;
+        pf_folder_free(folder);
+    }
+    if (result)
+        return result;
+    if (info.type != PF_ENTRY_PROFILE)
+        return ESTALE;
+    pf_lock_take(&fs->lock);
+    pf_entry_show(entry, &info);
+    /* A different input may have changed while the stamp of the entry (for example a directory) is the same. */
+    if (entry->version == old && same_version(&old->st, &info.st))
+        drop_version(fs, entry);
+    *renewed = pf_version_of(fs, entry, &info);
+    if (*renewed)
+        pf_version_use(fs, *renewed);
+    pf_lock_drop(&fs->lock);
+    return *renewed ? 0 : ENOMEM;
+}
+
+void pf_version_use(struct pf_fs *fs, struct pf_version *version)
+{
+    pf_assert_held(&fs->lock);
+    atomic_fetch_add(&version->owner.references, 1);
+    pf_open_use(fs, version);
+}
+
+void pf_version_unuse(struct pf_version *version)
+{
+    struct pf_fs *fs = version->fs;
+    pf_lock_take(&fs->lock);
+    bool last = atomic_fetch_sub(&version->owner.references, 1) == 1;
+    if (last && version->profile)
+        pf_open_rest(fs, version);
+    pf_version_free_if_unused(fs, version);
+    if (pf_reaper_wants(fs))
+        pf_reaper_wake(fs);
+    pf_lock_drop(&fs->lock);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+/* True if a version is the current one of its entry. */
+static bool is_present(struct pf_fs *fs, const struct pf_version *version)
+{
+    pf_lock_take(&fs->lock);
+    bool present = version->entry->version == version;
+    pf_lock_drop(&fs->lock);
+    return present;
+}
+
+/*
+ * Opens or reopens the profile of a version. Fails with ESTALE if the file on disk differs from that version.
+ */
+static struct pf_profile *open_live(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
+{
+    char *path = is_present(fs, version) ? pf_entry_path(fs, version->entry) : NULL;
+    struct pf_profile *profile = NULL;
+    if (path)
+        profile = pf_profile_at(&fs->env, version->driver, path, &version->st, &version->inputs, error);
+    else
+        pf_fail(error, ESTALE, "the file has changed");
+    free(path);
+    if (!profile && error->code == ENOENT)
+        error->code = ESTALE;
+    return profile;
+}
+
+struct pf_profile *pf_version_live_now(struct pf_fs *fs, struct pf_version *version)
+{
+    struct pf_profile *spoilt = NULL;
+    bool loaded = false;
+    pf_lock_take(&fs->lock);
+    if (version->profile && pf_profile_is_spoilt(version->profile, &loaded) &&
+        !pf_shortage_lasts(&version->shortage))
+        spoilt = pf_open_close(fs, version);
+    if (loaded)
+        version->shortage = (struct pf_shortage){0};
+    struct pf_profile *profile = version->profile ? pf_profile_hold(version->profile) : NULL;
+    pf_lock_drop(&fs->lock);
+    pf_profile_release(spoilt);
+    if (spoilt)
+        pf_reaper_relieve(fs, &(uint64_t){0});
+    return profile;
+}
+
+/* Stores why the profile cannot be opened. False: out of memory. */
+static bool note_failure(struct pf_fs *fs, struct pf_version *version, const struct pf_error *error)
+{
+    struct pf_error *failure = malloc(sizeof *failure);
+    if (!failure)
+        return false;
+    *failure = *error;
+    pf_lock_take(&fs->lock);
+    version->failure = failure;
+    version->failed = true;
+    pf_lock_drop(&fs->lock);
+    return true;
+}
+
+static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+{
+    struct pf_version *version = (struct pf_version *)owner;
+    struct pf_fs *fs = version->fs;
+    (void)number;
+    pf_lock_take(&fs->lock);
+    bool open = version->profile != NULL;
+    pf_lock_drop(&fs->lock);
+    if (open)
+        return 0;
+    if (version->failed) {
+        *error = *version->failure;
+        return -1;
+    }
+    uint64_t now = pf_monotonic_ms();
+    pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
+    pf_reaper_make_room(fs, version->st.st_dev);
+    struct pf_profile *profile = open_live(fs, version, error);
+    if (!profile)
+        return pf_is_transient(error->code) || note_failure(fs, version, error) ? -1 : pf_fail_memory(error);
+    pf_lock_take(&fs->lock);
+    pf_open_add(fs, version, profile);
+    version->checked = now;
+    pf_lock_drop(&fs->lock);
+    return 0;
+}
+
+/* Runs on the operation's thread: slow sources have been unpacked before (packed.c). */
+static bool opens_here(struct pf_owner *owner, uint64_t number)
+{
+    (void)owner, (void)number;
+    return true;
+}
+
+static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+
+struct pf_profile *pf_version_live(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
+{
+    struct pf_profile *profile;
+    /* More than one round only if another operation has found the new profile to need reopening. */
+    while (!(profile = pf_version_live_now(fs, version)))
+        if (pf_need(op, &open_work, &version->owner, 0))
+            return NULL;
+    return profile;
+}
+
+struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *version)
+{
+    struct pf_buf inputs = {0};
+    pf_lock_take(&fs->lock);
+    pf_buf_add(&inputs, version->inputs.data, version->inputs.size);
+    pf_lock_drop(&fs->lock);
+    char *path = inputs.failed ? NULL : pf_entry_path(fs, version->entry);
+    struct pf_profile *profile =
+        path ? pf_profile_recall_version(&fs->env, version->driver, path, &version->st, &inputs) : NULL;
+    free(path);
+    pf_buf_free(&inputs);
+    return profile;
+}
+
+struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
+{
+    struct pf_access read = {.mode = 0444};
+    if (profile)
+        read = pf_profile_access(profile);
+    pf_lock_take(&fs->lock);
+    pf_access_narrow(&version->access, &read, fs->env.reader);
+    struct pf_access access = version->access;
+    pf_lock_drop(&fs->lock);
+    return access;
+}
+
+void pf_node_stat(const struct pf_version *version, const struct pf_access *access, struct pf_node node,
+                  struct stat *st)
+{
+    mode_t readable = access->mode;
+    *st = (struct stat){.st_ino = pf_ino(version->id, node.kind, node.item),
+                        .st_nlink = 1,
+                        .st_uid = access->uid,
+                        .st_gid = access->gid,
+                        .st_atim = version->st.st_mtim,
+                        .st_mtim = version->st.st_mtim,
+                        .st_ctim = version->st.st_mtim,
+                        .st_blksize = 4096};
+    st->st_mode = pf_is_folder(node.kind) ? S_IFDIR | readable | readable >> 2
+                  : pf_is_link(node.kind) ? S_IFLNK | 0777
+                                          : S_IFREG | readable;
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+int pf_errno_shown(int code)
+{
+    switch (code) {
+    case EAGAIN: /* rows differ each time they are made: the file is being written */
+        return ESTALE;
+    case EBADMSG: /* damaged data, as on a damaged disk */
+    case ENODATA:
+        return EIO;
+    default:
+        return code > 0 ? code : EIO;
+    }
+}
