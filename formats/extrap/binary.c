@@ -15,9 +15,9 @@
  * by its items. The format has statistics of each measurement and fitted models, but no single values. (Byte layout:
  * docs/formats/extrap.md.)
  *
- * An item is a 64-bit integer, a double, or a string with a 32-bit length; items are not aligned. Errors are sticky:
- * after the first item that cannot be read, every further item reads as zero or empty, and study->error holds the first
- * error with its offset.
+ * An item is a 64-bit integer, a double, or a string with a 32-bit length; items are not aligned. Damage is sticky:
+ * after the first item that is damaged, every further item reads as zero or empty, and run->error holds the damage with
+ * its offset.
  */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
@@ -40,7 +40,7 @@ struct binary {
     struct pf_ids context_file, context_line; /* context -> file and line of its region */
     struct pf_ids modelers;                   /* names of the generators, in file order */
     bool has_options;                         /* some generator has options, so models have RE */
-    struct pf_formula formula, passed_over;
+    struct pf_formula formula, skipped;
 };
 
 static void note(struct binary *binary, struct pf_note_kind problem, const char *what)
@@ -50,11 +50,11 @@ static void note(struct binary *binary, struct pf_note_kind problem, const char 
 
 /* ---- items -------------------------------------------------------------------------------------- */
 
-/* Records the first error, at the offset of an item. `word` is a prefix of the message. */
+/* Records the first damage, at the offset of an item. `word` is a prefix of the message. */
 static void damage(struct binary *binary, int code, uint64_t at, const char *word, const char *what)
 {
-    if (!binary->broken && !binary->study->failed)
-        pf_fail_at(binary->study->error, code, (int64_t)at, "%s%s", word, what);
+    if (!binary->broken)
+        pf_fail_at(binary->study->run->error, code, (int64_t)at, "%s%s", word, what);
     binary->broken = true;
 }
 
@@ -78,10 +78,8 @@ static const unsigned char *take(struct binary *binary, size_t size)
     }
     if (binary->at < binary->base || binary->at - binary->base + size > binary->have) {
         size_t want = left(binary) < HELD ? (size_t)left(binary) : HELD;
-        ssize_t got = pf_input_read(study->input, binary->buffer, want, binary->at, study->error);
-        binary->broken = got < 0;
+        binary->have = pf_run_read(study->run, study->input, binary->buffer, want, binary->at);
         binary->base = binary->at;
-        binary->have = got < 0 ? 0 : (size_t)got;
         if (binary->have < size) {
             cut(binary);
             return NULL;
@@ -150,24 +148,19 @@ static void skip(struct binary *binary, int64_t n, size_t size)
 
 /* ---- what measurements are of ------------------------------------------------------------------- */
 
-/* True if all items of the current record could be read and the study has not failed. */
-static bool is_whole(const struct binary *binary)
-{
-    return !binary->broken && !binary->study->failed;
-}
-
 /* Maps an id of the file to `number`, unless the record is incomplete. */
 static void set_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
 {
-    if (is_whole(binary) && number != PF_NO_ID)
-        pf_study_check(binary->study, pf_ids_set(ids, id, number, binary->study->error));
+    struct pf_run *run = binary->study->run;
+    if (!binary->broken && number != PF_NO_ID)
+        pf_run_check(run, pf_ids_set(ids, id, number, run->error));
 }
 
 static void read_parameter(struct binary *binary)
 {
     take_int(binary); /* the parameter's id, unused */
     struct pf_cell name = take_string(binary);
-    if (is_whole(binary))
+    if (!binary->broken)
         pf_study_parameter(binary->study, name.text, name.size, 0, (int64_t)binary->record);
 }
 
@@ -175,7 +168,7 @@ static void read_metric(struct binary *binary)
 {
     int64_t id = take_int(binary);
     struct pf_cell name = take_string(binary);
-    if (!is_whole(binary))
+    if (binary->broken)
         return;
     uint32_t metric = pf_study_metric(binary->study, name.text, name.size);
     set_id(binary, &binary->metrics, id, metric);
@@ -184,36 +177,32 @@ static void read_metric(struct binary *binary)
         pf_study_unit(binary->study, metric, unit.text, unit.size);
 }
 
-/* Interns a string of the contexts. PF_NO_STRING: the study has failed. */
-static uint32_t intern(struct binary *binary, struct pf_cell text)
+/* Interns a string of the contexts. */
+static uint32_t intern_text(struct binary *binary, struct pf_cell text)
 {
-    struct pf_study *study = binary->study;
-    uint32_t id = study->failed ? PF_NO_STRING
-                                : pf_intern(study->contexts->strings, text.text, text.size, study->error);
-    study->failed |= id == PF_NO_STRING;
-    return id;
+    return pf_run_intern(binary->study->run, binary->study->contexts->strings, text.text, text.size);
 }
 
 /* Interns a region's name. Like Extra-P, appends a number to the name of each further region of the same name. */
 static uint32_t name_region(struct binary *binary, struct pf_cell name)
 {
-    uint32_t known = intern(binary, name), use = pf_ids_find(&binary->uses, known);
+    uint32_t known = intern_text(binary, name), use = pf_ids_find(&binary->uses, known);
     char numbered[STRING_MAX + 16];
     set_id(binary, &binary->uses, known, use == PF_NO_ID ? 1 : use + 1);
     if (use == PF_NO_ID)
         return known;
     memcpy(numbered, name.text, name.size);
-    return intern(binary,
-                  pf_text(numbered, name.size + (size_t)snprintf(numbered + name.size, 16, " #%u", use)));
+    return intern_text(
+        binary, pf_text(numbered, name.size + (size_t)snprintf(numbered + name.size, 16, " #%u", use)));
 }
 
 static void read_region(struct binary *binary)
 {
     int64_t id = take_int(binary);
     struct pf_cell name = take_string(binary);
-    uint32_t number = is_whole(binary) ? name_region(binary, name) : PF_NO_STRING;
+    uint32_t number = !binary->broken ? name_region(binary, name) : PF_NO_STRING;
     struct pf_cell file = take_string(binary);
-    uint32_t file_number = file.size ? intern(binary, file) : PF_NO_STRING;
+    uint32_t file_number = file.size ? intern_text(binary, file) : PF_NO_STRING;
     int64_t line = take_int(binary);
     set_id(binary, &binary->names, id, number);
     set_id(binary, &binary->files, id, file_number);
@@ -226,7 +215,7 @@ static void read_callpath(struct binary *binary)
     int64_t id = take_int(binary), region = take_int(binary), parent_id = take_int(binary);
     uint32_t name = pf_ids_find(&binary->names, region);
     uint32_t parent = parent_id == -1 ? PF_NO_CONTEXT : pf_ids_find(&binary->callpaths, parent_id);
-    if (!is_whole(binary))
+    if (binary->broken)
         return;
     if (name == PF_NO_ID) {
         note(binary, PF_BAD_REFERENCE, "a call path of a region that there is not, passed over");
@@ -261,7 +250,7 @@ static void read_coordinate(struct binary *binary)
     }
     for (unsigned i = 0; i < point.count; i++)
         point.broken |= isnan(point.coordinates[i]) != 0;
-    if (!is_whole(binary))
+    if (binary->broken)
         return;
     if (point.broken)
         note(binary, PF_POINT_SIZE, "a point that lacks a coordinate");
@@ -381,8 +370,8 @@ static void read_function(struct binary *binary, struct pf_formula *formula)
 
 static void skip_function(struct binary *binary)
 {
-    pf_formula_restart(&binary->passed_over);
-    read_function(binary, &binary->passed_over);
+    pf_formula_restart(&binary->skipped);
+    read_function(binary, &binary->skipped);
 }
 
 /* ---- models ------------------------------------------------------------------------------------- */
@@ -405,7 +394,7 @@ static void skip_options(struct binary *binary)
     skip(binary, 2, sizeof(int64_t));
     take_string(binary);
     binary->has_options |= words[i] && !binary->broken;
-    if (words[i] || (binary->broken && !pf_study_is_damage(binary->study->error)))
+    if (words[i])
         return;
     binary->at = start;
     binary->broken = false;
@@ -416,10 +405,9 @@ static void read_generator(struct binary *binary, bool single, bool terms)
 {
     struct pf_study *study = binary->study;
     struct pf_cell name = take_string(binary);
-    if (!is_whole(binary))
+    if (binary->broken)
         return;
-    uint32_t id = pf_intern(study->modelers, name.text, name.size, study->error);
-    study->failed |= id == PF_NO_STRING;
+    uint32_t id = pf_run_intern(study->run, study->modelers, name.text, name.size);
     set_id(binary, &binary->modelers, binary->modelers.count, id);
     if (single) { /* cross validation and epsilon */
         take_string(binary);
@@ -463,19 +451,17 @@ static void read_model(struct binary *binary)
         model.has |= 1u << fits[i];
     }
     skip_model_rest(binary);
-    if (!is_whole(binary))
+    if (binary->broken)
         return;
     if (model.metric == PF_NO_ID || model.context == PF_NO_ID || model.modeler == PF_NO_ID) {
         note(binary, PF_BAD_REFERENCE,
              "a model of a metric, call path or generator that there is not, passed over");
         return;
     }
-    if (formula->failed)
-        pf_study_check(study, pf_fail_memory(study->error));
-    else if (formula->too_long)
+    if (formula->too_long)
         note(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long");
     else
-        pf_study_model(study, PF_NO_MODEL, &model, formula->text, formula->size);
+        pf_study_model(study, PF_NO_MODEL, &model, formula->text.at, formula->text.n);
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
@@ -537,12 +523,8 @@ static void read_head(struct binary *binary)
 static void place_contexts(struct binary *binary)
 {
     struct pf_tree *tree = binary->study->contexts;
-    tree->file = malloc((tree->count + (size_t)1) * sizeof *tree->file);
-    tree->line = calloc(tree->count + (size_t)1, sizeof *tree->line);
-    if (!tree->file || !tree->line) {
-        pf_study_check(binary->study, pf_fail_memory(binary->study->error));
-        return;
-    }
+    tree->file = pf_run_memory(binary->study->run, malloc((tree->count + (size_t)1) * sizeof *tree->file));
+    tree->line = pf_run_memory(binary->study->run, calloc(tree->count + (size_t)1, sizeof *tree->line));
     for (uint32_t i = 0; i < tree->count; i++) {
         uint32_t line = pf_ids_find(&binary->context_line, i);
         tree->file[i] = pf_ids_find(&binary->context_file, i); /* PF_NO_ID equals PF_NO_STRING */
@@ -552,29 +534,26 @@ static void place_contexts(struct binary *binary)
 
 static void read_file(struct pf_study *study)
 {
-    struct binary *binary = calloc(1, sizeof *binary);
-    if (!binary) {
-        pf_study_check(study, pf_fail_memory(study->error));
-        return;
-    }
-    uint64_t size = pf_input_size(study->input);
-    binary->study = study;
-    binary->end = study->end < size ? study->end : size;
-    read_head(binary);
-    while (!binary->broken && left(binary) && pf_study_step(study, binary->at))
-        read_record(binary);
-    if (binary->broken)
-        pf_study_damage(study);
-    place_contexts(binary);
+    struct pf_run *run = study->run;
+    struct binary *binary = PF_OWN(run, calloc(1, sizeof *binary), free);
     struct pf_ids *const ids[] = {&binary->metrics, &binary->callpaths,    &binary->coordinates,
                                   &binary->names,   &binary->files,        &binary->lines,
                                   &binary->uses,    &binary->context_file, &binary->context_line,
                                   &binary->modelers};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        pf_ids_free(ids[i]);
-    pf_formula_free(&binary->formula);
-    pf_formula_free(&binary->passed_over);
-    free(binary);
+        PF_OWN(run, ids[i], pf_ids_free);
+    uint64_t size = pf_input_size(study->input);
+    binary->study = study;
+    binary->formula.run = binary->skipped.run = run;
+    binary->end = study->end < size ? study->end : size;
+    read_head(binary);
+    while (!binary->broken && left(binary)) {
+        pf_study_step(study, binary->at);
+        read_record(binary);
+    }
+    if (binary->broken)
+        pf_study_damage(study);
+    place_contexts(binary);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include "formats/driver_extra.h"
 #include "formats/extrap/points.h"
 #include "formats/extrap/summary.h"
-#include "formats/kit/array.h"
 #include "formats/probe.h"
 #include "formats/runtime/numbered.h"
 
@@ -304,7 +303,7 @@ static bool is_inclusive(const char *name)
     return size >= end && !strcmp(name + size - end, inclusive_suffix);
 }
 
-/* State of reading one file into the experiment. */
+/* State of reading one file into the experiment; owned by the run. */
 struct reading {
     struct pf_study *study;
     struct pf_cube cube;
@@ -313,20 +312,14 @@ struct reading {
     uint32_t point;
 };
 
-/*
- * Returns the study's metric for one side (inclusive or exclusive) of a file's metric. PF_NO_STRING: the study has
- * failed.
- */
+/* Returns the study's metric for one side (inclusive or exclusive) of a file's metric. */
 static uint32_t map_metric(struct pf_study *study, const struct pf_cube_metric *metric, int side)
 {
     char *name = NULL;
     int size = asprintf(&name, "%s%s", metric->name, side == INCLUSIVE ? inclusive_suffix : "");
-    if (size < 0) {
-        pf_study_check(study, pf_fail_memory(study->error));
-        return PF_NO_STRING;
-    }
+    PF_OWN(study->run, size < 0 ? NULL : name, free);
     uint32_t number = pf_study_metric(study, name, (size_t)size);
-    free(name);
+    free(pf_disown(study->run, name));
     pf_study_unit(study, number, metric->unit, strlen(metric->unit));
     return number;
 }
@@ -344,19 +337,19 @@ static double value_of(enum pf_cube_kind kind, const union pf_cube_number *numbe
 }
 
 /* Adds the values of the call paths that have a row. A call path without a row has no value here, rather than zero. */
-static int add_side(struct reading *reading, const struct pf_cube_metric *metric, int side,
-                    struct pf_error *error)
+static void add_side(struct reading *reading, const struct pf_cube_metric *metric, int side)
 {
     const struct pf_cube *cube = &reading->cube;
     struct pf_study *study = reading->study;
+    struct pf_run *run = study->run;
     uint32_t number = map_metric(study, metric, side);
-    for (uint32_t p = 0; p < cube->tree->count && !study->failed; p++) {
+    for (uint32_t p = 0; p < cube->tree->count; p++) {
         const union pf_cube_number *values;
         if (pf_cube_row_of(cube, metric, p) < 0)
             continue;
-        int got = pf_cube_sums_at(&reading->sums, metric, p, side == INCLUSIVE, &values, error);
-        if (got < 0 || pf_pass_step(p, cube->tree->count, error))
-            return -1;
+        bool got = pf_run_check(
+            run, pf_cube_sums_at(&reading->sums, metric, p, side == INCLUSIVE, &values, run->error));
+        pf_run_step(run, p, cube->tree->count);
         if (!got)
             continue;
         uint32_t series = pf_study_series(study, reading->contexts[p], number, false, 0, -1);
@@ -364,20 +357,17 @@ static int add_side(struct reading *reading, const struct pf_cube_metric *metric
         for (uint32_t l = 0; l < cube->n_locations; l++)
             pf_study_add(study, value_of(metric->type.kind, &values[l]));
     }
-    return study->failed ? -1 : 0;
 }
 
-static int add_metrics(struct reading *reading, struct pf_error *error)
+static void add_metrics(struct reading *reading)
 {
     for (size_t m = 0; m < reading->cube.n_metrics; m++) {
         const struct pf_cube_metric *metric = &reading->cube.metrics[m];
         if (metric->parent != PF_CUBE_NONE || !metric->has_data || !pf_cube_is_number(metric->type.kind))
             continue;
         for (int side = 0; side < SIDES; side++)
-            if (add_side(reading, metric, side, error))
-                return -1;
+            add_side(reading, metric, side);
     }
-    return 0;
 }
 
 static bool is_damaged(const struct pf_cube *cube)
@@ -385,39 +375,47 @@ static bool is_damaged(const struct pf_cube *cube)
     return cube->notes.count || cube->load_notes.count || cube->data_notes.count || cube->check_notes.count;
 }
 
-static int take_cube(struct reading *reading, struct pf_input *input, const char *path,
-                     struct pf_error *error)
+static void take_cube(struct reading *reading, struct pf_input *input, const char *path)
 {
+    struct pf_run *run = reading->study->run;
     struct pf_cube *cube = &reading->cube;
-    if (pf_cube_open(cube, input, error) || pf_cube_load(cube, error) || pf_cube_find_data(cube, error) ||
-        pf_cube_check(cube, error))
-        return -1;
+    if (pf_cube_open(cube, input, run->error) || pf_cube_load(cube, run->error) ||
+        pf_cube_find_data(cube, run->error) || pf_cube_check(cube, run->error))
+        pf_run_fail(run);
     if (is_damaged(cube))
         pf_points_note(reading->study, path, "is damaged: see its own warnings");
     if (cube->broken)
-        return 0;
-    reading->contexts = pf_study_contexts(reading->study, cube->tree);
-    if (!reading->contexts || pf_cube_sums_init(&reading->sums, cube, true, -1, NULL, error))
-        return -1;
-    return add_metrics(reading, error);
+        return;
+    reading->contexts = pf_disown(run, pf_study_contexts(reading->study, cube->tree));
+    pf_run_check(run, pf_cube_sums_init(&reading->sums, cube, true, -1, NULL, run->error));
+    add_metrics(reading);
 }
 
-static int read_file(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
-                     struct pf_error *error)
+static void free_reading(void *thing)
 {
+    struct reading *reading = thing;
+    pf_cube_sums_end(&reading->sums);
+    free(reading->contexts);
+    pf_cube_close(&reading->cube);
+    free(reading);
+}
+
+static void read_file(struct pf_study *study, const char *path, uint32_t point)
+{
+    struct pf_run *run = study->run;
     struct pf_input *input;
-    struct reading reading = {.study = study, .point = point};
-    if (pf_source_open(model->source, path, PF_RAW, &input, error)) {
-        if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
-            return -1;
+    if (pf_source_open(run->model->source, path, PF_RAW, &input, run->error)) {
+        if (run->error->code != EACCES && run->error->code != ENOENT && run->error->code != EINVAL)
+            pf_run_fail(run);
         pf_points_note(study, path, "cannot be opened: it is left out");
-        return 0;
+        return;
     }
-    int result = take_cube(&reading, input, path, error);
-    pf_cube_sums_end(&reading.sums);
-    free(reading.contexts);
-    pf_cube_close(&reading.cube);
-    return result ? -1 : pf_input_done(input, error);
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    reading->study = study;
+    reading->point = point;
+    take_cube(reading, input, path);
+    free_reading(pf_disown(run, reading));
+    pf_run_check(run, pf_input_done(input, run->error));
 }
 
 /* ---- merging ------------------------------------------------------------------------------------ */
@@ -452,12 +450,12 @@ static uint32_t target_of(const struct pf_study *study, uint32_t number)
     return PF_NO_SERIES;
 }
 
-static int merge(struct pf_cubedir *cubedir, const struct pf_study *study, struct pf_error *error)
+static void merge(struct pf_cubedir *cubedir, const struct pf_study *study)
 {
     size_t n = study->n_series;
-    cubedir->merged = calloc(n + 1, sizeof *cubedir->merged);
-    if (!cubedir->merged)
-        return pf_fail_memory(error);
+    free(cubedir->merged); /* of a pass that failed */
+    cubedir->merged = NULL;
+    cubedir->merged = pf_run_memory(study->run, calloc(n + 1, sizeof *cubedir->merged));
     for (uint32_t s = 0; s < n; s++)
         cubedir->merged[s] = (struct pf_merge){target_of(study, s), PF_NO_SERIES, PF_NO_SERIES};
     for (uint32_t s = 0; s < n; s++) {
@@ -467,7 +465,6 @@ static int merge(struct pf_cubedir *cubedir, const struct pf_study *study, struc
         cubedir->merged[s].next = cubedir->merged[into].first;
         cubedir->merged[into].first = s;
     }
-    return 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -490,32 +487,24 @@ static void set_sides(const struct pf_study *study)
     }
 }
 
-static int read_all(struct pf_model *model, struct pf_error *error)
+static void read_all(struct pf_run *run, void *reading)
 {
-    struct pf_cubedir *cubedir = model->state;
-    struct pf_study *study = pf_points_read(model, read_file, error);
-    if (!study)
-        return -1;
-    if (merge(cubedir, study, error)) {
-        pf_study_free(study);
-        return -1;
-    }
-    if (pf_stored_publish(model, study, error)) {
-        if (!cubedir->points.stored.study) {
-            free(cubedir->merged);
-            cubedir->merged = NULL;
-        }
-        return -1;
-    }
-    set_sides(study);
-    add_scaling(cubedir);
-    return 0;
+    struct pf_study *study = pf_points_read(run, read_file);
+    merge(run->model->state, study);
+    pf_stored_made(reading, study);
 }
 
 static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    const struct pf_cubedir *cubedir = model->state;
-    return stage == PF_PARTITIONED && !cubedir->points.stored.study ? read_all(model, error) : 0;
+    struct pf_cubedir *cubedir = model->state;
+    struct pf_study_reading reading = {.read = read_all};
+    if (stage != PF_PARTITIONED || cubedir->points.stored.study)
+        return 0;
+    if (pf_stored_read(model, &reading, error))
+        return -1;
+    set_sides(reading.study);
+    add_scaling(cubedir);
+    return 0;
 }
 
 static void close_folder(struct pf_model *model)

@@ -11,38 +11,27 @@
 #include "formats/kit/number.h"
 #include "formats/kit/print.h"
 
-void pf_formula_free(struct pf_formula *formula)
-{
-    free(formula->text);
-    *formula = (struct pf_formula){0};
-}
-
 void pf_formula_restart(struct pf_formula *formula)
 {
-    formula->size = 0;
-    formula->failed = formula->too_long = formula->in_sum = formula->in_product = false;
+    formula->text.n = 0;
+    formula->too_long = formula->in_sum = formula->in_product = false;
 }
 
 /* Appends text. */
 static void __attribute__((format(printf, 2, 3))) add(struct pf_formula *formula, const char *format, ...)
 {
-    struct pf_error lack;
     va_list args;
     va_start(args, format);
     int more = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    formula->too_long |= more < 0 || (size_t)more > PF_FORMULA_MAX - formula->size;
-    if (formula->too_long || formula->failed)
+    formula->too_long |= more < 0 || (size_t)more > PF_FORMULA_MAX - formula->text.n;
+    if (formula->too_long)
         return;
-    if ((size_t)more >= formula->room - formula->size)
-        formula->failed =
-            pf_array_grow(&formula->text, &formula->room, formula->size + (size_t)more + 1, 1, &lack) != 0;
-    if (formula->failed)
-        return;
+    *PF_ITEM(formula->run, formula->text, formula->text.n + (size_t)more) = 0;
     va_start(args, format);
-    vsnprintf(formula->text + formula->size, (size_t)more + 1, format, args);
+    vsnprintf(formula->text.at + formula->text.n, (size_t)more + 1, format, args);
     va_end(args);
-    formula->size += (size_t)more;
+    formula->text.n += (size_t)more;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
@@ -311,8 +300,8 @@ static void write_function(struct writing *writing, struct json_object *function
     }
 }
 
-const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study, struct pf_fit_function *model,
-                          struct pf_formula *formula)
+const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study,
+                                 struct pf_fit_function *model, struct pf_formula *formula)
 {
     static const char *const fits[PF_FITS] = {"RSS", "rRSS", "SMAPE", "AR2", "RE"};
     struct writing writing = {formula, study, NULL};

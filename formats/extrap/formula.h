@@ -12,18 +12,17 @@
 #define PF_FORMULA_MAX ((size_t)256 * 1024)
 
 /*
- * A function's text as Extra-P prints it: `5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)`. Errors are sticky: `failed` means out
- * of memory, `too_long` means over PF_FORMULA_MAX bytes; the caller checks them at the end. A zeroed struct is an empty
- * function. Not thread-safe.
+ * A function's text as Extra-P prints it: `5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)`. A struct with only `run` set is an
+ * empty function; its address is stable until the end of the run, which owns the text. Not thread-safe.
  */
 struct pf_formula {
-    char *text; /* owned */
-    size_t size, room;
-    bool failed, too_long;
+    struct pf_run *run;
+    PF_LIST(char) text; /* not terminated */
+    bool
+        too_long; /* over PF_FORMULA_MAX bytes: the text is not complete; the caller checks this at the end */
     bool in_sum, in_product; /* the next term, or factor, needs an operator in front of it */
 };
 
-void pf_formula_free(struct pf_formula *formula);
 void pf_formula_restart(struct pf_formula *formula);
 
 /* A number of a file: a double, or the fraction numerator/denominator in lowest terms. */
@@ -51,9 +50,9 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
 /*
  * Reads a model of a saved experiment: {"hypothesis": {"function": {...}, "RSS": ...}}. Fills model->fits, model->has,
  * and *formula with the function's text. `study` supplies the parameters' names. Returns NULL, or a message if the
- * model is malformed. Out of memory is reported by formula->failed only.
+ * model is malformed.
  */
-const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study, struct pf_fit_function *model,
-                          struct pf_formula *formula);
+const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study,
+                                 struct pf_fit_function *model, struct pf_formula *formula);
 
 #endif

@@ -63,10 +63,7 @@ static void read_file(struct pf_study *study)
         PF_MEMBER_OF_ALL("measurements", PF_JSON_OBJECT, take_measurements),
         PF_MEMBERS_END,
     };
-    struct newer newer = {.has_values = false};
-    pf_json_study_open(&newer.reader, study, NULL, NULL, 0);
-    pf_json_study_read(&newer.reader, members);
-    pf_json_study_close(&newer.reader);
+    pf_json_study_read(pf_json_study_open(study, sizeof(struct newer), NULL, 0), members);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */

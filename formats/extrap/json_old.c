@@ -60,9 +60,8 @@ static uint32_t find(const struct pf_ids *ids, const struct pf_json_amount *id)
 
 static void set_id(struct old *old, struct pf_ids *ids, uint32_t number)
 {
-    struct pf_study *study = old->reader.study;
-    if (!study->failed)
-        pf_study_check(study, pf_ids_set(ids, (uint64_t)(int64_t)old->row.id.value, number, study->error));
+    struct pf_run *run = old->reader.study->run;
+    pf_run_check(run, pf_ids_set(ids, (uint64_t)(int64_t)old->row.id.value, number, run->error));
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -78,10 +77,9 @@ static int take_name(const struct pf_json_walk *walk)
         old->row.name = pf_json_study_metric(&old->reader, walk->token);
     } else {
         pf_study_check_text(study, walk->token);
-        old->row.name = pf_intern(study->units, walk->token->text, walk->token->size, study->error);
-        pf_study_check(study, old->row.name == PF_NO_STRING ? -1 : 0);
+        old->row.name = pf_run_intern(study->run, study->units, walk->token->text, walk->token->size);
     }
-    return study->failed ? -1 : 0;
+    return 0;
 }
 
 /* Inserts a parameter so that the list is sorted by id, as in Extra-P. */
@@ -258,13 +256,12 @@ static void read_tables(struct old *old)
 
 static void read_file(struct pf_study *study)
 {
-    struct old old = {.series = PF_NO_SERIES};
-    pf_json_study_open(&old.reader, study, NULL, NULL, 0);
-    read_tables(&old);
-    pf_json_study_close(&old.reader);
-    pf_ids_free(&old.callpaths);
-    pf_ids_free(&old.metrics);
-    pf_ids_free(&old.coordinates);
+    struct old *old = pf_json_study_open(study, sizeof *old, NULL, 0);
+    PF_OWN(study->run, &old->callpaths, pf_ids_free);
+    PF_OWN(study->run, &old->metrics, pf_ids_free);
+    PF_OWN(study->run, &old->coordinates, pf_ids_free);
+    old->series = PF_NO_SERIES;
+    read_tables(old);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */

@@ -11,52 +11,40 @@
 
 static ssize_t read_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
-    struct pf_study *study = arg;
+    struct pf_study *study = ((struct pf_json_study *)arg)->study;
     uint64_t left = offset < study->end ? study->end - offset : 0;
-    ssize_t got = pf_study_step(study, offset) ? 0 : -1;
-    if (!got && left)
-        got = pf_input_read(study->input, buffer, size < left ? size : (size_t)left, offset, study->error);
-    if (got < 0)
-        *error = *study->error;
-    return got;
+    pf_study_step(study, offset);
+    return left ? pf_input_read(study->input, buffer, size < left ? size : (size_t)left, offset, error) : 0;
 }
 
-void pf_json_study_open(struct pf_json_study *reader, struct pf_study *study, pf_json_read *read, void *arg,
-                        unsigned flags)
+void *pf_json_study_open(struct pf_study *study, size_t size, pf_json_read *read, unsigned flags)
 {
+    struct pf_json_study *reader = PF_OWN(study->run, calloc(1, size), free);
     reader->study = study;
-    reader->json = pf_json_new_reading(read ? read : read_input, read ? arg : study, flags, 0);
-    if (!reader->json)
-        pf_study_check(study, pf_fail_memory(study->error));
-}
-
-void pf_json_study_close(struct pf_json_study *reader)
-{
-    free(reader->values);
-    pf_json_free(reader->json);
+    reader->json =
+        PF_OWN(study->run, pf_json_new_reading(read ? read : read_input, reader, flags, 0), pf_json_free);
+    return reader;
 }
 
 struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader)
 {
-    return (struct pf_json_walk){.json = reader->json, .error = reader->study->error};
+    return (struct pf_json_walk){.json = reader->json, .error = reader->study->run->error};
 }
 
 /* Handles the result of a walk: notes damage, but only once. */
 static void end_walk(struct pf_json_study *reader, int got)
 {
-    struct pf_study *study = reader->study;
-    bool damage = got < 0 && pf_json_is_damage(study->error);
-    if (got < 0 && !study->failed && !(damage && reader->damaged))
-        pf_study_damage(study);
-    reader->damaged |= damage;
+    if (got >= 0)
+        return;
+    if (!reader->damaged || !pf_json_is_damage(reader->study->run->error))
+        pf_study_damage(reader->study);
+    reader->damaged = true;
 }
 
 void pf_json_study_read(struct pf_json_study *reader, const struct pf_json_member *members)
 {
     struct pf_json_walk walk = pf_json_study_walk(reader);
     struct pf_json_token token;
-    if (reader->study->failed)
-        return;
     int got = pf_json_next(reader->json, &token, walk.error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, reader, members);
@@ -69,7 +57,7 @@ void pf_json_study_array(struct pf_json_study *reader, struct pf_json_place plac
 {
     struct pf_json_walk walk = pf_json_study_walk(reader);
     struct pf_json_token token;
-    if (!place.line || reader->study->failed)
+    if (!place.line)
         return;
     reader->study->next_step = 0;
     pf_json_seek(reader->json, place.offset, place.line);
@@ -163,12 +151,10 @@ int pf_json_take_point(const struct pf_json_walk *walk)
 
 static void keep_value(struct pf_json_study *reader, double value, const struct pf_json_token *at)
 {
-    struct pf_study *study = reader->study;
-    if (reader->n_values == PF_SUMMARY_HELD)
+    if (reader->values.n == PF_SUMMARY_HELD)
         pf_json_study_note(reader, PF_LIMIT, at, "a value too many of one measurement, passed over");
-    else if (pf_study_check(study, pf_array_room(&reader->values, &reader->room_values, reader->n_values,
-                                                 sizeof *reader->values, study->error)))
-        reader->values[reader->n_values++] = value;
+    else
+        *PF_PUSH(reader->study->run, reader->values) = value;
 }
 
 int pf_json_take_values(const struct pf_json_walk *walk)
@@ -179,7 +165,7 @@ int pf_json_take_values(const struct pf_json_walk *walk)
     unsigned outer = pf_json_depth(walk->json) - inside;
     double value;
     int got;
-    reader->n_values = 0;
+    reader->values.n = 0;
     do {
         got = 0;
         if (pf_study_number(&token, &value))
@@ -197,8 +183,8 @@ int pf_json_take_values(const struct pf_json_walk *walk)
 void pf_json_study_add(struct pf_json_study *reader, uint32_t series, uint32_t point, bool starts)
 {
     pf_study_begin(reader->study, series, point, starts);
-    for (size_t i = 0; i < reader->n_values; i++)
-        pf_study_add(reader->study, reader->values[i]);
+    for (size_t i = 0; i < reader->values.n; i++)
+        pf_study_add(reader->study, reader->values.at[i]);
 }
 
 uint32_t pf_json_study_callpath(struct pf_json_study *reader, const struct pf_json_token *name)
@@ -251,7 +237,7 @@ static int take_element(const struct pf_json_walk *walk)
     return reader->measurement(walk);
 }
 
-int pf_json_series(const struct pf_json_walk *walk, bool anew, pf_json_taker *measurement)
+int pf_json_series(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement)
 {
     struct pf_json_study *reader = walk->into;
     struct pf_json_token list;
@@ -259,7 +245,7 @@ int pf_json_series(const struct pf_json_walk *walk, bool anew, pf_json_taker *me
         return -1;
     if (list.event != PF_JSON_ARRAY)
         return pf_json_study_note(reader, PF_BAD_MEMBER, &list, "the measurements of a metric are no array");
-    reader->series = pf_study_series(reader->study, reader->context, reader->metric, anew, list.line,
+    reader->series = pf_study_series(reader->study, reader->context, reader->metric, replaces, list.line,
                                      (int64_t)list.offset);
     reader->measurement = measurement;
     return pf_json_array(walk, reader, PF_JSON_END, take_element);

@@ -7,8 +7,8 @@
 
 /*
  * Shared base of the readers of JSON forms and saved experiments. A reader's struct has this struct as its first
- * member, and JSON walks (json/walk.h) fill it. Everything before damage is kept. Errors are sticky in study->failed.
- * Not thread-safe.
+ * member, is owned by the run, and is filled by JSON walks (json/walk.h). Everything before damage is kept. Not
+ * thread-safe.
  */
 struct pf_json_study {
     struct pf_study *study;
@@ -16,17 +16,14 @@ struct pf_json_study {
     bool damaged;                      /* the text is damaged; already noted */
     uint32_t context, metric, series;  /* of the value being read */
     pf_json_taker *each, *measurement; /* see pf_json_by_metric and pf_json_series */
-    double *values;                    /* see pf_json_take_values; owned */
-    size_t n_values, room_values;
+    PF_LIST(double) values;            /* see pf_json_take_values */
 };
 
 /*
- * Starts reading from `read`, or from study->input if `read` is NULL. `arg` is passed to `read`; `flags` are those of
- * the JSON reader.
+ * Returns a zeroed reader's struct of `size` bytes, which reads from `read`, or from study->input if `read` is NULL. The
+ * struct is passed to `read`; `flags` are those of the JSON reader.
  */
-void pf_json_study_open(struct pf_json_study *reader, struct pf_study *study, pf_json_read *read, void *arg,
-                        unsigned flags);
-void pf_json_study_close(struct pf_json_study *reader);
+void *pf_json_study_open(struct pf_study *study, size_t size, pf_json_read *read, unsigned flags);
 
 /* Returns a walk that fills this reader. */
 struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader);
@@ -90,8 +87,8 @@ int pf_json_by_metric(const struct pf_json_walk *walk, pf_json_taker *take);
 
 /*
  * Walks an array of measurements, on behalf of a `take` of pf_json_by_metric: sets reader->series and calls
- * `measurement` for each element that is an object. anew: see pf_study_series.
+ * `measurement` for each element that is an object. replaces: see pf_study_series.
  */
-int pf_json_series(const struct pf_json_walk *walk, bool anew, pf_json_taker *measurement);
+int pf_json_series(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement);
 
 #endif

@@ -172,30 +172,29 @@ static int read_line(struct lines *lines, const struct pf_json_token *start)
 static void pass_over(struct lines *lines, const struct pf_json_token *start, bool damaged)
 {
     struct pf_study *study = lines->reader.study;
-    const struct pf_error *error = study->error;
-    if (!damaged)
-        pf_study_note(study, PF_BAD_LINE, start->line, (int64_t)start->offset, "%s: the line is passed over",
-                      lines->why);
-    else if (pf_json_is_damage(error))
-        pf_study_note(study, error->code == ENODATA ? PF_CUT_FILE : PF_BAD_LINE, (uint64_t)error->line,
-                      error->offset, "%.150s: the line is passed over", error->what);
-    pf_study_check(study, damaged && !pf_json_is_damage(error) ? -1 : 0);
-    if (!study->failed)
-        pf_study_check(study, pf_json_next_line(lines->reader.json, study->error));
+    struct pf_error *error = study->run->error;
+    if (damaged && !pf_json_is_damage(error))
+        pf_run_fail(study->run);
+    const struct pf_note_kind *kind = damaged && error->code == ENODATA ? &PF_CUT_FILE : &PF_BAD_LINE;
+    if (damaged)
+        pf_study_note(study, *kind, error->line, error->offset, "%.150s: the line is passed over",
+                      error->what);
+    else
+        pf_study_note(study, *kind, start->line, start->offset, "%s: the line is passed over", lines->why);
+    pf_run_check(study->run, pf_json_next_line(lines->reader.json, error));
 }
 
 static void read_file(struct pf_study *study, const struct dialect *dialect)
 {
-    struct lines lines = {.dialect = dialect};
+    struct lines *lines = pf_json_study_open(study, sizeof *lines, NULL, dialect->flags);
     struct pf_json_token start;
     int event;
-    pf_json_study_open(&lines.reader, study, NULL, NULL, dialect->flags);
-    while (!study->failed && (event = pf_json_next(lines.reader.json, &start, study->error)) != 0) {
-        int got = event < 0 ? -1 : read_line(&lines, &start);
-        if (got && !study->failed)
-            pass_over(&lines, &start, got < 0);
+    lines->dialect = dialect;
+    while ((event = pf_json_next(lines->reader.json, &start, study->run->error)) != 0) {
+        int got = event < 0 ? -1 : read_line(lines, &start);
+        if (got)
+            pass_over(lines, &start, got < 0);
     }
-    pf_json_study_close(&lines.reader);
 }
 
 static void read_talpas(struct pf_study *study)

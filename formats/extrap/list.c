@@ -7,9 +7,9 @@
 /* Bytes of a list that are held in memory before it spills to a file. */
 #define LIST_HELD ((uint64_t)16 << 20)
 
-struct pf_list pf_list_new(size_t item)
+struct pf_list pf_list_new(struct pf_run *run, size_t item)
 {
-    return (struct pf_list){.store = pf_store_new(LIST_HELD), .item = item};
+    return (struct pf_list){.store = pf_run_memory(run, pf_store_new(LIST_HELD)), .item = item};
 }
 
 void pf_list_free(struct pf_list *list)

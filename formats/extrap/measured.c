@@ -11,19 +11,17 @@
 
 /* ---- collecting --------------------------------------------------------------------------------- */
 
-uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool anew, uint64_t line,
-                         int64_t offset)
+uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool replaces,
+                         uint64_t line, int64_t offset)
 {
+    struct pf_run *run = study->run;
     uint64_t key = (uint64_t)context << 32 | metric;
     uint32_t known = pf_ids_find(&study->series_of, key), number = (uint32_t)study->n_series;
-    if (study->failed)
-        return PF_NO_SERIES;
-    if (known != PF_NO_ID && !anew)
+    if (known != PF_NO_ID && !replaces)
         return known;
-    if (!pf_study_check(study, pf_array_room(&study->series, &study->room_series, study->n_series,
-                                             sizeof *study->series, study->error)) ||
-        !pf_study_check(study, pf_ids_set(&study->series_of, key, number, study->error)))
-        return PF_NO_SERIES;
+    pf_run_check(run, pf_array_room(&study->series, &study->room_series, study->n_series,
+                                    sizeof *study->series, run->error));
+    pf_run_check(run, pf_ids_set(&study->series_of, key, number, run->error));
     if (known != PF_NO_ID) {
         study->series[known].dropped = true;
         pf_study_note(study, PF_REPEATED_NAME, line, offset,
@@ -40,23 +38,22 @@ static uint64_t key_of(const struct pf_place *place)
 }
 
 /* Appends an item, which begins with its pf_place. The list's runs are valid as long as all items arrive sorted. */
-static bool append(struct pf_study *study, struct pf_list *list, struct pf_place *item)
+static void append(struct pf_run *run, struct pf_list *list, struct pf_place *item)
 {
     uint64_t key = key_of(item), last = list->count ? key_of(&list->last) : 0;
     bool same = list->count && key == last;
-    if (study->failed || !pf_study_check(study, pf_array_reach(&list->runs, &list->n_runs, item->series,
-                                                               sizeof *list->runs, study->error)))
-        return false;
-    struct pf_series_run *run = &list->runs[item->series];
+    pf_run_check(run,
+                 pf_array_reach(&list->runs, &list->n_runs, item->series, sizeof *list->runs, run->error));
+    struct pf_series_run *range = &list->runs[item->series];
     item->repetition = same ? list->last.repetition + 1 : 0;
     list->unsorted |= key < last;
     list->last = *item;
-    if (!run->points)
-        run->start = list->count;
-    run->end = ++list->count;
-    run->points += !same;
-    run->doubled += same && item->flags & PF_STARTS;
-    return pf_study_check(study, pf_store_append(list->store, item, list->item, study->error));
+    if (!range->points)
+        range->start = list->count;
+    range->end = ++list->count;
+    range->points += !same;
+    range->doubled += same && item->flags & PF_STARTS;
+    pf_run_check(run, pf_store_append(list->store, item, list->item, run->error));
 }
 
 void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, bool starts)
@@ -67,28 +64,25 @@ void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, boo
 void pf_study_add(struct pf_study *study, double value)
 {
     struct pf_value item = {study->next, value};
-    append(study, &study->values, &item.at);
+    append(study->run, &study->values, &item.at);
     study->next.flags = (item.at.flags & ~(uint32_t)PF_STARTS) + PF_FLAGS_ABOVE;
 }
 
 void pf_study_figures(struct pf_study *study, struct pf_figures figures)
 {
-    append(study, &study->figures, &figures.at);
+    append(study->run, &study->figures, &figures.at);
 }
 
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
                     const char *function, size_t size)
 {
+    struct pf_run *run = study->run;
     struct pf_fit_function copy = *model;
-    if (study->failed)
-        return;
-    copy.function = pf_intern(study->functions, size ? function : "", size, study->error);
+    copy.function = pf_run_intern(run, study->functions, size ? function : "", size);
     if (at == PF_NO_MODEL && study->n_models == PF_NO_MODEL)
-        pf_study_check(study, pf_fail_memory(study->error));
-    if (!pf_study_check(study, copy.function == PF_NO_STRING ? -1 : 0) ||
-        !pf_study_check(study, pf_array_room(&study->models, &study->room_models, study->n_models,
-                                             sizeof *study->models, study->error)))
-        return;
+        pf_run_check(run, pf_fail_memory(run->error));
+    pf_run_check(run, pf_array_room(&study->models, &study->room_models, study->n_models,
+                                    sizeof *study->models, run->error));
     study->models[at == PF_NO_MODEL ? study->n_models++ : at] = copy;
 }
 
@@ -97,56 +91,76 @@ void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_fun
 /* Words of a sort record: key, and item number as the tie-breaker, which makes the sort stable. */
 enum { KEY, NUMBER, WORDS };
 
-static void sort_items(struct pf_study *study, const struct pf_list *list, struct pf_sorter *sorter)
+/* A sort under way, owned by the run. */
+struct sorting {
+    struct pf_list sorted;
+    struct pf_store_window window; /* on the unsorted list */
+    struct pf_sorter *sorter;
+};
+
+/* Room for an item of either list. */
+union any_item {
+    struct pf_place at;
+    struct pf_value value;
+    struct pf_figures figures;
+};
+
+static void free_sorting(void *thing)
 {
-    struct pf_store_window window = {.store = list->store};
-    union {
-        struct pf_place at;
-        struct pf_figures room;
-    } item;
-    for (uint64_t i = 0; i < list->count && pf_study_step(study, i); i++)
-        if (pf_study_check(study, pf_list_read(list, &window, i, &item, study->error)) &&
-            !study->series[item.at.series].dropped)
-            pf_study_check(study, pf_sorter_add(sorter, (uint64_t[]){key_of(&item.at), i}, study->error));
-    pf_store_window_free(&window);
+    struct sorting *sorting = thing;
+    pf_list_free(&sorting->sorted);
+    pf_store_window_free(&sorting->window);
+    pf_sorter_free(sorting->sorter);
+    free(sorting);
 }
 
-static void copy_sorted(struct pf_study *study, const struct pf_list *from, struct pf_list *to,
-                        struct pf_sorter *sorter)
+static void sort_keys(struct pf_study *study, const struct pf_list *list, struct sorting *sorting)
 {
-    union {
-        struct pf_place at;
-        struct pf_figures room;
-    } item;
+    struct pf_run *run = study->run;
+    union any_item item;
+    for (uint64_t i = 0; i < list->count; i++) {
+        pf_study_step(study, i);
+        pf_run_check(run, pf_list_read(list, &sorting->window, i, &item, run->error));
+        if (!study->series[item.at.series].dropped)
+            pf_run_check(run, pf_sorter_add(sorting->sorter, (uint64_t[]){key_of(&item.at), i}, run->error));
+    }
+    pf_run_check(run, pf_sorter_finish(sorting->sorter, run->error));
+}
+
+static void copy_sorted(struct pf_study *study, const struct pf_list *list, struct sorting *sorting)
+{
+    struct pf_run *run = study->run;
+    union any_item item;
     const uint64_t *words;
-    int got = 0;
-    study->next_step = 0;
-    while (pf_study_step(study, to->count) && (got = pf_sorter_next(sorter, &words, study->error)) > 0)
-        if (pf_study_check(study, pf_store_read(from->store, words[NUMBER] * from->item, &item, from->item,
-                                                study->error)))
-            append(study, to, &item.at);
-    pf_study_check(study, got);
+    while (pf_run_check(run, pf_sorter_next(sorting->sorter, &words, run->error))) {
+        pf_study_step(study, sorting->sorted.count);
+        pf_run_check(run,
+                     pf_store_read(list->store, words[NUMBER] * list->item, &item, list->item, run->error));
+        append(run, &sorting->sorted, &item.at);
+    }
 }
 
 /* Sorts a list by series and point, unless it is already sorted. Removes the items of dropped series. */
-static void sort(struct pf_study *study, struct pf_list *list)
+static void sort_list(struct pf_study *study, struct pf_list *list)
 {
     bool needed = list->unsorted;
     for (size_t i = 0; i < study->n_series; i++)
         needed |= study->series[i].dropped;
-    if (!needed || study->failed)
+    if (!needed)
         return;
-    struct pf_sorter *sorter = pf_sorter_new(WORDS, WORDS, SORTED_HELD);
-    struct pf_list sorted = pf_list_new(list->item);
+    struct sorting *sorting = PF_OWN(study->run, calloc(1, sizeof *sorting), free_sorting);
+    sorting->sorter = pf_run_memory(study->run, pf_sorter_new(WORDS, WORDS, SORTED_HELD));
+    sorting->sorted = pf_list_new(study->run, list->item);
+    sorting->window.store = list->store;
     study->steps = list->count;
     study->next_step = 0;
-    if (pf_study_check(study, sorter && sorted.store ? 0 : pf_fail_memory(study->error)))
-        sort_items(study, list, sorter);
-    if (!study->failed && pf_study_check(study, pf_sorter_finish(sorter, study->error)))
-        copy_sorted(study, list, &sorted, sorter);
-    pf_sorter_free(sorter);
-    pf_list_free(list);
-    *list = sorted;
+    sort_keys(study, list, sorting);
+    study->next_step = 0;
+    copy_sorted(study, list, sorting);
+    struct pf_list unsorted = *list;
+    *list = sorting->sorted;
+    sorting->sorted = unsorted;
+    free_sorting(pf_disown(study->run, sorting));
 }
 
 /* ---- finishing ---------------------------------------------------------------------------------- */
@@ -201,16 +215,14 @@ static void list_by_context(struct pf_study *study)
     }
 }
 
-bool pf_study_finish(struct pf_study *study)
+void pf_study_finish(struct pf_study *study)
 {
-    sort(study, &study->values);
-    sort(study, &study->figures);
-    study->firsts = calloc(study->contexts->count + (size_t)1, sizeof *study->firsts);
-    if (study->failed || !study->firsts)
-        return pf_study_check(study, study->failed ? -1 : pf_fail_memory(study->error));
+    sort_list(study, &study->values);
+    sort_list(study, &study->figures);
+    study->firsts =
+        pf_run_memory(study->run, calloc(study->contexts->count + (size_t)1, sizeof *study->firsts));
     list_by_context(study);
     for (uint32_t i = 0; i < study->n_series; i++)
         check_series(study, i);
     study->statistics_only = study->figures.count && !study->values.count;
-    return true;
 }

@@ -271,71 +271,69 @@ bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 
 /* ---- the profile --------------------------------------------------------------------------------- */
 
-/* Creates a study with the folder's parameters. NULL with *error filled. */
-static struct pf_study *new_study(const struct pf_pointdirs *dirs, struct pf_error *error)
+/* Creates a study with the folder's parameters. */
+static struct pf_study *new_study(struct pf_run *run)
 {
-    struct pf_study *study = pf_study_new(NULL, 0, error);
-    for (unsigned i = 0; study && i < dirs->parameters; i++) {
+    const struct pf_pointdirs *dirs = &((const struct pf_points *)run->model->state)->dirs;
+    struct pf_study *study = pf_study_new(run, NULL, 0);
+    for (unsigned i = 0; i < dirs->parameters; i++) {
         const struct pf_pointdir_parameter *parameter = &dirs->entries[0].point.parameters[dirs->numbers[i]];
         pf_study_parameter(study, parameter->name, parameter->size, 0, -1);
     }
-    if (!study || !study->failed)
-        return study;
-    pf_study_free(study);
-    return NULL;
+    return study;
+}
+
+static void make_head(struct pf_run *run, void *reading)
+{
+    struct pf_study *study = new_study(run);
+    pf_study_info(study);
+    pf_stored_made(reading, study);
 }
 
 int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error)
 {
     struct pf_points *points = model->state;
+    struct pf_study_reading reading = {.read = make_head, .head = true};
     size_t files = 0;
     pf_stored_declare(model, false);
-    if (list(&points->dirs, model->source, suffix, error))
+    if (list(&points->dirs, model->source, suffix, error) || pf_stored_read(model, &reading, error))
         return -1;
     for (size_t i = 0; i < points->dirs.count; i++)
         files += points->dirs.entries[i].n_files;
-    struct pf_study *head = new_study(&points->dirs, error);
     struct pf_cell cells[] = {pf_string(what), pf_uint(files)};
-    if (!head || pf_stored_keep_head(model, head, error) || pf_study_info(head, model, error))
-        return -1;
     return pf_rows_add(model->info, cells, error);
 }
 
-static int read_folder(struct pf_model *model, struct pf_study *study, const struct pf_pointdir_entry *folder,
-                       pf_points_file *read_file)
+static void read_folder(struct pf_study *study, const struct pf_pointdir_entry *folder,
+                        pf_points_file *read_file)
 {
-    const struct pf_points *points = model->state;
+    const struct pf_points *points = study->run->model->state;
     if (folder->problem) {
         pf_study_note(study, PF_BAD_POINT, 0, -1, "folder %.100s %s: it is left out", folder->name,
                       folder->problem);
-        return 0;
+        return;
     }
     struct pf_point at = {.count = points->dirs.parameters};
     for (unsigned i = 0; i < at.count; i++)
         at.coordinates[i] = folder->point.parameters[points->dirs.numbers[i]].value;
     uint32_t point = pf_study_point(study, &at);
-    for (size_t i = 0; i < folder->n_files && !study->failed; i++) {
+    for (size_t i = 0; i < folder->n_files; i++) {
         char path[2 * 256 + 2]; /* two file names of at most 255 bytes, a slash and a NUL */
         snprintf(path, sizeof path, "%s/%s", folder->name, folder->files[i]);
-        if (read_file(model, study, path, point, study->error))
-            return -1;
+        read_file(study, path, point);
     }
-    return study->failed ? -1 : 0;
 }
 
-struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_error *error)
+struct pf_study *pf_points_read(struct pf_run *run, pf_points_file *read_file)
 {
-    const struct pf_pointdirs *dirs = &((const struct pf_points *)model->state)->dirs;
-    struct pf_study *study = new_study(dirs, error);
-    int result = study ? 0 : -1;
-    for (size_t i = 0; i < dirs->count && !result; i++)
-        result = read_folder(model, study, &dirs->entries[i], read_file);
-    if (!result && !dirs->points)
+    const struct pf_pointdirs *dirs = &((const struct pf_points *)run->model->state)->dirs;
+    struct pf_study *study = new_study(run);
+    for (size_t i = 0; i < dirs->count; i++)
+        read_folder(study, &dirs->entries[i], read_file);
+    if (!dirs->points)
         pf_study_note(study, PF_NOTHING, 0, -1, "no folder is a point");
-    if (!result && pf_study_finish(study))
-        return study;
-    pf_study_free(study);
-    return NULL;
+    pf_study_finish(study);
+    return study;
 }
 
 void pf_points_note(struct pf_study *study, const char *path, const char *what)

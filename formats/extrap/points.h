@@ -71,16 +71,12 @@ int pf_points_open(struct pf_model *model, const char *suffix, const char *what,
 
 /*
  * Callback: adds the measurements of a file (FOLDER/NAME in the source) to the study at a point. A file that cannot be
- * read is noted. Returns 0, or -1 with *error filled.
+ * read is noted.
  */
-typedef int pf_points_file(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
-                           struct pf_error *error);
+typedef void pf_points_file(struct pf_study *study, const char *path, uint32_t point);
 
-/*
- * Reads all files, point by point. Returns a finished study, to be passed to pf_stored_publish; or NULL with *error
- * filled.
- */
-struct pf_study *pf_points_read(struct pf_model *model, pf_points_file *read_file, struct pf_error *error);
+/* Reads all files of run->model, point by point. Returns a finished study. */
+struct pf_study *pf_points_read(struct pf_run *run, pf_points_file *read_file);
 
 /* Notes a problem of a file. `what` is the rest of a sentence that begins with the file's path. */
 void pf_points_note(struct pf_study *study, const char *path, const char *what);

@@ -32,10 +32,12 @@ static int name_of_point(const struct pf_study *study, uint32_t number, char nam
     return size;
 }
 
-static int add_points(struct pf_study *study, struct pf_rows *items, struct pf_rows *fields,
-                      struct pf_error *error)
+static void make_points(struct pf_study *study)
 {
+    struct pf_run *run = study->run;
     unsigned parameters = pf_study_parameters(study);
+    study->items = pf_run_memory(run, pf_rows_new(2));
+    study->fields = pf_run_memory(run, pf_rows_new(parameters));
     for (uint32_t i = 0; i < pf_study_points(study); i++) {
         char name[POINT_NAME_MAX + 1];
         struct pf_cell cells[PF_PARAMETERS_MAX];
@@ -46,11 +48,10 @@ static int add_points(struct pf_study *study, struct pf_rows *items, struct pf_r
             bool known = c < point.count && !(point.broken && isnan(point.coordinates[c]));
             cells[c] = known ? pf_double(point.coordinates[c]) : pf_absent();
         }
-        if (pf_intern(study->point_names, name, size + 1, error) == PF_NO_STRING ||
-            pf_rows_add(items, item, error) < 0 || pf_rows_add(fields, cells, error) < 0)
-            return -1;
+        pf_run_intern(run, study->point_names, name, size + 1);
+        pf_run_check(run, pf_rows_add(study->items, item, run->error));
+        pf_run_check(run, pf_rows_add(study->fields, cells, run->error));
     }
-    return 0;
 }
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
@@ -65,19 +66,15 @@ static const struct {
     {".std", "standard deviation of the repetitions at a point, as the file has it"},
 };
 
-/* Returns NAME.mean, NAME.median, etc., owned by the study; or NULL with *error filled. */
-static const char *name_statistic(struct pf_study *study, const char *name, const char *suffix,
-                                  struct pf_error *error)
+/* Returns NAME.mean, NAME.median, etc., owned by the study. */
+static const char *name_statistic(struct pf_study *study, const char *name, const char *suffix)
 {
     char *whole = NULL;
     int size = asprintf(&whole, "%s%s", name, suffix);
-    if (size < 0) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    uint32_t id = pf_intern(study->metric_names, whole, (size_t)size + 1, error);
-    free(whole);
-    return id == PF_NO_STRING ? NULL : pf_interned(study->metric_names, id).text;
+    PF_OWN(study->run, size < 0 ? NULL : whole, free);
+    uint32_t id = pf_run_intern(study->run, study->metric_names, whole, (size_t)size + 1);
+    free(pf_disown(study->run, whole));
+    return pf_interned(study->metric_names, id).text;
 }
 
 /* Returns the number of published metrics per metric of the file. */
@@ -87,12 +84,10 @@ static size_t sides_of(const struct pf_study *study)
 }
 
 /* Values are added neither over nested call paths nor over points. */
-static int make_metrics(struct pf_study *study, struct pf_error *error)
+static void make_metrics(struct pf_study *study)
 {
     size_t sides = sides_of(study), n = pf_strings_count(study->metrics) * sides;
-    struct pf_metric *list = study->metric_list = calloc(n + 1, sizeof *list);
-    if (!list)
-        return pf_fail_memory(error);
+    struct pf_metric *list = study->metric_list = pf_run_memory(study->run, calloc(n + 1, sizeof *list));
     for (size_t i = 0; i < n; i++) {
         size_t metric = i / sides;
         uint32_t unit = metric < study->n_unit_of ? study->unit_of[metric] : 0;
@@ -111,63 +106,58 @@ static int make_metrics(struct pf_study *study, struct pf_error *error)
         if (!study->statistics_only)
             continue;
         list[i].description = statistics[i % sides].description;
-        list[i].name = name_statistic(study, list[i].name, statistics[i % sides].suffix, error);
-        if (!list[i].name)
-            return -1;
+        list[i].name = name_statistic(study, list[i].name, statistics[i % sides].suffix);
     }
-    return 0;
 }
 
-static int make_fields(struct pf_study *study, struct pf_error *error)
+/* ---- columns ------------------------------------------------------------------------------------ */
+
+static void make_columns_of_points(struct pf_study *study)
 {
-    unsigned n = pf_study_parameters(study);
-    study->field_columns = calloc((size_t)n + 1, sizeof *study->field_columns);
-    if (!study->field_columns)
-        return pf_fail_memory(error);
-    for (unsigned i = 0; i < n; i++)
+    size_t parameters = pf_study_parameters(study), points = pf_study_points(study);
+    study->field_columns = pf_run_memory(study->run, calloc(parameters + 1, sizeof *study->field_columns));
+    for (unsigned i = 0; i < parameters; i++)
         study->field_columns[i].name = pf_study_parameter_name(study, i);
-    return 0;
+    study->scaling_columns = pf_run_memory(study->run, calloc(points + 2, sizeof *study->scaling_columns));
+    study->scaling_columns[0] = (struct pf_column){"context", PF_CONTEXT, 0};
+    for (uint32_t i = 0; i < points; i++)
+        study->scaling_columns[1 + i].name = pf_interned(study->point_names, i).text;
+    study->scaling_columns[1 + points] = (struct pf_column){"name", PF_CONTEXT_NAME, 0};
 }
 
 /* ---- the profile -------------------------------------------------------------------------------- */
 
-int pf_study_publish(struct pf_study *study, struct pf_model *model, struct pf_error *error)
+void pf_study_prepare(struct pf_study *study)
 {
-    unsigned parameters = pf_study_parameters(study);
-    struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(parameters);
-    study->metric_names = pf_strings_new();
-    study->point_names = pf_strings_new();
-    bool made = items && fields && study->metric_names && study->point_names;
-    if ((!made && pf_fail_memory(error)) || add_points(study, items, fields, error) < 0 ||
-        make_metrics(study, error) < 0 || make_fields(study, error) < 0 ||
-        pf_tree_finish(study->contexts, error) < 0 || pf_notes_publish(&study->notes, model, error) < 0) {
-        pf_rows_free(items);
-        pf_rows_free(fields);
-        return -1;
-    }
-    model->partitions.items = items;
-    model->partitions.fields = fields;
+    make_points(study);
+    make_metrics(study);
+    make_columns_of_points(study);
+    pf_run_check(study->run, pf_tree_finish(study->contexts, study->run->error));
+}
+
+void pf_study_publish(struct pf_study *study, struct pf_model *model)
+{
+    model->partitions.items = study->items;
+    model->partitions.fields = study->fields;
     model->partitions.field_columns = study->field_columns;
-    model->partitions.n_fields = parameters;
+    model->partitions.n_fields = pf_study_parameters(study);
     model->contexts = study->contexts;
     model->metrics = study->metric_list;
     model->n_metrics = pf_strings_count(study->metrics) * sides_of(study);
     study->published = true;
-    return 0;
 }
 
-int pf_study_info(const struct pf_study *study, struct pf_model *model, struct pf_error *error)
+void pf_study_info(const struct pf_study *study)
 {
+    struct pf_run *run = study->run;
     char *names = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&names, &size);
-    if (!out)
-        return pf_fail_memory(error);
+    FILE *out = pf_run_memory(run, open_memstream(&names, &size));
     for (unsigned i = 0; i < pf_study_parameters(study); i++)
         fprintf(out, "%s%s", i ? " " : "", pf_study_parameter_name(study, i));
     bool written = fclose(out) == 0;
     struct pf_cell cells[] = {pf_string("Parameters"), pf_text(written ? names : "", written ? size : 0)};
-    int result = written ? pf_rows_add(model->info, cells, error) : pf_fail_memory(error);
+    int result = written ? pf_rows_add(run->model->info, cells, run->error) : pf_fail_memory(run->error);
     free(names);
-    return result;
+    pf_run_check(run, result);
 }

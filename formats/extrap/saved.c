@@ -70,18 +70,16 @@ static bool visit_member(void *arg, const char *name, const struct pf_zip_member
     } else {
         pf_saved_values_member(saved->values, name, member);
     }
-    return !saved->reader.study->failed;
+    return true;
 }
 
 static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
     struct saved *saved = arg;
-    struct pf_study *study = saved->reader.study;
-    bool good = pf_study_check(study, pf_pass_step(offset, saved->text.size, study->error));
-    ssize_t got = !good ? -1 : offset >= study->end ? 0 : pf_zip_read(&saved->text, buffer, size, offset);
-    if (got < 0)
-        *error = *study->error;
-    return got;
+    const struct pf_study *study = saved->reader.study;
+    if (pf_pass_step(offset, saved->text.size, error))
+        return -1;
+    return offset < study->end ? (ssize_t)pf_zip_read(&saved->text, buffer, size, offset) : 0;
 }
 
 static void note_archive(struct saved *saved, uint64_t offset, const char *what)
@@ -89,25 +87,23 @@ static void note_archive(struct saved *saved, uint64_t offset, const char *what)
     pf_study_note(saved->reader.study, PF_CUT_FILE, 0, (int64_t)offset, "%s", what);
 }
 
-/* Finds and opens experiment.json. Returns false if it cannot be read; the study has failed then. */
-static bool open_text(struct saved *saved)
+/* Finds and opens experiment.json. */
+static void open_text(struct saved *saved)
 {
     struct pf_study *study = saved->reader.study;
-    bool cut = false;
-    pf_zip_walk(study, visit_member, saved, &cut);
+    struct pf_run *run = study->run;
+    bool cut = pf_zip_walk(study, visit_member, saved);
     if (saved->members > MEMBERS_MAX)
         note_archive(saved, 0, "the archive has too many members, the rest are passed over");
     if (cut)
         note_archive(saved, pf_input_size(study->input),
                      "the archive has no directory at its end: it is cut off");
-    if (!study->failed && !saved->found)
-        return pf_study_check(study, pf_fail(study->error, EINVAL, "the archive has no member " EXPERIMENT));
-    if (!study->failed && !saved->member.readable)
-        return pf_study_check(study, pf_fail_at(study->error, EINVAL, (int64_t)saved->member.start,
-                                                EXPERIMENT " is encrypted or packed in an unknown way"));
-    if (!study->failed)
-        pf_zip_open(&saved->text, study, &saved->member, study->end, &saved->unpack_left);
-    return !study->failed;
+    if (!saved->found)
+        pf_run_refuse(run, 0, "the archive has no member " EXPERIMENT);
+    if (!saved->member.readable)
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, (int64_t)saved->member.start,
+                                     EXPERIMENT " is encrypted or packed in an unknown way"));
+    pf_zip_open(&saved->text, study, &saved->member, study->end, &saved->unpack_left);
 }
 
 /* ---- measurements ------------------------------------------------------------------------------- */
@@ -202,12 +198,17 @@ static int take_measurements(const struct pf_json_walk *walk)
 static void keep_model(struct saved *saved, const struct pf_fit_function *model)
 {
     struct pf_study *study = saved->reader.study;
-    const struct pf_formula *formula = &saved->formula;
+    struct pf_run *run = study->run;
     uint64_t key = (uint64_t)model->context << 32 | model->metric;
     uint32_t known = pf_ids_find(&saved->known, key); /* PF_NO_ID equals PF_NO_MODEL */
-    pf_study_model(study, known, model, formula->text, formula->size);
-    if (known == PF_NO_ID && !study->failed)
-        pf_study_check(study, pf_ids_set(&saved->known, key, (uint32_t)study->n_models - 1, study->error));
+    pf_study_model(study, known, model, saved->formula.text.at, saved->formula.text.n);
+    if (known == PF_NO_ID)
+        pf_run_check(run, pf_ids_set(&saved->known, key, (uint32_t)study->n_models - 1, run->error));
+}
+
+static void free_tree(void *json)
+{
+    json_object_put(json);
 }
 
 static int take_model(const struct pf_json_walk *walk)
@@ -218,15 +219,16 @@ static int take_model(const struct pf_json_walk *walk)
         .modeler = PF_NO_STRING, .context = saved->reader.context, .metric = saved->reader.metric};
     struct pf_json_token token;
     struct json_object *json;
-    int event = study->failed ? -1 : pf_json_tree(saved->trees, walk->json, &token, &json, walk->error);
+    int event = pf_json_tree(saved->trees, walk->json, &token, &json, walk->error);
     if (event < 0 || event == PF_JSON_NULL)
         return event < 0 ? -1 : 0;
+    if (json)
+        pf_own(study->run, json, free_tree);
     const char *what = token.cut                 ? "it is too long"
                        : event != PF_JSON_OBJECT ? "it is no object"
                                                  : pf_fit_function_read(json, study, &model, &saved->formula);
-    json_object_put(json);
-    if (saved->formula.failed)
-        return pf_fail_memory(walk->error);
+    if (json)
+        free_tree(pf_disown(study->run, json));
     if (!what)
         keep_model(saved, &model);
     else
@@ -244,8 +246,9 @@ static int take_modeler_name(const struct pf_json_walk *walk)
 {
     struct saved *saved = walk->into;
     const struct pf_json_token *name = walk->token;
-    saved->modeler = pf_intern(saved->reader.study->modelers, name->text, name->size, walk->error);
-    return saved->modeler == PF_NO_STRING ? -1 : 0;
+    struct pf_study *study = saved->reader.study;
+    saved->modeler = pf_run_intern(study->run, study->modelers, name->text, name->size);
+    return 0;
 }
 
 /* Takes {name, modeler, models}. The name may follow the models. */
@@ -318,23 +321,18 @@ static void read_experiment(struct saved *saved)
 
 static void read_file(struct pf_study *study)
 {
-    uint64_t size = pf_input_size(study->input);
-    struct saved saved = {.unpack_left = PF_ZIP_FREE + size * PF_ZIP_RATIO,
-                          .trees = pf_json_trees_new(MODEL_MAX, false)};
-    saved.values = pf_saved_values_new(study, &saved.unpack_left);
-    pf_json_study_open(&saved.reader, study, read_text, &saved, 0);
-    if (!saved.values || !saved.trees)
-        pf_study_check(study, pf_fail_memory(study->error));
-    else if (!study->failed && open_text(&saved))
-        read_experiment(&saved);
-    if (saved.text.damage.code)
-        note_archive(&saved, (uint64_t)saved.text.damage.offset, saved.text.damage.what);
-    pf_json_study_close(&saved.reader);
-    pf_json_trees_free(saved.trees);
-    pf_saved_values_free(saved.values);
-    pf_zip_close(&saved.text);
-    pf_formula_free(&saved.formula);
-    pf_ids_free(&saved.known);
+    struct pf_run *run = study->run;
+    struct saved *saved = pf_json_study_open(study, sizeof *saved, read_text, 0);
+    PF_OWN(run, &saved->text, pf_zip_close);
+    PF_OWN(run, &saved->known, pf_ids_free);
+    saved->trees = PF_OWN(run, pf_json_trees_new(MODEL_MAX, false), pf_json_trees_free);
+    saved->values = pf_saved_values_new(study, &saved->unpack_left);
+    saved->unpack_left = PF_ZIP_FREE + pf_input_size(study->input) * PF_ZIP_RATIO;
+    saved->formula.run = run;
+    open_text(saved);
+    read_experiment(saved);
+    if (saved->text.damage.code)
+        note_archive(saved, (uint64_t)saved->text.damage.offset, saved->text.damage.what);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */

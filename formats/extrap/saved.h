@@ -26,11 +26,11 @@ struct pf_zip_member {
 #define PF_ZIP_RATIO 200
 
 /*
- * Calls `visit` for each member until it returns false. Returns true if all were visited; false if `visit` returned
- * false or the study has failed. Sets *cut if the central directory is missing or damaged.
+ * Calls `visit` for each member until it returns false. Returns true if the central directory is missing or damaged:
+ * the archive is cut off.
  */
 typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
-bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg, bool *cut);
+bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg);
 
 /* An open member. A zeroed struct is an empty member. */
 struct pf_zip_file {
@@ -42,29 +42,24 @@ struct pf_zip_file {
 
 /*
  * Opens a readable member; a deflated one is unpacked, up to `most` bytes. *left is the remaining budget of bytes of
- * the archive, shared by all members, because stored members may overlap. If the study fails, so do all reads of the
- * file.
+ * the archive, shared by all members, because stored members may overlap. The caller closes the file, also if the run
+ * fails.
  */
 void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
                  uint64_t most, uint64_t *left);
 void pf_zip_close(struct pf_zip_file *file);
 
-/*
- * Reads up to `size` bytes at an offset. Returns the number of bytes, less than `size` only at the end; -1 if the study
- * has failed.
- */
-ssize_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset);
+/* Reads up to `size` bytes at an offset. Returns the number of bytes, less than `size` only at the end. */
+size_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset);
 
 /* ---- values (saved_values.c) -------------------------------------------------------------------- */
 
 /*
  * The values saved with an experiment, in chunks. A chunk is an index of offsets (values/N.indx) and a sequence of
- * NumPy arrays (values/N.vals). *left is the remaining budget of bytes to unpack (borrowed). Returns NULL if out of
- * memory.
+ * NumPy arrays (values/N.vals). *left is the remaining budget of bytes to unpack (borrowed). The run owns the values.
  */
 struct pf_saved_values;
 struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left);
-void pf_saved_values_free(struct pf_saved_values *values);
 
 /* Records a member of the archive if it belongs to a chunk; others are ignored. */
 void pf_saved_values_member(struct pf_saved_values *values, const char *name,

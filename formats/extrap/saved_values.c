@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/array.h"
 #include "formats/kit/bytes.h"
 #include "formats/kit/ids.h"
 
@@ -33,19 +32,8 @@ struct pf_saved_values {
     struct chunk *open; /* or NULL; files[] are its parts */
     struct pf_zip_file files[PARTS];
     struct pf_ids numbers; /* chunk number -> index in chunks[] */
-    struct chunk *chunks;
-    size_t count, room;
+    PF_LIST(struct chunk) chunks;
 };
-
-struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left)
-{
-    struct pf_saved_values *values = calloc(1, sizeof *values);
-    if (!values)
-        return NULL;
-    values->study = study;
-    values->unpack_left = left;
-    return values;
-}
 
 static void close_chunk(struct pf_saved_values *values)
 {
@@ -54,34 +42,34 @@ static void close_chunk(struct pf_saved_values *values)
     values->open = NULL;
 }
 
-void pf_saved_values_free(struct pf_saved_values *values)
+static void free_values(struct pf_saved_values *values)
 {
-    if (!values)
-        return;
     close_chunk(values);
     pf_ids_free(&values->numbers);
-    free(values->chunks);
     free(values);
+}
+
+struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left)
+{
+    struct pf_saved_values *values = PF_OWN(study->run, calloc(1, sizeof *values), free_values);
+    values->study = study;
+    values->unpack_left = left;
+    return values;
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/*
- * Returns the chunk of this number, added if new; NULL if the study has failed. Adding moves chunks[], so no chunk may
- * be open.
- */
+/* Returns the chunk of this number, added if new. Adding moves chunks[], so no chunk may be open. */
 static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
 {
-    struct pf_study *study = values->study;
+    struct pf_run *run = values->study->run;
     uint32_t at = pf_ids_find(&values->numbers, number);
     if (at != PF_NO_ID)
-        return &values->chunks[at];
-    if (!pf_study_check(study, pf_array_room(&values->chunks, &values->room, values->count,
-                                             sizeof *values->chunks, study->error)) ||
-        !pf_study_check(study, pf_ids_set(&values->numbers, number, (uint32_t)values->count, study->error)))
-        return NULL;
-    values->chunks[values->count] = (struct chunk){.added = 0};
-    return &values->chunks[values->count++];
+        return &values->chunks.at[at];
+    pf_run_check(run, pf_ids_set(&values->numbers, number, (uint32_t)values->chunks.n, run->error));
+    struct chunk *chunk = PF_PUSH(run, values->chunks);
+    *chunk = (struct chunk){.added = 0};
+    return chunk;
 }
 
 /* The first of two members with one name wins. */
@@ -96,7 +84,7 @@ void pf_saved_values_member(struct pf_saved_values *values, const char *name,
     for (; name[at] >= '0' && name[at] <= '9' && at < 16; at++)
         number = number * 10 + (name[at] - '0');
     int part = !strcmp(name + at, ".indx") ? OFFSETS : !strcmp(name + at, ".vals") ? ARRAYS : PARTS;
-    struct chunk *chunk = part < PARTS && values->count < CHUNKS_MAX ? chunk_of(values, number) : NULL;
+    struct chunk *chunk = part < PARTS && values->chunks.n < CHUNKS_MAX ? chunk_of(values, number) : NULL;
     if (!chunk || chunk->present[part])
         return;
     chunk->present[part] = true;
@@ -123,7 +111,7 @@ static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 /* Returns true if all `size` bytes could be read. */
 static bool read_part(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
 {
-    return pf_zip_read(file, buffer, size, offset) == (ssize_t)size;
+    return pf_zip_read(file, buffer, size, offset) == size;
 }
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
@@ -226,7 +214,7 @@ const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_nu
                                 uint64_t *repetitions)
 {
     uint32_t at = pf_ids_find(&values->numbers, chunk_number);
-    struct chunk *chunk = at == PF_NO_ID ? NULL : &values->chunks[at];
+    struct chunk *chunk = at == PF_NO_ID ? NULL : &values->chunks.at[at];
     struct array array = {0};
     uint64_t offset;
     *repetitions = 0;

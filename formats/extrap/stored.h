@@ -42,7 +42,6 @@ struct pf_study_profile {
     struct pf_column values[PF_PARAMETERS_MAX + 7];
     struct pf_column statistics[PF_PARAMETERS_MAX + 10];
     struct pf_column models[10];
-    struct pf_column *scaling; /* owned */
     struct pf_table tables[PF_STUDY_TABLES];
 };
 
@@ -55,7 +54,7 @@ static inline int pf_study_table_of(const struct pf_cursor *cursor)
 
 /* The .kit of a driver. */
 struct pf_stored_format {
-    /* Reads study->input into a new study. Damage is noted; any other error makes the study fail. */
+    /* Reads study->input into a new study. Damage is noted; any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
         whole; /* files up to this size, in bytes, are read when opened; of larger ones about PF_STUDY_HEAD bytes */
@@ -75,17 +74,26 @@ void pf_stored_close(struct pf_model *model);
  */
 void pf_stored_declare(struct pf_model *model, bool models);
 
-/*
- * Keeps a study whose parameters are known (takes ownership), and sets the tables' columns. Returns 0, or -1 with
- * *error filled.
- */
-int pf_stored_keep_head(struct pf_model *model, struct pf_study *head, struct pf_error *error);
+/* A study to be read in a run. */
+struct pf_study_reading {
+    void (*read)(struct pf_run *run,
+                 void *reading); /* makes `study` by pf_study_new and hands it to pf_stored_made */
+    bool head;                   /* the study is a head: only its parameters are needed */
+    struct pf_input *input;      /* for `read` */
+    struct pf_study *study;
+};
 
 /*
- * Publishes a finished study in the profile (takes ownership), and sets the tables' columns. Returns 0; or -1 with
- * *error filled and the study freed.
+ * Runs reading->read, then publishes its study in the profile, or keeps it as the head, and sets the tables' columns.
+ * Returns 0, or -1 with *error filled and the profile unchanged.
  */
-int pf_stored_publish(struct pf_model *model, struct pf_study *study, struct pf_error *error);
+int pf_stored_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error);
+
+/* Hands a finished study over from the run. */
+void pf_stored_made(struct pf_study_reading *reading, struct pf_study *study);
+
+/* Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile owns the study. */
+void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
 
 /* Fills the cells of a statistics row from `repetitions` on. `cells` begins at the context's cell. */
 void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);

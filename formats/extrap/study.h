@@ -13,17 +13,13 @@
 #include "formats/kit/store.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
-#include "formats/runtime/notes.h"
+#include "formats/runtime/run.h"
 
 /*
  * The common model of all Extra-P formats: a study measures a program at several points of a parameter space. Points,
  * call paths, metrics and series (the measurements of one call path and metric) are deduplicated lists in order of
- * first appearance. A reader adds the data of its file; then the study is finished, and published as the profile's
- * model.
- *
- * Errors are sticky: after a failure (memory, a read, or a cancelled pass) `failed` is set, further additions are
- * ignored, and functions return their PF_NO_... value. A reader need not check each step, only its loops. Not
- * thread-safe.
+ * first appearance. A reader adds the data of its file in a run (runtime/run.h); then the study is finished, and
+ * published as the profile's model. Not thread-safe.
  */
 
 /*
@@ -140,8 +136,8 @@ struct pf_study {
     uint32_t *unit_of; /* metric -> index in `units` plus 1, or 0; for metrics below n_unit_of */
     size_t n_unit_of;
     struct pf_strings *points; /* string i is the key of point i, see pf_study_point */
-    struct pf_tree *contexts;  /* owned until published, then owned by the profile */
-    bool published;
+    struct pf_tree *contexts;
+    bool published; /* the profile owns `contexts`, `items` and `fields` */
 
     struct pf_series *series;
     size_t n_series, room_series;
@@ -153,8 +149,6 @@ struct pf_study {
     struct pf_fit_function *models; /* in file order */
     size_t n_models, room_models;
 
-    struct pf_notes notes;
-
     /* Set by pf_study_finish: */
     struct pf_firsts {
         uint32_t series, model; /* the first of each context */
@@ -164,50 +158,39 @@ struct pf_study {
      * NAME.max and NAME.std (PF_STATISTICS metrics, in this order).
      */
     bool statistics_only;
-
-    /* Set by pf_study_publish: */
+    struct pf_rows *items, *fields; /* of the points */
     struct pf_metric *metric_list;
     struct pf_strings *metric_names, *point_names; /* with their NULs */
     struct pf_column *field_columns;
+    struct pf_column *scaling_columns; /* of the table scaling: context, POINTS, name */
 
     /* State of reading: */
+    struct pf_run *run; /* valid until the study is finished */
     struct pf_input *input;
     uint64_t end;              /* reading stops after about this offset */
     uint64_t next_step, steps; /* offset of the next progress report; interval in bytes */
-    struct pf_error *error;    /* filled if `failed` */
-    bool failed;
-    struct pf_place next; /* place of the next value */
+    struct pf_place next;      /* place of the next value */
 };
 
 /*
- * Creates a study that reads `input` (borrowed; NULL if the reader uses other sources) up to offset `end`. Returns NULL
- * with *error filled.
+ * Creates a study that reads `input` (borrowed; NULL if the reader uses other sources) up to offset `end`. The run owns
+ * the study until pf_disown.
  */
-struct pf_study *pf_study_new(struct pf_input *input, uint64_t end, struct pf_error *error);
+struct pf_study *pf_study_new(struct pf_run *run, struct pf_input *input, uint64_t end);
 void pf_study_free(struct pf_study *study);
 
-/* Reports that the pass has reached this offset. Returns false if the pass is cancelled or the study has failed. */
-bool pf_study_step(struct pf_study *study, uint64_t at);
-
-/* Marks the study as failed if `result` is negative. Returns true if the study has not failed. */
-static inline bool pf_study_check(struct pf_study *study, int result)
-{
-    study->failed |= result < 0;
-    return !study->failed;
-}
-
-/* Returns true if *error means a damaged file, false if it means a failure of memory or of a read. */
-bool pf_study_is_damage(const struct pf_error *error);
+/* Reports that the pass has reached this offset. */
+void pf_study_step(struct pf_study *study, uint64_t at);
 
 /*
- * Handles a reader's error: damage of the file is noted as the reason why reading ended; any other error makes the
- * study fail.
+ * Handles a reader's error, *run->error: damage of the file is noted as the reason why reading ended; any other error
+ * ends the run.
  */
 void pf_study_damage(struct pf_study *study);
 
-/* Notes a problem for warnings.csv (the first few of each kind). line 0, offset < 0: not known. */
-void pf_study_note(struct pf_study *study, struct pf_note_kind problem, uint64_t line, int64_t offset,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Adds a row to warnings.csv, as pf_run_note does, of a struct pf_note_kind. */
+#define pf_study_note(study, kind, line, offset, ...)                                                        \
+    pf_run_note((study)->run, &(kind), (line), (offset), __VA_ARGS__)
 
 /* Returns how many bytes of a name to show in a message, without splitting a UTF-8 character. */
 int pf_study_clip(const char *name, size_t size);
@@ -238,29 +221,20 @@ static inline const char *pf_study_metric_name(const struct pf_study *study, uin
 /* Returns the number of the parameter with this name, searching from `first` on; -1: not found. */
 int pf_study_parameter_named(const struct pf_study *study, const char *name, size_t size, unsigned first);
 
-/*
- * Returns the number of a parameter, added if new; -1 if there are PF_PARAMETERS_MAX others (noted) or the study has
- * failed.
- */
+/* Returns the number of a parameter, added if new; -1 if there are PF_PARAMETERS_MAX others (noted). */
 int pf_study_parameter(struct pf_study *study, const char *name, size_t size, uint64_t line, int64_t offset);
 
-/*
- * pf_study_metric returns the number of a metric, added if new; PF_NO_STRING if the study has failed. pf_study_unit
- * sets a metric's unit.
- */
+/* pf_study_metric returns the number of a metric, added if new. pf_study_unit sets a metric's unit. */
 uint32_t pf_study_metric(struct pf_study *study, const char *name, size_t size);
 void pf_study_unit(struct pf_study *study, uint32_t metric, const char *unit, size_t size);
 
 /*
  * Returns the context of a call path below `parent` (PF_NO_CONTEXT: at the top), added if new. Parts of the path are
- * separated by "->". PF_NO_CONTEXT: the study has failed.
+ * separated by "->".
  */
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
 
-/*
- * Maps the contexts of another tree to contexts of the study, which are added by name if new. The caller frees the
- * result; NULL if the study has failed.
- */
+/* Maps the contexts of another tree to contexts of the study, which are added by name if new. The run owns the result. */
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree);
 
 struct pf_point {
@@ -272,10 +246,7 @@ struct pf_point {
 /* Adds a coordinate; NULL: not a number. */
 void pf_point_add(struct pf_point *point, const double *coordinate);
 
-/*
- * Returns the number of a point, added if new; PF_NO_POINT if the study has failed. 0 equals -0, and NaN equals NaN; a
- * broken point equals no other.
- */
+/* Returns the number of a point, added if new. 0 equals -0, and NaN equals NaN; a broken point equals no other. */
 uint32_t pf_study_point(struct pf_study *study, const struct pf_point *point);
 
 /* Like pf_study_point, but notes a point whose number of coordinates differs from that of the parameters. */
@@ -287,12 +258,11 @@ struct pf_point pf_study_point_of(const struct pf_study *study, uint32_t number)
 /* ---- measurements (measured.c) ------------------------------------------------------------------ */
 
 /*
- * Returns the series of a (context, metric), added if new; PF_NO_SERIES if the study has failed. line, offset: of its
- * first appearance. anew: the definition replaces an earlier one (a repeated member in JSON); the earlier series is
- * dropped.
+ * Returns the series of a (context, metric), added if new. line, offset: of its first appearance. replaces: the
+ * definition replaces an earlier one (a repeated member in JSON); the earlier series is dropped.
  */
-uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool anew, uint64_t line,
-                         int64_t offset);
+uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool replaces,
+                         uint64_t line, int64_t offset);
 
 /*
  * Sets the series and point of the values to add next; the first value is that of location 0. starts: the values start
@@ -310,11 +280,8 @@ void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
                     const char *function, size_t size);
 
-/*
- * Sorts the lists, indexes series and contexts, and notes missing and repeated points. Returns true if the study has
- * not failed.
- */
-bool pf_study_finish(struct pf_study *study);
+/* Sorts the lists, indexes series and contexts, and notes missing and repeated points. */
+void pf_study_finish(struct pf_study *study);
 
 /* Returns the first series of a context, or PF_NO_SERIES. The study must be finished. */
 static inline uint32_t pf_study_first_series(const struct pf_study *study, int64_t context)
@@ -322,8 +289,8 @@ static inline uint32_t pf_study_first_series(const struct pf_study *study, int64
     return context < study->contexts->count ? study->firsts[context].series : PF_NO_SERIES;
 }
 
-/* Creates an empty list; its store is NULL if memory has run out. */
-struct pf_list pf_list_new(size_t item);
+/* Creates an empty list, owned by the caller, of items of `item` bytes. */
+struct pf_list pf_list_new(struct pf_run *run, size_t item);
 void pf_list_free(struct pf_list *list);
 
 /* Returns the run of a series in a list; zeroed if the series has no items. */
@@ -338,13 +305,13 @@ int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uin
 
 /* ---- the profile's model (publish.c) ------------------------------------------------------------ */
 
-/*
- * Publishes the study's points, call paths, metrics and warnings in the profile. Call once, on a finished study, which
- * must outlive the profile. On failure the profile is unchanged. Returns 0, or -1 with *error filled.
- */
-int pf_study_publish(struct pf_study *study, struct pf_model *model, struct pf_error *error);
+/* Makes the rows, metrics and columns of a finished study. */
+void pf_study_prepare(struct pf_study *study);
 
-/* Adds the line Parameters to the profile's info. Returns 0, or -1 with *error filled. */
-int pf_study_info(const struct pf_study *study, struct pf_model *model, struct pf_error *error);
+/* Publishes the points, call paths and metrics of a prepared study in the profile. The study must outlive the profile. */
+void pf_study_publish(struct pf_study *study, struct pf_model *model);
+
+/* Adds the line Parameters to the profile's info. */
+void pf_study_info(const struct pf_study *study);
 
 #endif

@@ -171,32 +171,13 @@ static void set_columns(struct pf_table *table, const struct pf_column *columns,
     table->n_columns = n;
 }
 
-/* context,POINTS,name: an unpublished study has no points yet. */
-static int make_scaling(struct pf_study_profile *stored, const struct pf_study *study, struct pf_error *error)
-{
-    size_t points = study->published ? pf_study_points(study) : 0;
-    struct pf_column *columns = calloc(points + 2, sizeof *columns);
-    if (!columns)
-        return pf_fail_memory(error);
-    columns[0] = (struct pf_column){"context", PF_CONTEXT, 0};
-    for (size_t i = 0; i < points; i++)
-        columns[1 + i] = (struct pf_column){pf_interned(study->point_names, (uint32_t)i).text, PF_PLAIN, 0};
-    columns[1 + points] = (struct pf_column){"name", PF_CONTEXT_NAME, 0};
-    free(stored->scaling);
-    stored->scaling = columns;
-    set_columns(&stored->tables[PF_SCALING_TABLE], columns, points + 2);
-    if (stored->threads)
-        set_columns(&stored->tables[PF_SCALING_TOTAL_TABLE], columns, points + 2);
-    return 0;
-}
-
 /* Sets the tables' columns; called again when parameters, metrics or points differ from the head's. */
-static int make_columns(struct pf_model *model, const struct pf_study *study, struct pf_error *error)
+static void make_columns(struct pf_model *model, const struct pf_study *study)
 {
+    static const struct pf_column no_points[] = {{"context", PF_CONTEXT, 0}, {"name", PF_CONTEXT_NAME, 0}};
     struct pf_study_profile *stored = model->state;
     bool by_value = study->statistics_only;
-    if (make_scaling(stored, study, error) < 0)
-        return -1;
+    size_t n_scaling = study->published ? pf_study_points(study) + 2 : COUNT(no_points);
     stored->parameters = pf_study_parameters(study);
     size_t n_values = fill(stored->values, study, value_columns, COUNT(value_columns));
     if (stored->threads) {
@@ -209,34 +190,31 @@ static int make_columns(struct pf_model *model, const struct pf_study *study, st
         stored->statistics[1 + stored->parameters + STATISTICS_METRIC].role = PF_PLAIN;
         stored->models[MODEL_METRIC].role = PF_PLAIN;
     }
+    const struct pf_column *scaling_columns = study->published ? study->scaling_columns : no_points;
+    set_columns(&stored->tables[PF_SCALING_TABLE], scaling_columns, n_scaling);
     set_columns(&stored->tables[PF_VALUES_TABLE], stored->values, n_values);
     set_columns(&stored->tables[PF_STATISTICS_TABLE], stored->statistics, n_statistics);
-    if (!stored->threads)
+    if (stored->threads)
+        set_columns(&stored->tables[PF_SCALING_TOTAL_TABLE], scaling_columns, n_scaling);
+    else
         set_columns(&stored->tables[PF_MODELS_TABLE], stored->models, COUNT(model_columns));
     set_columns(&stored->tables[PF_CELLS_TABLE], by_value ? stored->values : stored->statistics,
                 by_value ? n_values : n_statistics);
     set_columns(&stored->tables[PF_TOTALS_TABLE], stored->statistics, n_statistics);
     model->cells_value = 1 + stored->parameters + (by_value ? VALUE : MEAN);
-    return 0;
 }
 
-int pf_stored_keep_head(struct pf_model *model, struct pf_study *head, struct pf_error *error)
+void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head)
 {
     struct pf_study_profile *stored = model->state;
-    stored->head = head;
-    pf_list_free(&head->values);
-    pf_list_free(&head->figures);
-    head->statistics_only = false; /* the rest of the file may have values */
-    return make_columns(model, head, error);
-}
-
-int pf_stored_publish(struct pf_model *model, struct pf_study *study, struct pf_error *error)
-{
-    struct pf_study_profile *stored = model->state;
-    if (pf_study_publish(study, model, error) < 0) {
-        pf_study_free(study);
-        return -1;
+    if (head) {
+        stored->head = study;
+        pf_list_free(&study->values);
+        pf_list_free(&study->figures);
+        study->statistics_only = false; /* the rest of the file may have values */
+    } else {
+        stored->study = study;
+        pf_study_publish(study, model);
     }
-    stored->study = study;
-    return make_columns(model, study, error);
+    make_columns(model, study);
 }

@@ -383,47 +383,33 @@ static void add_line(struct text *text)
 }
 
 /* Skips a UTF-8 byte order mark. */
-static void skip_mark(struct text *text, struct pf_linereader *reader)
+static void skip_mark(struct pf_study *study, struct pf_linereader *reader)
 {
-    struct pf_study *study = text->study;
     char mark[3];
-    ssize_t got = pf_input_read(study->input, mark, sizeof mark, 0, study->error);
-    if (!pf_study_check(study, got < 0 ? -1 : 0) || got < 3 || memcmp(mark, "\xef\xbb\xbf", 3) != 0)
+    if (pf_run_read(study->run, study->input, mark, sizeof mark, 0) < 3 ||
+        memcmp(mark, PF_BYTE_ORDER_MARK, 3) != 0)
         return;
     pf_linereader_seek(reader, 3, 1);
-    pf_study_note(text->study, PF_MARK, 1, 0,
-                  "a byte order mark before the first line: Extra-P refuses the file");
-}
-
-static void read_lines(struct text *text, struct pf_linereader *reader)
-{
-    struct pf_study *study = text->study;
-    const struct pf_line *line = &text->line;
-    int got = 1;
-    while (!study->failed &&
-           (got = pf_linereader_whole(reader, LINE_MAX_BYTES, &text->line, study->error)) > 0 &&
-           line->offset < study->end && pf_study_step(study, line->offset))
-        if (!line->continued)
-            add_line(text);
-    pf_study_check(study, got);
+    pf_study_note(study, PF_MARK, 1, 0, "a byte order mark before the first line: Extra-P refuses the file");
 }
 
 static void read_file(struct pf_study *study)
 {
-    struct pf_linereader *reader = pf_linereader_new(study->input);
-    struct text *text = calloc(1, sizeof *text);
-    if (reader && text) {
-        text->study = study;
-        text->metric = PF_NO_STRING;
-        text->context = PF_NO_CONTEXT;
-        text->series = PF_NO_SERIES;
-        skip_mark(text, reader);
-        read_lines(text, reader);
-    } else {
-        pf_study_check(study, pf_fail_memory(study->error));
+    struct pf_run *run = study->run;
+    struct pf_linereader *reader = PF_OWN(run, pf_linereader_new(study->input), pf_linereader_free);
+    struct text *text = PF_OWN(run, calloc(1, sizeof *text), free);
+    struct pf_line *line = &text->line;
+    text->study = study;
+    text->metric = PF_NO_STRING;
+    text->context = PF_NO_CONTEXT;
+    text->series = PF_NO_SERIES;
+    skip_mark(study, reader);
+    while (pf_run_check(run, pf_linereader_whole(reader, LINE_MAX_BYTES, line, run->error)) &&
+           line->offset < study->end) {
+        pf_study_step(study, line->offset);
+        if (!line->continued)
+            add_line(text);
     }
-    free(text);
-    pf_linereader_free(reader);
 }
 
 const struct pf_driver pf_extrap_text_driver = {

@@ -15,9 +15,10 @@ enum { BLOCK = 64 * 1024 };
 
 /* ---- finding members ---------------------------------------------------------------------------- */
 
-/* State of libarchive's read callbacks. */
+/* State of libarchive's read callbacks, which must return to libarchive: they do not end the run. */
 struct source {
     struct pf_study *study;
+    bool failed; /* run->error is filled */
     uint64_t at;
     unsigned char bytes[BLOCK];
 };
@@ -26,10 +27,10 @@ static la_ssize_t read_source(struct archive *reader, void *arg, const void **by
 {
     struct source *source = arg;
     struct pf_study *study = source->study;
-    ssize_t got = study->failed ? -1
-                                : pf_input_read(study->input, source->bytes, sizeof source->bytes, source->at,
-                                                study->error);
-    if (!pf_study_check(study, got < 0 ? -1 : 0))
+    ssize_t got =
+        pf_input_read(study->input, source->bytes, sizeof source->bytes, source->at, study->run->error);
+    source->failed |= got < 0;
+    if (got < 0)
         archive_set_error(reader, EIO, "the archive cannot be read");
     source->at += got > 0 ? (uint64_t)got : 0;
     *bytes = source->bytes;
@@ -62,54 +63,59 @@ static struct pf_zip_member member_of(struct archive *reader, struct archive_ent
         .readable = (deflated || stored) && !archive_entry_is_encrypted(entry)};
 }
 
-/* Members after one of unknown size cannot be found without unpacking it, so the walk ends there. */
-static bool visit_members(struct archive *reader, bool directory, pf_zip_visit *visit, void *arg, bool *any)
+/*
+ * Calls `visit` for each member. Members after one of unknown size cannot be found without unpacking it, so the walk
+ * ends there. Returns true if there is any member.
+ */
+static bool visit_members(struct archive *reader, bool directory, const struct source *source,
+                          pf_zip_visit *visit, void *arg)
 {
     struct archive_entry *entry;
-    int got;
-    while ((got = archive_read_next_header(reader, &entry)) == ARCHIVE_OK || got == ARCHIVE_WARN) {
+    bool any = false, more = true;
+    int got = ARCHIVE_OK;
+    while (more && ((got = archive_read_next_header(reader, &entry)) == ARCHIVE_OK || got == ARCHIVE_WARN)) {
         const char *name = archive_entry_pathname(entry);
         struct pf_zip_member member = member_of(reader, entry);
-        *any = true;
-        if (name && !visit(arg, name, &member))
-            return false;
-        if (!directory && member.size == UINT64_MAX)
-            break;
+        any = true;
+        more = (!name || visit(arg, name, &member)) && (directory || member.size != UINT64_MAX);
     }
-    return true;
+    pf_run_check(source->study->run, source->failed ? -1 : 0);
+    return any;
 }
 
-/* directory: use the central directory, else the local headers. */
-static bool walk(struct source *source, bool directory, pf_zip_visit *visit, void *arg, bool *any)
+static void free_reader(void *reader)
 {
-    struct archive *reader = archive_read_new();
-    bool good = true;
+    archive_read_free(reader);
+}
+
+/* directory: use the central directory, else the local headers. Returns true if there is any member. */
+static bool walk(struct source *source, bool directory, pf_zip_visit *visit, void *arg)
+{
+    struct pf_run *run = source->study->run;
+    struct archive *reader = pf_own(run, archive_read_new(), free_reader);
     source->at = 0;
-    if (!reader || archive_read_set_read_callback(reader, read_source) ||
+    if (archive_read_set_read_callback(reader, read_source) ||
         archive_read_set_seek_callback(reader, seek_source) ||
         archive_read_set_callback_data(reader, source) ||
         (directory ? archive_read_support_format_zip_seekable(reader)
                    : archive_read_support_format_zip_streamable(reader)))
-        pf_study_check(source->study, pf_fail_memory(source->study->error));
-    else if (archive_read_open1(reader) == ARCHIVE_OK)
-        good = visit_members(reader, directory, visit, arg, any);
-    archive_read_free(reader);
-    return good && !source->study->failed;
+        pf_run_check(run, pf_fail_memory(run->error));
+    bool opened = archive_read_open1(reader) == ARCHIVE_OK;
+    pf_run_check(run, source->failed ? -1 : 0);
+    bool any = opened && visit_members(reader, directory, source, visit, arg);
+    free_reader(pf_disown(run, reader));
+    return any;
 }
 
-bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg, bool *cut)
+bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg)
 {
-    struct source *source = malloc(sizeof *source);
-    bool any = false;
-    if (!source)
-        return pf_study_check(study, pf_fail_memory(study->error));
+    struct source *source = PF_OWN(study->run, malloc(sizeof *source), free);
     source->study = study;
-    bool good = walk(source, true, visit, arg, &any);
-    *cut = !any;
-    if (good && *cut)
-        good = walk(source, false, visit, arg, &any);
-    free(source);
-    return good;
+    source->failed = false;
+    if (walk(source, true, visit, arg))
+        return false;
+    walk(source, false, visit, arg);
+    return true;
 }
 
 /* ---- their bytes -------------------------------------------------------------------------------- */
@@ -125,24 +131,24 @@ static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member,
                    uint64_t *left)
 {
     struct pf_study *study = file->study;
+    struct pf_run *run = study->run;
     uint64_t said = member->size, wanted = said < most ? said + 1 : most,
              room = wanted < *left ? wanted : *left;
-    struct pf_unpacker *run = pf_unpacker_new(PF_DEFLATED, read_packed, study, member->start,
-                                              pf_input_size(study->input), study->error);
+    struct pf_unpacker *unpacker = PF_OWN(run,
+                                          pf_unpacker_new(PF_DEFLATED, read_packed, study, member->start,
+                                                          pf_input_size(study->input), run->error),
+                                          pf_unpacker_free);
     const void *bytes;
     size_t size;
     int got = 1;
-    file->unpacked = pf_store_new(HELD);
-    if (!run || !file->unpacked)
-        pf_study_check(study, pf_fail_memory(study->error));
-    while (!study->failed && file->size < room &&
-           (got = pf_unpacker_next(run, &bytes, &size, &file->damage, study->error)) > 0 &&
-           pf_study_check(study, pf_pass_step(0, 1, study->error))) {
+    file->unpacked = pf_run_memory(run, pf_store_new(HELD));
+    while (file->size < room &&
+           (got = pf_run_check(run, pf_unpacker_next(unpacker, &bytes, &size, &file->damage, run->error)))) {
+        pf_run_step(run, 0, 1);
         size = size < room - file->size ? size : (size_t)(room - file->size);
         file->size += size;
-        pf_study_check(study, pf_store_append(file->unpacked, bytes, size, study->error));
+        pf_run_check(run, pf_store_append(file->unpacked, bytes, size, run->error));
     }
-    pf_study_check(study, got);
     *left -= file->size;
     const char *what = file->size > said            ? "a member is longer than the archive says"
                        : file->damage.code          ? NULL
@@ -151,9 +157,9 @@ static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member,
                            ? "a member is shorter than the archive says"
                            : NULL;
     if (what)
-        pf_fail_at(&file->damage, EBADMSG, run ? (int64_t)pf_unpacker_packed(run) : 0, "%s", what);
+        pf_fail_at(&file->damage, EBADMSG, (int64_t)pf_unpacker_packed(unpacker), "%s", what);
     file->size = file->size < said ? file->size : said;
-    pf_unpacker_free(run);
+    pf_unpacker_free(pf_disown(run, unpacker));
 }
 
 void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
@@ -178,19 +184,15 @@ void pf_zip_close(struct pf_zip_file *file)
     *file = (struct pf_zip_file){0};
 }
 
-ssize_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
+size_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
 {
     struct pf_study *study = file->study;
+    struct pf_run *run = study->run;
     uint64_t there = offset < file->size ? file->size - offset : 0;
     size_t want = there < size ? (size_t)there : size;
-    if (study->failed)
-        return -1;
-    if (!want)
-        return 0;
-    ssize_t got = (ssize_t)want;
-    if (!file->unpacked)
-        got = pf_input_read(study->input, buffer, want, file->start + offset, study->error);
-    else if (pf_store_read(file->unpacked, offset, buffer, want, study->error) < 0)
-        got = -1;
-    return pf_study_check(study, got < 0 ? -1 : 0) ? got : -1;
+    if (want && !file->unpacked)
+        return pf_run_read(run, study->input, buffer, want, file->start + offset);
+    if (want)
+        pf_run_check(run, pf_store_read(file->unpacked, offset, buffer, want, run->error));
+    return want;
 }

@@ -55,62 +55,59 @@ static void add_value(struct reading *reading, uint32_t context, size_t metric, 
     pf_study_add(study, value);
 }
 
-static int add_values(struct reading *reading)
+static void add_values(struct reading *reading)
 {
     struct pf_study *study = reading->study;
     uint32_t *map = pf_study_contexts(study, reading->export.contexts);
-    for (uint32_t c = 0; c < reading->export.contexts->count && !study->failed; c++)
+    for (uint32_t c = 0; c < reading->export.contexts->count; c++)
         for (size_t m = 0; m < NSIGHT_METRICS; m++)
             if (reading->totals[c].has[m])
                 add_value(reading, map[c], m, (double)reading->totals[c].value[m].whole);
-    free(map);
-    return study->failed ? -1 : 0;
+    free(pf_disown(study->run, map));
 }
 
-/* Loads the export and adds its values to the study. */
-static int take_export(struct reading *reading, const struct pf_model *folder, struct pf_input *input,
-                       struct pf_error *error)
+/* Loads the export and sums up its values. */
+static int load_export(struct reading *reading, const char *path, struct pf_error *error)
 {
+    const struct pf_model *folder = reading->study->run->model;
     struct pf_model *export = &reading->export;
-    if (pf_model_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
+    struct pf_input *input;
+    if (pf_source_open(folder->source, path, PF_RAW, &input, error) ||
+        pf_model_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
         pf_build_open_input(export, input, error) || pf_model_load(export, PF_MODELLED, error))
         return -1;
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)
         return pf_fail_memory(error);
-    return add_up(reading, error) || add_values(reading) ? -1 : 0;
+    return add_up(reading, error) ? -1 : pf_input_done(input, error);
+}
+
+static void free_reading(void *thing)
+{
+    struct reading *reading = thing;
+    if (reading->export.driver)
+        pf_model_end(&reading->export);
+    free(reading->totals);
+    free(reading);
 }
 
 /* Adds a warning if the export has warnings; the details are in the export's own warnings. */
-static void note_damage(struct reading *reading, const char *path)
+static void read_point(struct pf_study *study, const char *path, uint32_t point)
 {
-    if (pf_rows_count(reading->export.warnings))
-        pf_points_note(reading->study, path, "is damaged: see its own warnings");
-}
-
-static int read_export(struct pf_model *folder, struct reading *reading, const char *path,
-                       struct pf_error *error)
-{
-    struct pf_input *input;
-    if (pf_source_open(folder->source, path, PF_RAW, &input, error))
-        return -1;
-    int failed = take_export(reading, folder, input, error);
-    if (!failed)
-        note_damage(reading, path);
-    pf_model_end(&reading->export);
-    free(reading->totals);
-    return failed ? -1 : pf_input_done(input, error);
-}
-
-static int read_point(struct pf_model *model, struct pf_study *study, const char *path, uint32_t point,
-                      struct pf_error *error)
-{
-    struct reading reading = {.study = study, .point = point};
-    int failed = read_export(model, &reading, path, error);
-    bool unreadable = failed && (error->code == EINVAL || error->code == EACCES || error->code == ENOENT);
-    if (unreadable)
+    struct pf_run *run = study->run;
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    reading->study = study;
+    reading->point = point;
+    if (!load_export(reading, path, run->error)) {
+        add_values(reading);
+        if (pf_rows_count(reading->export.warnings))
+            pf_points_note(study, path, "is damaged: see its own warnings");
+    } else if (run->error->code == EINVAL || run->error->code == EACCES || run->error->code == ENOENT) {
         pf_points_note(study, path, "cannot be read as an export: it is left out");
-    return unreadable ? 0 : failed;
+    } else {
+        pf_run_fail(run);
+    }
+    free_reading(pf_disown(run, reading));
 }
 
 static void probe(struct pf_probe *probe, struct pf_probe_result *result)
@@ -126,13 +123,18 @@ static int open_folder(struct pf_model *model, struct pf_error *error)
     return pf_points_open(model, ".sqlite", "Exports", error);
 }
 
+static void read_all(struct pf_run *run, void *reading)
+{
+    pf_stored_made(reading, pf_points_read(run, read_point));
+}
+
 static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     const struct pf_points *points = model->state;
     if (stage != PF_PARTITIONED || points->stored.study)
         return 0;
-    struct pf_study *study = pf_points_read(model, read_point, error);
-    return study ? pf_stored_publish(model, study, error) : -1;
+    struct pf_study_reading reading = {.read = read_all};
+    return pf_stored_read(model, &reading, error);
 }
 
 const struct pf_driver pf_nsight_folder_driver = {

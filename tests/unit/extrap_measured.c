@@ -5,9 +5,9 @@
 #include "tests/unit/tap.h"
 
 /* Makes a study with a number of series of one metric and of points of one parameter. */
-static struct pf_study *make_study(unsigned series, unsigned points, struct pf_error *error)
+static struct pf_study *make_study(struct pf_run *run, unsigned series, unsigned points)
 {
-    struct pf_study *study = pf_study_new(NULL, 0, error);
+    struct pf_study *study = pf_study_new(run, NULL, 0);
     pf_study_parameter(study, "x", 1, 0, -1);
     uint32_t metric = pf_study_metric(study, "time", 4);
     for (unsigned i = 0; i < series; i++) {
@@ -43,39 +43,47 @@ static bool is_sorted(const struct pf_study *study, unsigned series, unsigned po
     return sorted;
 }
 
+struct size {
+    unsigned series, points, repetitions;
+};
+
 /* Adds measurements in the order in which programs write them: run by run, so that the records of a series are scattered. */
-static void any_order(unsigned series, unsigned points, unsigned repetitions, const char *name)
+static void any_order(struct pf_run *run, void *arg)
 {
-    struct pf_error error;
-    struct pf_study *study = make_study(series, points, &error);
-    for (unsigned r = 0; r < repetitions; r++)
-        for (unsigned p = points; p-- > 0;)
-            for (unsigned s = 0; s < series; s++)
+    struct size size = *(struct size *)arg;
+    struct pf_study *study = make_study(run, size.series, size.points);
+    for (unsigned r = 0; r < size.repetitions; r++)
+        for (unsigned p = size.points; p-- > 0;)
+            for (unsigned s = 0; s < size.series; s++)
                 add(study, s, p, r);
-    ok(pf_study_finish(study) && is_sorted(study, series, points, repetitions), "%s", name);
-    ok(pf_series_run_of(&study->values, series - 1).end == study->values.count, "and each series is found");
-    pf_study_free(study);
+    pf_study_finish(study);
+    ok(is_sorted(study, size.series, size.points, size.repetitions),
+       "%u records are sorted by series and point, repetitions stay in order",
+       size.series * size.points * size.repetitions);
+    ok(pf_series_run_of(&study->values, size.series - 1).end == study->values.count, "and each series is found");
 }
 
-static void dropped(void)
+static void replaced(struct pf_run *run, void *arg)
 {
-    struct pf_error error;
-    struct pf_study *study = make_study(2, 1, &error);
+    (void)arg;
+    struct pf_study *study = make_study(run, 2, 1);
     add(study, 0, 0, 7);
     add(study, 1, 0, 0);
-    uint32_t anew = pf_study_series(study, study->series[0].context, 0, true, 0, -1);
-    add(study, anew, 0, 8);
+    uint32_t second = pf_study_series(study, study->series[0].context, 0, true, 0, -1);
+    add(study, second, 0, 8);
     pf_study_finish(study);
-    ok(!pf_series_run_of(&study->values, 0).points && pf_series_run_of(&study->values, anew).end == 2 &&
+    ok(!pf_series_run_of(&study->values, 0).points && pf_series_run_of(&study->values, second).end == 2 &&
            pf_series_run_of(&study->values, 1).end == 1,
-       "what is told anew takes the place of what was there");
-    pf_study_free(study);
+       "a series that is defined again replaces the earlier one");
 }
 
 int main(void)
 {
-    any_order(3, 4, 5, "records are sorted by series and point, repetitions stay in order");
-    any_order(50, 100, 400, "also if they do not fit into memory at once");
-    dropped();
+    struct pf_model model = {.warnings = pf_rows_new(5)};
+    struct pf_error error;
+    ok(!pf_run(&model, any_order, &(struct size){3, 4, 5}, &error), "a few records fit into memory");
+    ok(!pf_run(&model, any_order, &(struct size){50, 100, 400}, &error), "many records spill to a file");
+    ok(!pf_run(&model, replaced, NULL, &error), "a series is replaced");
+    pf_rows_free(model.warnings);
     return done();
 }
