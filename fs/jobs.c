@@ -6,10 +6,13 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "fs/clock.h"
 #include "fs/jobs_private.h"
 
-/* Nice value of passes, so that threads that answer requests take precedence. */
-enum { PASS_NICE = 5 };
+enum {
+    PASS_NICE = 5, /* nice value of passes, so that threads that answer requests take precedence */
+    TICK_MS = 1000,
+};
 
 /* A loop of a running pass whose pieces idle threads may run; on the stack of the pass's thread. */
 struct split {
@@ -213,10 +216,10 @@ static void pass_on_step(struct pf_job *job)
             pass_on_step(op->inside);
 }
 
-void pf_pool_tick(struct pf_pool *pool)
+static void find_stalled(struct pf_pool *pool)
 {
     size_t queued = 0;
-    pf_lock_take(&pool->lock);
+    pf_assert_held(&pool->lock);
     for (struct pf_job *job = pool->jobs; job; job = job->next) {
         queued += job->state == PF_JOB_QUEUED;
         job->stepped = job->state == PF_JOB_RUNNING && atomic_exchange(&job->pass.stepped, false);
@@ -231,7 +234,33 @@ void pf_pool_tick(struct pf_pool *pool)
     if (all_are_stalled(pool))
         while (queued-- > 0)
             start_extra_thread(pool);
+}
+
+void pf_pool_tick(struct pf_pool *pool)
+{
+    pf_lock_take(&pool->lock);
+    find_stalled(pool);
     pf_lock_drop(&pool->lock);
+}
+
+static void *ticking_thread(void *arg)
+{
+    struct pf_pool *pool = arg;
+    struct timespec until = {0};
+    pf_lock_take(&pool->lock);
+    while (!pool->closing) {
+        if (!pool->jobs) {
+            pool->rests = true;
+            pf_lock_wait(&pool->lock, &pool->tick);
+            pool->rests = false;
+            until = pf_monotonic_after(pool->tick_ms);
+        } else if (pf_lock_wait_until(&pool->lock, &pool->tick, &until) == ETIMEDOUT) {
+            find_stalled(pool);
+            until = pf_monotonic_after(pool->tick_ms);
+        }
+    }
+    pf_lock_drop(&pool->lock);
+    return NULL;
 }
 
 /* ---- the pool ----------------------------------------------------------------------------------- */
@@ -239,6 +268,9 @@ void pf_pool_tick(struct pf_pool *pool)
 static int start_threads(struct pf_pool *pool)
 {
     pf_assert_held(&pool->lock);
+    if (!pool->ticks && pthread_create(&pool->ticker, NULL, ticking_thread, pool))
+        return -1;
+    pool->ticks = true;
     for (; pool->threads < pool->for_passes; pool->threads++)
         if (pthread_create(&pool->thread[pool->threads], NULL, pass_thread, pool))
             return -1;
@@ -253,7 +285,9 @@ struct pf_pool *pf_pool_new(unsigned threads)
     pf_lock_init(&pool->lock, PF_RANK_POOL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->over, NULL);
+    pthread_cond_init(&pool->tick, NULL);
     pool->for_passes = threads;
+    pool->tick_ms = TICK_MS;
     return pool;
 }
 
@@ -278,6 +312,8 @@ int pf_job_list(struct pf_pool *pool, struct pf_job *job, bool run_here)
     if (all_are_stalled(pool))
         start_extra_thread(pool);
     pthread_cond_signal(&pool->work);
+    if (pool->rests)
+        pthread_cond_signal(&pool->tick);
     return 0;
 }
 
@@ -288,6 +324,7 @@ void pf_pool_close(struct pf_pool *pool)
     for (struct pf_job *job = pool->jobs; job; job = job->next)
         pf_job_decide(pool, job);
     pthread_cond_broadcast(&pool->work);
+    pthread_cond_signal(&pool->tick);
     pf_lock_drop(&pool->lock);
 }
 
@@ -298,10 +335,14 @@ void pf_pool_join(struct pf_pool *pool)
     while (pool->jobs || pool->extra)
         pf_lock_wait(&pool->lock, &pool->over);
     unsigned threads = pool->threads;
+    bool ticks = pool->ticks;
     pool->threads = 0;
+    pool->ticks = false;
     pf_lock_drop(&pool->lock);
     for (unsigned i = 0; i < threads; i++)
         pthread_join(pool->thread[i], NULL);
+    if (ticks)
+        pthread_join(pool->ticker, NULL);
 }
 
 void pf_pool_free(struct pf_pool *pool)
@@ -309,6 +350,7 @@ void pf_pool_free(struct pf_pool *pool)
     if (!pool)
         return;
     pf_pool_join(pool);
+    pthread_cond_destroy(&pool->tick);
     pthread_cond_destroy(&pool->over);
     pthread_cond_destroy(&pool->work);
     pf_lock_destroy(&pool->lock);

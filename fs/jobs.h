@@ -9,17 +9,13 @@
 
 /*
  * The pool of threads that run passes over data as jobs (work.h). Jobs queue in FIFO order; a job can split its loops over idle
- * threads. Thread-safe.
+ * threads. A pass without a step for a second is stalled: it may read an unresponsive file. While all running passes are stalled, each
+ * queued job gets a new thread. Thread-safe.
  */
 struct pf_pool;
 
 /* The first job starts the threads. NULL: out of memory. */
 struct pf_pool *pf_pool_new(unsigned threads);
-/*
- * To be called once per second while jobs may have waiters. A pass without a step since the last call is stalled: it may read an
- * unresponsive file. If all running passes are stalled, each queued job gets a new thread; so does each new job until the next call.
- */
-void pf_pool_tick(struct pf_pool *pool);
 /* Starts the threads now. Returns 0, or -1 if threads cannot be created. */
 int pf_pool_start(struct pf_pool *pool);
 /* Stops running passes and refuses new ones. Waiters return when their jobs end. */

@@ -44,6 +44,7 @@ struct pf_pool {
     struct pf_lock lock;
     pthread_cond_t work; /* wakes the pool's threads: a new job or split, or closing */
     pthread_cond_t over; /* a job, all pieces of a split, or an extra thread has ended */
+    pthread_cond_t tick; /* wakes the ticking thread: a first job, or closing */
     struct pf_job *jobs; /* queued and running */
     struct split *splits;
     bool closing;
@@ -51,11 +52,21 @@ struct pf_pool {
     unsigned threads;          /* started threads, without extra ones */
     unsigned running, stalled; /* number of jobs on the pool's threads */
     unsigned extra; /* running extra threads, for jobs that would otherwise wait for stalled ones */
+    unsigned tick_ms; /* interval of pf_pool_tick; tests set it before the first job */
+    bool ticks;       /* the ticking thread is started */
+    bool rests;       /* the ticking thread waits for a job */
+    pthread_t ticker;
     pthread_t thread[];
 };
 
 /* Returns the job that the calling thread runs (a part of); NULL: none. */
 struct pf_job *pf_job_now(void);
+
+/*
+ * Finds stalled passes: those without a step since the last call. If all running passes are stalled, starts a thread for each queued
+ * job. The pool calls it each second while jobs are listed.
+ */
+void pf_pool_tick(struct pf_pool *pool);
 
 /* All functions below are called with the pool's lock held. */
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "fs/clock.h"
 #include "fs/jobs_private.h"
@@ -74,13 +73,7 @@ void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
 /* Waits until the operation is signalled, or for PROGRESS_MS and then calls op->progress without the lock. */
 static void wait_and_show(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PROGRESS_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = pf_monotonic_after(PROGRESS_MS);
     if (pf_lock_wait_until(&pool->lock, &op->changed, &until) == ETIMEDOUT) {
         pf_lock_drop(&pool->lock);
         op->progress(&job->pass, op);

@@ -41,7 +41,6 @@ struct pf_mount {
     bool has_signal;          /* the kernel has reported a signal for a request */
     struct pf_request *asked; /* request that the watch thread checks right now, without the lock */
     pthread_cond_t has_asked; /* `asked` is NULL again */
-    uint64_t ticked;          /* last tick, in monotonic milliseconds */
     enum pf_phase phase;
     uint64_t deadline; /* end of the phase, in monotonic milliseconds; 0: none */
     bool abandoned, saved;

@@ -2,7 +2,6 @@
 #include "fs/fuse/request.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "fs/clock.h"
 #include "fs/fuse/interrupt.h"
@@ -113,11 +112,11 @@ static void look_at(struct pf_mount *mount, struct pf_request *request, bool ove
 }
 
 /* Checks all requests that are due. Returns the time until the next check, in milliseconds. */
-static long look_at_all(struct pf_mount *mount)
+static unsigned look_at_all(struct pf_mount *mount)
 {
     bool over = fuse_session_exited(mount->session);
     uint64_t now = pf_monotonic_ms();
-    long pause = mount->requests || mount->deadline ? TICK_MS : ASK_MS;
+    unsigned pause = mount->requests || mount->deadline ? TICK_MS : ASK_MS;
     for (struct pf_request *at = mount->requests; at; at = at->next) {
         if (atomic_load(&at->answered))
             continue;
@@ -133,23 +132,9 @@ static long look_at_all(struct pf_mount *mount)
     return pause;
 }
 
-/* Calls the filesystem's tick once per second. */
-static void tick(struct pf_mount *mount)
+static void wait_ms(struct pf_mount *mount, unsigned ms)
 {
-    uint64_t now = pf_monotonic_ms();
-    if (mount->phase != PF_SERVING || now - mount->ticked < ASK_MS)
-        return;
-    mount->ticked = now;
-    pf_fs_tick(mount->fs);
-}
-
-static void wait_ms(struct pf_mount *mount, long ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = pf_monotonic_after(ms);
     pf_lock_wait_until(&mount->lock, &mount->work, &until);
 }
 
@@ -180,14 +165,13 @@ static void abandon(struct pf_mount *mount)
 static void *watch(void *arg)
 {
     struct pf_mount *mount = arg;
-    long pause = TICK_MS;
+    unsigned pause = TICK_MS;
     pf_lock_take(&mount->lock);
     while (mount->phase != PF_ENDED) {
         if (!mount->has_signal)
             wait_ms(mount, pause);
         mount->has_signal = false;
         pause = look_at_all(mount);
-        tick(mount);
         if (mount->deadline && pf_monotonic_ms() >= mount->deadline)
             abandon(mount);
     }

@@ -270,25 +270,12 @@ static void look_around(struct pf_fs *fs)
     pthread_cond_broadcast(&fs->reaper.work); /* a thread may have begun or ceased to hang */
 }
 
-static struct timespec in_ms(unsigned ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    return until;
-}
-
 static void *reap(void *arg)
 {
     struct pf_fs *fs = arg;
     pf_lock_take(&fs->lock);
     while (!fs->reaper.ending) {
-        struct timespec until = in_ms(TICK_MS);
+        struct timespec until = pf_monotonic_after(TICK_MS);
         fs->reaper.woken = false;
         look_around(fs);
         while (!fs->reaper.woken && !fs->reaper.ending &&
@@ -404,7 +391,7 @@ bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since)
 {
     uint64_t now = pf_monotonic_ms();
     *since = *since ? *since : now;
-    struct timespec until = in_ms(RELIEF_MS);
+    struct timespec until = pf_monotonic_after(RELIEF_MS);
     pf_lock_take(&fs->lock);
     size_t picked = pick_for_descriptors(fs);
     uint64_t wanted = fs->reaper.served + picked;

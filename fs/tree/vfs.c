@@ -129,11 +129,6 @@ void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
     fs->sandbox = text;
 }
 
-void pf_fs_tick(struct pf_fs *fs)
-{
-    pf_pool_tick(fs->env.pool);
-}
-
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op)
 {
     pf_op_interrupt(fs->env.pool, op);

@@ -50,8 +50,6 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
 int pf_fs_start(struct pf_fs *fs);
 /* Sets the sandbox line of status.txt; borrowed. */
 void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
-/* Must be called once per second while operations are in progress (pf_pool_tick). */
-void pf_fs_tick(struct pf_fs *fs);
 /* Interrupts an operation: its waits return EINTR (pf_op_interrupt). */
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op);
 /* Adds to the number of heap bytes that closing profiles cannot free. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/jobs.h"
+#include "fs/jobs_private.h"
+
+#include <limits.h>
 
 #include "tests/unit/tap.h"
 #include "tests/unit/workload.h"
@@ -31,9 +33,17 @@ static void test_status(void)
 
 /* ---- jobs without progress ---------------------------------------------------------------------- */
 
+/* A pool that only the test ticks. */
+static struct pf_pool *new_unticked_pool(unsigned threads)
+{
+    struct pf_pool *pool = pf_pool_new(threads);
+    pool->tick_ms = UINT_MAX;
+    return pool;
+}
+
 static void test_stalled(void)
 {
-    struct pf_pool *pool = pf_pool_new(2);
+    struct pf_pool *pool = new_unticked_pool(2);
     struct workload hung[2], next[5], step, queued;
     struct asking of_hung[2], of_next[5], of_step, of_queued;
     for (int i = 0; i < 2; i++) {
@@ -101,7 +111,7 @@ static int run_needing(struct pf_owner *owner, uint64_t number, struct pf_error 
 static void test_stalled_by_waiting(void)
 {
     const struct pf_work needing = {"needing", PF_WORK_SIZES, NULL, run_needing};
-    struct pf_pool *pool = pf_pool_new(2);
+    struct pf_pool *pool = new_unticked_pool(2);
     struct workload inner, outer[2], queued;
     struct asking of_outer[2], of_queued;
     workload_init(&inner, pool, true);
@@ -124,6 +134,25 @@ static void test_stalled_by_waiting(void)
         ask_result(&of_outer[i]);
     ok(ask_result(&of_queued) == ECANCELED && queued.runs == 0,
        "a job that queues when the pool is closed does not run");
+    pf_pool_free(pool);
+}
+
+static void test_ticking(void)
+{
+    struct pf_pool *pool = pf_pool_new(1);
+    struct workload hung, next;
+    struct asking of_hung, of_next;
+    pool->tick_ms = 5;
+    workload_init(&hung, pool, false);
+    workload_init(&next, pool, false);
+    ask_start(&of_hung, &gated, &hung, 0);
+    gate_await(&hung.gate, 1);
+    ask_start(&of_next, &gated, &next, 0);
+    ok(gate_await(&next.gate, 1), "the pool finds stalled passes by itself");
+    gate_open(&next.gate);
+    ok(!ask_result(&of_next) && hung.ended == 0, "a queued job ends while the stalled one does not");
+    gate_open(&hung.gate);
+    ok(!ask_result(&of_hung), "which ends later");
     pf_pool_free(pool);
 }
 
@@ -237,6 +266,7 @@ int main(void)
     test_status();
     test_stalled();
     test_stalled_by_waiting();
+    test_ticking();
     test_split();
     test_free_stops();
     return done();
