@@ -57,20 +57,20 @@ static void test_never_more(void)
 
 static void test_pairs(void)
 {
-    both(file(1, 11, 0644), file(2, 12, 0644), 1, 11, 0444, "two that all may read");
-    both(file(1, 11, 0644), file(1, 11, 0600), 1, 11, 0400, "a private one of the same owner");
-    both(file(1, 11, 0644), file(2, 12, 0640), 2, 12, 0440, "a private one of another owner is that owner's");
-    both(file(1, 11, 0640), file(1, 11, 0640), 1, 11, 0440, "two of one group");
-    both(file(1, 11, 0640), file(2, 11, 0640), READER, 11, 0440, "two of one group with two owners");
+    both(file(1, 11, 0644), file(2, 12, 0644), 1, 11, 0444, "two files that everyone may read");
+    both(file(1, 11, 0644), file(1, 11, 0600), 1, 11, 0400, "a private file of the same owner");
+    both(file(1, 11, 0644), file(2, 12, 0640), 2, 12, 0440, "a private file of another owner belongs to that owner");
+    both(file(1, 11, 0640), file(1, 11, 0640), 1, 11, 0440, "two files of one group");
+    both(file(1, 11, 0640), file(2, 11, 0640), READER, 11, 0440, "two files of one group with different owners");
     both(file(1, 11, 0640), file(1, 12, 0640), 1, 11, 0400, "two groups");
     both(file(1, 11, 0600), file(2, 12, 0600), READER, 11, 0400,
-         "two private ones of two owners are the reader's");
+         "two private files of two owners belong to the reader");
     struct stat folder = {.st_uid = 1, .st_gid = 11, .st_mode = S_IFDIR | 0744};
     ok(pf_access_of(&folder).mode == 0400,
-       "who may list a folder but not enter it may not read what is in it");
+       "a user who may list a folder but not enter it cannot read its files");
     folder.st_mode = S_IFDIR | 0711;
     ok(pf_access_of(&folder).mode == 0400 && pf_access_through(&folder).mode == 0444,
-       "who may enter but not list it reaches what is in it by name");
+       "a user who may enter a folder but not list it can open its files by name");
 }
 
 static void test_lists(void)
@@ -80,16 +80,16 @@ static void test_lists(void)
     const char *name = strrchr(path, '/') + 1;
     fchmod(fd, 0644);
     ok(pf_mode_without_list(folder, name, S_IFREG | 0644) == (S_IFREG | 0644),
-       "without a list the mode stands");
+       "the mode applies if there is no ACL");
     snprintf(command, sizeof command, "setfacl -m u:2:r %s 2>/dev/null", path);
     if (system(command) == 0) { /* NOLINT(cert-env33-c): setfacl, as users call it */
         ok(pf_mode_without_list(folder, name, S_IFREG | 0644) == (S_IFREG | 0604) &&
                pf_mode_without_list(fd, "", S_IFREG | 0644) == (S_IFREG | 0604),
-           "a list that lets somebody in takes the group's bits");
+           "an ACL that admits a user clears the group's bits");
         snprintf(command, sizeof command, "setfacl -m u:2:- %s", path);
         ok(system(command) == 0 && /* NOLINT(cert-env33-c) */
                pf_mode_without_list(folder, name, S_IFREG | 0644) == (S_IFREG | 0600),
-           "one that shuts somebody out takes the others' too");
+           "an ACL that excludes a user also clears the others' bits");
     }
     close(folder);
     close(fd);

@@ -62,13 +62,13 @@ static void test_recognising(void)
     struct pf_probe_result result;
     ok(confidence(HEADER, &result) == 32 && !*result.message, "16 bytes of header decide, whatever the name");
     ok(confidence("# AFPerf v1     \r\n", &result) == 32 && !*result.message, "a line may end with CR LF");
-    ok(confidence("# AFPerf v2     \n", &result) && *result.message, "another version is known as such");
-    ok(confidence("# AFPerf v1\n", &result) && *result.message, "so is a header without padding");
-    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &result) && *result.message, "and a byte-order mark");
-    ok(!confidence("# AFPerf notes\n", &result) && !confidence("", &result), "other texts are not");
+    ok(confidence("# AFPerf v2     \n", &result) && *result.message, "another version is recognised");
+    ok(confidence("# AFPerf v1\n", &result) && *result.message, "a header without padding is recognised");
+    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &result) && *result.message, "a header after a byte order mark is recognised");
+    ok(!confidence("# AFPerf notes\n", &result) && !confidence("", &result), "other texts are rejected");
     ok(!confidence("# AFPerf v1 corpus\n", &result) &&
            !confidence("\xef\xbb\xbf# AFPerf v2 is new\n", &result),
-       "nor is a heading that goes on behind the version");
+       "a heading that continues after the version is rejected");
 }
 
 static void test_opening(void)
@@ -76,16 +76,16 @@ static void test_opening(void)
     struct afperf_profile p;
     set_up(&p, "# AFPerf v2     \n", 17);
     ok(p.result < 0 && p.error.code == EINVAL && p.error.line == 1,
-       "another version is not opened, and it is told why");
+       "another version is not opened, with a reason");
     tear_down(&p);
     set_up(&p, HEADER, 16);
     ok(!p.result && !pf_rows_count(p.model.partitions.items) && !p.model.contexts->count,
-       "a header alone is an empty profile");
+       "a file with only a header is an empty profile");
     tear_down(&p);
     warns(HEADER RUN "# AFPerf v2     \nRunInfo,x\n", "3 fatal other-version-header\n",
-          "another version further on ends the reading there");
+          "reading ends at a header of another version");
     warns(HEADER RUN "# AFPerf v1\n", "3 warning header-not-16-bytes\n",
-          "a later header should be padded too");
+          "a later header without padding is reported");
 }
 
 static void test_stopping(void)
@@ -103,10 +103,10 @@ static void test_stopping(void)
     pf_pass_leave(before);
     ok(p.result < 0 && p.error.code == ECANCELED && !p.model.contexts && !p.model.partitions.items &&
            !pf_rows_count(p.model.warnings),
-       "a pass that nobody waits for stops and leaves no trace");
+       "a cancelled pass leaves no trace");
     unload_profile(&p);
     load_profile(&p);
-    ok(!p.result && p.model.contexts, "another one can follow");
+    ok(!p.result && p.model.contexts, "a pass after a cancelled one succeeds");
     tear_down(&p);
     free(text);
 }
@@ -120,20 +120,20 @@ static void test_nesting(void)
     serves(text, "regions", "region,parent,depth,start,stop,inclusive,exclusive,state,line,tags,label",
            "0,,0,10,100,90,50,closed,3,,main\n1,0,1,20,50,30,30,closed,4,k=v,solve\n"
            "2,0,1,50,60,10,10,closed,6,,solve\n",
-           "regions nest as they start and stop");
+           "regions nest by their starts and stops");
     serves(
         text, "values", NULL,
         "0,main,calls,1\n0,main,time,50\n0,main,time (inc),90\n0,main,time net,50\n0,main,time net (inc),90\n"
         "0,solve,calls,2\n0,solve,time,40\n0,solve,time (inc),40\n0,solve,time net,40\n0,solve,time net "
         "(inc),40\n",
-        "regions of one path of labels are one context");
+        "regions with the same path of labels are one context");
     serves(HEADER "RunInfo,0,milliseconds,1,1.0.0,1,,,\nRegionStart,1,1,1,,\nRegionStop,3,1\n"
                   "RegionStart,4,1,,,\nRegionStop,5,\n",
            "values", "context,metric,value",
            "0x1,calls,1\n0x1,time,2000000\n0x1,time (inc),2000000\n0x1,time net,2000000\n"
            "0x1,time net (inc),2000000\n(blank),calls,1\n(blank),time,1000000\n(blank),time (inc),1000000\n"
            "(blank),time net,1000000\n(blank),time net (inc),1000000\n",
-           "times are nanoseconds; a region without label goes by its id");
+           "times are nanoseconds; a region without a label is named by its id");
     serves(
         HEADER RUN "RegionStart,0,1,1,,\nRegionStop,18446744073709551615,1\nRegionStart,0,1,2,0x1,\n"
                    "RegionStop,18446744073709551615,2\n",
@@ -141,7 +141,7 @@ static void test_nesting(void)
         "calls,1\ntime,0\ntime (inc),18446744073709551615\ntime net,0\ntime net (inc),18446744073709551615\n"
         "calls,1\ntime,18446744073709551615\ntime (inc),18446744073709551615\ntime net,18446744073709551615\n"
         "time net (inc),18446744073709551615\n",
-        "times of 64 bits are served exactly");
+        "64-bit times are exact");
 }
 
 static void test_pauses(void)
@@ -149,13 +149,13 @@ static void test_pauses(void)
     const char *text = HEADER RUN "PauseResume,50,40,1\nPauseResume,70,50,1\nPauseResume,15,5,1\n"
                                   "RegionStart,10,1,1,main,\nRegionStart,45,1,2,inner,\nRegionStop,60,2\n"
                                   "RegionStop,100,1\n";
-    serves(text, "pauses", NULL, "0,5,15\n0,40,70\n", "pauses that touch are one");
+    serves(text, "pauses", NULL, "0,5,15\n0,40,70\n", "adjacent pauses are merged");
     serves(text, "regions", "label,inclusive_net,exclusive_net", "55,55,main\n0,0,inner\n",
-           "net times are without pauses");
+           "net times exclude pauses");
     serves(text, "trace", "time,event",
            "5,pause\n10,region-start\n15,resume\n40,pause\n45,region-start\n"
            "60,region-stop\n70,resume\n100,region-stop\n",
-           "the trace has pauses in time order");
+           "pauses are in the trace in time order");
 }
 
 static void test_damaged_nesting(void)
@@ -163,70 +163,70 @@ static void test_damaged_nesting(void)
     const char *overlapping = HEADER RUN "RegionStart,0,1,1,a,\nRegionStart,10,1,2,b,\nRegionStop,20,1\n"
                                          "RegionStop,30,2\nRegionStart,12,1,3,c,\nRegionStop,15,3\n";
     serves(overlapping, "regions", "region,parent,exclusive", "0,,20\n1,,17\n2,1,3\n",
-           "regions that overlap nest by their times");
-    warns(overlapping, "4 warning overlapping-regions\n", "and are told of");
-    runs_are(overlapping, "nesting", "geometry\n", "in the whole run");
+           "overlapping regions are nested by time");
+    warns(overlapping, "4 warning overlapping-regions\n", "overlapping regions are reported");
+    runs_are(overlapping, "nesting", "geometry\n", "overlaps are reported in the whole run");
     const char *open = HEADER RUN "RegionStart,10,1,1,a,\nRegionStart,20,1,2,b,\nRegionStop,50,1\n"
                                   "RegionStart,60,1,3,c,\nRegionStop,40,4\nRegionStop,30,3\n";
     serves(open, "regions", "label,stop,state", "50,closed,a\n50,unclosed,b\n60,closed,c\n",
-           "a region without stop ends with the one around it");
+           "a region without a stop ends with its parent");
     warns(open, "4 warning unclosed-region\n6 warning negative-duration\n7 warning stop-without-start\n",
-          "each problem has its line");
+          "each problem is reported with its line");
     warns(HEADER RUN "RegionStart,10,1,1,a,\nRegionStop,20,1\nRegionStop,30,1\n",
-          "5 warning duplicate-stop\n", "a second stop is not the same as one of nothing");
+          "5 warning duplicate-stop\n", "a second stop and a stop without a start are different problems");
 }
 
 static void test_ids(void)
 {
     serves(HEADER "RegionStop,150,0xb1\nRegionStart,110,1,0xb1,late,\n" RUN, "regions",
-           "run,start,stop,line,label", "0,110,150,3,late\n", "a stop may stand before its start");
+           "run,start,stop,line,label", "0,110,150,3,late\n", "a stop may precede its start");
     serves(HEADER "RegionStop,20,1\nRegionStop,30,1\n" RUN "RegionStart,10,1,1,a,\nRegionStart,25,1,1,b,\n",
-           "regions", "label,stop", "20,a\n30,b\n", "stops of one id are paired in the order of the file");
+           "regions", "label,stop", "20,a\n30,b\n", "stops of one id are paired in file order");
     serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\nRegionStart,5,1,1,b,\n", "regions",
            "label,stop,state", "9,unclosed,a\n9,closed,b\n",
-           "the segment that a record stands in goes first");
+           "a record is resolved in its own segment first");
     serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\n", "regions", "label,stop,state",
-           "9,closed,a\n", "then the others");
+           "9,closed,a\n", "then in the other segments");
     serves(HEADER RUN "RegionStart,5,1,1,a,\nRegionStop,5,1\nRegionStop,5,2\nRegionStart,5,1,2,b,\n", "trace",
            "time,event,context", "5,region-start,a\n5,region-stop,a\n5,region-start,b\n5,region-stop,b\n",
-           "a region without length never stops before it starts");
+           "a region of zero length stops at its start, not before it");
     runs_are(HEADER "RunInfo, 7 , ns ,\t1.5 , 1.0.0 , 0x1 , app , 2 ,\n",
              "start,units,wallclock,version,run_id,application", "0x1,7,ns,1.5,1.0.0, app \n",
-             "numbers are served without the blanks around them, texts with theirs");
+             "blanks around numbers are removed, blanks around texts are kept");
     runs_are(HEADER "RegionStart,1,0xdead,1,a,\n" RUN "RunPoint,5,0xbeef,1,3\n", "run,run_id,implicit,line",
-             "0,2,0xdead,1\n1,3,0x1,0\n2,4,0xbeef,1\n", "a run that is named but not told of is a run");
+             "0,2,0xdead,1\n1,3,0x1,0\n2,4,0xbeef,1\n", "a run that is only referenced is a run");
     runs_are(HEADER "RegionPoint,5,1,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n"
                     "RegionStart,1,1,1,a,\n",
-             "run,run_id", "0,0x1\n1,0x2\n", "data that turn out to belong to a run need no other");
+             "run,run_id", "0,0x1\n1,0x2\n", "data that can be assigned to a declared run create no other run");
     runs_are(HEADER "RegionPoint,5,7,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n",
-             "run,run_id,line", "0,2,\n1,3,0x1\n2,4,0x2\n", "data that belong to none make one");
+             "run,run_id,line", "0,2,\n1,3,0x1\n2,4,0x2\n", "data without a run create one");
 }
 
 static void test_no_ids(void)
 {
     serves(HEADER RUN "RegionStart,10,1,,a,\nRegionStart,20,1,,b,\nRegionStop,30,\nRegionStop,40,\n",
            "regions", "label,start,stop", "10,40,a\n20,30,b\n",
-           "a stop without id closes the innermost region");
+           "a stop without an id closes the innermost region");
     const char *shuffled = HEADER RUN TYPE "RegionStart,20,1,,b,\nRegionStop,30,\nRegionPoint,30,,9,1\n"
                                            "RegionStart,10,1,,a,\nRegionStop,40,\nRegionPoint,40,,9,2\n"
                                            "RegionStop,5,\n";
     serves(shuffled, "regions", "label,start,stop", "20,30,b\n10,40,a\n", "blocks may come in any order");
     serves(shuffled, "measurements", "object,value", "0,1\n1,2\n",
-           "data belong to the block that they stand in");
+           "data belong to the enclosing block");
     warns(shuffled, "10 warning stop-without-start\n",
-          "and a stop that closes nothing is found by time, too");
+          "a stop that closes nothing is reported in pairing by time too");
     const char *crossed =
         HEADER RUN TYPE "RegionStart,50,1,,late,\nRegionStart,10,1,,early,\nRegionStop,60,\n"
                         "RegionPoint,60,,9,1\nRegionStop,20,\nRegionPoint,20,,9,2\n";
     serves(crossed, "regions", "label,start,stop", "50,60,late\n10,20,early\n",
-           "what the order of the file would pair is paired by time");
-    serves(crossed, "measurements", "object,value", "0,1\n1,2\n", "and so are the data in their blocks");
+           "pairs that conflict in file order are paired by time");
+    serves(crossed, "measurements", "object,value", "0,1\n1,2\n", "data in their blocks are assigned by time too");
     warns(HEADER RUN "RegionStart,50,1,,a,\nRegionStop,10,\nRegionStop,60,\n",
           "4 warning stop-without-start\n",
-          "a stop that had closed something until it was paired by time is found in the file");
+          "a stop that pairing by time leaves unused is reported");
     warns(HEADER RUN TYPE "RegionStart,50,1,,a,\nRegionStop,10,\nRegionPoint,10,,9,1\n",
           "4 warning unclosed-region\n5 warning stop-without-start\n6 warning unresolved-region\n",
-          "and then data in its block belong to nothing");
+          "data in its block then belong to no region");
 }
 
 /* ---- sections ----------------------------------------------------------------------------------- */
@@ -238,36 +238,36 @@ static void test_sections(void)
                         "SectionPoint,16,5,2,9,1\nSectionStop,20,5,1\nSectionStop,30,5,2\n"
                         "SectionStart,40,5,1\nSectionPoint,41,5,1,9,2\nSectionPoint,41,5,8,9,3\n";
     serves(text, "sections", "label,intervals,total,covered", "3,26,21,io\n",
-           "a section's intervals may overlap: total counts twice, covered once");
+           "intervals of a section may overlap: total counts them twice, covered once");
     serves(text, "intervals", "interval,interval_id,start,stop,state",
-           "0,0x1,10,20,closed\n1,0x2,15,30,closed\n2,0x1,40,41,unclosed\n", "an id may be used again");
+           "0,0x1,10,20,closed\n1,0x2,15,30,closed\n2,0x1,40,41,unclosed\n", "an id may be reused");
     serves(text, "measurements", "scope,object,interval,value",
            "section,0,1,1\nsection,0,2,2\nsection,0,,3\n",
-           "data belong to the nearest interval of the id before");
+           "data belong to the last interval of the id before them");
     warns(text, "10 warning unclosed-interval\n12 warning unresolved-interval\n",
-          "unknown intervals are told of");
+          "unknown intervals are reported");
     serves(HEADER RUN "SectionInfo,,1,,s,\nSectionStart,15,,\nSectionStart,18,,\nSectionStop,25,,\n"
                       "SectionStop,40,,\n",
-           "intervals", "start,stop", "15,25\n18,40\n", "intervals without id: first in, first out");
+           "intervals", "start,stop", "15,25\n18,40\n", "intervals without an id are closed in first-in, first-out order");
     serves(HEADER RUN "SectionStart,1,7,1\nSectionStop,2,7,1\n", "sections", "section_id,implicit,intervals",
-           "0x7,1,1\n", "a section without SectionInfo is one");
+           "0x7,1,1\n", "a section without SectionInfo is a section");
     const char *lost = HEADER RUN TYPE
         "SectionPoint,1,,,9,0\nSectionStop,2,5,1\nSectionPoint,2,,,9,1\nSectionInfo,,1,5,io,\n"
         "SectionStop,3,,\nSectionPoint,3,,,9,2\nSectionAggregate,3,2,,1,,9,3\n"
         "SectionStop,4,6,1\nSectionPoint,4,,,9,4\n";
     serves(lost, "measurements", "scope,object,value",
            "orphan,,0\nsection,0,1\nsection,0,2\nsection,0,3\norphan,,4\n",
-           "data behind a stop of nothing belong to its section, if there is such a one");
+           "data after a stop without a start belong to its section if there is one");
     warns(lost,
           "4 warning unresolved-section\n5 warning stop-without-start\n8 warning stop-without-start\n"
           "10 warning unresolved-interval\n11 warning unresolved-section\n12 warning unresolved-section\n",
-          "and all of that is told");
+          "each of these problems is reported");
     serves(text, "values", "context,metric,value", "io,calls,3\nio,time (inc),26\nio,time net (inc),26\n",
            "sections have no exclusive time");
     struct afperf_profile p;
     set_up(&p, text, strlen(text));
     ok(p.model.contexts->flags[0] == 0 && p.model.metrics[0].over_contexts == PF_OVER_FRAMES,
-       "and count for no total");
+       "sections are not part of totals");
     tear_down(&p);
 }
 
@@ -277,12 +277,12 @@ static void test_measurements(void)
 {
     serves(HEADER RUN "RunPoint,1,1,9,10\nMeasurementType,0,1,9,Old,int64,s,sum,text\nRunPoint,2,1,9,2.5\n"
                       "MeasurementType,0,1,9,New,double,,,\n",
-           "measurements", "value,name", "10,New\n2.5,New\n", "the last definition counts for the whole run");
+           "measurements", "value,name", "10,New\n2.5,New\n", "the last definition applies to the whole run");
     serves(HEADER RUN "MeasurementType,0,1,9,Old,int64,s,sum,text\nMeasurementType,0,1,9,New,double,,,\n",
-           "types", NULL, "0,0x9,4,2,double,s,sum,New,text\n", "what it leaves blank stays");
+           "types", NULL, "0,0x9,4,2,double,s,sum,New,text\n", "fields that the last definition leaves blank keep their values");
     warns(HEADER RUN
           "MeasurementType,0,1,9,T,double,,,\nRunPoint,2,1,9,2.5\nMeasurementType,0,1,9,T,int64,,,\n",
-          "4 warning bad-value\n", "values are held against the last datatype");
+          "4 warning bad-value\n", "values are checked against the last datatype");
     serves(HEADER RUN TYPE
            "RegionStart,1,1,3,a,\nRegionStop,5,3\nRegionPoint,1,3,9,1\nRegionAggregate,5,1,3,,9,2\n"
            "RegionAggregate,5,1,,sum,9,3\nRegionAggregate,5,1,1,,9,4\nRegionAggregate,5,1,7,,9,5\n"
@@ -290,9 +290,10 @@ static void test_measurements(void)
            "measurements", "scope,object,kind,aggregation,value",
            "region,0,point,,1\nregion,0,raw,,2\nrun-regions,,processed,sum,3\nrun-regions,,raw,,4\n"
            "orphan,,raw,,5\nrun,,processed,mean,6\n",
-           "an id is a region's, else a run's, else nobody's; blank with an aggregation means the run");
+           "an id refers to a region, otherwise to a run, otherwise to nothing; a blank id with an "
+           "aggregation means the run");
     serves(HEADER RUN "RunPoint,1,1,7,0x10,8,1.5,6,text\n", "measurements", "type_id,value",
-           "0x7,16\n0x8,1.5\n0x6,text\n", "without a type a value is what it looks like");
+           "0x7,16\n0x8,1.5\n0x6,text\n", "a value without a type has the type that it looks like");
 }
 
 static void test_tags(void)
@@ -367,7 +368,7 @@ static void test_walks(void)
         bool same = true;
         for (unsigned hop = 1; hop < 6; hop += 2)
             same &= agree(&p.model, tables[i], PF_UNRESTRICTED, hop);
-        ok(same, "%s: a walk goes on from a saved position", tables[i]);
+        ok(same, "%s: a walk resumes at a saved position", tables[i]);
         if (!strcmp(tables[i], "tags"))
             continue;
         size_t whole = count(&p.model, tables[i], PF_UNRESTRICTED), runs = 0, contexts = 0;
@@ -382,12 +383,12 @@ static void test_walks(void)
             contexts += count(&p.model, tables[i], only);
             same &= agree(&p.model, tables[i], only, 2);
         }
-        ok(runs == whole && same, "%s: the rows of all runs are those of the table", tables[i]);
+        ok(runs == whole && same, "%s: the rows of all runs together are the table", tables[i]);
         size_t without = strcmp(tables[i], "trace") ? 0 : count(&p.model, "pauses", PF_UNRESTRICTED) * 2;
-        ok(contexts + without == whole, "%s: those of all contexts too, but for what has none", tables[i]);
+        ok(contexts + without == whole, "%s: so are the rows of all contexts, except rows without one", tables[i]);
     }
     struct pf_restriction only = {1, 0, 2, -1};
-    ok(count(&p.model, "values", only) == 1, "values can be restricted to one");
+    ok(count(&p.model, "values", only) == 1, "values can be restricted to a metric");
     tear_down(&p);
     free(text);
 }
@@ -449,9 +450,9 @@ static void test_far_apart(void)
     char *busy = busy_text(&size);
     test_parts_of_the_file(busy, size, "busy");
     free(busy);
-    test_parts_of_the_file(apart, sizeof apart - 1, "runs behind each other");
-    test_parts_of_the_file(nameless, sizeof nameless - 1, "regions without ids out of order");
-    test_parts_of_the_file(again, sizeof again - 1, "ids that come again");
+    test_parts_of_the_file(apart, sizeof apart - 1, "consecutive runs");
+    test_parts_of_the_file(nameless, sizeof nameless - 1, "regions without ids in arbitrary order");
+    test_parts_of_the_file(again, sizeof again - 1, "reused ids");
 }
 
 static void test_positions_are_checked(void)
@@ -470,7 +471,7 @@ static void test_positions_are_checked(void)
         size_t saved = ops->save(&cursor, NULL, 0);
         ok(!failed && ops->restore(&cursor, wrong, saved, &p.error) < 0 &&
                ops->restore(&cursor, wrong, saved - 1, &p.error) < 0,
-           "%s: positions that cannot be are refused", tables[i]);
+           "%s: invalid positions are refused", tables[i]);
         ops->close(&cursor);
     }
     tear_down(&p);

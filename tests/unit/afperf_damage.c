@@ -42,7 +42,7 @@ static void test_cuts(const char *name, const char *text, size_t size, size_t st
     for (; cut < size && !trouble; cut += step)
         if (begins_well(text, cut))
             trouble = trouble_with(&p, text, cut, 1 + (unsigned)cut % 5);
-    ok(!trouble, "%s: cut anywhere, the profile is sound", name);
+    ok(!trouble, "%s: truncated at any byte, the profile is valid", name);
     if (trouble)
         printf("# cut at %zu: %s\n", cut - step, trouble);
     remove_folder(&p);
@@ -62,7 +62,7 @@ static void test_changes(const char *name, char *text, size_t size, size_t step)
         trouble = begins_well(text, size) ? trouble_with(&p, text, size, 3) : NULL;
         text[at] = before;
     }
-    ok(!trouble, "%s: with any byte changed, the profile is sound", name);
+    ok(!trouble, "%s: with any byte changed, the profile is valid", name);
     if (trouble)
         printf("# changed at %zu: %s\n", at - step, trouble);
     remove_folder(&p);
@@ -126,25 +126,25 @@ static void test_compressed(const char *text, size_t size)
     char *bytes = gzipped(text, size, &packed_size);
     set_up(&plain, text, size);
     set_up(&packed, bytes, packed_size);
-    ok(!packed.result && !unsound(&packed.model, 3), "a file compressed by gzip is a sound profile");
+    ok(!packed.result && !unsound(&packed.model, 3), "a gzip file is a valid profile");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char *want = dump(&plain.model, tables[i], PF_UNRESTRICTED, NULL, 0);
         char *have = dump(&packed.model, tables[i], PF_UNRESTRICTED, NULL, 2);
-        ok(*want && !strcmp(have, want), "its table %s is that of the plain file", tables[i]);
+        ok(*want && !strcmp(have, want), "its table %s is the same as the uncompressed file's", tables[i]);
         free(want);
         free(have);
     }
     char *original = malloc(size + 1);
     ssize_t got = pf_afperf_driver.extra->blob_read(&packed.model, 0, original, size + 1, 0, &packed.error);
     ok(pf_extra_of(&packed.model)->n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
-       "it carries what it inflates to");
-    ok(!pf_extra_of(&plain.model)->n_blobs, "other files carry nothing");
+       "the profile carries its uncompressed text");
+    ok(!pf_extra_of(&plain.model)->n_blobs, "uncompressed files carry no text");
     tear_down(&packed);
     set_up(&packed, bytes, packed_size / 2);
     char *warnings = dump_warnings(&packed.model);
     ok(!packed.result && strstr(warnings, "fatal damaged-compression") && packed.model.contexts->count &&
            !unsound(&packed.model, 3),
-       "of one cut off, what comes before is served, and it is told");
+       "a truncated gzip file is served up to the cut, with a warning");
     free(warnings);
     free(original);
     free(bytes);

@@ -49,17 +49,17 @@ static void reads(const char *text, const char *want, const char *name)
 static void test_records(void)
 {
     reads("a,b\nc\n", "1:a|b\n2:c\n", "a record is a line, its fields are separated by commas");
-    reads("a,b\r\nc,", "1:a|b\n2:c|\n", "CR LF ends a line too; the last needs no end");
+    reads("a,b\r\nc,", "1:a|b\n2:c|\n", "CR LF ends a line too; the last line needs no end");
     reads("a\rb,c\r\r\n", "1:a\rb|c\r\n", "a CR elsewhere is data");
     reads("\n \t\n# x \"y\n a\n", "4: a\n",
-          "blank records and comments are passed over; quotes in comments mean nothing");
-    reads("a\n# AFPerf v1     \n# AFPerf notes\n", "1:a\nheader 2:\n", "a version header may come again");
-    reads("a,\"b,\"\"c\"\"\",d\n", "1:a|b,\"c\"|d\n", "quotes protect commas, doubled ones stand for one");
+          "blank records and comments are skipped; quotes in comments have no effect");
+    reads("a\n# AFPerf v1     \n# AFPerf notes\n", "1:a\nheader 2:\n", "a version header may be repeated");
+    reads("a,\"b,\"\"c\"\"\",d\n", "1:a|b,\"c\"|d\n", "quotes protect commas, and a doubled quote is a quote");
     reads("a,\"b\nc\r\n# d\",e\nf\n", "1:a|b\nc\r\n# d|e\n4:f\n",
-          "a quoted field may hold lines, which count");
+          "a quoted field may contain newlines, which count as lines");
     reads("a,b\"c,\"d\"e\n", "1:a|b\"c|de quote tail\n",
-          "quotes inside fields, and text behind them, are kept");
-    reads("a,\"b\nc\nd\n", "unterminated 1:\n2:c\n3:d\n", "a quote that never closes costs one line");
+          "quotes within fields, and text after a closing quote, are kept");
+    reads("a,\"b\nc\nd\n", "unterminated 1:\n2:c\n3:d\n", "a quote that is never closed costs one line");
     reads("", "", "an empty file has no records");
     reads("\"\"\n", "1:\n", "an empty quoted field is a record");
     reads("a\xff\xc3\xa9\xe2\x82,b\n", "1:a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd|b utf8\n",
@@ -68,7 +68,7 @@ static void test_records(void)
     is(have,
        "1:a\xef\xbf\xbd"
        "b|c nul\n",
-       "so do NUL bytes");
+       "NUL bytes become U+FFFD");
     free(have);
 }
 
@@ -94,35 +94,35 @@ static void test_long_records(void)
     free(have);
     text = repeated("# ", "x", 2 << 20, "\nb\n", &size);
     have = records_of(text, size);
-    is(have, "2:b\n", "a comment may be as long as it likes");
+    is(have, "2:b\n", "a comment may have any length");
     free(text);
     free(have);
     text = repeated("a,\"", "x", 1000000, "\",b\n", &size);
     have = records_of(text, size);
     ok(size > 1000000 && strlen(have) > 1000000 && !strncmp(have, "1:a|xxx", 7),
-       "a record just below that is read");
+       "a record just below the limit is read");
     free(text);
     free(have);
     text = repeated("a,\"x\n", "b\n", 600000, "", &size);
     have = records_of(text, size);
-    ok(!strncmp(have, "unterminated 1:\n2:b\n", 20), "a quote that is open after 1 MiB costs one line");
+    ok(!strncmp(have, "unterminated 1:\n2:b\n", 20), "a quote that is still open after 1 MiB costs one line");
     free(text);
     free(have);
     text = repeated("a,\"", "x", 2 << 20, "\nb\n", &size);
     have = records_of(text, size);
-    is(have, "unterminated 1:\n2:b\n", "so does one that is open after 1 MiB of one line");
+    is(have, "unterminated 1:\n2:b\n", "so does a quote that is still open after 1 MiB of a single line");
     free(text);
     free(have);
     text = repeated("a,\"b\",", "x", 2 << 20, "\nb\n", &size);
     have = records_of(text, size);
-    is(have, "too long 1:\n2:b\n", "where quotes are closed, the record is too long");
+    is(have, "too long 1:\n2:b\n", "a record with closed quotes is reported as too long");
     free(text);
     free(have);
     /* Starting at any of these lines, a record continues for more than 1 MiB: reading must not be quadratic. */
     text = repeated("8,\"x\n", "x\",\"y\n", 1000000, "z\n", &size);
     have = records_of(text, size);
     ok(strlen(have) > 4 && !strcmp(have + strlen(have) - 10, "1000002:z\n"),
-       "a file of a million lines that never end is read to its last line");
+       "a file of a million unclosed lines is read to its end");
     free(text);
     free(have);
 }
@@ -216,12 +216,12 @@ static void test_doubles(void)
 
 static void test_units(void)
 {
-    ok(afperf_nanoseconds(text_of("microseconds")) == 1000, "units may be words");
+    ok(afperf_nanoseconds(text_of("microseconds")) == 1000, "words are accepted as units");
     ok(afperf_nanoseconds(text_of("ms")) == 1000000, "or abbreviations");
     ok(afperf_nanoseconds(text_of("\xc2\xb5s")) == 1000 && afperf_nanoseconds(text_of("\xce\xbcs")) == 1000 &&
            afperf_nanoseconds(text_of("\xc3\x8e\xc2\xbcs")) == 1000,
-       "microseconds have a micro sign, a Greek mu or what became of it");
-    ok(afperf_nanoseconds(text_of("fortnights")) == 0, "other units are not known");
+       "microseconds are spelt with a micro sign, a Greek mu, or its mis-decoded forms");
+    ok(afperf_nanoseconds(text_of("fortnights")) == 0, "other units are unknown");
 }
 
 int main(void)

@@ -38,13 +38,13 @@ static void statistics_of_a_context(void)
     fake_value(&fake, 3, c, m, -12);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, c, &it);
-    ok(it.count == 3, "only partitions that have a value count");
-    is_cell(it.sum, "-6", "negative numbers add up");
-    is_cell(it.mean, "-2", "the mean is over those that have a value");
+    ok(it.count == 3, "only partitions with a value count");
+    is_cell(it.sum, "-6", "negative numbers are added");
+    is_cell(it.mean, "-2", "the mean is over the partitions with a value");
     is_cell(it.min, "-12", "the smallest value");
     is_cell(it.max, "4", "the largest value");
-    ok(fabs(it.stddev.d - sqrt(152.0 / 3)) < 1e-12, "the standard deviation is that of the population");
-    is_cell(it.imbalance, "-2", "imbalance is largest by mean of the threads that have any value");
+    ok(fabs(it.stddev.d - sqrt(152.0 / 3)) < 1e-12, "the standard deviation is of the population");
+    is_cell(it.imbalance, "-2", "imbalance is maximum by mean, over the threads with a value");
     pf_aggregate_context(fake.aggregate, m, none, &it);
     ok(it.count == 0 && it.sum.type == PF_ABSENT && it.mean.type == PF_ABSENT && it.min.type == PF_ABSENT &&
            it.max.type == PF_ABSENT && it.stddev.type == PF_ABSENT && it.imbalance.type == PF_ABSENT,
@@ -64,11 +64,11 @@ static void a_single_value(void)
     fake_value(&fake, 0, c, zero, 0);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, c, &it);
-    is_cell(it.mean, "0.1", "the mean of one value is that value");
-    is_cell(it.stddev, "0", "one value does not deviate");
-    is_cell(it.imbalance, "1", "one value is in balance");
+    is_cell(it.mean, "0.1", "the mean of one value is the value");
+    is_cell(it.stddev, "0", "a single value has a standard deviation of 0");
+    is_cell(it.imbalance, "1", "a single value has an imbalance of 1");
     pf_aggregate_context(fake.aggregate, zero, c, &it);
-    is_cell(it.imbalance, "", "a mean of zero has no imbalance");
+    is_cell(it.imbalance, "", "a zero mean has no imbalance");
     fake_free(&fake);
 }
 
@@ -84,10 +84,10 @@ static void imbalance_is_of_all_threads_that_measure(void)
     fake_value(&fake, 3, one, m, 5);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, one, &it);
-    is_cell(it.imbalance, "16", "what one of 16 threads runs has imbalance 16");
+    is_cell(it.imbalance, "16", "a value in one of 16 threads has an imbalance of 16");
     fake.model.partitions.singular = "point";
     pf_aggregate_context(fake.aggregate, m, one, &it);
-    is_cell(it.imbalance, "", "only threads are in balance or out of it");
+    is_cell(it.imbalance, "", "only threads have an imbalance");
     fake_free(&fake);
 }
 
@@ -113,12 +113,12 @@ static void shares_above_100_percent(void)
     fake_value(&fake, 0, a, negative, -10);
     fake_value(&fake, 0, b, negative, -20);
     fake_finish(&fake);
-    ok(!pf_aggregate_beyond(fake.aggregate, fine), "shares of what is measured are within 100 %%");
-    ok(pf_aggregate_beyond(fake.aggregate, wrapped), "those of counters that wrapped are not");
-    ok(!pf_aggregate_beyond(fake.aggregate, partner), "which is told once of partners");
-    ok(pf_aggregate_beyond(fake.aggregate, backwards), "those of clocks that ran backwards are not");
+    ok(!pf_aggregate_beyond(fake.aggregate, fine), "shares of measured totals are within 100 %%");
+    ok(pf_aggregate_beyond(fake.aggregate, wrapped), "shares of counters that wrapped may exceed the total");
+    ok(!pf_aggregate_beyond(fake.aggregate, partner), "which is reported once per pair of partners");
+    ok(pf_aggregate_beyond(fake.aggregate, backwards), "shares of clocks that ran backwards may exceed the total");
     ok(!pf_aggregate_beyond(fake.aggregate, negative),
-       "negative values of one sign are shares of a negative total");
+       "values that are all negative are shares of a negative total");
     fake_free(&fake);
 }
 
@@ -133,9 +133,9 @@ static void what_is_no_number_has_no_deviation(void)
     fake_real(&fake, 0, b, m, INFINITY);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, a, &it);
-    is_cell(it.stddev, "nan", "the standard deviation of nan is nan");
+    is_cell(it.stddev, "nan", "the standard deviation with nan is nan");
     pf_aggregate_context(fake.aggregate, m, b, &it);
-    is_cell(it.stddev, "nan", "so is that of inf");
+    is_cell(it.stddev, "nan", "the standard deviation with inf is nan");
     fake_free(&fake);
 }
 
@@ -153,11 +153,11 @@ static void one_partition_speaks_for_all(void)
     fake_value(&fake, 0, gone, m, 90);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, c, &it);
-    is_cell(it.sum, "7", "of a metric that one partition shows, sum is the value there");
-    is_cell(it.mean, "6", "the mean is over all partitions that have a value");
+    is_cell(it.sum, "7", "the sum of a metric that shows one partition is that partition's value");
+    is_cell(it.mean, "6", "its mean is over all partitions with a value");
     pf_aggregate_context(fake.aggregate, m, gone, &it);
-    is_cell(it.sum, "0", "a context without a value there has 0");
-    total_is(&fake, m, "7", "and the total is that partition's");
+    is_cell(it.sum, "0", "a context without a value there has the sum 0");
+    total_is(&fake, m, "7", "its total is that partition's");
     fake_free(&fake);
 }
 
@@ -184,18 +184,18 @@ static void totals_follow_what_a_metric_says(void)
     }
     fake_finish(&fake);
     total_is(&fake, all, "1111", "over all contexts");
-    total_is(&fake, frames, "1101", "over frames alone: a loop's cost is in its function already");
-    total_is(&fake, roots, "1", "over roots alone: the others' cost is in them already");
-    total_is(&fake, none, "", "what does not add up over contexts has no total");
-    total_is(&fake, low, "111", "the smallest over partitions, added up over contexts");
-    total_is(&fake, high, "1011", "the largest over partitions, added up over contexts");
-    total_is(&fake, apart, "", "what does not add up over partitions has no total");
-    total_is(&fake, without, "0", "no values add up to nothing");
+    total_is(&fake, frames, "1101", "over frames only: a function's value includes its loops");
+    total_is(&fake, roots, "1", "over roots only: a root's value includes the others");
+    total_is(&fake, none, "", "a metric that is not additive over contexts has no total");
+    total_is(&fake, low, "111", "minima over partitions, added over contexts");
+    total_is(&fake, high, "1011", "maxima over partitions, added over contexts");
+    total_is(&fake, apart, "", "a metric that is not additive over partitions has no total");
+    total_is(&fake, without, "0", "the sum of no values is 0");
     struct pf_statistics it;
     pf_aggregate_context(fake.aggregate, low, leaf, &it);
-    is_cell(it.sum, "100", "a context's sum is the smallest value where the metric says so");
+    is_cell(it.sum, "100", "a context's sum is the minimum if the metric says so");
     pf_aggregate_context(fake.aggregate, apart, leaf, &it);
-    is_cell(it.sum, "", "a context has no sum where partitions do not add up");
+    is_cell(it.sum, "", "a context has no sum if partitions are not additive");
     is_cell(it.mean, "550", "but it has a mean");
     fake_free(&fake);
 }
@@ -220,13 +220,13 @@ static void integers_stay_exact(void)
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, a, &it);
     is_cell(it.sum, "36893488147419103229", "a sum of more than 64 bits");
-    is_cell(it.min, "9223372036854775807", "a smallest value that was there before wider ones came");
-    is_cell(it.max, "18446744073709551615", "an unsigned largest value");
+    is_cell(it.min, "9223372036854775807", "a minimum that came before wider values");
+    is_cell(it.max, "18446744073709551615", "an unsigned maximum");
     pf_aggregate_context(fake.aggregate, m, b, &it);
-    is_cell(it.max, "1267650600228229401496703205376", "a largest value of more than 64 bits");
-    is_cell(it.sum, "1267650600228229401496703205377", "to the last digit");
+    is_cell(it.max, "1267650600228229401496703205376", "a maximum of more than 64 bits");
+    is_cell(it.sum, "1267650600228229401496703205377", "all digits are exact");
     total_is(&fake, m, "1267650600265122889644122308606", "a total of more than 64 bits");
-    total_is(&fake, low, "7", "the smallest of narrow and wide values");
+    total_is(&fake, low, "7", "the minimum of narrow and wide values");
     fake_free(&fake);
 }
 
@@ -250,15 +250,15 @@ static void integers_give_way_to_doubles(void)
     fake_cell(&fake, 1, b, spread, pf_wide(&huge));
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, mixed, a, &it);
-    is_cell(it.sum, "2.5", "integers and doubles of one metric add up");
-    is_cell(it.max, "3", "what was an integer takes part as a double");
-    is_cell(it.min, "-1", "also what comes later");
+    is_cell(it.sum, "2.5", "integers and doubles of one metric are added");
+    is_cell(it.max, "3", "earlier integers take part as doubles");
+    is_cell(it.min, "-1", "later integers do too");
     pf_aggregate_context(fake.aggregate, full, a, &it);
     is_cell(it.sum, "1.7014118346046923e+38", "a sum of more than 128 bits becomes a double");
-    is_cell(it.max, "8.507059173023462e+37", "and with it the largest value");
+    is_cell(it.max, "8.507059173023462e+37", "and so does the maximum");
     total_is(&fake, spread, "1.7014118346046923e+38", "a total of more than 128 bits becomes a double");
     pf_aggregate_context(fake.aggregate, spread, b, &it);
-    is_cell(it.sum, "8.507059173023462e+37", "and so does what it is made of");
+    is_cell(it.sum, "8.507059173023462e+37", "and so does a value derived from it");
     fake_free(&fake);
 }
 
@@ -278,12 +278,12 @@ static void doubles_are_compensated(void)
     fake_real(&fake, 2, b, m, INFINITY);
     fake_finish(&fake);
     pf_aggregate_context(fake.aggregate, m, a, &it);
-    is_cell(it.sum, "2", "what a large summand hides comes back");
+    is_cell(it.sum, "2", "compensated summation recovers small summands next to a large one");
     pf_aggregate_context(fake.aggregate, m, b, &it);
     is_cell(it.sum, "nan", "a sum with nan is nan");
-    is_cell(it.min, "5", "nan is not the smallest value");
-    is_cell(it.max, "inf", "infinity is the largest");
-    is_cell(it.imbalance, "", "what is not finite has no imbalance");
+    is_cell(it.min, "5", "nan is not the minimum");
+    is_cell(it.max, "inf", "infinity is the maximum");
+    is_cell(it.imbalance, "", "non-finite values have no imbalance");
     fake_free(&fake);
 }
 
@@ -302,7 +302,7 @@ static void odd_rows_are_left_out(void)
     fake_cell(&fake, 0, c, m, pf_absent());
     fake_cell(&fake, 0, c, m, pf_string("50"));
     fake_finish(&fake);
-    total_is(&fake, m, "5", "rows of no partition, context or metric and rows without a number do not count");
+    total_is(&fake, m, "5", "rows without partition, context, metric or number do not count");
     fake_free(&fake);
 }
 
@@ -329,8 +329,8 @@ static void spilling_changes_nothing(void)
         same = same && a.count == b.count && a.sum.type == b.sum.type && a.sum.i == b.sum.i;
         filled += a.count;
     }
-    ok(same && filled == 9000, "sums in a temporary file are those in memory");
-    total_is(&fake[1], 0, "242959501500", "and so is the total");
+    ok(same && filled == 9000, "sums in a temporary file equal sums in memory");
+    total_is(&fake[1], 0, "242959501500", "the total is equal too");
     fake_free(&fake[0]);
     fake_free(&fake[1]);
 }
@@ -358,18 +358,18 @@ static void the_cache_bounds_all_together(void)
     make_large(&second);
     ok(second.aggregate->arena.file >= 0 &&
            first.aggregate->arena.held + second.aggregate->arena.held <= 1 << 20,
-       "a second one that does not fit beside it is in a file");
-    ok(pf_sums_are_pressed() && !pf_sums_are_pressed(), "which is reported once, so that others are freed");
+       "a second aggregate that does not fit is in a file");
+    ok(pf_sums_are_pressed() && !pf_sums_are_pressed(), "this is reported once, so that others can be freed");
     fake_init(&small, 1);
     small.options.cache = 1 << 20;
     fake_value(&small, 0, fake_context(&small, PF_NO_CONTEXT, "f", 0),
                fake_metric(&small, "time", "int", PF_OVER_ALL, PF_SUM), 1);
     fake_finish(&small);
-    ok(small.aggregate->arena.file < 0, "a small one is in memory all the same");
+    ok(small.aggregate->arena.file < 0, "a small aggregate is always in memory");
     fake_free(&first);
     fake_free(&second);
     make_large(&second);
-    ok(second.aggregate->arena.file < 0, "when the first is gone there is room again");
+    ok(second.aggregate->arena.file < 0, "freeing the first makes room again");
     fake_free(&second);
     fake_free(&small);
 }
@@ -400,19 +400,19 @@ static void a_disk_that_loses_sums(void)
         fake_value(&fake, i % 3, i * 7919 % 10000, m, 1);
     fake_finish(&fake);
     ok(all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
-       "sums in a file are whole");
+       "sums in a file are intact");
     must(!ftruncate(fake.aggregate->arena.file, 4096));
-    ok(all_of(fake.aggregate) < 20000, "when the disk loses some of the file they can still be asked for");
-    ok(pf_aggregate_check(fake.aggregate, &error) && error.code == EIO, "but are known to be lost");
+    ok(all_of(fake.aggregate) < 20000, "sums remain readable when the disk loses a part of the file");
+    ok(pf_aggregate_check(fake.aggregate, &error) && error.code == EIO, "but the loss is detected");
     must(!ftruncate(fake.aggregate->arena.file, 0));
     struct pf_arranged *functions = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
-    ok(functions != NULL, "also while a view is made of them");
+    ok(functions != NULL, "the loss is detected while a view is made");
     if (functions)
         pf_arranged_put(fake.aggregate, functions);
     pf_aggregate_free(fake.aggregate);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
     ok(fake.aggregate && all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
-       "made again, they are whole");
+       "sums made again are intact");
     fake_free(&fake);
 }
 
@@ -428,7 +428,7 @@ static void no_room_to_spill(void)
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
     setenv("TMPDIR", "/proc/none", 1);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
-    ok(!fake.aggregate && error.code == ENOENT, "without a place for the temporary file there is an error");
+    ok(!fake.aggregate && error.code == ENOENT, "a temporary file without a folder is an error");
     if (before)
         setenv("TMPDIR", before, 1);
     else
@@ -462,8 +462,8 @@ static void one_metric_alone(void)
     fake.aggregate = pf_aggregate_of(&fake.model, time, &error);
     must(fake.aggregate);
     struct pf_buf have = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
-    is(have.data, want.data, "aggregates of one metric alone are what they are among all");
-    total_is(&fake, calls, "0", "of which others seem to have no values");
+    is(have.data, want.data, "aggregates of a single metric equal those made for all metrics");
+    total_is(&fake, calls, "0", "other metrics seem to have no values");
     pf_buf_free(&want);
     pf_buf_free(&have);
     pf_aggregate_free(all);
@@ -511,19 +511,19 @@ static void kept_as_bytes(void)
     fake_finish(&fake);
     struct pf_aggregate *made = fake.aggregate;
     struct pf_buf want = all_text(&fake, 3);
-    ok(!pf_aggregate_pack(made, 100, &packed) && !packed.size, "what takes too many bytes is not kept");
-    ok(pf_aggregate_pack(made, 10000, &packed), "other aggregates are kept as bytes");
+    ok(!pf_aggregate_pack(made, 100, &packed) && !packed.size, "an aggregate with too many bytes is not stored");
+    ok(pf_aggregate_pack(made, 10000, &packed), "other aggregates are stored as bytes");
     fake.aggregate = pf_aggregate_unpack(&fake.model, packed.data, packed.size);
     must(fake.aggregate);
     struct pf_buf have = all_text(&fake, 3);
-    is(have.data, want.data, "and are the same when they have been made of these again");
+    is(have.data, want.data, "an aggregate restored from bytes is equal");
     unsigned sound = 0;
     for (size_t size = 0; size < packed.size; size++) {
         struct pf_aggregate *cut = pf_aggregate_unpack(&fake.model, packed.data, size);
         sound += cut != NULL;
         pf_aggregate_free(cut);
     }
-    ok(sound == 0, "bytes that are cut off anywhere make none");
+    ok(sound == 0, "truncated bytes are refused");
     pf_buf_free(&packed);
     pf_buf_free(&want);
     pf_buf_free(&have);
@@ -540,9 +540,9 @@ static void a_pass_that_nobody_waits_for(void)
     must(!pf_tree_finish(fake.model.contexts, &error));
     struct pf_pass *before = pf_pass_enter(&pass);
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
-    ok(!fake.aggregate && error.code == ECANCELED, "a pass that nobody waits for stops");
+    ok(!fake.aggregate && error.code == ECANCELED, "a cancelled pass stops");
     fake.aggregate = pf_aggregate_new(&fake.model, &error);
-    ok(!fake.aggregate && error.code == ECANCELED, "and so does what is a part of it");
+    ok(!fake.aggregate && error.code == ECANCELED, "so does a pass that is a part of it");
     pf_pass_leave(before);
     fake_free(&fake);
 }
@@ -553,7 +553,7 @@ static void an_empty_profile(void)
     fake_init(&fake, 0);
     fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
     fake_finish(&fake);
-    total_is(&fake, 0, "0", "a profile without contexts adds up to nothing");
+    total_is(&fake, 0, "0", "the total of a profile without contexts is 0");
     fake_free(&fake);
 }
 
@@ -576,14 +576,14 @@ static void the_primary_metric(void)
         {.name = "time", .unit = "ns", .scope = "exclusive", .empty = true},
     };
     is_primary(metrics, 5, NULL, 4, "the primary metric is `time`");
-    is_primary(metrics, 5, "visits", 1, "or the one that was asked for");
-    is_primary(metrics, 5, "unheard-of", 4, "if there is such a metric");
-    is_primary(metrics, 4, NULL, 3, "else the first exclusive one with a time unit");
-    is_primary(metrics, 3, NULL, 1, "else the first exclusive one");
-    is_primary(metrics, 1, NULL, 0, "else the first");
-    is_primary(metrics + 4, 2, NULL, 0, "a metric that holds values is primary before one that does not");
-    is_primary(metrics + 5, 1, NULL, 0, "which is primary where no other holds any");
-    is_primary(metrics, 0, NULL, -1, "and none if there are none");
+    is_primary(metrics, 5, "visits", 1, "the primary metric is the requested one");
+    is_primary(metrics, 5, "unheard-of", 4, "if such a metric exists");
+    is_primary(metrics, 4, NULL, 3, "otherwise the first exclusive metric with a time unit");
+    is_primary(metrics, 3, NULL, 1, "otherwise the first exclusive metric");
+    is_primary(metrics, 1, NULL, 0, "otherwise the first metric");
+    is_primary(metrics + 4, 2, NULL, 0, "a metric with values has priority over one without");
+    is_primary(metrics + 5, 1, NULL, 0, "a metric without values can be primary if no metric has values");
+    is_primary(metrics, 0, NULL, -1, "a profile without metrics has no primary metric");
 }
 
 int main(void)

@@ -25,11 +25,11 @@ static void grows_item_by_item(void)
     }
     for (size_t i = 0; i < count; i++)
         good &= items[i] == (uint32_t)i * 7;
-    ok(good && count == ITEMS, "an array grows item by item and keeps what it has");
+    ok(good && count == ITEMS, "an array grows item by item and keeps its items");
     ok(moves < 16, "moving seldom");
     ok(!pf_array_grow(&items, &room, 5 * (size_t)ITEMS, sizeof *items, &error) && room >= 5 * (size_t)ITEMS &&
            items[ITEMS - 1] == (ITEMS - 1) * 7,
-       "and by many at once");
+       "an array grows by many items at once");
     free(items);
 }
 
@@ -44,8 +44,8 @@ static void refuses_what_no_memory_holds(void)
     ok(pf_array_grow(&items, &room, SIZE_MAX / 4, sizeof *items, &error) && error.code == ENOMEM,
        "a size that overflows is refused");
     ok(pf_array_grow(&items, &room, SIZE_MAX, sizeof *items, &error) && error.code == ENOMEM,
-       "and one that can't be reached by doubling");
-    ok(items == before && room == 3, "the array stays as it was");
+       "so is a size that cannot be reached by doubling");
+    ok(items == before && room == 3, "a refused growth leaves the array unchanged");
     free(items);
 }
 
@@ -64,10 +64,10 @@ static void reaches_items_in_any_order(void)
     for (size_t i = 0; i < room; i++)
         set += items[i];
     ok(good && items[700] == 1 && items[5000] == 1 && set == sizeof order / sizeof *order,
-       "items are reached in any order, and are zero before they are set");
+       "items can be reached in any order, and are zero until they are set");
     ok(pf_array_reach(&items, &room, SIZE_MAX, sizeof *items, &error) && error.code == ENOMEM &&
            items[3] == 1,
-       "but not the one behind the last that there can be");
+       "but not beyond the largest index");
     free(items);
 }
 

@@ -29,16 +29,16 @@ static bool holds(struct pf_blocks *blocks, uint64_t text, uint64_t index)
 static void test_age(void)
 {
     struct pf_blocks *blocks = pf_blocks_new(1000);
-    ok(!is_there(blocks, 1, 0, 400) && is_there(blocks, 1, 0, 400), "a block that was put in is there");
+    ok(!is_there(blocks, 1, 0, 400) && is_there(blocks, 1, 0, 400), "a block that was added is cached");
     ok(!is_there(blocks, 2, 0, 400) && !is_there(blocks, 1, 1, 100),
-       "blocks of other texts and places are others");
+       "other texts and indexes are other blocks");
     ok(pf_blocks_held(blocks) == 900, "bytes are counted");
     is_there(blocks, 1, 0, 400);
     is_there(blocks, 3, 7, 300);
-    ok(!holds(blocks, 2, 0), "the least recently used goes when there are too many bytes");
-    ok(holds(blocks, 1, 0) && holds(blocks, 1, 1) && holds(blocks, 3, 7), "the others stay");
+    ok(!holds(blocks, 2, 0), "the least recently used block is evicted when the limit is exceeded");
+    ok(holds(blocks, 1, 0) && holds(blocks, 1, 1) && holds(blocks, 3, 7), "other blocks stay cached");
     is_there(blocks, 4, 0, 5000);
-    ok(pf_blocks_held(blocks) == 0, "one that is larger than the limit goes as soon as it is not in use");
+    ok(pf_blocks_held(blocks) == 0, "a block larger than the limit is evicted when it is released");
     pf_blocks_free(blocks);
     pf_blocks_free(NULL);
 }
@@ -55,7 +55,7 @@ static void test_in_use(void)
         is_there(blocks, 2, i, 300);
     ok(used->data == data && used->data[799] == 'x' && holds(blocks, 1, 0),
        "a block with a reference is not evicted");
-    ok(pf_blocks_held(blocks) <= 1100, "other blocks are");
+    ok(pf_blocks_held(blocks) <= 1100, "other blocks are evicted instead");
     pf_blocks_release(blocks, used);
     ok(pf_blocks_held(blocks) <= 1000, "a released block can be evicted");
     pf_blocks_free(blocks);
@@ -73,7 +73,7 @@ static void test_empty(void)
     ok(second == first && !filled, "two readers that miss get the same block");
     pf_blocks_fill(blocks, first, calloc(1, 900), 900);
     is_there(blocks, 2, 0, 900);
-    ok(second->data && second->size == 900, "what one of them fills in stays until the other has read it");
+    ok(second->data && second->size == 900, "a block that one of them fills is held until the other has read it");
     const char *data = first->data;
     pf_blocks_fill(blocks, second, calloc(1, 900), 900);
     ok(second->data == data && pf_blocks_held(blocks) <= 1800, "a block is filled once");
@@ -128,8 +128,8 @@ static void test_threads(void)
         pthread_join(threads[t], NULL);
         wrong += workers[t].wrong;
     }
-    ok(wrong == 0, "among many threads each gets the block of its key");
-    ok(pf_blocks_held(blocks) <= 3000, "and the limit holds");
+    ok(wrong == 0, "concurrent threads get the blocks of their keys");
+    ok(pf_blocks_held(blocks) <= 3000, "the limit holds");
     pf_blocks_free(blocks);
 }
 

@@ -45,23 +45,23 @@ static void test_keeps(const char *folder)
 {
     struct pf_cache *db = pf_cache_new(folder);
     struct stat st;
-    ok(has(db, 1, NULL) && files_in(folder) == 0, "to ask makes no file");
+    ok(has(db, 1, NULL) && files_in(folder) == 0, "a get creates no file");
     put(db, 1, "one");
     put(db, UINT64_MAX - 1, "last");
     ok(has(db, 1, "one") && has(db, UINT64_MAX - 1, "last") && has(db, 2, NULL),
-       "what is put in is found, alone");
+       "a datum is found under its own key only");
     put(db, 1, "another");
-    ok(has(db, 1, "another"), "and replaced by the next");
+    ok(has(db, 1, "another"), "a second put replaces the first");
     ok(!stat(path_in(folder, PF_CACHE_NAME), &st) && (st.st_mode & 0777) == 0600,
-       "only its owner can read it");
+       "only its owner can read the file");
     struct pf_cache *other = pf_cache_new(folder);
-    ok(has(other, 1, "another"), "whoever shares it finds it too");
+    ok(has(other, 1, "another"), "a second connection finds the datum");
     put(other, 3, "three");
-    ok(has(db, 3, "three"), "and what the other puts in");
+    ok(has(db, 3, "three"), "and the first finds the second's");
     pf_cache_free(other);
     pf_cache_free(db);
     db = pf_cache_new(folder);
-    ok(has(db, 3, "three"), "it outlives the process");
+    ok(has(db, 3, "three"), "the file outlives the process");
     pf_cache_free(db);
 }
 
@@ -71,7 +71,7 @@ static void test_new_folder(const char *folder)
     snprintf(path, sizeof path, "%s/a/b", folder);
     struct pf_cache *db = pf_cache_new(path);
     put(db, 1, "one");
-    ok(has(db, 1, "one"), "the folder is made if need be");
+    ok(has(db, 1, "one"), "the folder is created if needed");
     pf_cache_free(db);
 }
 
@@ -86,14 +86,14 @@ static void test_large(const char *folder)
     pf_cache_put(db, 1, PF_DATUM_PASSES, 3, &value);
     char *stored = pf_cache_get(other, 1, PF_DATUM_PASSES, 3, &size);
     ok(stored && size == value.size && !memcmp(stored, value.data, size),
-       "a datum of several parts is found whole");
+       "a datum of several parts is read completely");
     free(stored);
     ok(!pf_cache_get(other, 1, PF_DATUM_PASSES, 2, &size) && !pf_cache_get(other, 1, PF_DATUM_PART, 3, &size),
        "under its type and number only");
     value.size = 1000;
     pf_cache_put(other, 1, PF_DATUM_PASSES, 3, &value);
     stored = pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size);
-    ok(stored && size == 1000 && !memcmp(stored, value.data, size), "a shorter one takes its place");
+    ok(stored && size == 1000 && !memcmp(stored, value.data, size), "a shorter datum replaces it");
     free(stored);
     value.size = LARGE;
     pf_cache_put(db, 1, PF_DATUM_PASSES, 3, &value);
@@ -101,7 +101,7 @@ static void test_large(const char *folder)
     sqlite3_open(path_in(folder, PF_CACHE_NAME), &sqlite);
     sqlite3_exec(sqlite, "DELETE FROM datum WHERE part = 3", NULL, NULL, NULL);
     sqlite3_close(sqlite);
-    ok(!pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size), "one that lacks a part is not found");
+    ok(!pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size), "a datum with a missing part is not found");
     pf_buf_free(&value);
     pf_cache_free(db);
     pf_cache_free(other);
@@ -115,11 +115,11 @@ static void test_key(const char *folder)
     pf_cache_free(db);
     db = pf_cache_new(folder);
     ok(pf_cache_key(db, "source", 6) == key, "a source has the same key in each process");
-    ok(pf_cache_key(db, "other", 5) != key, "and another one another");
+    ok(pf_cache_key(db, "other", 5) != key, "another source has another key");
     pf_cache_clear(db);
     pf_cache_free(db);
     db = pf_cache_new(folder);
-    ok(pf_cache_key(db, "source", 6) == key && has(db, 1, NULL), "also after it was cleared");
+    ok(pf_cache_key(db, "source", 6) == key && has(db, 1, NULL), "also after the cache was cleared");
     pf_cache_free(db);
     db = pf_cache_new(path_in(folder, "elsewhere"));
     ok(pf_cache_key(db, "source", 6) != key, "but not in another cache");
@@ -132,13 +132,13 @@ static void test_nothing_beside(const char *folder)
     put(db, 1, "one");
     static const char *const beside[] = {PF_CACHE_NAME "-wal", PF_CACHE_NAME "-shm"};
     ok(access(path_in(folder, beside[0]), F_OK) && access(path_in(folder, beside[1]), F_OK),
-       "nothing beside the database is mapped");
+       "no file next to the database is created");
     /* Drops the POSIX locks of this process, as any close of the file in the same process does. */
     close(open(path_in(folder, PF_CACHE_NAME), O_RDONLY));
     struct pf_cache *other = pf_cache_new(folder);
     put(other, 2, "two");
     put(db, 3, "three");
-    ok(has(db, 2, "two") && has(other, 3, "three"), "two that write share it after their locks are lost");
+    ok(has(db, 2, "two") && has(other, 3, "three"), "two writers share the database after their locks are lost");
     pf_cache_free(other);
     pf_cache_free(db);
 }
@@ -149,10 +149,10 @@ static void test_place(const char *folder)
     snprintf(path, sizeof path, "%s/not/there/yet", folder);
     char *place = pf_cache_place(path), *none = pf_cache_place(NULL);
     ok(place && !strcmp(place, path), "on a local disk the database is in the cache's folder");
-    ok(!none, "where there is no cache there is none");
+    ok(!none, "an unusable folder has no database");
     free(place);
     place = pf_cache_place("/proc/self"); /* a local file system that is not writable */
-    ok(place != NULL, "it need not be writable");
+    ok(place != NULL, "the folder need not be writable");
     free(place);
 }
 
@@ -193,9 +193,9 @@ static void test_damaged(const char *folder)
         wrong += !has(db, 1, "new");
         pf_cache_free(db);
     }
-    ok(wrong == 0, "of a damaged file nothing wrong is read, and it is made anew where it can't be used: %u",
+    ok(wrong == 0, "a damaged file yields no wrong data, and is recreated if it is unusable: %u",
        wrong);
-    ok(lost > 0, "some was lost: %u", lost);
+    ok(lost > 0, "some data was lost: %u", lost);
 }
 
 static void test_foreign(const char *folder)
@@ -206,23 +206,23 @@ static void test_foreign(const char *folder)
                  NULL, NULL);
     sqlite3_close(foreign);
     struct pf_cache *db = pf_cache_new(folder);
-    ok(has(db, 1, NULL), "nothing is found in somebody else's database");
+    ok(has(db, 1, NULL), "no data is read from a foreign database");
     put(db, 1, "one");
     put(db, 1, "one");
-    ok(has(db, 1, "one"), "which ours takes the place of");
+    ok(has(db, 1, "one"), "which is replaced by ours");
     pf_cache_free(db);
     unlink(path_in(folder, PF_CACHE_NAME));
     make_folder(folder, PF_CACHE_NAME);
     db = pf_cache_new(folder);
     put(db, 1, "one");
-    ok(has(db, 1, NULL), "where a folder stands nothing is kept");
+    ok(has(db, 1, NULL), "nothing is cached if the path is a folder");
     pf_cache_free(db);
     rmdir(path_in(folder, PF_CACHE_NAME));
     if (symlink("/nonexistent/elsewhere", path_in(folder, PF_CACHE_NAME)))
         abort();
     db = pf_cache_new(folder);
     put(db, 1, "one");
-    ok(has(db, 1, NULL), "nor where a link does");
+    ok(has(db, 1, NULL), "nor if it is a link");
     pf_cache_free(db);
     unlink(path_in(folder, PF_CACHE_NAME));
 }
@@ -236,16 +236,16 @@ static void test_locked(const char *folder)
     sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     put(db, 2, "two");
     ok(has(db, 1, "one") && has(db, 2, NULL),
-       "while another writes, it is read, and what is put in gets lost");
+       "while another connection writes, gets succeed and puts are dropped");
     sqlite3_exec(other, "COMMIT; BEGIN EXCLUSIVE", NULL, NULL, NULL);
-    ok(has(db, 1, NULL), "while its transaction ends, nothing is found");
+    ok(has(db, 1, NULL), "while another connection commits, gets miss");
     struct pf_cache *late = pf_cache_new(folder);
     put(late, 3, "three");
-    ok(has(late, 3, NULL), "who comes late does not wait for it");
+    ok(has(late, 3, NULL), "a get does not wait for another connection's lock");
     sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
     sqlite3_close(other);
     put(db, 2, "two");
-    ok(has(db, 1, "one") && has(db, 2, "two"), "later all goes on");
+    ok(has(db, 1, "one") && has(db, 2, "two"), "afterwards gets and puts succeed");
     pf_cache_free(late);
     pf_cache_free(db);
 }
@@ -275,10 +275,10 @@ static void test_full(const char *folder)
     }
     int status;
     waitpid(child, &status, 0);
-    ok(status == 0, "where no more can be written, what is there is right");
+    ok(status == 0, "on a full disk, cached data is still right");
     struct pf_cache *db = pf_cache_new(folder);
     put(db, 1000, text);
-    ok(has(db, 1000, text), "and afterwards there is room again");
+    ok(has(db, 1000, text), "and puts succeed once there is space again");
     pf_cache_free(db);
 }
 
@@ -318,7 +318,7 @@ static void test_killed(const char *folder)
         wrong += !has(db, 1, "one");
         pf_cache_free(db);
     }
-    ok(wrong == 0, "two who write and are killed at any moment leave nothing wrong: %u", wrong);
+    ok(wrong == 0, "two writers that are killed at any moment leave no wrong data: %u", wrong);
 }
 
 static void test_prune(const char *folder)
@@ -331,13 +331,13 @@ static void test_prune(const char *folder)
     for (uint64_t key = 0; key < 500; key++)
         put(db, key, text);
     pf_cache_usage(db, &entries, &before);
-    ok(entries == 500 && before > 500 * sizeof text, "it is known how much it holds");
+    ok(entries == 500 && before > 500 * sizeof text, "the total size is known");
     pf_cache_prune(db, 1 << 30, 90);
     pf_cache_usage(db, &entries, &bytes);
-    ok(entries == 500, "what has room stays");
+    ok(entries == 500, "data below the limit is kept");
     pf_cache_prune(db, 400000, 90);
     pf_cache_usage(db, &entries, &bytes);
-    ok(bytes <= 400000 && entries > 50, "beyond the limit some goes: %llu are left",
+    ok(bytes <= 400000 && entries > 50, "beyond the limit data is evicted: %llu are left",
        (unsigned long long)entries);
     struct stat st;
     pf_cache_free(db);
@@ -385,7 +385,7 @@ static void test_get_during_prune(const char *folder)
     getter.stop = true;
     pthread_join(thread, NULL);
     bool pruned = !is_kept(getter.db, 1) && !is_kept(getter.db, ROWS / 2);
-    ok(pruned && getter.midway, "the database answers while it is pruned: %u times", (unsigned)getter.midway);
+    ok(pruned && getter.midway, "gets succeed while the database is pruned: %u times", (unsigned)getter.midway);
     pf_cache_free(getter.db);
 }
 

@@ -62,7 +62,7 @@ static void calls_between_functions(void)
                                       "  n1 -> n2 [label=\"90.00%\", penwidth=4.60];\n"
                                       "  n2 -> n2 [label=\"65.00%\", penwidth=3.60];\n"
                                       "  n2 -> n3 [label=\"25.00%\", penwidth=2.00];\n}\n",
-           "a loop is part of its function, and recursion an edge to itself that counts once");
+           "a loop is part of its function, and recursion is one edge to the function itself");
     fake_free(&fake);
 }
 
@@ -76,11 +76,11 @@ static void small_shares_are_left_out(void)
     add(&fake, a, "half", m, 49);
     fake_finish(&fake);
     char *text = graph_of(&fake, m);
-    ok(!strstr(text, "half"), "a function below 0.5 %% is no node");
+    ok(!strstr(text, "half"), "a function below 0.5 %% is not a node");
     ok(strstr(text, "n2 [label=\"c\\n") && strstr(text, "n3 [label=\"b\\n"),
-       "nodes are in order of inclusive values");
+       "nodes are in the order of inclusive values");
     ok(!strstr(text, "n1 -> n2") && strstr(text, "n3 -> n2 [label=\"9.42%\""),
-       "a call below 0.1 %% is no edge");
+       "a call below 0.1 %% is not an edge");
     free(text);
     fake_free(&fake);
 }
@@ -94,10 +94,10 @@ static void names_are_quoted_and_cut(void)
     add(&fake, add(&fake, PF_NO_CONTEXT, "", m, 5), name, m, 5);
     fake_finish(&fake);
     char *text = graph_of(&fake, m);
-    ok(strstr(text, "n1 [label=\"[unnamed]\\n100% inclusive"), "a function without a name is called so");
+    ok(strstr(text, "n1 [label=\"[unnamed]\\n100% inclusive"), "a function without a name is labelled as such");
     char *at = strstr(text, "n2 [label=\"a\\\"b\\\\\\\\c&amp;d\\\\nxxx");
     ok(at && strstr(at, "x...\\n50.00% inclusive"),
-       "quotes, backslashes and ampersands are escaped, long names are cut");
+       "quotes, backslashes and ampersands are escaped, long names are shortened");
     ok(strstr(text, "n1 -> n2"), "and both have their edges");
     free(text);
     fake_free(&fake);
@@ -130,7 +130,7 @@ static void without_sums(void)
     fake_finish(&fake);
     graphs(&fake, m, HEAD("time: 0 ns total") "}\n", "a metric without values has no nodes");
     graphs(&fake, none, HEAD("stddev does not add up over contexts: its values stand in contexts.csv") "}\n",
-           "nor has one that does not add up");
+           "nor has a metric that is not additive");
     fake_free(&fake);
 }
 

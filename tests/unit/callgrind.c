@@ -60,41 +60,41 @@ static void refused(const char *text, const char *name)
 static void costs(void)
 {
     values_are(IR "fl=a.c\nfn=f\n1 2\n+3 4\n* 8\n-1 0x10\n0x20 32\n", "all,f,Ir,62|all,f,Ir (inc),62|", "",
-               "costs are added up, wherever they stand");
+               "costs are added, wherever they are in the file");
     values_are(IR "fn=f\n1 170141183460469231731687303715884105727\n2 1\n",
                "all,f,Ir,170141183460469231731687303715884105727|"
                "all,f,Ir (inc),170141183460469231731687303715884105727|",
-               "error overflow|", "a count that no sum can hold is left out, and told");
+               "error overflow|", "a count that exceeds all sums is skipped with a warning");
     values_are("positions: instr line\nevents: Ir Dr\nfn=f\n0x10 5 1 2\n+3 * 4\n* +1 . 8\n",
                "all,f,Ir,5|all,f,Ir (inc),5|all,f,Dr,10|all,f,Dr (inc),10|", "",
-               "two positions, points for zeros, counts left out");
+               "two positions, points for zeros, missing counts");
     values_are(IR "fn=f\n1 -5\n2\n3:4 1\n5+2 1\n", "all,f,Ir,-3|all,f,Ir (inc),-3|", "",
                "negative counts, lines without one, ranges");
     values_are(IR "fn=f\n1 9223372036854775807\n1 9223372036854775807\n",
                "all,f,Ir,18446744073709551614|all,f,Ir (inc),18446744073709551614|", "",
                "sums beyond 64 bits");
     values_are(IR "fn=f\n1 2\njump=3 5\n*\njcnd=1/2 +4\n+1\n2 1\n", "all,f,Ir,3|all,f,Ir (inc),3|", "",
-               "the line of a jump is no cost");
+               "the line of a jump has no cost");
     values_are("\n" IR "# a comment\r\n\r\nfn=f\r\n1 2\r\n", "all,f,Ir,2|all,f,Ir (inc),2|", "",
-               "lines end as they like");
+               "lines may have any line ending");
 }
 
 static void names(void)
 {
     values_are(IR "fl=(1) a.c\nfn=(1) f\n1 1\nfn=(2) (below main)\n1 2\nfn=(below main)\n1 4\nfn=(1)\n1 8\n",
                "all,f,Ir,9|all,f,Ir (inc),9|all,(below main),Ir,6|all,(below main),Ir (inc),6|", "",
-               "numbers stand for names; a name may begin with a bracket");
+               "numbers abbreviate names; a name may begin with a bracket");
     values_are(IR "fn=operator=(A<b=c>::d const&)\n1 1\n",
                "all,operator=(A<b=c>::d const&),Ir,1|all,operator=(A<b=c>::d const&),Ir (inc),1|", "",
-               "only the first = separates");
+               "only the first = is a separator");
     values_are(IR "fn=(7)\n1 1\n", "all,???,Ir,1|all,???,Ir (inc),1|", "error undefined|",
-               "a number that stands for nothing");
+               "an undefined number");
     values_are(IR "fn=(7) a\n1 1\nfn=(7) b\n1 2\n",
                "all,a,Ir,1|all,a,Ir (inc),1|all,b,Ir,2|all,b,Ir (inc),2|", "warning redefined|",
-               "a number that stands for another name now");
+               "a redefined number");
     values_are(IR "fl=a.c\nfn=f\n1 1\nfl=b.c\nfn=f\n1 2\nfn=g\n1 4\n",
                "all,f,Ir,1|all,f,Ir,2|all,g,Ir,4|all,g,Ir (inc),4|", "",
-               "functions of one name in two files, of which it is not told what they hold of each other");
+               "functions of one name in two files without a file in their calls");
     values_are(IR "fl=a.c\nfn=f\n1 1\nfi=b.h\n2 2\nfe=a.c\n3 4\nfn=g\n1 8\n",
                "all,f,Ir,7|all,f,Ir (inc),7|all,g,Ir,8|all,g,Ir (inc),8|", "",
                "inlined lines belong to the function");
@@ -106,24 +106,24 @@ static void calls(void)
                           "1\ncfi=b.c\ncfn=f\ncalls=1 7\n2 5\nfl=b.c\nfn=f\n7 12\ncfn=f\ncalls=3 7\n8 100\n";
     calls_are(text, "all,main,Ir,3,15,main,f|all,f,Ir,3,100,f,f|", "calls are added up by caller and callee");
     values_are(text, "all,main,Ir,2|all,main,Ir (inc),17|all,f,Ir,12|all,f,Ir (inc),12|", "warning shares|",
-               "a function holds what its calls of others cost");
+               "a function's inclusive cost includes the calls of others");
     calls_are("events: A B\nfn=f\ncfn=g\ncalls=0 1\n1 0 0\ncfn=h\ncalls=1 1\n1 0 5\ncfn=h\ncalls=1 1\n1 3\n",
               "all,f,A,0,0,f,g|all,f,A,2,3,f,h|all,f,B,2,5,f,h|",
-              "calls without a number; a metric that is 0 has a row if it is the first");
+              "calls without a count; a metric that is 0 has a row if it is the first");
     values_are(IR
                "fl=(1) a.py\nfl=(2) b.py\nfn=(1) main\nfn=(2) step\n\nfl=(1)\nfn=(1)\n3 1\ncfl=(2)\ncfn=(2)\n"
                "calls=1 0\n3 9\n\nfl=(2)\nfn=(2)\n90 9\n",
                "all,step,Ir,9|all,step,Ir (inc),9|all,main,Ir,1|all,main,Ir (inc),10|", "",
-               "a name that is only defined is no second function of that name");
+               "a name that is only defined is not a second function");
     contexts_are(IR "fl=a.c\nfn=f\nfn=g\n1\nfn=h\ncfn=i\ncalls=1 0\n1 2\n", "g|h|i|",
                  "a function has a cost line, calls or callers");
     calls_are(IR "fl=a.php\nfn=main\ncfn=f\ncalls=1 0 0\n3 5\nfl=b.php\nfn=f\n1 5\n",
-              "all,main,Ir,1,5,main,f|", "the one function of a name is meant where no file is named");
+              "all,main,Ir,1,5,main,f|", "a name without a file means the only function of that name");
     values_are(IR "fl=a.php\nfn=main\n1 1\ncfn=main\ncalls=1 0\n3 5\nfl=b.php\nfn=f\n1 5\n",
                "all,main,Ir,1|all,main,Ir (inc),1|all,f,Ir,5|all,f,Ir (inc),5|", "",
-               "calls of oneself hold nothing more");
+               "recursive calls add nothing to inclusive costs");
     tells(&pf_callgrind_driver, IR "fn=f\ncalls=\n5 7\n", "calls", "all,f,Ir,0,7,f,???|",
-          "error bad-calls|error no-callee|", "a call of nobody, nobody knows how often");
+          "error bad-calls|error no-callee|", "a call outside of functions, with an unknown count");
 }
 
 static void lines_are(const char *text, const char *want, const char *warnings, const char *name)
@@ -135,23 +135,23 @@ static void lines(void)
 {
     lines_are(IR "fl=a.c\nfn=f\n3 2\n+1 4\n-1 8\n* 16\n0x10 32\nfn=g\n3 1\n",
               "Ir,26,3,f,a.c|Ir,4,4,f,a.c|Ir,32,16,f,a.c|Ir,1,3,g,a.c|", "",
-              "costs by line: positions are numbers or relative to the last one");
+              "costs by line: positions are absolute or relative to the last one");
     lines_are(IR "fl=a.c\nfn=f\n3 2\nfi=b.h\n3 4\nfe=a.c\n3 8\nfn=g\n+2 1\n",
               "Ir,10,3,f,a.c|Ir,4,3,f,b.h|Ir,1,5,g,a.c|", "", "an inlined line is in its own file");
     lines_are("positions: instr line\nevents: Ir Dr\nfl=a.c\nfn=f\n0x10 5 1 2\n+3 * 4\n-100 +1 . 8\n",
               "Ir,5,5,f,a.c|Dr,2,5,f,a.c|Dr,8,6,f,a.c|", "",
               "the second position is the line after an address");
     lines_are("positions: instr\nevents: Ir\nfl=a.c\nfn=f\n0x10 5\n+3 6\n", "Ir,11,,,|", "",
-              "addresses alone are no lines");
+              "addresses only: there are no lines");
     lines_are(IR "fl=a.c\nfn=f\n0 1\n2 2\n-9 4\nfn=g\n0 8\n", "Ir,2,2,f,a.c|Ir,13,,,|", "",
-              "what has no line is one row");
+              "costs without a line are one row");
     lines_are(IR
               "fl=a.c\nfn=f\n5 1\ncfn=g\ncalls=2 90\n+1 100\n+1 2\njump=1 20\n+1\n+1 4\njcnd=1/2 3\n*\n* 8\n",
               "Ir,1,5,f,a.c|Ir,2,7,f,a.c|Ir,12,9,f,a.c|", "warning shares|",
-              "calls and jumps move the line, and are no costs of it; a call's target does not");
+              "calls and jumps move the line without adding cost; a call's target does not");
     lines_are("version: 1\npart: 1\nthread: 1\nevents: A B\nfl=(1) a.c\nfn=(1) f\n1 1 2\npart: 2\nthread: 2\n"
               "events: B\nfl=(1)\nfn=(1)\n1 4\n",
-              "A,1,1,f,a.c|B,6,1,f,a.c|", "", "lines of all threads and parts are added up");
+              "A,1,1,f,a.c|B,6,1,f,a.c|", "", "lines of all threads and parts are added");
     lines_are(IR "ob=x\nfl=a.c\nfn=f\n1 1\nob=y\nfl=a.c\nfn=f\n1 2\n1 -3\n2 5\n2 -5\nfn=g\nfl=\nfn=g\n4 7\n",
               "Ir,7,4,g,|", "",
               "a line of several objects is one row; a sum of 0 has none; a file may be unknown");
@@ -162,7 +162,7 @@ static void lines(void)
         "Ir,1.7014118346046923e+38,1,f,a.c|Ir,-170141183460469231731687303715884105727,2,f,a.c|Ir,2,,,|",
         "error bad-position|", "sums and positions of any size");
     lines_are(IR "fl=a.c\nfn=f\n7 x\n+1 2\n", "Ir,2,8,f,a.c|", "error bad-count|",
-              "a line of bad counts moves the line");
+              "a line with invalid counts moves the position");
 }
 
 /* More lines than the sums hold in memory. */
@@ -203,10 +203,10 @@ static void parts(void)
     values_are("version: 0.9.6\nevents: T\nfn={main}\n\nsummary: 5\n\n1 5\n",
                "all,{main},T,5|all,{main},T (inc),5|", "", "a summary inside a function does not end it");
     values_are("version: 1\ncmd: unknown\nevents: T\n\nfl=\nfn=root\n1 5\n\ntotal: 5\n",
-               "all,root,T,5|all,root,T (inc),5|", "", "php-memprof's total is no fault");
+               "all,root,T,5|all,root,T (inc),5|", "", "php-memprof's total is not a fault");
     struct file file = read_by(&pf_callgrind_driver, "version: 1\nthread: 3\nevents: Ir\n");
     is(file.loaded ? (const char *)pf_rows_at(file.model.partitions.items, 0)[1].text : "", "3",
-       "a thread without costs is one");
+       "a thread without costs is a thread");
     file_close(&file);
 }
 
@@ -231,8 +231,8 @@ static void units(void)
     }
     struct file file = read_by(&pf_callgrind_driver, "creator: x\ncmd: ./a b\nevents: A\n");
     ok(file.model.metrics[1].partner == 0 && file.model.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
-       "what functions hold of each other does not add up");
-    ok(pf_rows_count(file.model.info) == 2, "the program and the writer are told");
+       "inclusive costs are not additive");
+    ok(pf_rows_count(file.model.info) == 2, "the program and the writer are shown");
     file_close(&file);
 }
 
@@ -252,19 +252,19 @@ static void long_events(void)
 static void damage(void)
 {
     values_are(IR "fn=f\n1 2\n* 35", "all,f,Ir,37|all,f,Ir (inc),37|", "warning no-newline|",
-               "costs without a line end count: a complete file may end so");
+               "costs without a newline count: a complete file may end so");
     values_are(IR "fn=f\n1 2\ntotals: 2", "all,f,Ir,2|all,f,Ir (inc),2|", "warning no-newline|",
-               "so do totals");
+               "so do totals without a newline");
     values_are(IR "fn=f\n1 2\ntotals: 3", "all,f,Ir,2|all,f,Ir (inc),2|",
-               "warning no-newline|warning totals|", "and are compared");
-    values_are(IR "fn=f\n1 2\ntot", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "half a word is a cut");
-    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "and so is a name");
+               "warning no-newline|warning totals|", "and they are compared with the sums");
+    values_are(IR "fn=f\n1 2\ntot", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "half a keyword is a truncation");
+    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "so is half a name");
     values_are("creator: yappi\n" IR "fn=f\n1 2", "all,f,Ir,2|all,f,Ir (inc),2|", "",
-               "yappi ends no last line");
+               "yappi writes no newline at the end");
     values_are(IR "fn=f\n\001garbage\nqq=1\n12 abc\n+x 5\n3 1 2\n4 8\n", "all,f,Ir,9|all,f,Ir (inc),9|",
                "warning bad-line|warning bad-line|error bad-count|error bad-position|warning excess-counts|",
-               "lines that are wrong are left out");
-    values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|", "costs of nobody");
+               "invalid lines are skipped");
+    values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|", "costs outside of functions");
     values_are(IR "fn=f\ncfn=g\ncalls=1 1\nfn=h\n1 1\n", "all,h,Ir,1|all,h,Ir (inc),1|", "error no-costs|",
                "a call without costs");
     values_are(MARK IR "fn=f\n1 2\n", "all,f,Ir,2|all,f,Ir (inc),2|", "", "a byte order mark is skipped");
@@ -275,9 +275,9 @@ static void damage(void)
           "calls whose number is invalid are not counted");
     tells(&pf_callgrind_driver, IR "fn=f\n1 9\ncfn=g\ncalls=1 1\ncfn=h\ncalls=2 1\n1 5\ncfn=i\ncalls=4 1\n",
           "calls", "all,f,Ir,2,5,f,h|", "error no-costs|error no-costs|warning shares|",
-          "a call without costs before another one, or at the end");
+          "a call without costs before another call, or at the end");
     refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "later versions are refused");
-    refused("version: 1\nfn=f\n1 1\n", "costs of no event too");
+    refused("version: 1\nfn=f\n1 1\n", "so are costs without events");
     refused("version: 1\n", "and a file without events");
 }
 
@@ -288,26 +288,26 @@ static void cachegrind(void)
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2 3\n0 4  . \nfi=a.h\n3 8\nfn=g\n1 16\nsummary: 30 3\n",
              head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,6|all,f,Dr,3|all,f,Ir,8|all,g,Ir,16|", "",
-          "Cachegrind tells a function in two files twice");
+          "Cachegrind may list a function in two files");
     tells(&pf_cachegrind_driver, text, "lines",
-          "Ir,2,1,f,a.c|Ir,8,3,f,a.h|Ir,16,1,g,a.c|Ir,4,,,|Dr,3,1,f,a.c|", "", "and its costs by line");
+          "Ir,2,1,f,a.c|Ir,8,3,f,a.h|Ir,16,1,g,a.c|Ir,4,,,|Dr,3,1,f,a.c|", "", "with costs by line");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 -2\n-7 4\nzz\nsummary: 5 0\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,-2|",
           "warning bad-line|warning bad-line|warning totals|",
-          "differences, lines that are none, a wrong summary");
+          "differences, invalid lines, a wrong summary");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\n2 3", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "warning no-newline|warning no-summary|",
           "a cut file");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\nsummary: 2 0", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "warning no-newline|",
-          "a complete file whose last line has no end");
+          "a complete file without a newline at its end");
     snprintf(text, sizeof text, MARK "%sfl=a.c\nfn=f\n1 2\nsummary: 2 0\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "", "a byte order mark is skipped");
     snprintf(text, sizeof text,
              "%sfl=a.c\nfn=f\n1 2 3\ncfn=g\ncalls=1 1\n1 5\nthread: 2\ntotals: 1\nsummary: 7 3\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,7|all,f,Dr,3|",
           "warning bad-line|warning bad-line|warning bad-line|warning bad-line|",
-          "calls and threads, which it never writes, are left out");
+          "calls and threads, which Cachegrind never writes, are skipped");
 }
 
 static void probing(void)
@@ -316,23 +316,23 @@ static void probing(void)
         const char *what, *text;
         bool callgrind, cachegrind;
     } cases[] = {
-        {"the first line of Callgrind is enough", "# callgrind format\nversion: 1\n", true, false},
+        {"the first line of Callgrind is sufficient", "# callgrind format\nversion: 1\n", true, false},
         {"Callgrind before 3.15", "version: 1\ncreator: x\n\nevents: Ir\n\nfl=(1) a\n", true, false},
         {"gperftools writes no header", "events: Hits\n\nfl=(1) a\nfn=(1) f\n", true, false},
         {"a byte order mark before it", MARK "version: 1\ncreator: x\nevents: Ir\n\nfl=(1) a\n", true, false},
-        {"or before the magic", MARK "# callgrind format\nversion: 1\n", true, false},
+        {"or before the magic line", MARK "# callgrind format\nversion: 1\n", true, false},
         {"or before Cachegrind's", MARK "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
         {"xdebug appends", "\n==== NEW PROFILING FILE ====\nversion: 0.9.6\ncmd: a\nevents: Time\n\nfl=a\n",
          true, false},
-        {"a call tells Callgrind where the header does not",
+        {"a call identifies Callgrind if the header does not",
          "cmd: a\nevents: Time\nfl=a\nfn=f\n1 2\ncfn=g\ncalls=1 0\n1 2\n", true, false},
         {"Cachegrind begins with descriptions", "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
         {"or with the command", "cmd: b\nevents: Ir\nfl=a\nfn=f\n1 2\nsummary: 2\n", false, true},
-        {"a key of YAML is none of events", "events:\n  - push\n", false, false},
-        {"nor is a version alone", "version: 1\nname: x\n", false, false},
-        {"assignments are no profile", "cmd: make\nfn=x\n", false, false},
-        {"Massif is another", "desc: a\ncmd: b\ntime_unit: i\n#-----------\nsnapshot=0\n", false, false},
-        {"nothing is nothing", "", false, false},
+        {"a YAML key is not an events line", "events:\n  - push\n", false, false},
+        {"nor is a version without events", "version: 1\nname: x\n", false, false},
+        {"assignments are rejected", "cmd: make\nfn=x\n", false, false},
+        {"Massif's format is rejected", "desc: a\ncmd: b\ntime_unit: i\n#-----------\nsnapshot=0\n", false, false},
+        {"an empty file is rejected", "", false, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size = strlen(cases[i].text);

@@ -40,7 +40,7 @@ int pf_pass_check(struct pf_error *error)
 {
     if (now && ++checks == cancelled_at)
         atomic_store(&now->stop, true);
-    return now && atomic_load(&now->stop) ? pf_fail(error, ECANCELED, "stopped: nobody waits for it") : 0;
+    return now && atomic_load(&now->stop) ? pf_fail(error, ECANCELED, "cancelled by the test") : 0;
 }
 
 int pf_pass_step(uint64_t done, uint64_t total, struct pf_error *error)
@@ -136,9 +136,9 @@ static bool load_cancelled(struct sample *sample, struct pf_model *model, int st
     pf_pass_leave(before);
     bool reached = k && checks >= k;
     if (reached && !result)
-        sample->wrong = "was not given up";
+        sample->wrong = "was not cancelled";
     else if (reached && error.code != ECANCELED)
-        sample->wrong = "failed with another error than that it was stopped";
+        sample->wrong = "failed with an error other than the cancellation";
     else if (!reached && result)
         sample->wrong = "failed";
     return !reached;
@@ -176,12 +176,12 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
         uint64_t hash = 0;
         for (uint64_t k = 1; !sample.wrong && look(&sample, stage, k, &hash); k *= 2) {
             if (!sample.wrong && hash != undisturbed)
-                sample.wrong = "holds something else after it was cancelled";
+                sample.wrong = "differs after it was cancelled";
             sample.k = k;
             sample.stage = stage;
         }
     }
-    if (!ok(!sample.wrong, "%s is the same after each load was cancelled", path))
+    if (!ok(!sample.wrong, "%s is unchanged by cancelled loads", path))
         printf("#   %s: stage %d, last check %llu\n", sample.wrong, sample.stage,
                (unsigned long long)sample.k);
 }
