@@ -119,8 +119,7 @@ static bool suggest_command(const char *word)
     while (command->name && strncmp(command->name, word, 2) != 0)
         command++;
     if (command->name)
-        fprintf(stderr, "profilefs: %s: no such file, nor such a command; did you mean %s?\n", word,
-                command->name);
+        fprintf(stderr, "profilefs: %s: not a file or command; did you mean '%s'?\n", word, command->name);
     return command->name != NULL;
 }
 
@@ -142,7 +141,7 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
                    : !settings->mountpoint ? &settings->mountpoint
                                            : NULL;
     if (!place) {
-        fprintf(stderr, "profilefs: %s: one argument too many\n", arg);
+        fprintf(stderr, "profilefs: %s: too many arguments\n", arg);
         return -1;
     }
     *place = strdup(arg);
@@ -151,8 +150,8 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
 
 static const char exit_statuses[] = "  0  success\n"
                                     "  1  a problem in the data\n"
-                                    "  2  wrong usage\n"
-                                    "  3  an error of the system\n";
+                                    "  2  invalid usage\n"
+                                    "  3  a system error\n";
 
 static void print_help(FILE *out)
 {
@@ -165,19 +164,18 @@ static void print_help(FILE *out)
     fputs("\n"
           "Options:\n"
           "  -o metric=NAME      the primary metric (default: time)\n"
-          "  -o instr_map=FILE   names of functions in XRay logs: the program, or its map in YAML\n"
-          "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: "
-          "32M), and\n"
-          "                      what is kept unpacked of compressed files, on disk too (default: 1G)\n"
+          "  -o instr_map=FILE   function names for XRay logs: the traced program, or its map in YAML\n"
+          "  -o cache=SIZE       memory for blocks and aggregates before they spill to disk, e.g. 64M\n"
+          "                      (default: 32M), and for unpacked files, on disk too (default: 1G)\n"
           "  -o cache_dir=DIR    cache directory (default: $XDG_CACHE_HOME/profilefs)\n"
           "  -o cache_limit=SIZE maximum size of the cache (default: 1G)\n"
           "  -o only_profiles    hide files that are not profiles\n"
           "  -o no_archives      show tar and zip archives as files\n"
           "  -o no_runs          no runs/ in folders of several profiles\n"
-          "  -f -d -s            foreground; with debug output; with one thread for passes\n"
+          "  -f -d -s            foreground; debug output; a single thread for passes\n"
           "  -h --help           this help\n"
           "  -V --version        version\n"
-          "  further -o options go to FUSE (allow_other, ...); unmount with: fusermount3 -u MOUNTPOINT\n",
+          "  other -o options are passed to FUSE (allow_other, ...); unmount: fusermount3 -u MOUNTPOINT\n",
           out);
 }
 
@@ -230,7 +228,7 @@ static int resolve_cache(struct settings *settings, struct pf_fs_options *option
 {
     options->cache_limit = CACHE_LIMIT_DEFAULT;
     if (settings->cache_limit && !parse_size(settings->cache_limit, &options->cache_limit)) {
-        fprintf(stderr, "profilefs: cache_limit=%s: not a size\n", settings->cache_limit);
+        fprintf(stderr, "profilefs: cache_limit=%s: invalid size\n", settings->cache_limit);
         return -1;
     }
     if (settings->cache_dir && make_absolute("cache_dir", &settings->cache_dir))
@@ -292,7 +290,7 @@ static int options_of(struct settings *settings, struct pf_fs_options *options)
     else if (processors > PASS_THREADS_MIN)
         options->pass_threads = processors > 16 ? 16 : (unsigned)processors;
     if (settings->cache && !parse_size(settings->cache, &options->profile.cache)) {
-        fprintf(stderr, "profilefs: cache=%s: not a size\n", settings->cache);
+        fprintf(stderr, "profilefs: cache=%s: invalid size\n", settings->cache);
         return -1;
     }
     if (settings->cache)
@@ -437,7 +435,7 @@ static int resolve_mountpoint(struct settings *settings)
     bool root = false;
     char *source = pf_path_in_source(settings->mountpoint, &root);
     if (source && root)
-        fprintf(stderr, "profilefs: %s: %s is mounted here already\n", settings->mountpoint, source);
+        fprintf(stderr, "profilefs: %s: %s is already mounted here\n", settings->mountpoint, source);
     free(source);
     return source && root ? -1 : 0;
 }

@@ -85,11 +85,11 @@ static size_t part_outside_profiles(char *path, size_t size)
 
 /* A path argument. */
 struct typed {
-    const char *as; /* as the user typed it */
-    char *
-        path; /* `as`, with a symbolic link at the end of its longest existing part replaced by the link's target */
-    char *source;     /* the folder to serve as SOURCE */
-    const char *rest; /* the part of `path` below SOURCE */
+    const char *as;    /* as the user typed it */
+    const char *below; /* a path below it that the command reads, with a leading slash, or "" */
+    char *path;        /* both joined; a symbolic link at the end of its existing part is resolved */
+    char *source;      /* the folder to serve as SOURCE */
+    const char *rest;  /* the part of `path` below SOURCE */
 };
 
 /* SOURCE of a path is its longest existing part or, if that is a file, the folder of the file. Returns 0, or -1 with
@@ -202,7 +202,7 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
 static int complain_of(const char *path, int code, const struct pf_error *error)
 {
     if (code == EXDEV)
-        return complain(path, "a link leads out of SOURCE");
+        return complain(path, "link target is outside SOURCE");
     if (error->code != code || !*error->what)
         return complain(path, strerror(code));
     complain(path, error->what); /* a pass over the data failed */
@@ -219,10 +219,13 @@ typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const
 static int find_path(struct typed *typed, bool through)
 {
     struct stat st;
-    char *path = typed->path = strdup(typed->as), *real = NULL;
-    size_t size = path ? pf_existing_part(path, &st) : 0;
+    char *path = NULL, *real = NULL;
+    if (asprintf(&path, "%s%s", typed->as, typed->below) < 0)
+        return -1;
+    typed->path = path;
+    size_t size = pf_existing_part(path, &st);
     if (!size || !S_ISLNK(st.st_mode) || (!path[size] && !through))
-        return path ? 0 : -1;
+        return 0;
     char end = path[size];
     path[size] = 0;
     char *target = realpath(path, NULL);
@@ -238,6 +241,22 @@ static int find_path(struct typed *typed, bool through)
     return 0;
 }
 
+/* Reports a failed look-up of typed->rest and returns the exit status. */
+static int complain_of_lookup(struct pf_fs *fs, const struct typed *typed, int code, struct pf_op *op)
+{
+    struct pf_attr attr;
+    struct pf_error error = op->error;
+    size_t size = strlen(typed->rest), below = strlen(typed->below);
+    char *entry = strndup(typed->rest, size > below ? size - below : 0);
+    bool exists = entry && below && !find(fs, entry, true, &attr, op);
+    free(entry);
+    if (exists && (code == ENOENT || code == ENOTDIR))
+        return complain(typed->as, "not a profile with measurements");
+    if (code == ENOTDIR)
+        return complain(typed->as, "a part of the path is neither a profile nor a folder");
+    return complain_of(typed->as, code, &error);
+}
+
 static int visit_path(const struct pf_fs_options *options, const struct typed *typed, visit_fn *visit,
                       bool through)
 {
@@ -249,7 +268,7 @@ static int visit_path(const struct pf_fs_options *options, const struct typed *t
         return complain(typed->source, error.what);
     int code = find(fs, typed->rest, through, &attr, &op);
     int status =
-        code ? complain_of(typed->as, code, &op.error) : visit(fs, typed->as, typed->rest, &attr, &op);
+        code ? complain_of_lookup(fs, typed, code, &op) : visit(fs, typed->as, typed->rest, &attr, &op);
     pf_fs_free(fs);
     return status;
 }
@@ -277,11 +296,11 @@ static int visit_paths(const struct pf_fs_options *options, struct typed *typed,
     return status;
 }
 
-static int for_each_path(const struct pf_fs_options *options, int argc, char **argv, visit_fn *visit,
-                         bool through)
+static int for_each_path_below(const struct pf_fs_options *options, int argc, char **argv, const char *below,
+                               visit_fn *visit, bool through)
 {
     if (!argc) {
-        fprintf(stderr, "profilefs: a path is missing\n");
+        fprintf(stderr, "profilefs: missing operand\n");
         return PF_EXIT_USAGE;
     }
     size_t n = (size_t)argc;
@@ -290,7 +309,7 @@ static int for_each_path(const struct pf_fs_options *options, int argc, char **a
     int status = PF_EXIT_SYSTEM;
     if (typed && sources) {
         for (size_t i = 0; i < n; i++)
-            typed[i].as = argv[i];
+            typed[i] = (struct typed){.as = argv[i], .below = below};
         status = visit_paths(options, typed, sources, n, visit, through);
     }
     for (size_t i = 0; typed && i < n; i++) {
@@ -300,6 +319,12 @@ static int for_each_path(const struct pf_fs_options *options, int argc, char **a
     free(typed);
     free(sources);
     return status;
+}
+
+static int for_each_path(const struct pf_fs_options *options, int argc, char **argv, visit_fn *visit,
+                         bool through)
+{
+    return for_each_path_below(options, argc, argv, "", visit, through);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -449,13 +474,11 @@ int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
 
 /* ---- summary ------------------------------------------------------------------------------------ */
 
-static const char summary_file[] = "/primary/metric/summary.md";
-
 /* Prints one of several pages, under the path of its profile. */
 static int print_page(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                       struct pf_op *op)
 {
-    printf("==> %.*s <==\n\n", (int)(strlen(path) - strlen(summary_file)), path);
+    printf("==> %s <==\n\n", path);
     int status = print_file(fs, path, rest, attr, op);
     putchar('\n');
     return status;
@@ -466,25 +489,16 @@ int pf_command_summary(const struct pf_fs_options *options, int argc, char **arg
     static const struct option known[] = {{"metric", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0}};
     struct pf_fs_options changed = *options;
     optind = 0;
-    for (int c; (c = getopt_long(argc + 1, argv - 1, "", known, NULL)) >=
-                0;) { /* argv[1] is the command's name */
+    for (int c;
+         (c = getopt_long(argc + 1, argv - 1, "", known, NULL)) >= 0;) { /* argv[1] is the command's name */
         if (c != 'm')
             return PF_EXIT_USAGE;
         changed.profile.metric = optarg;
     }
     argv += optind - 1;
     argc -= optind - 1;
-    char **pages = calloc((size_t)argc + 1, sizeof *pages);
-    int status = pages ? PF_EXIT_OK : PF_EXIT_SYSTEM;
-    for (int i = 0; i < argc && !status; i++)
-        if (asprintf(&pages[i], "%s%s", argv[i], summary_file) < 0)
-            status = PF_EXIT_SYSTEM;
-    if (!status)
-        status = for_each_path(&changed, argc, pages, argc > 1 ? print_page : print_file, true);
-    for (int i = 0; i < argc && pages; i++)
-        free(pages[i]);
-    free(pages);
-    return status;
+    return for_each_path_below(&changed, argc, argv, "/primary/metric/summary.md",
+                               argc > 1 ? print_page : print_file, true);
 }
 
 /* ---- stat --------------------------------------------------------------------------------------- */

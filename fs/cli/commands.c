@@ -25,19 +25,19 @@ const struct pf_command pf_commands[] = {
     {"cat", "PATH...", "print files", pf_command_cat, NULL, NULL},
     {"stat", "PATH...", "sizes and modes", pf_command_stat, NULL, NULL},
     {"tree", "PATH...", "list everything below a folder", pf_command_tree, NULL, NULL},
-    {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index,
+    {"index", "[--report] SOURCE", "precompute sizes and aggregates into the cache", pf_command_index,
      "  --report              print a CSV row for each profile: path, format and counts\n", NULL},
     {"check", "FILE...", "validate profiles, report problems", pf_command_check, NULL, NULL},
-    {"cache", "[clear]", "show how much is kept, or drop it", pf_command_cache, NULL, NULL},
+    {"cache", "[clear]", "show the size of the cache, or clear it", pf_command_cache, NULL, NULL},
     {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
-     "what grew and shrank from the first to the last", pf_command_compare,
+     "what grew and shrank between the first and the last", pf_command_compare,
      "  --metric M            compare this metric (default: the primary one of A)\n"
      "  --by AXIS             by `functions` (default) or `contexts`\n"
-     "  --fail PERCENT        exit status 4 if a function grew by more\n"
-     "  --min PERCENT         ignore for --fail what holds less of the total (default: 1)\n",
-     "  4  something grew by more than --fail allows\n"},
-    {"summary", "FILE... [--metric M]", "one page on each profile, as Markdown", pf_command_summary,
-     "  --metric M            of this metric (default: the primary one)\n", NULL},
+     "  --fail PERCENT        exit status 4 if an entry grew by more than this\n"
+     "  --min PERCENT         --fail ignores entries below this share of the total (default: 1)\n",
+     "  4  an entry grew by more than --fail allows\n"},
+    {"summary", "FILE... [--metric M]", "print a one-page summary of each profile, as Markdown", pf_command_summary,
+     "  --metric M            summarise this metric (default: the primary one)\n", NULL},
     {"formats", "", "list the formats", pf_command_formats, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

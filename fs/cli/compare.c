@@ -100,9 +100,9 @@ static int fail_metric(const struct comparison *comparison, const struct pf_mode
     }
     pf_buf_char(&names, '\0');
     if (!model->n_metrics || !wanted || names.failed)
-        pf_fail(error, EINVAL, "it has no metrics");
+        pf_fail(error, EINVAL, "contains no metrics");
     else
-        pf_fail(error, EINVAL, "it has no metric %.40s%s%.16s%s; it has: %s", wanted, *unit ? " (" : "", unit,
+        pf_fail(error, EINVAL, "no metric %.40s%s%.16s%s; available: %s", wanted, *unit ? " (" : "", unit,
                 *unit ? ")" : "", names.data);
     pf_buf_free(&names);
     return -1;
@@ -125,7 +125,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_profi
     struct pf_aggregate *aggregate;
     const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
-        return pf_fail(error, EINVAL, "it holds no measurements");
+        return pf_fail(error, EINVAL, "contains no measurements");
     if (pf_profile_stage(profile, pf_metrics_stage(model), &op)) {
         *error = op.error;
         return -1;
@@ -138,7 +138,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_profi
         return -1;
     }
     if (is_cut_off(model))
-        complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",
+        complain(comparison, comparison->paths[run], "damaged: comparing only the data before the damage",
                  PF_EXIT_PROBLEM);
     pf_changes_note_total(&comparison->changes, run, aggregate, (unsigned)metric);
     return pf_series_add(comparison->series, run, aggregate, (unsigned)metric, comparison->by, error);
@@ -158,7 +158,7 @@ static int add_found(void *arg, const char *path, const struct pf_entry_info *in
     if (*rest && strcmp(path, rest) != 0)
         return 0;
     if (opening->found)
-        return pf_fail(error, EINVAL, "it is a folder of profiles, not one");
+        return pf_fail(error, EINVAL, "a folder of profiles, not a single profile");
     opening->found = true;
     struct pf_profile *profile = pf_fs_open_profile(opening->fs, path, info->driver, error);
     int result = profile ? add_live(opening->comparison, opening->run, profile, error) : -1;
@@ -173,7 +173,7 @@ static int add_path(struct comparison *comparison, const struct pf_fs_options *o
     opening.fs = pf_fs_new(comparison->sources[run], options, &error);
     int result = opening.fs ? pf_each_profile(opening.fs, add_found, &opening, &error) : -1;
     if (!result && !opening.found)
-        result = pf_fail(&error, EINVAL, *comparison->rests[run] ? "no such profile" : "it is no profile");
+        result = pf_fail(&error, EINVAL, *comparison->rests[run] ? "no such profile" : "not a profile");
     pf_fs_free(opening.fs);
     if (result)
         complain(comparison, comparison->paths[run], error.what, pf_exit_of(error.code));
@@ -231,7 +231,7 @@ static void print_all(const struct comparison *comparison)
     pf_buf_str(&out, "\n\n");
     pf_changes_print(&comparison->changes, (const char *const *)comparison->paths, &out);
     if (comparison->grown.size) {
-        pf_buf_str(&out, "\ngrew by more than is allowed:\n");
+        pf_buf_str(&out, "\ngrew by more than --fail allows:\n");
         pf_buf_add(&out, comparison->grown.data, comparison->grown.size);
     }
     fwrite(out.data, 1, out.size, stdout);

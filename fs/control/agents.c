@@ -44,7 +44,7 @@ const char pf_agents_text[] =
     "- Print `tables/values.csv`, `tables/contexts.csv`, `stacks.folded` or trace.csv: a line for each value,\n"
     "  context, stack or event. Use `head`, `grep`, `awk`, `wc -l`, or DuckDB on them.\n"
     "- Walk `contexts/` or `export/` with find -L, grep -R or ls -R: one folder for each calling context.\n"
-    "  `find`, `grep -r` and `tar` pass them by.\n"
+    "  `find`, `grep -r` and `tar` skip them.\n"
     "- Take shares of one metric for those of another: the unit is in the first line of each text.\n"
     "\n"
     "## Reading CSV\n"

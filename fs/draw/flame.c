@@ -211,8 +211,8 @@ static const char *why_empty(const struct flame *flame)
 {
     if (!pf_adds_up(flame->metric))
         return flame->metric->over_contexts == PF_OVER_NO_CONTEXTS
-                   ? "empty: the metric does not add up over contexts"
-                   : "empty: the metric does not add up over partitions";
+                   ? "empty: the metric cannot be summed over contexts"
+                   : "empty: the metric cannot be summed over partitions";
     return !isfinite(flame->total) ? "empty: the values are too large to be added up"
            : flame->total <= 0     ? "empty: no context has a positive value"
                                    : NULL;

@@ -141,7 +141,7 @@ static struct svg_head head_of(const struct pf_runs_head *head, bool any)
     pf_buf_printf(&texts.subject, "%s: %zu runs", head->formats, head->n);
     if (head->n)
         pf_buf_printf(&texts.subject, ", %s to %s", head->runs[0], head->runs[head->n - 1]);
-    pf_buf_str(&texts.about, any ? "the functions that hold or change the most, over the runs"
+    pf_buf_str(&texts.about, any ? "the functions with the largest values or changes, over the runs"
                                  : "empty: no function has a positive value in any run");
     return texts;
 }

@@ -215,7 +215,7 @@ static struct svg_head head_of(const struct scaling *scaling)
     pf_buf_str(&head.about, scaling->slots < 2 ? "empty: no parameter has two positive values"
                             : !scaling->chart.count
                                 ? "empty: no context has a positive value"
-                                : "the contexts that hold the most; both axes are "
+                                : "the contexts with the largest values; both axes are "
                                   "logarithmic; dotted: ideal scaling of the heaviest context");
     return head;
 }

@@ -52,7 +52,7 @@ static int go_background(struct launch *launch)
         while ((got = read(ends[0], &status, 1)) < 0 && errno == EINTR)
             ;
         if (got <= 0)
-            fprintf(stderr, "profilefs: server died before the mount worked\n");
+            fprintf(stderr, "profilefs: server died during mounting\n");
         _exit(status);
     }
     close(ends[0]);
@@ -111,7 +111,7 @@ static int finish_launch(const struct launch *launch, unsigned char status)
     if (launch->pipe < 0)
         return status;
     if (status == PF_EXIT_OK) {
-        fprintf(stderr, "profilefs: server ended before the mount worked\n");
+        fprintf(stderr, "profilefs: server ended during mounting\n");
         status = PF_EXIT_SYSTEM;
     }
     if (write(launch->pipe, &status, 1) < 0) { /* the parent has died */
@@ -142,17 +142,17 @@ int pf_clear_dead_mount(const char *mountpoint)
     while (statfs(mountpoint, &st) && errno == ENOTCONN) {
         dev_t device;
         uid_t owner = 0;
-        const char *outcome = "unmounted";
+        const char *outcome = "removed";
         char *path = realpath(mountpoint, NULL);
         if (!path || pf_device_at(AT_FDCWD, path, &device) || !pf_is_own_mount(device, &owner))
-            outcome = "what is mounted here is not profilefs";
+            outcome = "not removed: not a profilefs mount";
         else if (geteuid() != 0 && owner != geteuid())
-            outcome = "it is another user's";
+            outcome = "not removed: mounted by another user";
         else if (take_away(path))
-            outcome = "it cannot be unmounted";
+            outcome = "cannot be unmounted";
         free(path);
-        fprintf(stderr, "profilefs: %s: its server is gone: %s\n", mountpoint, outcome);
-        if (strcmp(outcome, "unmounted") != 0)
+        fprintf(stderr, "profilefs: %s: stale mount (its server died): %s\n", mountpoint, outcome);
+        if (strcmp(outcome, "removed") != 0)
             return -1;
     }
     return 0;
@@ -367,7 +367,7 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
     }
     pf_fs_tell_sandbox(mount->fs, pf_sandbox_text(sandbox));
     if (pf_fs_start(mount->fs) || pf_watch_start(mount)) {
-        fprintf(stderr, "profilefs: no more threads\n");
+        fprintf(stderr, "profilefs: cannot create threads\n");
         return -1;
     }
     int result = serve(session);

@@ -428,25 +428,25 @@ static void describe(struct pf_sandbox *sandbox, const struct layers *layers)
         snprintf(user, sizeof user, "user %u instead of root, ", (unsigned)layers->user);
     snprintf(sandbox->text, sizeof sandbox->text, "%s, %s%s%s%s, no new privileges, %s", first, user,
              seccomp ? "no seccomp (" : "seccomp", seccomp ? strerror(seccomp) : "", seccomp ? ")" : "",
-             layers->reads_all ? "no capability but DAC_READ_SEARCH" : "no capabilities");
+             layers->reads_all ? "no capability except DAC_READ_SEARCH" : "no capabilities");
 }
 
 int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
 {
 #ifdef HAS_SANITIZER
     (void)error, (void)drop_privileges, (void)filter_calls, (void)describe;
-    strcpy(sandbox->text, "none: a sanitizer writes its reports");
+    strcpy(sandbox->text, "none (built with a sanitizer, which must write reports)");
     return 0;
 #else
     struct layers layers = {0};
     /* The C library loads libgcc_s when a thread is cancelled, as libfuse does at shutdown; the sandbox would deny that. */
     dlopen("libgcc_s.so.1", RTLD_NOW);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        return pf_fail(error, errno, "new privileges cannot be forbidden: %s", strerror(errno));
+        return pf_fail(error, errno, "cannot set no_new_privs: %s", strerror(errno));
     if (sandbox->abi && syscall(SYS_landlock_restrict_self, sandbox->rules, 0))
         layers.landlock = errno;
     if (drop_privileges(sandbox, &layers))
-        return pf_fail(error, errno, "privileges cannot be dropped: %s", strerror(errno));
+        return pf_fail(error, errno, "cannot drop privileges: %s", strerror(errno));
     layers.seccomp = -filter_calls();
     if (layers.seccomp == ENOMEM)
         return pf_fail_memory(error);

@@ -485,9 +485,9 @@ void pf_warning_cells(struct pf_profile *profile, uint64_t i, struct pf_cell cel
     scratch->size = 0;
     pf_buf_str(scratch, model->metrics[metric_beyond(profile, i - told)].name);
     pf_buf_str(scratch, pf_extra_of(model)->edges
-                            ? ": some shares are above 100 %, for functions call themselves by way of others"
-                            : ": some shares are above 100 %, for values are negative, have wrapped around "
-                              "or run backwards");
+                            ? ": some shares exceed 100 % because of mutual recursion"
+                            : ": some shares exceed 100 %: values are negative, have wrapped around or "
+                              "decrease");
     cells[0] = cells[1] = pf_absent();
     cells[2] = pf_string("warning");
     cells[3] = pf_string("above-100-percent");

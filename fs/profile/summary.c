@@ -27,7 +27,7 @@ static const struct lead {
     {"lines.csv", true, "by source line"},
     {"contexts.csv", false, "per calling context, over partitions"},
     {NULL, false, "per partition, over contexts"},
-    {"scaling.txt", false, "what grows with the scale"},
+    {"scaling.txt", false, "growth with the experiment's parameters"},
 };
 enum { LEADS = sizeof leads / sizeof *leads };
 
@@ -78,7 +78,7 @@ static void add_leads(struct pf_profile *profile, uint32_t metric, bool adds, ui
     }
     if (warnings)
         add_lead(profile, (struct pf_node){PF_WARNINGS_CSV, 0}, "../../tables/warnings.csv",
-                 "what is wrong with the file", out);
+                 "damage of the file", out);
 }
 
 /* ---- sections ----------------------------------------------------------------------------------- */

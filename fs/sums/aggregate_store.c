@@ -87,7 +87,7 @@ static char *map_spill(struct pf_arena *arena, size_t size, struct pf_guard **gu
         return NULL;
     int code = posix_fallocate(arena->file, (off_t)arena->file_size, (off_t)size);
     if (code) {
-        pf_fail(error, code, "no room for sums in the temporary file: %s", strerror(code));
+        pf_fail(error, code, "cannot write sums to the temporary file: %s", strerror(code));
         return NULL;
     }
     char *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, arena->file, (off_t)arena->file_size);
@@ -141,7 +141,7 @@ void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
 
 int pf_arena_lost(struct pf_error *error)
 {
-    return pf_fail(error, EIO, "sums cannot be read back from the temporary file");
+    return pf_fail(error, EIO, "cannot read sums back from the temporary file");
 }
 
 void pf_arena_free(struct pf_arena *arena)

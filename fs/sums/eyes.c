@@ -216,9 +216,9 @@ bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsig
         return false;
     struct pf_cell name = pf_string(metric->name);
     pf_add_name(out, &name);
-    pf_buf_str(out, " does not add up over ");
+    pf_buf_str(out, " cannot be summed over ");
     pf_buf_str(out, metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : model->partitions.plural);
-    pf_buf_str(out, ": its values stand in contexts.csv\n");
+    pf_buf_str(out, "; see contexts.csv\n");
     return true;
 }
 

@@ -100,7 +100,7 @@ cat "$p/info.txt" >/dev/null
 unmount
 ok "it stands where cache_dir says" test -s "$work/other-cache/profiles.db"
 like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "and nothing anywhere else"
-is "$("$PROFILEFS" -o cache_limit=lots "$src" "$mnt" 2>&1; echo $?)" "profilefs: cache_limit=lots: not a size
+is "$("$PROFILEFS" -o cache_limit=lots "$src" "$mnt" 2>&1; echo $?)" "profilefs: cache_limit=lots: invalid size
 2" "a limit that is no size is refused"
 
 # Network, overlay and FUSE file systems get another device number each time they are mounted.

@@ -45,7 +45,7 @@ is "$(profilefs ls "$p/contexts" && profilefs ls "$p/contexts/../export/")" "$(p
 like "$(profilefs stat "$p/contexts")" '^Type: link$' "stat shows a link"
 like "$(profilefs stat "$p/contexts/")" '^Type: directory$' "and with a slash the folder that it leads to"
 is "$(status profilefs cat "$p/info.txt/")" 3 "a file with a slash after its name: status 3"
-like "$(cat "$work/stderr")" 'Not a directory$' "it is not a folder"
+like "$(cat "$work/stderr")" 'neither a profile nor a folder$' "it is not a folder"
 
 like "$(profilefs formats)" 'xray' "formats lists the formats"
 like "$(profilefs --version)" '^profilefs [0-9]+\.[0-9]+' "--version tells the version"
@@ -120,7 +120,12 @@ is "$(profilefs summary "$script" "$p" | grep -E '^(==>|# )')" "==> $script <==
 # task-clock:ppp (ns)
 ==> $p <==
 # time (ns)" "pages of several profiles stand below their names"
-is "$(status profilefs summary "$archive/README.txt")" 3 "a file that is not a profile has no summary"
+is "$(status profilefs summary "$archive/README.txt")" 3 "summary of a file that is not a profile: status 3"
+is "$(cat "$work/stderr")" "profilefs: $archive/README.txt: not a profile with measurements" "    with a reason"
+is "$(status profilefs summary "$archive")$(cat "$work/stderr")" "3profilefs: $archive: not a profile with measurements" "so is a folder"
+is "$(status profilefs summary "$archive/none")$(cat "$work/stderr")" "3profilefs: $archive/none: No such file or directory" "a missing file is reported as missing"
+is "$(status profilefs ls "$archive/README.txt/tables")$(cat "$work/stderr")" \
+    "3profilefs: $archive/README.txt/tables: a part of the path is neither a profile nor a folder" "a file that is not a profile cannot be listed"
 
 # ---- status and errors
 
@@ -138,7 +143,7 @@ for command in $(profilefs --help | awk '$1 == "ls" { on = 1 } !NF { on = 0 } on
 done
 like "$(profilefs compare --help)" '^  4 .*--fail' "compare --help names its own exit status"
 is "$(status profilefs chek "$p")" 2 "a command with a slip in it: status 2"
-like "$(cat "$work/stderr")" "^profilefs: chek: .*did you mean check\?$" "and the right one is suggested"
+like "$(cat "$work/stderr")" "^profilefs: chek: .*did you mean 'check'\?$" "and the right one is suggested"
 is "$(profilefs cat "$p/info.txt" -o metric=calls | grep Primary)" "$(profilefs -o metric=calls cat "$p/info.txt" | grep Primary)" \
     "options may stand behind the command"
 status profilefs check "$src" >/dev/null

@@ -37,7 +37,7 @@ like "$(profilefs compare r1.folded r2.folded r3.folded r4.folded r5.folded r6.f
 like "$(profilefs compare --by contexts before.folded after.folded)" '  main;solve$' "--by contexts compares call paths"
 is "$(status profilefs compare --metric samples before.folded after.folded)" 0 "--metric names the metric"
 is "$(status profilefs compare --metric nope before.folded after.folded)" 1 "one that is not there is a problem"
-like "$(cat "$work/stderr")" '^profilefs: before.folded: it has no metric nope; it has: samples$' "which is named, with those that there are"
+like "$(cat "$work/stderr")" '^profilefs: before.folded: no metric nope; available: samples$' "which is named, with those that there are"
 
 # ---- formats
 
@@ -60,7 +60,7 @@ is "$(status profilefs compare clock.speedscope.json v8.cpuprofile)" 0 "times of
 like "$(cat "$work/stdout")" ' solve$' "function by function"
 is "$(status profilefs compare v8.cpuprofile clock.speedscope.json clock.perf.txt)" 0 "and of three"
 is "$(status profilefs compare clock.speedscope.json bytes.speedscope.json)" 1 "times and bytes are not"
-like "$(cat "$work/stderr")" '^profilefs: bytes.speedscope.json: it has no metric [a-z]+ \(.+\); it has: .*\(bytes\)' "the metrics that there are come with their units"
+like "$(cat "$work/stderr")" '^profilefs: bytes.speedscope.json: no metric [a-z]+ \(.+\); available: .*\(bytes\)' "the metrics that there are come with their units"
 is "$(status profilefs compare clock.speedscope.json bytes.speedscope.json --metric nope)" 1 "one that is asked for stays the one"
 
 # ---- paths that are not on disk

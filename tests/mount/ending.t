@@ -43,7 +43,7 @@ for signal in TERM INT HUP; do
     ok "and the mount is gone" is_gone
 done
 with "SHIM_CHDIR_SIGNAL=15" attempt
-is "$outcome" "3: profilefs: server ended before the mount worked" "in the background that is an error"
+is "$outcome" "3: profilefs: server ended during mounting" "in the background that is an error"
 ok "and no mount is left" is_gone
 
 # ---- failures between mounting and serving

@@ -45,8 +45,8 @@ for option in metric instr_map cache cache_dir cache_limit; do
     refused "$option=" "$option=: value is missing"
 done
 for size in "64 " " 64" "64M " "64 M" -1 " -1" +1 M x 64X 64MB 0x10 1e3 1.5G 20000000T 99999999999999999999; do
-    refused "cache=$size" "cache=$size: not a size"
-    refused "cache_limit=$size" "cache_limit=$size: not a size"
+    refused "cache=$size" "cache=$size: invalid size"
+    refused "cache_limit=$size" "cache_limit=$size: invalid size"
 done
 for size in 65536 64k 64K 64m 1G 1t; do
     ok "-o cache=$size is a size" "$PROFILEFS" -o "cache=$size,cache_limit=$size" cat "$src/$heat/info.txt"

@@ -30,7 +30,7 @@ is "$(sed -n '/id="head"/,/<\/g>/s|.*>\(.*\)</text>|\1|p' 2026-03/*Ab12Cd/export
     "time, ns: 109255721 (109.26 ms) total
 xray 5: LLVM XRay log (flight data recorder, basic) or profiling-mode file
 callers above callees; the width is the value, callees included" "the head of a picture gives metric, unit, total, format and title"
-is "$(grep -o '>empty: [^<]*' scaling/heat.txt/export/time/flame.svg)" ">empty: the metric does not add up over contexts" \
+is "$(grep -o '>empty: [^<]*' scaling/heat.txt/export/time/flame.svg)" ">empty: the metric cannot be summed over contexts" \
     "an empty picture says why"
 is "$(grep -c '[.]folded<' nightly/runs/export/*/runs.svg)" 12 "names of runs are shown in full in titles, the head and below the axis"
 like "$(cat nightly/runs/export/*/runs.svg)" '>10</text>' "    and what differs as labels"

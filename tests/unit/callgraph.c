@@ -129,7 +129,7 @@ static void without_sums(void)
     fake_context(&fake, PF_NO_CONTEXT, "f", PF_ROOT);
     fake_finish(&fake);
     graphs(&fake, m, HEAD("time: 0 ns total") "}\n", "a metric without values has no nodes");
-    graphs(&fake, none, HEAD("stddev does not add up over contexts: its values stand in contexts.csv") "}\n",
+    graphs(&fake, none, HEAD("stddev cannot be summed over contexts; see contexts.csv") "}\n",
            "nor has a metric that is not additive");
     fake_free(&fake);
 }

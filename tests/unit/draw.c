@@ -104,7 +104,7 @@ static void flames(void)
     picture = flame_of(&fake, odd);
     ok(picture.document && !count(xmlDocGetRootElement(picture.document), "title", NULL),
        "what does not add up has no frames");
-    ok(reads(&picture, ">empty: the metric does not add up over contexts<"), "    and the picture says why");
+    ok(reads(&picture, ">empty: the metric cannot be summed over contexts<"), "    and the picture says why");
     free_picture(&picture);
     picture = flame_of(&fake, none);
     ok(reads(&picture, ">none, ns: 0 total<") && reads(&picture, ">empty: no context has a positive value<"),

@@ -272,10 +272,10 @@ static void what_does_not_add_up(void)
     shows(&fake, none, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,,1\n",
           "threads.csv: empty cells where contexts do not add up");
     shows(&fake, none, PF_METRIC_HOT,
-          "stddev does not add up over contexts: its values stand in contexts.csv\n",
+          "stddev cannot be summed over contexts; see contexts.csv\n",
           "hot.txt: one line where contexts do not add up");
     shows(&fake, none, PF_METRIC_TREE,
-          "stddev does not add up over contexts: its values stand in contexts.csv\n",
+          "stddev cannot be summed over contexts; see contexts.csv\n",
           "tree.txt: one line where contexts do not add up");
     shows(&fake, none, PF_METRIC_FOLDED, "", "stacks.folded: empty where contexts do not add up");
     shows(&fake, apart, PF_METRIC_CONTEXTS,
@@ -284,7 +284,7 @@ static void what_does_not_add_up(void)
     shows(&fake, apart, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,7,1\n",
           "threads.csv: contexts of one thread add up even so");
     shows(&fake, apart, PF_METRIC_HOT,
-          "time does not add up over threads: its values stand in contexts.csv\n",
+          "time cannot be summed over threads; see contexts.csv\n",
           "hot.txt: one line where partitions do not add up");
     fake_free(&fake);
 }

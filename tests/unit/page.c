@@ -112,7 +112,7 @@ static void nothing_to_show(void)
     fake_value(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "f", PF_ROOT), m, -5);
     fake_finish(&fake);
     shows_sections(&fake, m, "- Total: -5 ns\n", "sections that would be empty are left out");
-    shows_sections(&fake, none, "\nstddev does not add up over contexts: its values stand in contexts.csv\n",
+    shows_sections(&fake, none, "\nstddev cannot be summed over contexts; see contexts.csv\n",
                    "a metric that does not add up has a sentence for its total");
     fake_free(&fake);
 }

@@ -254,7 +254,7 @@ static void nothing_to_show_from_the_bottom(void)
     shows(&fake, m, PF_METRIC_BOTTOM_UP, "-1 ns total\n" BOTTOM_UP_HEAD,
           "bottom_up.txt: a header only without a positive total");
     shows(&fake, none, PF_METRIC_BOTTOM_UP,
-          "stddev does not add up over contexts: its values stand in contexts.csv\n",
+          "stddev cannot be summed over contexts; see contexts.csv\n",
           "bottom_up.txt: one line where the metric does not add up");
     fake_free(&fake);
 }
