@@ -5,7 +5,7 @@
 build=$(dirname "$PROFILEFS")
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >"$work/log" 2>&1 ||
     skip_all "cannot install from $build: $(tail -n 1 "$work/log")"
-like "$(make -n -C "$top" BUILD="$work/fresh" DESTDIR="$work/dest2" install 2>/dev/null)" '^building once more, optimised as a whole, in .*/fresh/optimised' \
+like "$(make -n -C "$top" BUILD="$work/fresh" DESTDIR="$work/dest2" install 2>/dev/null)" '^building with link-time optimisation in .*/fresh/optimised' \
     "make install says that it builds once more"
 is "$(make -s -C "$top" BUILD="$build" DESTDIR="$work/dest2" PREFIX=/usr install | grep -c 'building once')" 0 "but not when that is done"
 rm -r "$work/dest2"
