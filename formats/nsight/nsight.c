@@ -202,6 +202,40 @@ static void read_export(struct pf_build *build)
 
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
+/* The columns of the sums have the order of add_row in tallies.c. */
+#define CONTEXT                                                                                              \
+    {                                                                                                        \
+        "context", PF_CONTEXT, 0                                                                             \
+    }
+#define TIMES                                                                                                \
+    {.name = "total_ns"}, {.name = "min_ns"},                                                                \
+    {                                                                                                        \
+        .name = "max_ns"                                                                                     \
+    }
+static const struct pf_column named_columns[] = {CONTEXT, {.name = "count"}, TIMES, {.name = "name"}};
+static const struct pf_column memcpy_columns[] = {
+    CONTEXT, {.name = "kind"}, {.name = "count"}, {.name = "bytes"}, TIMES};
+static const struct pf_column memset_columns[] = {CONTEXT, {.name = "count"}, {.name = "bytes"}, TIMES};
+static const struct pf_column sync_columns[] = {CONTEXT, {.name = "type"}, {.name = "count"}, TIMES};
+
+#define TABLE(word, its_columns)                                                                             \
+    {                                                                                                        \
+        .name = (word), .columns = (its_columns), .n_columns = sizeof(its_columns) / sizeof *(its_columns),  \
+        .stage = PF_MODELLED                                                                                 \
+    }
+static const struct pf_table own_tables[NSIGHT_OWN_TABLES] = {
+    [NSIGHT_EVENTS] = {.name = "events",
+                       .columns = nsight_event_columns,
+                       .n_columns = NSIGHT_EVENT_COLUMNS,
+                       .stage = PF_MODELLED,
+                       .ops = &nsight_events.ops},
+    [NSIGHT_SUM_API] = TABLE("api", named_columns),
+    [NSIGHT_SUM_KERNELS] = TABLE("kernels", named_columns),
+    [NSIGHT_SUM_MEMCPY] = TABLE("memcpy", memcpy_columns),
+    [NSIGHT_SUM_MEMSET] = TABLE("memset", memset_columns),
+    [NSIGHT_SUM_SYNC] = TABLE("sync", sync_columns),
+};
+
 /* An exclusive metric that can be summed over all contexts and partitions. */
 #define METRIC(index, called, of_unit, describes)                                                            \
     {                                                                                                        \
@@ -258,7 +292,7 @@ static const struct pf_build_format format = {.state = sizeof(struct nsight_stat
                                               .zeros = true,
                                               .metrics = metrics,
                                               .n_metrics = NSIGHT_METRICS,
-                                              .tables = nsight_own_tables,
+                                              .tables = own_tables,
                                               .n_tables = NSIGHT_OWN_TABLES,
                                               .open = read_facts,
                                               .read = read_export,

@@ -137,7 +137,7 @@ enum nsight_kind {
     NSIGHT_KINDS
 };
 
-/* The tables beside "values": the events, then the sums of calls and activities. */
+/* The tables in addition to "values": the events, then the sums of calls and activities. */
 enum nsight_own_table {
     NSIGHT_EVENTS,
     NSIGHT_SUM_API,
@@ -147,7 +147,6 @@ enum nsight_own_table {
     NSIGHT_SUM_SYNC,
     NSIGHT_OWN_TABLES
 };
-extern const struct pf_table nsight_own_tables[NSIGHT_OWN_TABLES];
 
 /* What the profile keeps beyond the pass. */
 struct nsight_state {

@@ -46,39 +46,7 @@ struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_
 
 enum { COLUMNS_MAX = 7 };
 
-#define CONTEXT                                                                                              \
-    {                                                                                                        \
-        "context", PF_CONTEXT, 0                                                                             \
-    }
-#define TIMES                                                                                                \
-    {.name = "total_ns"}, {.name = "min_ns"},                                                                \
-    {                                                                                                        \
-        .name = "max_ns"                                                                                     \
-    }
-static const struct pf_column named_columns[] = {CONTEXT, {.name = "count"}, TIMES, {.name = "name"}};
-static const struct pf_column memcpy_columns[] = {
-    CONTEXT, {.name = "kind"}, {.name = "count"}, {.name = "bytes"}, TIMES};
-static const struct pf_column memset_columns[] = {CONTEXT, {.name = "count"}, {.name = "bytes"}, TIMES};
-static const struct pf_column sync_columns[] = {CONTEXT, {.name = "type"}, {.name = "count"}, TIMES};
-
-#define TABLE(word, its_columns)                                                                             \
-    {                                                                                                        \
-        .name = (word), .columns = (its_columns), .n_columns = sizeof(its_columns) / sizeof *(its_columns),  \
-        .stage = PF_MODELLED                                                                                 \
-    }
-const struct pf_table nsight_own_tables[NSIGHT_OWN_TABLES] = {
-    [NSIGHT_EVENTS] = {.name = "events",
-                       .columns = nsight_event_columns,
-                       .n_columns = NSIGHT_EVENT_COLUMNS,
-                       .stage = PF_MODELLED,
-                       .ops = &nsight_events.ops},
-    [NSIGHT_SUM_API] = TABLE("api", named_columns),
-    [NSIGHT_SUM_KERNELS] = TABLE("kernels", named_columns),
-    [NSIGHT_SUM_MEMCPY] = TABLE("memcpy", memcpy_columns),
-    [NSIGHT_SUM_MEMSET] = TABLE("memset", memset_columns),
-    [NSIGHT_SUM_SYNC] = TABLE("sync", sync_columns),
-};
-
+/* Adds a row; the columns are those of nsight.c. */
 static void add_row(struct pf_build *build, const struct nsight_tally *tally)
 {
     uint32_t sum = tally->key.sum;
