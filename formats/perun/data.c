@@ -54,69 +54,58 @@ static const struct {
     {"context", true, true},
 };
 
-uint32_t perun_field(struct perun_data *data, const char *name, size_t size, struct pf_error *error)
+uint32_t perun_field(struct perun_data *data, const char *name, size_t size)
 {
-    uint32_t field = pf_intern(data->fields, name, size, error);
-    if (field == PF_NO_STRING)
-        return PERUN_NONE;
-    return pf_array_reach(&data->field_list, &data->fields_room, field, sizeof *data->field_list, error)
-               ? PERUN_NONE
-               : field;
+    struct pf_run *run = data->run;
+    uint32_t field = pf_run_intern(run, data->fields, name, size);
+    pf_run_check(run, pf_array_reach(&data->field_list, &data->fields_room, field, sizeof *data->field_list,
+                                     run->error));
+    return field;
 }
 
-static int add_known_fields(struct perun_data *data, struct pf_error *error)
+static void add_known_fields(struct perun_data *data)
 {
     for (size_t i = 0; i < sizeof known_fields / sizeof *known_fields; i++) {
-        uint32_t field = perun_field(data, known_fields[i].name, strlen(known_fields[i].name), error);
-        if (field == PERUN_NONE)
-            return -1;
+        uint32_t field = perun_field(data, known_fields[i].name, strlen(known_fields[i].name));
         data->field_list[field] =
             (struct perun_field){.identity = known_fields[i].identity, .reserved = known_fields[i].reserved};
     }
-    return 0;
 }
 
 /* ---- regions and texts -------------------------------------------------------------------------- */
 
-uint32_t perun_new_region(struct perun_data *data, struct pf_error *error)
+uint32_t perun_new_region(struct perun_data *data)
 {
-    if (data->n_regions == PERUN_NONE ||
-        pf_array_room(&data->regions, &data->regions_room, data->n_regions, sizeof *data->regions, error))
-        return PERUN_NONE;
+    pf_run_check(data->run, pf_array_room(&data->regions, &data->regions_room, data->n_regions,
+                                          sizeof *data->regions, data->run->error));
     data->regions[data->n_regions] = (struct perun_region){.time = pf_absent()};
     return data->n_regions++;
 }
 
-uint32_t perun_snapshot(struct perun_data *data, int64_t number, struct pf_error *error)
+uint32_t perun_snapshot(struct perun_data *data, int64_t number)
 {
-    uint32_t known = pf_ids_find(&data->snapshots, (uint64_t)number);
-    if (known != PF_NO_ID)
-        return known;
-    uint32_t region = perun_new_region(data, error);
-    if (region == PERUN_NONE || pf_ids_add(&data->snapshots, (uint64_t)number, region, error) < 0)
-        return PERUN_NONE;
+    uint32_t region = pf_ids_find(&data->snapshots, (uint64_t)number);
+    if (region != PF_NO_ID)
+        return region;
+    region = perun_new_region(data);
+    pf_run_check(data->run, pf_ids_add(&data->snapshots, (uint64_t)number, region, data->run->error));
     data->regions[region].numbered = true;
     data->regions[region].number = number;
     return region;
 }
 
-int perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time, struct pf_error *error)
+void perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time)
 {
-    if (time.type == PF_TEXT) {
-        uint32_t string = perun_string(data, time.text, time.size, error);
-        if (string == PERUN_NONE)
-            return -1;
-        time = perun_string_cell(data, string);
-    }
+    if (time.type == PF_TEXT)
+        time = perun_string_cell(data, perun_string(data, time.text, time.size));
     data->regions[region].time = time;
-    return 0;
 }
 
-int perun_keep_text(struct perun_data *data, struct pf_cell *cell, struct pf_error *error)
+void perun_keep_text(struct perun_data *data, struct pf_cell *cell)
 {
     const char *text = cell->text;
     *cell = (struct pf_cell){.type = PF_TEXT, .size = cell->size, .u = pf_store_size(data->texts)};
-    return pf_store_append(data->texts, text, cell->size, error);
+    perun_append(data, data->texts, text, cell->size);
 }
 
 void perun_print_cell(FILE *out, const struct pf_cell *cell)
@@ -132,19 +121,14 @@ void perun_print_cell(FILE *out, const struct pf_cell *cell)
     fwrite(number, 1, (size_t)(end - number), out);
 }
 
-int perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value,
-                       struct pf_error *error)
+void perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value)
 {
-    struct pf_cell cells[] = {key, value};
-    size_t row = pf_rows_count(data->properties);
-    uint32_t number = pf_intern(data->property_keys, key.text, key.size, error);
-    if (number == PF_NO_STRING ||
-        pf_array_reach(&data->property_rows, &data->property_rows_room, number, sizeof *data->property_rows,
-                       error) ||
-        pf_rows_add(data->properties, cells, error))
-        return -1;
-    data->property_rows[number] = (uint32_t)row;
-    return 0;
+    struct pf_run *run = data->run;
+    uint32_t number = pf_run_intern(run, data->property_keys, key.text, key.size);
+    pf_run_check(run, pf_array_reach(&data->property_rows, &data->property_rows_room, number,
+                                     sizeof *data->property_rows, run->error));
+    data->property_rows[number] = (uint32_t)pf_rows_count(data->properties);
+    pf_run_check(run, pf_rows_add(data->properties, (struct pf_cell[]){key, value}, run->error));
 }
 
 struct pf_cell perun_property(const struct perun_data *data, const char *key)
@@ -156,25 +140,22 @@ struct pf_cell perun_property(const struct perun_data *data, const char *key)
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
-int perun_data_begin(struct perun_data *data, uint64_t limit, struct pf_error *error)
+void perun_data_begin(struct perun_data *data, struct pf_run *run, uint64_t limit)
 {
-    *data = (struct perun_data){.tree = pf_tree_new(perun_kinds),
-                                .fields = pf_strings_new(),
-                                .none = PERUN_NONE,
-                                .items = pf_store_new(limit / 8),
-                                .entries = pf_store_new(limit / 8),
-                                .values = pf_store_new(limit / 4),
-                                .columns = pf_store_new(limit / 4),
-                                .texts = pf_store_new(limit / 8),
-                                .properties = pf_rows_new(2),
-                                .property_keys = pf_strings_new(),
-                                .models = pf_rows_new(PERUN_MODEL_COLUMNS),
-                                .model_names = pf_rows_new(2),
-                                .model_values = pf_store_new(limit / 8)};
-    bool made = data->tree && data->fields && data->items && data->entries && data->values && data->columns &&
-                data->texts && data->properties && data->property_keys && data->models && data->model_names &&
-                data->model_values;
-    return made ? add_known_fields(data, error) : pf_fail_memory(error);
+    *data = (struct perun_data){.run = run, .none = PERUN_NONE};
+    data->tree = pf_run_memory(run, pf_tree_new(perun_kinds));
+    data->fields = pf_run_memory(run, pf_strings_new());
+    data->items = pf_run_memory(run, pf_store_new(limit / 8));
+    data->entries = pf_run_memory(run, pf_store_new(limit / 8));
+    data->values = pf_run_memory(run, pf_store_new(limit / 4));
+    data->columns = pf_run_memory(run, pf_store_new(limit / 4));
+    data->texts = pf_run_memory(run, pf_store_new(limit / 8));
+    data->properties = pf_run_memory(run, pf_rows_new(2));
+    data->property_keys = pf_run_memory(run, pf_strings_new());
+    data->models = pf_run_memory(run, pf_rows_new(PERUN_MODEL_COLUMNS));
+    data->model_names = pf_run_memory(run, pf_rows_new(2));
+    data->model_values = pf_run_memory(run, pf_store_new(limit / 8));
+    add_known_fields(data);
 }
 
 void perun_data_free(struct perun_data *data)
@@ -192,7 +173,6 @@ void perun_data_free(struct perun_data *data)
     pf_rows_free(data->model_names);
     pf_ids_free(&data->entry_of);
     pf_ids_free(&data->snapshots);
-    pf_notes_free(&data->notes);
     free(data->field_list);
     free(data->regions);
     free(data->model_list);
@@ -204,25 +184,41 @@ void perun_data_free(struct perun_data *data)
 /* Bytes of JSON between two calls of pf_pass_step. */
 #define STEP ((uint64_t)256 * 1024)
 
-int perun_step(struct perun_reading *reading, struct pf_error *error)
+void perun_step(struct perun_reading *reading)
 {
     uint64_t done, total, offset = pf_json_tell(reading->json);
     if (offset - reading->stepped < STEP)
-        return 0;
+        return;
     reading->stepped = offset;
     pf_input_progress(reading->input, reading->body + offset, &done, &total);
-    return pf_pass_step(done, total, error);
+    pf_run_step(reading->data->run, done, total);
 }
 
-const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size,
-                       struct pf_error *error)
+int perun_next(struct perun_reading *reading, struct pf_json_token *token)
 {
-    char *copy = NULL;
+    struct pf_run *run = reading->data->run;
+    return pf_run_check(run, pf_json_next(reading->json, token, run->error));
+}
+
+int perun_skip(struct perun_reading *reading, struct pf_json_token *token)
+{
+    struct pf_run *run = reading->data->run;
+    return pf_run_check(run, pf_json_skip(reading->json, token, run->error));
+}
+
+int perun_take(struct perun_reading *reading, struct perun_raw *raw)
+{
+    struct pf_run *run = reading->data->run;
+    return pf_run_check(run, pf_json_take(reading->json, &raw->token, &raw->text, run->error));
+}
+
+const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size)
+{
+    struct pf_run *run = perun->data.run;
+    char *copy;
     int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* %.*s stops at a NUL inside the text */
-    uint32_t string = length < 0 ? PF_NO_STRING : pf_intern(perun->names, copy, (size_t)length + 1, error);
-    if (length < 0)
-        pf_fail_memory(error);
-    else
-        free(copy);
-    return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
+    PF_OWN(run, length < 0 ? NULL : copy, free);
+    uint32_t string = pf_run_intern(run, perun->names, copy, (size_t)length + 1);
+    free(pf_disown(run, copy));
+    return pf_interned(perun->names, string).text;
 }

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/driver.h"
 #include "formats/driver_extra.h"
 #include "formats/kit/bytes.h"
 #include "formats/probe.h"
+#include "formats/runtime/run.h"
 
 enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 
@@ -124,32 +124,28 @@ static const struct layout *choose_layout(uint32_t version, struct bytes entries
 
 /* ---- links -------------------------------------------------------------------------------------- */
 
-/* Formats a NUL-terminated text that the profile owns. NULL with *error filled. */
-__attribute__((format(printf, 3, 4))) static const char *keep(struct index *index, struct pf_error *error,
+/* Returns a NUL-terminated text that the profile owns. */
+__attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run, struct index *index,
                                                               const char *format, ...)
 {
-    char *text = NULL;
+    char *text;
     va_list arguments;
     va_start(arguments, format);
     int size = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (size < 0) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    uint32_t string = pf_intern(index->names, text, (size_t)size + 1, error);
-    free(text);
-    return string == PF_NO_STRING ? NULL : pf_interned(index->names, string).text;
+    PF_OWN(run, size < 0 ? NULL : text, free);
+    uint32_t string = pf_run_intern(run, index->names, text, (size_t)size + 1);
+    free(pf_disown(run, text));
+    return pf_interned(index->names, string).text;
 }
 
 /* Returns the name of an entry's link: its path, with the entry's number if an earlier entry has this path (old releases keep all). */
-static const char *name_of(struct index *index, uint32_t n, const struct pf_cell *path,
-                           struct pf_error *error)
+static const char *link_name(struct pf_run *run, struct index *index, uint32_t n, const struct pf_cell *path)
 {
-    const char *name = keep(index, error, "%.*s", (int)path->size, path->text);
-    for (size_t i = 0; name && i < index->n_links; i++)
+    const char *name = keep(run, index, "%.*s", (int)path->size, path->text);
+    for (size_t i = 0; i < index->n_links; i++)
         if (index->links[i].name == name)
-            return keep(index, error, "%s~%u", name, n);
+            return keep(run, index, "%s~%u", name, n);
     return name;
 }
 
@@ -166,96 +162,81 @@ enum { LINKS_MAX = 20000 };
  * Adds a link to the profile of an entry, relative to the folder of the index. Entries of jobs/.index are not objects: their
  * files are in the folder of the index. A path that leads out of this folder gets no link.
  */
-static int add_link(struct index *index, bool jobs, uint32_t n, const struct entry *entry,
-                    struct pf_error *error)
+static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct entry *entry)
 {
+    struct index *index = run->model->state;
     const struct pf_cell *path = &entry->cells[PATH];
     if (!path->size || (jobs && !is_base_name(path)) || index->n_links == LINKS_MAX)
-        return 0;
-    struct pf_link *link = &index->links[index->n_links];
-    link->name = name_of(index, n, path, error);
-    link->target = !link->name ? NULL
-                   : jobs      ? keep(index, error, "%.*s", (int)path->size, path->text)
-                               : keep(index, error, "../%.2s/%s", entry->hex, entry->hex + 2);
-    index->n_links += link->target != NULL;
-    return link->target ? 0 : -1;
+        return;
+    index->links[index->n_links] = (struct pf_link){
+        .name = link_name(run, index, n, path),
+        .target = jobs ? keep(run, index, "%.*s", (int)path->size, path->text)
+                       : keep(run, index, "../%.2s/%s", entry->hex, entry->hex + 2),
+    };
+    index->n_links++;
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
 /* Reads version and number of entries. */
-static int read_header(struct pf_model *model, struct bytes *left, uint32_t *version, uint32_t *count,
-                       struct pf_error *error)
+static void read_header(struct pf_run *run, struct bytes *left, uint32_t *version, uint32_t *count)
 {
     const unsigned char *head = take(left, HEADER);
     if (!head || memcmp(head, "pidx", 4) != 0)
-        return pf_fail_at(error, EBADMSG, 0, "the index ends inside its header");
+        pf_run_check(run, pf_fail_at(run->error, EBADMSG, 0, "the index ends inside its header"));
     *version = pf_u32(head + 4, false);
     *count = pf_u32(head + 8, false);
     if (*version != 1 && *version != 2)
-        return pf_fail_at(error, EBADMSG, 4, "index version %u is not known", *version);
-    snprintf(model->version, sizeof model->version, "%u", *version);
-    return 0;
+        pf_run_check(run, pf_fail_at(run->error, EBADMSG, 4, "index version %u is not known", *version));
+    snprintf(run->model->version, sizeof run->model->version, "%u", *version);
 }
 
-static int list_entries(struct pf_model *model, const unsigned char *bytes, size_t size,
-                        struct pf_error *error)
+static void list_entries(struct pf_run *run, const unsigned char *bytes, size_t size)
 {
-    struct index *index = model->state;
+    const struct index *index = run->model->state;
     struct bytes left = {bytes, size};
     struct entry entry = {.hex = ""};
-    uint32_t version = 0, count = 0, n = 0;
-    bool jobs = !strcmp(pf_source_name(model->source), ".index");
-    if (read_header(model, &left, &version, &count, error))
-        return -1;
+    uint32_t version, count, n = 0;
+    bool jobs = !strcmp(pf_source_name(run->model->source), ".index");
+    read_header(run, &left, &version, &count);
     const struct layout *layout = choose_layout(version, left, count);
     for (; n < count && read_entry(&left, layout, &entry); n++) {
         for (size_t i = 0; i < SHA; i++)
             snprintf(entry.hex + 2 * i, 3, "%02x", entry.object[i]);
         entry.cells[N] = pf_uint(n);
         entry.cells[OBJECT] = pf_plain(entry.hex, HEX);
-        if (pf_rows_add(index->rows, entry.cells, error) || add_link(index, jobs, n, &entry, error))
-            return -1;
+        pf_run_check(run, pf_rows_add(index->rows, entry.cells, run->error));
+        add_link(run, jobs, n, &entry);
     }
     if (n < count)
-        return pf_warn(
-            model, 0, (int64_t)(size - left.size), "fatal", "cut-entry", error,
+        pf_run_warn(
+            run, "fatal", "cut-entry", 0, size - left.size,
             "the index ends inside entry %u of %u; the profiles themselves can be reached by their names", n,
             count);
-    return !left.size ? 0
-                      : pf_warn(model, 0, (int64_t)(size - left.size), "error", "bytes-left", error,
-                                "%zu bytes follow the last entry", left.size);
+    else if (left.size)
+        pf_run_warn(run, "error", "bytes-left", 0, size - left.size, "%zu bytes follow the last entry",
+                    left.size);
 }
 
-static int read_file(struct pf_model *model, struct pf_error *error)
+static void read_file(struct pf_run *run)
 {
     struct pf_input *input;
-    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error))
-        return -1;
+    pf_run_check(run, pf_source_open(run->model->source, NULL, PF_UNPACK | PF_SIZED, &input, run->error));
     uint64_t whole = pf_input_size(input);
     size_t size = whole < INDEX_MAX ? (size_t)whole : INDEX_MAX;
-    unsigned char *bytes = malloc(size + 1);
-    if (!bytes)
-        return pf_fail_memory(error);
-    ssize_t got = pf_input_read(input, bytes, size, 0, error);
-    int failed = got < 0 || list_entries(model, bytes, (size_t)got, error);
-    free(bytes);
-    return failed ? -1 : 0;
+    unsigned char *bytes = PF_OWN(run, malloc(size + 1), free);
+    list_entries(run, bytes, pf_run_read(run, input, bytes, size, 0));
 }
 
-static int index_open(struct pf_model *model, struct pf_error *error)
+static void open_index(struct pf_run *run, void *arg)
 {
-    struct index *index = calloc(1, sizeof *index);
-    if (!index)
-        return pf_fail_memory(error);
-    model->state = index;
-    index->rows = pf_rows_new(COLUMNS);
-    index->names = pf_strings_new();
-    index->links = calloc(LINKS_MAX, sizeof *index->links);
-    if (!index->rows || !index->names || !index->links)
-        return pf_fail_memory(error);
-    if (read_file(model, error))
-        return -1;
+    struct pf_model *model = run->model;
+    struct index *index = model->state = pf_run_memory(run, calloc(1, sizeof *index));
+    (void)arg;
+    index->rows = pf_run_memory(run, pf_rows_new(COLUMNS));
+    index->names = pf_run_memory(run, pf_strings_new());
+    index->links = pf_run_memory(run, calloc(LINKS_MAX, sizeof *index->links));
+    read_file(run);
     struct pf_cell entries[] = {pf_string("Entries"), pf_uint(pf_rows_count(index->rows))};
     index->table = (struct pf_table){
         .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .data = &index->rows};
@@ -264,7 +245,12 @@ static int index_open(struct pf_model *model, struct pf_error *error)
     index->extra.links = index->links;
     index->extra.n_links = index->n_links;
     model->extra = &index->extra;
-    return pf_rows_add(model->info, entries, error);
+    pf_run_check(run, pf_rows_add(model->info, entries, run->error));
+}
+
+static int index_open(struct pf_model *model, struct pf_error *error)
+{
+    return pf_run(model, open_index, NULL, error);
 }
 
 static int index_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)

@@ -48,7 +48,7 @@ static bool is_taken(const struct perun *perun, uint32_t before, const char *nam
  * Returns the name type(subtype).field without the parts that are absent. A type can contain "(...)", so that two keys yield one
  * name; the later metric then gets its number as a suffix.
  */
-static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *error)
+static const char *name_of(struct perun *perun, uint32_t i)
 {
     char before[4 * 1024], number[24];
     const struct perun_metric key = metric_at(perun, i);
@@ -56,18 +56,18 @@ static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *err
                    field = pf_interned(perun->data.fields, key.field);
     snprintf(before, sizeof before, "%.*s%s%.*s%s%s", (int)type.size, type.text, subtype.size ? "(" : "",
              (int)subtype.size, subtype.text, subtype.size ? ")" : "", type.size || subtype.size ? "." : "");
-    const char *name = perun_name(perun, before, field.text, field.size, error);
-    if (!name || !is_taken(perun, i, name))
+    const char *name = perun_name(perun, before, field.text, field.size);
+    if (!is_taken(perun, i, name))
         return name;
     snprintf(number, sizeof number, " #%u", i);
-    return perun_name(perun, name, number, strlen(number), error);
+    return perun_name(perun, name, number, strlen(number));
 }
 
 /*
  * Looks up the unit under header.units by type(subtype), type (subtype), subtype, type and header.type, in this order. The unit
  * given with the amounts is the fallback.
  */
-static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *error)
+static const char *unit_of(struct perun *perun, uint32_t i)
 {
     const struct perun_metric key = metric_at(perun, i);
     struct pf_cell type = string_of(perun, key.type), subtype = string_of(perun, key.subtype),
@@ -95,13 +95,13 @@ static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *err
     }
     if (found.type != PF_TEXT)
         found = string_of(perun, perun->units[i]);
-    return perun_name(perun, "", found.text, found.size, error);
+    return perun_name(perun, "", found.text, found.size);
 }
 
 /* ---- how metrics add up ------------------------------------------------------------------------- */
 
 /* Returns the number of the metric with this key; PERUN_NONE if it does not exist. */
-static uint32_t find(const struct perun *perun, uint32_t type, uint32_t subtype, uint32_t field)
+static uint32_t find_metric(const struct perun *perun, uint32_t type, uint32_t subtype, uint32_t field)
 {
     const struct perun_metric key = {type, subtype, field};
     return pf_string_of(perun->keys, (const char *)&key, sizeof key);
@@ -111,10 +111,11 @@ static uint32_t find(const struct perun *perun, uint32_t type, uint32_t subtype,
 static uint32_t find_subtype(const struct perun *perun, const struct perun_metric *key, const char *subtype)
 {
     uint32_t string = pf_string_of(perun->data.tree->strings, subtype, strlen(subtype));
-    return string == PF_NO_STRING ? PERUN_NONE : find(perun, key->type, string, key->field);
+    return string == PF_NO_STRING ? PERUN_NONE : find_metric(perun, key->type, string, key->field);
 }
 
-static void set(struct pf_metric *metric, const char *scope, enum pf_over_contexts contexts, uint32_t partner)
+static void set_scope(struct pf_metric *metric, const char *scope, enum pf_over_contexts contexts,
+                      uint32_t partner)
 {
     metric->scope = scope;
     metric->over_contexts = contexts;
@@ -140,85 +141,78 @@ static void set_sums(const struct perun *perun, const struct perun_metric *key, 
 {
     struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
     bool amount = key->field == PERUN_AMOUNT, level = is_word(type, "memory") && !subtype.size;
-    uint32_t exclusive = amount ? find(perun, key->type, key->subtype, PERUN_EXCLUSIVE) : PERUN_NONE;
+    uint32_t exclusive = amount ? find_metric(perun, key->type, key->subtype, PERUN_EXCLUSIVE) : PERUN_NONE;
     metric->over_partitions = level ? PF_MAX : PF_SUM;
     if (key->field == PERUN_EXCLUSIVE)
-        set(metric, "exclusive", PF_OVER_ALL, find(perun, key->type, key->subtype, PERUN_AMOUNT));
+        set_scope(metric, "exclusive", PF_OVER_ALL,
+                  find_metric(perun, key->type, key->subtype, PERUN_AMOUNT));
     else if (amount && is_word(subtype, "inclusive"))
-        set(metric, "inclusive", PF_OVER_ROOTS, find_subtype(perun, key, "exclusive"));
+        set_scope(metric, "inclusive", PF_OVER_ROOTS, find_subtype(perun, key, "exclusive"));
     else if (amount && is_word(subtype, "exclusive"))
-        set(metric, "exclusive", PF_OVER_ALL, find_subtype(perun, key, "inclusive"));
+        set_scope(metric, "exclusive", PF_OVER_ALL, find_subtype(perun, key, "inclusive"));
     else if (exclusive != PERUN_NONE)
-        set(metric, "inclusive", PF_OVER_ROOTS, exclusive);
+        set_scope(metric, "inclusive", PF_OVER_ROOTS, exclusive);
     else if (amount && is_word(subtype, "time delta"))
-        set(metric, "inclusive", PF_OVER_NO_CONTEXTS, PERUN_NONE);
+        set_scope(metric, "inclusive", PF_OVER_NO_CONTEXTS, PERUN_NONE);
     else if (amount && is_of_clocks(perun, type, subtype))
-        set(metric, "", PF_OVER_NO_CONTEXTS, PERUN_NONE);
+        set_scope(metric, "", PF_OVER_NO_CONTEXTS, PERUN_NONE);
     else if (amount && !level)
-        set(metric, "exclusive", PF_OVER_ALL, PERUN_NONE);
+        set_scope(metric, "exclusive", PF_OVER_ALL, PERUN_NONE);
     else
-        set(metric, "", key->field == PERUN_NCALLS ? PF_OVER_ALL : PF_OVER_NO_CONTEXTS, PERUN_NONE);
+        set_scope(metric, "", key->field == PERUN_NCALLS ? PF_OVER_ALL : PF_OVER_NO_CONTEXTS, PERUN_NONE);
     if (!amount && key->field != PERUN_EXCLUSIVE && key->field != PERUN_NCALLS)
         metric->over_partitions = PF_OVER_NO_PARTITIONS;
 }
 
-static int describe_metrics(struct perun *perun, struct pf_error *error)
+static void describe_metrics(struct perun *perun)
 {
     uint32_t count = pf_strings_count(perun->keys);
-    perun->metrics = calloc((size_t)count + 1, sizeof *perun->metrics);
-    if (!perun->metrics)
-        return pf_fail_memory(error);
+    perun->metrics = pf_run_memory(perun->data.run, calloc((size_t)count + 1, sizeof *perun->metrics));
     for (uint32_t i = 0; i < count; i++) {
         const struct perun_metric key = metric_at(perun, i);
         struct pf_metric *metric = &perun->metrics[i];
-        *metric = (struct pf_metric){.id = i, .type = "double", .description = ""};
-        metric->name = name_of(perun, i, error);
-        metric->unit = metric->name ? unit_of(perun, i, error) : NULL;
-        if (!metric->unit)
-            return -1;
+        *metric = (struct pf_metric){.id = i,
+                                     .name = name_of(perun, i),
+                                     .unit = unit_of(perun, i),
+                                     .type = "double",
+                                     .description = ""};
         set_sums(perun, &key, metric);
     }
-    return 0;
 }
 
 /* ---- sums --------------------------------------------------------------------------------------- */
 
-/*
- * Finds or adds the metric of a field of an item. *metric is PERUN_NONE if the field is not a metric or there are too many. Returns 0,
- * or -1 with *error filled.
- */
-static int metric_of(struct perun *perun, const struct perun_item *item, uint32_t field, uint32_t *metric,
-                     struct pf_error *error)
+/* Returns the metric of a field of an item, which is added if new; PERUN_NONE if the field is not a metric or there are too many. */
+static uint32_t metric_of(struct perun *perun, const struct perun_item *item, uint32_t field)
 {
+    struct pf_run *run = perun->data.run;
     const struct perun_field *about = &perun->data.field_list[field];
     const struct perun_metric key = {perun_type_of(perun, item->kind), item->subtype, field};
-    *metric = PERUN_NONE;
+    uint32_t before = pf_strings_count(perun->keys),
+             metric = pf_string_of(perun->keys, (const char *)&key, sizeof key);
     if (about->identity || about->reserved)
-        return 0;
-    if (pf_strings_count(perun->keys) == METRICS_MAX) {
-        *metric = pf_string_of(perun->keys, (const char *)&key, sizeof key);
-        if (*metric == PERUN_NONE)
-            pf_note(&perun->data.notes, &perun_problems[PERUN_TOO_MANY], 0, -1,
-                    "metrics (the values are in resources.csv)");
-        return 0;
+        return PERUN_NONE;
+    if (before == METRICS_MAX) {
+        if (metric == PERUN_NONE)
+            pf_run_note(run, &perun_problems[PERUN_TOO_MANY], 0, -1,
+                        "metrics (the values are in resources.csv)");
+        return metric;
     }
-    uint32_t before = pf_strings_count(perun->keys);
-    *metric = pf_intern(perun->keys, (const char *)&key, sizeof key, error);
-    if (*metric == PERUN_NONE ||
-        pf_array_reach(&perun->units, &perun->units_room, *metric, sizeof *perun->units, error))
-        return -1;
-    if (*metric == before)
-        perun->units[*metric] = PERUN_NONE;
-    if (field == PERUN_AMOUNT && perun->units[*metric] == PERUN_NONE)
-        perun->units[*metric] = item->unit;
-    return 0;
+    metric = pf_run_intern(run, perun->keys, (const char *)&key, sizeof key);
+    pf_run_check(run,
+                 pf_array_reach(&perun->units, &perun->units_room, metric, sizeof *perun->units, run->error));
+    if (metric == before)
+        perun->units[metric] = PERUN_NONE;
+    if (field == PERUN_AMOUNT && perun->units[metric] == PERUN_NONE)
+        perun->units[metric] = item->unit;
+    return metric;
 }
 
 /* metrics: the metric of each cell, cached for all rows of one item. */
-static int add_row(struct perun *perun, const struct perun_walk *walk, uint32_t *metrics,
-                   struct pf_error *error)
+static void add_row_values(struct perun *perun, const struct perun_walk *walk, uint32_t *metrics)
 {
     const uint32_t unknown = PERUN_NONE - 1;
+    struct pf_run *run = perun->data.run;
     uint32_t partition = perun->data.regions[walk->item.region].partition;
     for (size_t i = 0; i < walk->n_cells; i++) {
         const struct perun_value *value = &walk->cells[i].value;
@@ -226,28 +220,25 @@ static int add_row(struct perun *perun, const struct perun_walk *walk, uint32_t 
             metrics[i] = unknown;
         if (value->cell.type == PF_ABSENT || value->cell.type == PF_TEXT)
             continue;
-        if (metrics[i] == unknown && metric_of(perun, &walk->item, value->field, &metrics[i], error))
-            return -1;
-        if (metrics[i] != PERUN_NONE &&
-            pf_sums_add(perun->sums, partition, walk->item.context, metrics[i], &value->cell, error))
-            return -1;
+        if (metrics[i] == unknown)
+            metrics[i] = metric_of(perun, &walk->item, value->field);
+        if (metrics[i] != PERUN_NONE)
+            pf_run_check(run, pf_sums_add(perun->sums, partition, walk->item.context, metrics[i],
+                                          &value->cell, run->error));
     }
-    return 0;
 }
 
-static int add_rows(struct perun *perun, struct pf_error *error)
+static void add_rows(struct perun *perun)
 {
     uint32_t metrics[2 * PERUN_VALUES_MAX] = {0};
-    uint64_t rows = perun->data.n_rows;
-    struct perun_walk walk;
-    int more = 1;
-    perun_walk_open(&walk, &perun->data);
-    for (uint64_t row = 0; more > 0 && (more = perun_walk_to(&walk, row, error)) > 0; row++)
-        if (add_row(perun, &walk, metrics, error) || perun_points_add(perun->points, &walk, error) ||
-            (row % 8192 == 8191 && pf_pass_step(row, rows, error)))
-            more = -1;
-    perun_walk_close(&walk);
-    return more;
+    struct pf_run *run = perun->data.run;
+    struct perun_walk *walk = PF_OWN(run, perun_walk_new(&perun->data), perun_walk_free);
+    for (uint64_t row = 0; pf_run_check(run, perun_walk_to(walk, row, run->error)); row++) {
+        add_row_values(perun, walk, metrics);
+        perun_points_add(run, perun->points, walk);
+        if (row % 8192 == 8191)
+            pf_run_step(run, row, perun->data.n_rows);
+    }
 }
 
 void perun_drop_model(struct perun *perun)
@@ -265,21 +256,17 @@ void perun_drop_model(struct perun *perun)
     perun->metrics = NULL;
 }
 
-int perun_load_model(struct pf_model *model, struct pf_error *error)
+void perun_load_model(struct pf_run *run, void *arg)
 {
-    struct perun *perun = model->state;
-    perun->sums = pf_sums_new(model->options->cache, true);
-    perun->keys = pf_strings_new();
-    int failed = perun->sums && perun->keys ? perun_points_begin(perun, error) : pf_fail_memory(error);
-    if (failed || add_rows(perun, error) || perun_points_finish(perun->points, error) ||
-        pf_sums_finish(perun->sums, (uint32_t)pf_rows_count(model->partitions.items), perun->data.tree->count,
-                       error) ||
-        describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, model, error)) {
-        perun_drop_model(perun);
-        return -1;
-    }
-    model->contexts = perun->data.tree;
-    model->metrics = perun->metrics;
-    model->n_metrics = pf_strings_count(perun->keys);
-    return 0;
+    struct perun *perun = arg;
+    struct pf_model *model = run->model;
+    perun->data.run = run;
+    perun->sums = pf_run_memory(run, pf_sums_new(model->options->cache, true));
+    perun->keys = pf_run_memory(run, pf_strings_new());
+    perun_points_begin(perun);
+    add_rows(perun);
+    perun_points_finish(run, perun->points);
+    pf_run_check(run, pf_sums_finish(perun->sums, (uint32_t)pf_rows_count(model->partitions.items),
+                                     perun->data.tree->count, run->error));
+    describe_metrics(perun);
 }

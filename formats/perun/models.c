@@ -51,6 +51,8 @@ static const char *const kinds[PERUN_MODEL_KINDS] = {
 /* A model while its row is made. Generated texts are written one after the other to `out`; fclose reports if memory ran out. */
 struct draft {
     struct json_object *json;
+    char *texts; /* what was written to `out`, once that is closed */
+    size_t texts_size;
     struct perun_model model;
     struct pf_cell cells[PERUN_MODEL_COLUMNS];
     FILE *out;
@@ -174,13 +176,13 @@ static void read_coefficients(struct draft *draft)
 }
 
 /* Reads one value per bucket or point; keeps the numbers, and one text of all. */
-static int read_values(struct perun_data *data, struct draft *draft, struct pf_error *error)
+static void read_values(struct perun_data *data, struct draft *draft)
 {
     struct json_object *list = pf_tree_get(draft->json, "bucket_stats");
     if (!pf_tree_is_list(list))
         list = pf_tree_get(draft->json, "kernel_stats");
     if (!pf_tree_is_list(list))
-        return 0;
+        return;
     bool full = false;
     begin_text(draft, COLUMN_STATS);
     draft->model.values = pf_store_size(data->model_values) / sizeof(double);
@@ -188,8 +190,7 @@ static int read_values(struct perun_data *data, struct draft *draft, struct pf_e
     for (size_t i = 0; i < draft->model.n_values; i++) {
         struct json_object *value = json_object_array_get_idx(list, i);
         double number = double_of(value);
-        if (pf_store_append(data->model_values, &number, sizeof number, error))
-            return -1;
+        perun_append(data, data->model_values, &number, sizeof number);
         if (full || (full = is_full(draft, COLUMN_STATS)))
             continue;
         fputs(i ? " " : "", draft->out);
@@ -200,15 +201,14 @@ static int read_values(struct perun_data *data, struct draft *draft, struct pf_e
     }
     end_text(draft, COLUMN_STATS);
     draft->cells[COLUMN_POINTS] = pf_uint(draft->model.n_values);
-    return 0;
 }
 
 /* Returns the field that a member names; `usual` if the member is missing. */
-static uint32_t read_field(struct perun_data *data, const struct draft *draft, const char *name,
-                           uint32_t usual, struct pf_error *error)
+static uint32_t field_named(struct perun_data *data, const struct draft *draft, const char *name,
+                            uint32_t usual)
 {
     struct pf_cell text = pf_tree_text(pf_tree_get(draft->json, name));
-    return text.type == PF_TEXT ? perun_field(data, text.text, text.size, error) : usual;
+    return text.type == PF_TEXT ? perun_field(data, text.text, text.size) : usual;
 }
 
 /* Prints the members without a column as key=value, separated by blanks; nested values as JSON if that is short. */
@@ -275,7 +275,7 @@ static void write_formula(struct draft *draft)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-static int read_parts(struct perun_reading *reading, struct draft *draft, struct pf_error *error)
+static void read_parts(struct perun_reading *reading, struct draft *draft)
 {
     struct perun_data *data = reading->data;
     struct perun_model *model = &draft->model;
@@ -286,80 +286,84 @@ static int read_parts(struct perun_reading *reading, struct draft *draft, struct
     read_kind(draft);
     model->x_start = read_bound(draft, "x_start", "x_interval_start", COLUMN_X_START);
     model->x_end = read_bound(draft, "x_end", "x_interval_end", COLUMN_X_END);
-    model->x_field = read_field(data, draft, "per_key", PERUN_SIZE, error);
-    model->y_field = read_field(data, draft, "of_key", PERUN_AMOUNT, error);
-    model->uid = uid ? perun_name_of(reading->paths, uid, error) : PERUN_NONE;
-    if (model->x_field == PERUN_NONE || model->y_field == PERUN_NONE || (uid && model->uid == PERUN_NONE))
-        return -1;
+    model->x_field = field_named(data, draft, "per_key", PERUN_SIZE);
+    model->y_field = field_named(data, draft, "of_key", PERUN_AMOUNT);
+    model->uid = uid ? perun_name_of(reading->paths, uid) : PERUN_NONE;
     draft->cells[COLUMN_UID] = perun_string_cell(data, model->uid);
     read_coefficients(draft);
     write_formula(draft);
     read_others(draft);
-    return read_values(data, draft, error);
+    read_values(data, draft);
 }
 
-/* Adds the row; texts: the contents of draft->out. */
-static int add_row(struct perun_data *data, struct draft *draft, const char *texts, struct pf_error *error)
+static void add_model_row(struct perun_data *data, struct draft *draft)
 {
     static const int made_up[] = {COLUMN_COEFFS, COLUMN_FORMULA, COLUMN_OTHER, COLUMN_STATS};
+    struct pf_run *run = data->run;
     for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++)
         if (draft->cells[made_up[i]].type == PF_TEXT)
-            draft->cells[made_up[i]].text = texts + draft->start[made_up[i]];
-    if (pf_array_room(&data->model_list, &data->models_room, data->n_models, sizeof *data->model_list,
-                      error) ||
-        pf_rows_add(data->models, draft->cells, error))
-        return -1;
+            draft->cells[made_up[i]].text = draft->texts + draft->start[made_up[i]];
+    pf_run_check(run, pf_array_room(&data->model_list, &data->models_room, data->n_models,
+                                    sizeof *data->model_list, run->error));
+    pf_run_check(run, pf_rows_add(data->models, draft->cells, run->error));
     data->models_text += draft->cells[COLUMN_STATS].size + draft->cells[COLUMN_OTHER].size;
     data->model_list[data->n_models++] = draft->model;
-    return 0;
 }
 
-static int add_model(struct perun_reading *reading, struct json_object *json, struct pf_error *error)
+static void free_draft(struct draft *draft)
 {
-    char *texts = NULL;
-    size_t size;
-    struct draft draft = {.json = json, .out = open_memstream(&texts, &size)};
-    if (!draft.out)
-        return pf_fail_memory(error);
-    int failed = read_parts(reading, &draft, error);
-    if (fclose(draft.out) && !failed)
-        failed = pf_fail_memory(error);
-    if (!failed)
-        failed = add_row(reading->data, &draft, texts, error);
-    if (draft.cut && !reading->data->models_cut)
-        pf_note(&reading->data->notes, &perun_problems[PERUN_TOO_MANY], 0, -1,
-                "texts of models (further ones are cut at %d bytes)", SHORT_TEXT);
-    reading->data->models_cut |= draft.cut;
-    free(texts);
-    return failed;
+    json_object_put(draft->json);
+    if (draft->out)
+        fclose(draft->out);
+    free(draft->texts);
+    free(draft);
 }
 
-int perun_read_model(struct perun_reading *reading, struct pf_error *error)
+static void add_model(struct perun_reading *reading, struct draft *draft)
 {
+    struct perun_data *data = reading->data;
+    draft->out = pf_run_memory(data->run, open_memstream(&draft->texts, &draft->texts_size));
+    read_parts(reading, draft);
+    int failed = fclose(draft->out);
+    draft->out = NULL;
+    if (failed)
+        pf_run_memory(data->run, NULL);
+    add_model_row(data, draft);
+    if (draft->cut && !data->models_cut)
+        pf_run_note(data->run, &perun_problems[PERUN_TOO_MANY], 0, -1,
+                    "texts of models (further ones are cut at %d bytes)", SHORT_TEXT);
+    data->models_cut |= draft->cut;
+}
+
+bool perun_read_model(struct perun_reading *reading)
+{
+    struct pf_run *run = reading->data->run;
     struct pf_json_token token;
-    struct json_object *json;
-    int event = pf_json_tree(reading->trees, reading->json, &token, &json, error), failed = 0;
-    if (event <= 0 || event == PF_JSON_ARRAY_END)
-        return event < 0 ? -1 : 0;
-    if (event != PF_JSON_OBJECT)
+    struct draft *draft = PF_OWN(run, calloc(1, sizeof *draft), free_draft);
+    int event =
+        pf_run_check(run, pf_json_tree(reading->trees, reading->json, &token, &draft->json, run->error));
+    bool more = event && event != PF_JSON_ARRAY_END;
+    if (!more)
+        ;
+    else if (event != PF_JSON_OBJECT)
         PERUN_NOTE(reading, &token, PERUN_WRONG_KIND, "a model");
     else if (token.cut)
         PERUN_NOTE(reading, &token, PERUN_TOO_LONG, NULL);
     else if (reading->data->n_models == MODELS_MAX)
         PERUN_NOTE(reading, &token, PERUN_TOO_MANY, "models");
     else
-        failed = add_model(reading, json, error);
-    json_object_put(json);
-    return failed ? -1 : 1;
+        add_model(reading, draft);
+    free_draft(pf_disown(run, draft));
+    return more;
 }
 
 /* ---- folders ------------------------------------------------------------------------------------ */
 
-/* Counts the models of each uid, up to 2; indexed by the number of the uid's string. NULL: out of memory. */
+/* Counts the models of each uid, up to 2; indexed by the number of the uid's string. The run owns the counts. */
 static uint8_t *count_uids(const struct perun_data *data)
 {
-    uint8_t *count = calloc((size_t)pf_strings_count(data->tree->strings) + 1, 1);
-    for (size_t i = 0; count && i < data->n_models; i++) {
+    uint8_t *count = PF_OWN(data->run, calloc((size_t)pf_strings_count(data->tree->strings) + 1, 1), free);
+    for (size_t i = 0; i < data->n_models; i++) {
         uint32_t uid = data->model_list[i].uid;
         if (uid != PERUN_NONE && count[uid] < 2)
             count[uid]++;
@@ -371,44 +375,33 @@ static uint8_t *count_uids(const struct perun_data *data)
  * Names a model after its uid; followed by its kind if the uid has several models; followed by method and number if that name is
  * taken.
  */
-static int name_model(struct perun_data *data, bool alone, struct pf_strings *taken, size_t i,
-                      struct pf_error *error)
+static void name_model(struct perun_data *data, bool alone, struct pf_strings *taken, size_t i)
 {
     const struct pf_cell *row = pf_rows_at(data->models, i), *uid = &row[COLUMN_UID],
                          *kind = &row[COLUMN_KIND], *method = &row[COLUMN_METHOD];
+    struct pf_run *run = data->run;
     uint32_t before = pf_strings_count(taken);
-    char *name = NULL, *longer = NULL;
+    char *name, *longer;
     int size = asprintf(&name, "%.*s%s%.*s", (int)uid->size, uid->size ? uid->text : "",
                         !alone && kind->type == PF_TEXT ? " " : "", alone ? 0 : (int)kind->size,
                         kind->size ? kind->text : "");
-    int failed =
-        size < 0 ? pf_fail_memory(error) : pf_intern(taken, name, (size_t)size, error) == PF_NO_STRING;
-    if (!failed && pf_strings_count(taken) == before &&
-        (size = asprintf(&longer, "%s%s%.*s %zu", name, method->type == PF_TEXT ? " " : "", (int)method->size,
-                         method->size ? method->text : "", i)) < 0)
-        failed = pf_fail_memory(error);
-    struct pf_cell cells[] = {pf_uint(i),
-                              failed ? pf_absent() : pf_text(longer ? longer : name, (size_t)size)};
-    failed = failed || pf_rows_add(data->model_names, cells, error);
-    free(name);
-    free(longer);
-    return failed ? -1 : 0;
+    PF_OWN(run, size < 0 ? NULL : name, free);
+    pf_run_intern(run, taken, name, (size_t)size);
+    if (pf_strings_count(taken) == before) {
+        size = asprintf(&longer, "%s%s%.*s %zu", name, method->type == PF_TEXT ? " " : "", (int)method->size,
+                        method->size ? method->text : "", i);
+        name = PF_OWN(run, size < 0 ? NULL : longer, free);
+    }
+    struct pf_cell cells[] = {pf_uint(i), pf_text(name, (size_t)size)};
+    pf_run_check(run, pf_rows_add(data->model_names, cells, run->error));
 }
 
-int perun_name_models(struct perun_data *data, struct pf_error *error)
+void perun_name_models(struct perun_data *data)
 {
-    uint8_t *count = count_uids(data);
-    struct pf_strings *taken = pf_strings_new();
-    int failed = 0;
-    if (!count || !taken) {
-        pf_fail_memory(error);
-        failed = -1;
-    }
-    for (size_t i = 0; i < data->n_models && !failed; i++) {
+    const uint8_t *count = count_uids(data);
+    struct pf_strings *taken = PF_OWN(data->run, pf_strings_new(), pf_strings_free);
+    for (size_t i = 0; i < data->n_models; i++) {
         uint32_t uid = data->model_list[i].uid;
-        failed = name_model(data, uid != PERUN_NONE && count[uid] == 1, taken, i, error);
+        name_model(data, uid != PERUN_NONE && count[uid] == 1, taken, i);
     }
-    free(count);
-    pf_strings_free(taken);
-    return failed ? -1 : 0;
 }

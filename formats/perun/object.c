@@ -53,9 +53,8 @@ static struct pf_cell note_no_number(struct perun_reading *reading, const struct
 /* Keeps the unit that was given with an amount: the metric's unit if the header declares none. */
 static void note_unit(struct perun_reading *reading, const struct pf_cell *unit)
 {
-    struct pf_error error;
     if (reading->item.unit == PERUN_NONE && unit->size && unit->size <= 15)
-        reading->item.unit = perun_string(reading->data, unit->text, unit->size, &error);
+        reading->item.unit = perun_string(reading->data, unit->text, unit->size);
 }
 
 struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
@@ -90,21 +89,19 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* Reads the next value as a whole. An object or list that is too long is dropped with a warning. */
-static int take(struct perun_reading *reading, struct perun_raw *raw, struct pf_error *error)
+static void take_whole(struct perun_reading *reading, struct perun_raw *raw)
 {
     struct pf_json_token *token = &raw->token;
-    if (pf_json_take(reading->json, token, &raw->text, error) < 0)
-        return -1;
+    perun_take(reading, raw);
     if (token->cut && (token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY)) {
         PERUN_NOTE(reading, token, PERUN_TOO_LONG, NULL);
         token->event = PF_JSON_END;
     }
-    return 0;
 }
 
 /* Sets a field; the last of duplicate fields wins. */
-static int set_value(struct perun_reading *reading, uint32_t field, struct pf_cell cell,
-                     const struct pf_json_token *token, struct pf_error *error)
+static void set_value(struct perun_reading *reading, uint32_t field, struct pf_cell cell,
+                      const struct pf_json_token *token)
 {
     struct perun_item *item = &reading->item;
     uint32_t i = 0;
@@ -112,46 +109,39 @@ static int set_value(struct perun_reading *reading, uint32_t field, struct pf_ce
         i++;
     if (i == PERUN_VALUES_MAX) {
         PERUN_NOTE(reading, token, PERUN_TOO_MANY, "fields of one resource");
-        return 0;
+        return;
     }
-    if (cell.type == PF_TEXT && perun_keep_text(reading->data, &cell, error))
-        return -1;
+    if (cell.type == PF_TEXT)
+        perun_keep_text(reading->data, &cell);
     item->n_values += i == item->n_values;
     reading->values[i] = (struct perun_value){field, cell};
-    return 0;
 }
 
 /* Reads a member that is a field. An object or list becomes its JSON text. */
-static int read_field(struct perun_reading *reading, uint32_t field, struct pf_error *error)
+static void read_field_member(struct perun_reading *reading, uint32_t field)
 {
     struct pf_json_token *token = &reading->other.token;
-    if (pf_json_take(reading->json, token, &reading->other.text, error) < 0)
-        return -1;
+    perun_take(reading, &reading->other);
     bool nested = token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY;
     struct pf_cell cell = !nested || field == PERUN_AMOUNT ? perun_value_of(reading, field, token)
                           : token->cut                     ? pf_string("(too long)")
                                                            : pf_text(token->text, token->size);
-    return set_value(reading, field, cell, token, error);
+    set_value(reading, field, cell, token);
 }
 
-/* Reads `type` or `subtype`. A value that is not text counts as absent. */
-static int read_word(struct perun_reading *reading, uint32_t *word, struct pf_error *error)
+/* Reads `type` or `subtype`. Returns PERUN_NONE for a value that is not text. */
+static uint32_t read_word(struct perun_reading *reading)
 {
     struct pf_json_token token;
-    *word = PERUN_NONE;
-    if (pf_json_skip(reading->json, &token, error) < 0)
-        return -1;
-    if (token.event == PF_JSON_STRING)
-        *word = perun_string(reading->data, token.text, token.size, error);
-    return token.event == PF_JSON_STRING && *word == PERUN_NONE ? -1 : 0;
+    return perun_skip(reading, &token) == PF_JSON_STRING ? perun_string(reading->data, token.text, token.size)
+                                                         : PERUN_NONE;
 }
 
-static int read_snapshot(struct perun_reading *reading, struct pf_error *error)
+static void read_snapshot_number(struct perun_reading *reading)
 {
     struct pf_json_token token;
     struct pf_cell unit, cell = pf_absent();
-    if (pf_json_skip(reading->json, &token, error) < 0)
-        return -1;
+    perun_skip(reading, &token);
     if (token.event == PF_JSON_NUMBER)
         cell = perun_value_of(reading, PERUN_SIZE, &token);
     else if (token.event == PF_JSON_STRING)
@@ -160,34 +150,34 @@ static int read_snapshot(struct perun_reading *reading, struct pf_error *error)
     reading->number = cell.i;
     if (cell.type != PF_INT && token.event != PF_JSON_NULL)
         PERUN_NOTE(reading, &token, PERUN_BAD_SNAPSHOT, NULL);
-    return 0;
 }
 
-int perun_read_member(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error)
+/* Reads the command, which is a field too: a trace that begins with it has no separate root. */
+static void read_command_member(struct perun_reading *reading)
 {
     const struct pf_json_token *command = &reading->command.token;
+    uint32_t field = perun_field(reading->data, "command", strlen("command"));
+    take_whole(reading, &reading->command);
+    if (command->event == PF_JSON_STRING)
+        set_value(reading, field, pf_text(command->text, command->size), command);
+}
+
+void perun_read_member(struct perun_reading *reading, const struct pf_json_token *name)
+{
     if (pf_json_is(name, "trace"))
-        return take(reading, &reading->trace, error);
-    if (pf_json_is(name, "uid"))
-        return take(reading, &reading->uid, error);
-    if (pf_json_is(name, "type"))
-        return read_word(reading, &reading->item.kind, error);
-    if (pf_json_is(name, "subtype"))
-        return read_word(reading, &reading->item.subtype, error);
-    if (pf_json_is(name, "snapshot"))
-        return read_snapshot(reading, error);
-    bool is_command = pf_json_is(name, "command");
-    uint32_t field = perun_field(reading->data, name->text, name->size, error);
-    if (field == PERUN_NONE)
-        return -1;
-    if (!is_command)
-        return read_field(reading, field, error);
-    /* The command is a field too: a trace that begins with it has no separate root. */
-    if (take(reading, &reading->command, error))
-        return -1;
-    return command->event == PF_JSON_STRING
-               ? set_value(reading, field, pf_text(command->text, command->size), command, error)
-               : 0;
+        take_whole(reading, &reading->trace);
+    else if (pf_json_is(name, "uid"))
+        take_whole(reading, &reading->uid);
+    else if (pf_json_is(name, "type"))
+        reading->item.kind = read_word(reading);
+    else if (pf_json_is(name, "subtype"))
+        reading->item.subtype = read_word(reading);
+    else if (pf_json_is(name, "snapshot"))
+        read_snapshot_number(reading);
+    else if (pf_json_is(name, "command"))
+        read_command_member(reading);
+    else
+        read_field_member(reading, perun_field(reading->data, name->text, name->size));
 }
 
 void perun_begin_object(struct perun_reading *reading)
@@ -197,65 +187,62 @@ void perun_begin_object(struct perun_reading *reading)
     reading->has_snapshot = false;
 }
 
-int perun_end_object(struct perun_reading *reading, struct pf_error *error)
+void perun_end_object(struct perun_reading *reading)
 {
     struct perun_item *item = &reading->item;
-    return perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &item->context,
-                      &item->uid, error);
+    perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &item->context, &item->uid);
 }
 
-int perun_read_object(struct perun_reading *reading, struct pf_error *error)
+void perun_read_object(struct perun_reading *reading)
 {
     struct pf_json_token name;
-    int event;
     perun_begin_object(reading);
-    while ((event = pf_json_next(reading->json, &name, error)) == PF_JSON_NAME)
-        if (perun_read_member(reading, &name, error))
-            return -1;
-    return event < 0 || perun_step(reading, error) ? -1 : perun_end_object(reading, error);
+    while (perun_next(reading, &name) == PF_JSON_NAME)
+        perun_read_member(reading, &name);
+    perun_step(reading);
+    perun_end_object(reading);
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
 /* Returns the region of a resource outside all regions: the snapshot that it names, or else the region `none`. */
-static uint32_t region_of(struct perun_reading *reading, struct pf_error *error)
+static uint32_t region_of(struct perun_reading *reading)
 {
     struct perun_data *data = reading->data;
     if (reading->has_snapshot)
-        return perun_snapshot(data, reading->number, error);
+        return perun_snapshot(data, reading->number);
     if (data->none == PERUN_NONE)
-        data->none = perun_new_region(data, error);
+        data->none = perun_new_region(data);
     return data->none;
 }
 
 /* Sets the time of a region that is not an object of the file from its first resource with a time. */
-static int note_time(const struct perun_reading *reading, uint32_t region, struct pf_error *error)
+static void note_time(struct perun_reading *reading, uint32_t region)
 {
     char text[256];
-    const struct perun_region *known = &reading->data->regions[region];
+    struct perun_data *data = reading->data;
+    const struct perun_region *known = &data->regions[region];
     for (uint32_t i = 0; i < reading->item.n_values && known->time.type == PF_ABSENT && !known->told; i++) {
         struct pf_cell time = reading->values[i].cell;
         if (reading->values[i].field != PERUN_TIME)
             continue;
         if (time.type == PF_TEXT) {
             size_t size = time.size < sizeof text ? time.size : sizeof text;
-            if (pf_store_read(reading->data->texts, time.u, text, size, error))
-                return -1;
+            pf_run_check(data->run, pf_store_read(data->texts, time.u, text, size, data->run->error));
             time = pf_text(text, size);
         }
-        return perun_set_time(reading->data, region, time, error);
+        perun_set_time(data, region, time);
+        return;
     }
-    return 0;
 }
 
-int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t region, struct pf_error *error)
+void perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t region)
 {
     struct perun_item *item = &reading->item;
     struct perun_data *data = reading->data;
-    if (region == PERUN_NONE && (region = region_of(reading, error)) == PERUN_NONE)
-        return -1;
-    if (note_time(reading, region, error))
-        return -1;
+    if (region == PERUN_NONE)
+        region = region_of(reading);
+    note_time(reading, region);
     data->regions[region].used = true;
     for (uint32_t i = 0; i < item->n_values; i++) {
         struct perun_field *field = &data->field_list[reading->values[i].field];
@@ -264,9 +251,6 @@ int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t r
     }
     item->region = region;
     item->values = pf_store_size(data->values) / sizeof *reading->values;
-    return pf_store_append(store, item, sizeof *item, error) ||
-                   pf_store_append(data->values, reading->values, item->n_values * sizeof *reading->values,
-                                   error)
-               ? -1
-               : 0;
+    perun_append(data, store, item, sizeof *item);
+    perun_append(data, data->values, reading->values, item->n_values * sizeof *reading->values);
 }

@@ -26,8 +26,9 @@ struct step {
 };
 
 struct perun_paths {
-    struct pf_tree *tree;
+    struct perun_data *data;
     struct pf_json_trees *trees;
+    struct json_object *parsed; /* the trace or uid being read */
     struct place {
         uint64_t hash; /* of trace, uid and command; 0: free slot */
         uint32_t context, uid;
@@ -35,32 +36,24 @@ struct perun_paths {
     char name[NAME_MAX_SIZE];
     size_t name_size, file_size; /* bytes of `name`; bytes of the source file that it begins with, 0: none */
     uint32_t line;               /* the source line in `name`; 0: none */
-    struct step *steps;
-    size_t n_steps, steps_room;
+    PF_LIST(struct step) steps;
     size_t files_room, lines_room; /* capacity of tree->file and tree->line */
 };
 
-struct perun_paths *perun_paths_new(struct pf_tree *tree, struct pf_json_trees *trees)
+static void free_paths(struct perun_paths *paths)
 {
-    struct perun_paths *paths = calloc(1, sizeof *paths);
-    if (!paths)
-        return NULL;
-    paths->tree = tree;
-    paths->trees = trees;
-    paths->places = calloc(PLACES, sizeof *paths->places);
-    if (paths->places)
-        return paths;
+    json_object_put(paths->parsed);
+    free(paths->places);
     free(paths);
-    return NULL;
 }
 
-void perun_paths_free(struct perun_paths *paths)
+struct perun_paths *perun_paths_new(struct perun_data *data, struct pf_json_trees *trees)
 {
-    if (!paths)
-        return;
-    free(paths->places);
-    free(paths->steps);
-    free(paths);
+    struct perun_paths *paths = PF_OWN(data->run, calloc(1, sizeof *paths), free_paths);
+    paths->data = data;
+    paths->trees = trees;
+    paths->places = pf_run_memory(data->run, calloc(PLACES, sizeof *paths->places));
+    return paths;
 }
 
 /* ---- names of frames and uids ------------------------------------------------------------------- */
@@ -120,7 +113,7 @@ static int by_rank(const void *left, const void *right)
 }
 
 /* Appends to the name. A text that does not fit is cut between UTF-8 characters. */
-static void add(struct perun_paths *paths, const char *text, size_t size)
+static void add_text(struct perun_paths *paths, const char *text, size_t size)
 {
     size_t room = sizeof paths->name - paths->name_size;
     if (size > room)
@@ -139,12 +132,12 @@ static void add_scalar(struct perun_paths *paths, struct json_object *value)
             return;
         struct pf_cell text = pf_tree_text(value);
         if (text.type == PF_TEXT) {
-            add(paths, text.text, text.size);
+            add_text(paths, text.text, text.size);
             return;
         }
         word = json_object_to_json_string(value);
     }
-    add(paths, word ? word : "", word ? strlen(word) : 0);
+    add_text(paths, word ? word : "", word ? strlen(word) : 0);
 }
 
 static uint32_t line_of(struct json_object *value)
@@ -168,7 +161,7 @@ static void add_object(struct perun_paths *paths, struct json_object *object)
     }
     qsort(parts, n, sizeof *parts, by_rank);
     for (unsigned i = 0; i < n; i++) {
-        add(paths, ":", i > 0);
+        add_text(paths, ":", i > 0);
         add_scalar(paths, parts[i].value);
         if (!i && parts[i].rank == FILES)
             paths->file_size = paths->name_size;
@@ -177,7 +170,7 @@ static void add_object(struct perun_paths *paths, struct json_object *object)
     }
 }
 
-uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, struct pf_error *error)
+uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value)
 {
     paths->name_size = paths->file_size = paths->line = 0;
     if (pf_tree_is_object(value))
@@ -185,32 +178,41 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, str
     else if (!pf_tree_is_list(value))
         add_scalar(paths, value);
     for (size_t i = 0; i < pf_tree_length(value) && i < PARTS_MAX; i++) {
-        add(paths, ",", i > 0);
+        add_text(paths, ",", i > 0);
         add_scalar(paths, json_object_array_get_idx(value, i));
     }
-    return pf_intern(paths->tree->strings, paths->name, paths->name_size, error);
+    return perun_string(paths->data, paths->name, paths->name_size);
 }
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
 /* Makes a step from a frame or uid. */
-static int make_step(struct perun_paths *paths, struct json_object *value, struct step *step,
-                     struct pf_error *error)
+static struct step make_step(struct perun_paths *paths, struct json_object *value)
 {
-    *step = (struct step){.file = PERUN_NONE, .kind = FUNCTION};
-    step->name = perun_name_of(paths, value, error);
-    step->line = paths->line;
-    if (step->name != PERUN_NONE && paths->file_size)
-        step->file = pf_intern(paths->tree->strings, paths->name, paths->file_size, error);
-    return step->name == PERUN_NONE ? -1 : 0;
+    struct step step = {.file = PERUN_NONE, .kind = FUNCTION};
+    step.name = perun_name_of(paths, value);
+    step.line = paths->line;
+    if (paths->file_size)
+        step.file = perun_string(paths->data, paths->name, paths->file_size);
+    return step;
 }
 
-static int add_step(struct perun_paths *paths, struct step step, struct pf_error *error)
+static void add_step(struct perun_paths *paths, struct step step)
 {
-    if (pf_array_room(&paths->steps, &paths->steps_room, paths->n_steps, sizeof *paths->steps, error))
-        return -1;
-    paths->steps[paths->n_steps++] = step;
-    return 0;
+    *PF_PUSH(paths->data->run, paths->steps) = step;
+}
+
+/* Parses a value into paths->parsed. */
+static void parse(struct perun_paths *paths, const struct pf_json_token *token)
+{
+    struct pf_run *run = paths->data->run;
+    pf_run_check(run, pf_json_tree_of(paths->trees, token, &paths->parsed, run->error));
+}
+
+static void drop_parsed(struct perun_paths *paths)
+{
+    json_object_put(paths->parsed);
+    paths->parsed = NULL;
 }
 
 /* Returns true if a trace whose first frame is this one is outermost first. */
@@ -222,122 +224,96 @@ static bool is_outermost(struct json_object *frame)
             !json_object_object_get_ex(frame, "function", &value));
 }
 
-/* Adds the steps of a trace, root first. *outermost: the file has this order. */
-static int add_trace(struct perun_paths *paths, struct json_object *trace, bool *outermost,
-                     struct pf_error *error)
+/* Adds the steps of a trace, root first. Returns true if the file has this order. */
+static bool read_trace(struct perun_paths *paths, const struct perun_raw *raw)
 {
-    size_t n = pf_tree_length(trace);
-    struct step step;
-    *outermost = n && is_outermost(json_object_array_get_idx(trace, 0));
-    for (size_t i = 0; i < n; i++)
-        if (make_step(paths, json_object_array_get_idx(trace, *outermost ? i : n - 1 - i), &step, error) ||
-            add_step(paths, step, error))
-            return -1;
-    return 0;
-}
-
-static int read_trace(struct perun_paths *paths, const struct perun_raw *raw, bool *outermost,
-                      struct pf_error *error)
-{
-    struct json_object *trace;
-    *outermost = false;
     if (raw->token.event != PF_JSON_ARRAY)
-        return 0;
-    if (pf_json_tree_of(paths->trees, &raw->token, &trace, error))
-        return -1;
-    int failed = add_trace(paths, trace, outermost, error);
-    json_object_put(trace);
-    return failed;
+        return false;
+    parse(paths, &raw->token);
+    size_t n = pf_tree_length(paths->parsed);
+    bool outermost = n && is_outermost(json_object_array_get_idx(paths->parsed, 0));
+    for (size_t i = 0; i < n; i++)
+        add_step(paths,
+                 make_step(paths, json_object_array_get_idx(paths->parsed, outermost ? i : n - 1 - i)));
+    drop_parsed(paths);
+    return outermost;
 }
 
 /* Makes a step from the uid; its name is PERUN_NONE if the uid is missing. A number is named as written in the file. */
-static int read_uid(struct perun_paths *paths, const struct perun_raw *raw, struct step *step,
-                    struct pf_error *error)
+static struct step read_uid(struct perun_paths *paths, const struct perun_raw *raw)
 {
     const struct pf_json_token *token = &raw->token;
-    struct json_object *uid = NULL;
-    *step = (struct step){.name = PERUN_NONE, .file = PERUN_NONE};
     if (token->event == PF_JSON_END || token->event == PF_JSON_NULL)
-        return 0;
-    if (token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY) {
-        if (pf_json_tree_of(paths->trees, token, &uid, error))
-            return -1;
-    } else {
-        uid = token->event == PF_JSON_NUMBER ? json_object_new_string_len(token->text, (int)token->size)
-                                             : pf_json_scalar(token);
-        if (!uid)
-            return pf_fail_memory(error);
-    }
-    int failed = make_step(paths, uid, step, error);
-    json_object_put(uid);
-    return failed;
+        return (struct step){.name = PERUN_NONE, .file = PERUN_NONE};
+    if (token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY)
+        parse(paths, token);
+    else
+        paths->parsed =
+            pf_run_memory(paths->data->run, token->event == PF_JSON_NUMBER
+                                                ? json_object_new_string_len(token->text, (int)token->size)
+                                                : pf_json_scalar(token));
+    struct step step = make_step(paths, paths->parsed);
+    drop_parsed(paths);
+    return step;
 }
 
 /* Makes the root step from the command. If the trace begins with the command, that step becomes the root instead. */
-static int read_command(struct perun_paths *paths, const struct perun_raw *command, struct step *root,
-                        struct pf_error *error)
+static struct step read_command(struct perun_paths *paths, const struct perun_raw *command)
 {
-    *root = (struct step){.name = PERUN_NONE, .file = PERUN_NONE, .kind = COMMAND};
+    struct step root = {.name = PERUN_NONE, .file = PERUN_NONE, .kind = COMMAND};
     if (command->token.event != PF_JSON_STRING || !command->token.size)
-        return 0;
-    root->name = pf_intern(paths->tree->strings, command->token.text, command->token.size, error);
-    if (root->name == PERUN_NONE)
-        return -1;
-    if (paths->n_steps && paths->steps[0].name == root->name) {
-        paths->steps[0].kind = COMMAND;
-        root->name = PERUN_NONE;
+        return root;
+    root.name = perun_string(paths->data, command->token.text, command->token.size);
+    if (paths->steps.n && paths->steps.at[0].name == root.name) {
+        paths->steps.at[0].kind = COMMAND;
+        root.name = PERUN_NONE;
     }
-    return 0;
+    return root;
 }
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-static int go_down(struct perun_paths *paths, const struct step *step, uint32_t *context,
-                   struct pf_error *error)
+static uint32_t go_down(struct perun_paths *paths, const struct step *step, uint32_t parent)
 {
-    struct pf_tree *tree = paths->tree;
+    struct pf_run *run = paths->data->run;
+    struct pf_tree *tree = paths->data->tree;
     uint32_t before = tree->count;
-    uint8_t flags = *context == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
-    if (pf_array_reach(&tree->file, &paths->files_room, before, sizeof *tree->file, error) ||
-        pf_array_reach(&tree->line, &paths->lines_room, before, sizeof *tree->line, error))
-        return -1;
-    *context = pf_tree_child(tree, *context, step->name, step->name, step->kind, flags, error);
-    if (*context == before) {
+    uint8_t flags = parent == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
+    pf_run_check(run,
+                 pf_array_reach(&tree->file, &paths->files_room, before, sizeof *tree->file, run->error));
+    pf_run_check(run,
+                 pf_array_reach(&tree->line, &paths->lines_room, before, sizeof *tree->line, run->error));
+    uint32_t context = pf_tree_child(tree, parent, step->name, step->name, step->kind, flags, run->error);
+    if (context == PF_NO_CONTEXT)
+        pf_run_fail(run);
+    if (context == before) {
         tree->file[before] = step->file;
         tree->line[before] = step->line;
     }
-    return *context == PF_NO_CONTEXT ? -1 : 0;
+    return context;
 }
 
-static int find_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
-                     const struct perun_raw *command, uint32_t *context, uint32_t *uid_text,
-                     struct pf_error *error)
+static struct place find_path(struct perun_paths *paths, const struct perun_raw *trace,
+                              const struct perun_raw *uid, const struct perun_raw *command)
 {
-    struct step leaf, root;
-    bool outermost;
-    paths->n_steps = 0;
-    if (read_trace(paths, trace, &outermost, error) || read_uid(paths, uid, &leaf, error) ||
-        read_command(paths, command, &root, error))
-        return -1;
-    *uid_text = leaf.name;
-    if (!paths->n_steps && leaf.name == PERUN_NONE) {
-        leaf = (struct step){.file = PERUN_NONE, .kind = NOWHERE};
-        if ((leaf.name = pf_intern(paths->tree->strings, "(none)", 6, error)) == PERUN_NONE)
-            return -1;
-    }
-    if (leaf.name != PERUN_NONE && (!paths->n_steps || outermost) && add_step(paths, leaf, error))
-        return -1;
-    *context = PF_NO_CONTEXT;
-    if (root.name != PERUN_NONE && go_down(paths, &root, context, error))
-        return -1;
-    for (size_t i = 0; i < paths->n_steps; i++)
-        if (go_down(paths, &paths->steps[i], context, error))
-            return -1;
-    return 0;
+    paths->steps.n = 0;
+    bool outermost = read_trace(paths, trace);
+    struct step leaf = read_uid(paths, uid), root = read_command(paths, command);
+    struct place place = {.context = PF_NO_CONTEXT, .uid = leaf.name};
+    if (!paths->steps.n && leaf.name == PERUN_NONE)
+        leaf = (struct step){
+            .name = perun_string(paths->data, "(none)", 6), .file = PERUN_NONE, .kind = NOWHERE};
+    if (leaf.name != PERUN_NONE && (!paths->steps.n || outermost))
+        add_step(paths, leaf);
+    if (root.name != PERUN_NONE)
+        place.context = go_down(paths, &root, place.context);
+    for (size_t i = 0; i < paths->steps.n; i++)
+        place.context = go_down(paths, &paths->steps.at[i], place.context);
+    return place;
 }
 
 /* The hash is keyed with the process's secret, so equal hashes are taken for equal values. Never 0. */
-static uint64_t hash_of(const struct perun_raw *const raws[3])
+static uint64_t hash_of_path(const struct perun_raw *const raws[3])
 {
     uint64_t hash = 1;
     for (unsigned i = 0; i < 3; i++)
@@ -346,17 +322,15 @@ static uint64_t hash_of(const struct perun_raw *const raws[3])
     return hash + !hash;
 }
 
-int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
-               const struct perun_raw *command, uint32_t *context, uint32_t *uid_text, struct pf_error *error)
+void perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
+                const struct perun_raw *command, uint32_t *context, uint32_t *uid_text)
 {
-    uint64_t hash = hash_of((const struct perun_raw *const[]){trace, uid, command});
+    uint64_t hash = hash_of_path((const struct perun_raw *const[]){trace, uid, command});
     struct place *place = &paths->places[hash % PLACES];
     if (place->hash != hash) {
-        if (find_path(paths, trace, uid, command, context, uid_text, error))
-            return -1;
-        *place = (struct place){hash, *context, *uid_text};
+        *place = find_path(paths, trace, uid, command);
+        place->hash = hash;
     }
     *context = place->context;
     *uid_text = place->uid;
-    return 0;
 }

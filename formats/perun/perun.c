@@ -27,21 +27,25 @@ static const struct pf_blob blobs[] = {{.name = "profile.json"}};
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
+static struct pf_input *open_input(struct pf_run *run, unsigned flags)
+{
+    struct pf_input *input;
+    pf_run_check(run,
+                 pf_source_open(run->model->source, NULL, PF_UNPACK | PF_ZLIB | flags, &input, run->error));
+    return input;
+}
+
 /* Opens the text: the file itself, or the inflated contents of a stored object (zlib or gzip), whose header is parsed. */
-static int open_text(struct pf_model *model, struct perun *perun, struct pf_error *error)
+static void open_text(struct pf_run *run, struct perun *perun)
 {
     static const char word[] = "profile ";
     unsigned char head[PERUN_STORED_HEADER_MAX];
-    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_ZLIB, &perun->input, error))
-        return -1;
-    ssize_t got = pf_input_read(perun->input, head, sizeof head, 0, error);
-    if (got < 0)
-        return -1;
-    if ((size_t)got < strlen(word) || memcmp(head, word, strlen(word)) != 0)
-        return pf_source_open(model->source, NULL, PF_UNPACK | PF_ZLIB | PF_SIZED, &perun->input, error);
-    return perun_parse_stored(head, (size_t)got, &perun->stored)
-               ? 0
-               : pf_fail_at(error, EBADMSG, 0, "the header of the stored object is damaged");
+    perun->input = open_input(run, 0);
+    size_t got = pf_run_read(run, perun->input, head, sizeof head, 0);
+    if (got < strlen(word) || memcmp(head, word, strlen(word)) != 0)
+        perun->input = open_input(run, PF_SIZED);
+    else if (!perun_parse_stored(head, got, &perun->stored))
+        pf_run_check(run, pf_fail_at(run->error, EBADMSG, 0, "the header of the stored object is damaged"));
 }
 
 /* The bytes of the JSON up to `end`. */
@@ -66,40 +70,51 @@ static bool is_shown_region(const struct pf_json_token *name)
            pf_json_is(name, "models");
 }
 
+/* The start of the file while it is read for info.txt. */
+struct start {
+    struct body body;
+    struct perun_reading reading;
+    bool any; /* a region with measurements began */
+};
+
+static void read_start(struct pf_run *run, void *arg)
+{
+    struct start *start = arg;
+    struct perun_reading *reading = &start->reading;
+    struct pf_json_token name;
+    (void)run;
+    if (perun_next(reading, &name) == PF_JSON_OBJECT)
+        while (perun_next(reading, &name) == PF_JSON_NAME) {
+            start->any |= is_shown_region(&name);
+            perun_read_shown(reading, &name);
+        }
+}
+
 /*
  * Reads the regions without measurements in the first OPEN_MAX_BYTES. Damage is reported by the pass, except for a text that ends
  * before any resources or models: that fails, since there is nothing to show.
  */
-static int read_start_of(struct perun *perun, struct pf_error *error)
+static void read_start_of(struct pf_run *run, struct perun *perun)
 {
-    struct pf_json_token name;
-    struct pf_error ended = {0};
-    bool any = false;
-    struct body body = {perun, OPEN_MAX_BYTES};
-    struct perun_reading reading = {
-        .data = &perun->data, .input = perun->input, .json = pf_json_new_reading(read_body, &body, 0, 0)};
-    if (!reading.json)
-        return pf_fail_memory(error);
-    if (pf_json_next(reading.json, &name, &ended) == PF_JSON_OBJECT)
-        while (pf_json_next(reading.json, &name, &ended) == PF_JSON_NAME) {
-            any = any || is_shown_region(&name);
-            if (perun_read_shown(&reading, &name, &ended))
-                break;
-        }
-    pf_json_free(reading.json);
-    if (!pf_is_transient(ended.code) &&
-        (any || ended.code != ENODATA || perun->stored.size || pf_input_size(perun->input) > OPEN_MAX_BYTES))
-        return 0;
-    *error = ended;
-    return -1;
+    struct start *start = PF_OWN(run, calloc(1, sizeof *start), free);
+    start->body = (struct body){perun, OPEN_MAX_BYTES};
+    start->reading = (struct perun_reading){
+        .data = &perun->data,
+        .input = perun->input,
+        .json = PF_OWN(run, pf_json_new_reading(read_body, &start->body, 0, 0), pf_json_free)};
+    bool ended = pf_run_call(run, read_start, start);
+    pf_notes_free(&run->notes); /* the pass adds these warnings again */
+    if (ended && (pf_is_transient(run->error->code) ||
+                  (!start->any && run->error->code == ENODATA && !perun->stored.size &&
+                   pf_input_size(perun->input) <= OPEN_MAX_BYTES)))
+        pf_run_fail(run);
 }
 
-static int add_info(struct pf_model *model, const char *key, struct pf_cell value, struct pf_error *error)
+static void add_info(struct pf_run *run, const char *key, struct pf_cell value)
 {
     struct pf_cell cells[] = {pf_string(key), value};
-    return value.type == PF_ABSENT || (value.type == PF_TEXT && !value.size)
-               ? 0
-               : pf_rows_add(model->info, cells, error);
+    if (value.type != PF_ABSENT && (value.type != PF_TEXT || value.size))
+        pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
 /* Lines of info.txt, and the properties that hold them, from the newest form of the file to the oldest. */
@@ -115,22 +130,20 @@ static const struct {
     {"Origin", {"origin", "minor_version"}},
 };
 
-static int fill_info(struct pf_model *model, struct perun *perun, struct pf_error *error)
+static void fill_info(struct pf_run *run, struct perun *perun)
 {
-    struct perun_data *data = &perun->data;
-    int failed = perun_data_begin(data, 1 << 20, error) || read_start_of(perun, error);
-    for (size_t i = 0; i < COUNT(infos) && !failed; i++) {
+    struct perun_data *data = PF_OWN(run, &perun->data, perun_data_free);
+    perun_data_begin(data, run, 1 << 20);
+    read_start_of(run, perun);
+    for (size_t i = 0; i < COUNT(infos); i++) {
         struct pf_cell value = pf_absent();
         for (size_t k = 0; k < COUNT(infos->properties) && value.type == PF_ABSENT; k++)
             if (infos[i].properties[k])
                 value = perun_property(data, infos[i].properties[k]);
-        failed = add_info(model, infos[i].key, value, error);
+        add_info(run, infos[i].key, value);
     }
-    perun_data_free(data);
-    return failed ||
-                   (perun->stored.size && add_info(model, "Stored as", pf_string(perun->stored.type), error))
-               ? -1
-               : 0;
+    if (perun->stored.size)
+        add_info(run, "Stored as", pf_string(perun->stored.type));
 }
 
 /* ---- tables ------------------------------------------------------------------------------------- */
@@ -162,37 +175,14 @@ static const struct pf_table tables[PERUN_TABLES] = {
                       .ops = &perun_points.ops},
 };
 
-static int set_up(struct pf_model *model, struct pf_error *error)
+static void set_tables(struct pf_model *model, struct perun *perun)
 {
-    struct perun *perun = calloc(1, sizeof *perun);
-    if (!perun)
-        return pf_fail_memory(error);
-    model->state = perun;
-    perun->names = pf_strings_new();
-    perun->resource_columns =
-        calloc(PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST, sizeof *perun->resource_columns);
-    if (!perun->names || !perun->resource_columns)
-        return pf_fail_memory(error);
     memcpy(perun->resource_columns, first_columns, sizeof first_columns);
     memcpy(perun->tables, tables, sizeof tables);
     perun->tables[PERUN_RESOURCES].columns = perun->resource_columns;
     perun->tables[PERUN_VALUES].data = &perun->sums;
     perun->tables[PERUN_MODELS].data = &perun->data.models;
     perun->tables[PERUN_PROPERTIES].data = &perun->data.properties;
-    return 0;
-}
-
-static int perun_open(struct pf_model *model, struct pf_error *error)
-{
-    if (set_up(model, error))
-        return -1;
-    struct perun *perun = model->state;
-    if (open_text(model, perun, error) || fill_info(model, perun, error))
-        return -1;
-    model->partitions.singular = "snapshot";
-    model->partitions.plural = "snapshots";
-    model->partitions.field_columns = snapshot_fields;
-    model->partitions.n_fields = COUNT(snapshot_fields);
     model->tables = perun->tables;
     model->n_tables = PERUN_TABLES;
     model->cells = &perun->tables[PERUN_VALUES];
@@ -203,42 +193,51 @@ static int perun_open(struct pf_model *model, struct pf_error *error)
         perun->extra.blobs = blobs;
         perun->extra.n_blobs = COUNT(blobs);
     }
-    return 0;
+}
+
+static void open_profile(struct pf_run *run, void *arg)
+{
+    struct pf_model *model = run->model;
+    struct perun *perun = model->state = pf_run_memory(run, calloc(1, sizeof *perun));
+    (void)arg;
+    perun->names = pf_run_memory(run, pf_strings_new());
+    perun->resource_columns = pf_run_memory(
+        run, calloc(PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST, sizeof *perun->resource_columns));
+    open_text(run, perun);
+    fill_info(run, perun);
+    model->partitions.singular = "snapshot";
+    model->partitions.plural = "snapshots";
+    model->partitions.field_columns = snapshot_fields;
+    model->partitions.n_fields = COUNT(snapshot_fields);
+    set_tables(model, perun);
+}
+
+static int perun_open(struct pf_model *model, struct pf_error *error)
+{
+    return pf_run(model, open_profile, NULL, error);
 }
 
 /* ---- the pass over the JSON --------------------------------------------------------------------- */
 
-static void close_reading(struct perun_reading *reading)
+static void read_data(struct pf_run *run, struct perun *perun)
 {
+    struct perun_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
     struct perun_raw *raws[] = {&reading->trace, &reading->uid, &reading->command, &reading->other};
-    for (size_t i = 0; i < COUNT(raws); i++)
-        free(raws[i]->text.bytes);
-    pf_json_free(reading->json);
-    pf_json_trees_free(reading->trees);
-    perun_paths_free(reading->paths);
-    free(reading->values);
-}
-
-static int read_data(struct perun *perun, struct pf_error *error)
-{
-    struct body body = {perun, UINT64_MAX};
-    struct perun_raw empty = {.text = {.limit = PERUN_WHOLE_MAX}};
-    struct pf_json_trees *trees = pf_json_trees_new(PERUN_WHOLE_MAX, true);
-    struct perun_reading reading = {.data = &perun->data,
-                                    .input = perun->input,
-                                    .body = perun->stored.size,
-                                    .trees = trees,
-                                    .paths = perun_paths_new(perun->data.tree, trees),
-                                    .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
-                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values),
-                                    .trace = empty,
-                                    .uid = empty,
-                                    .command = empty,
-                                    .other = {.text = {.limit = NESTED_MAX}}};
-    bool made = trees && reading.paths && reading.json && reading.values;
-    int failed = made ? perun_read(&reading, error) : pf_fail_memory(error);
-    close_reading(&reading);
-    return failed ? -1 : pf_tree_finish(perun->data.tree, error);
+    struct body *body = PF_OWN(run, malloc(sizeof *body), free);
+    *body = (struct body){perun, UINT64_MAX};
+    reading->data = &perun->data;
+    reading->input = perun->input;
+    reading->body = perun->stored.size;
+    reading->trees = PF_OWN(run, pf_json_trees_new(PERUN_WHOLE_MAX, true), pf_json_trees_free);
+    reading->paths = perun_paths_new(&perun->data, reading->trees);
+    reading->json = PF_OWN(run, pf_json_new_reading(read_body, body, PF_JSON_STRICT_UTF8, 0), pf_json_free);
+    reading->values = PF_OWN(run, malloc(PERUN_VALUES_MAX * sizeof *reading->values), free);
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        raws[i]->text.limit = raws[i] == &reading->other ? (size_t)NESTED_MAX : PERUN_WHOLE_MAX;
+        pf_own_items(run, &raws[i]->text.bytes);
+    }
+    perun_read(reading);
+    pf_run_check(run, pf_tree_finish(perun->data.tree, run->error));
 }
 
 /* Warns if the length in a stored object's header is wrong. (Perun counts characters, and writes only ASCII.) */
@@ -247,9 +246,9 @@ static void check_length(struct perun *perun)
     struct pf_error damage;
     uint64_t size = pf_input_size(perun->input), head = perun->stored.size, length = perun->stored.length;
     if (head && !pf_input_damage(perun->input, &damage) && size != UINT64_MAX && size - head != length)
-        pf_note(&perun->data.notes, &perun_problems[PERUN_BAD_LENGTH], 0, 0,
-                "the object's header says %ju characters, but there are %ju", (uintmax_t)length,
-                (uintmax_t)(size - head));
+        pf_run_note(perun->data.run, &perun_problems[PERUN_BAD_LENGTH], 0, 0,
+                    "the object's header says %ju characters, but there are %ju", (uintmax_t)length,
+                    (uintmax_t)(size - head));
 }
 
 /* ---- snapshots ---------------------------------------------------------------------------------- */
@@ -260,35 +259,30 @@ static int by_number(const void *a, const void *b)
     return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
 }
 
-static int add_partition(struct pf_model *model, struct pf_cell id, const char *name, struct pf_cell time,
-                         struct pf_error *error)
+static void add_partition(struct pf_run *run, struct pf_cell id, const char *name, struct pf_cell time)
 {
+    const struct pf_partitions *partitions = &run->model->partitions;
     struct pf_cell item[] = {id, pf_string(name)};
-    return pf_rows_add(model->partitions.items, item, error) ||
-                   pf_rows_add(model->partitions.fields, &time, error)
-               ? -1
-               : 0;
+    pf_run_check(run, pf_rows_add(partitions->items, item, run->error));
+    pf_run_check(run, pf_rows_add(partitions->fields, &time, run->error));
 }
 
-/* Adds the snapshots by number, then `all` for the regions that are not snapshots. `sorted` has room for all regions. */
-static int add_partitions(struct pf_model *model, struct perun_data *data, struct perun_region **sorted,
-                          struct pf_error *error)
+/* Adds the snapshots by number, then `all` for the regions that are not snapshots. */
+static void add_partitions(struct pf_run *run, struct perun_data *data)
 {
     char name[24];
     uint32_t n = 0;
     bool none = false;
     struct pf_cell time = pf_absent();
-    for (uint32_t i = 0; i < data->n_regions; i++) {
-        struct perun_region *region = &data->regions[i];
-        if (region->numbered)
-            sorted[n++] = region;
-    }
+    struct perun_region **sorted = PF_OWN(run, calloc((size_t)data->n_regions + 1, sizeof *sorted), free);
+    for (uint32_t i = 0; i < data->n_regions; i++)
+        if (data->regions[i].numbered)
+            sorted[n++] = &data->regions[i];
     qsort(sorted, n, sizeof *sorted, by_number);
     for (uint32_t i = 0; i < n; i++) {
         sorted[i]->partition = i;
         snprintf(name, sizeof name, "%jd", (intmax_t)sorted[i]->number);
-        if (add_partition(model, pf_int(sorted[i]->number), name, sorted[i]->time, error))
-            return -1;
+        add_partition(run, pf_int(sorted[i]->number), name, sorted[i]->time);
     }
     for (uint32_t i = 0; i < data->n_regions; i++) {
         struct perun_region *region = &data->regions[i];
@@ -298,65 +292,62 @@ static int add_partitions(struct pf_model *model, struct perun_data *data, struc
         none |= region->used;
         time = time.type == PF_ABSENT ? region->time : time;
     }
-    return none ? add_partition(model, pf_absent(), "all", time, error) : 0;
-}
-
-static int make_partitions(struct pf_model *model, struct perun_data *data, struct pf_error *error)
-{
-    struct pf_partitions *partitions = &model->partitions;
-    struct perun_region **sorted = calloc((size_t)data->n_regions + 1, sizeof *sorted);
-    pf_rows_free(partitions->items);
-    pf_rows_free(partitions->fields);
-    partitions->items = pf_rows_new(2);
-    partitions->fields = pf_rows_new(1);
-    int failed = partitions->items && partitions->fields && sorted
-                     ? add_partitions(model, data, sorted, error)
-                     : pf_fail_memory(error);
-    free(sorted);
-    return failed;
+    if (none)
+        add_partition(run, pf_absent(), "all", time);
 }
 
 /* ---- stages ------------------------------------------------------------------------------------- */
 
 /* Files without a header have the type at the top level. */
-static int find_header_type(struct perun *perun, struct pf_error *error)
+static void find_header_type(struct perun *perun)
 {
     struct pf_cell type = perun_property(&perun->data, "header.type");
     if (type.type != PF_TEXT)
         type = perun_property(&perun->data, "type");
-    perun->header_type = PERUN_NONE;
-    if (type.type != PF_TEXT)
-        return 0;
-    perun->header_type = perun_string(&perun->data, type.text, type.size, error);
-    return perun->header_type == PERUN_NONE ? -1 : 0;
+    perun->header_type = type.type == PF_TEXT ? perun_string(&perun->data, type.text, type.size) : PERUN_NONE;
 }
 
 /* Loads stage PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources.csv. */
-static int load_data(struct pf_model *model, struct pf_error *error)
+static void load_data(struct pf_run *run, void *arg)
 {
-    struct perun *perun = model->state;
-    int failed = perun_data_begin(&perun->data, model->options->cache, error) || read_data(perun, error) ||
-                 make_partitions(model, &perun->data, error) || perun_make_columns(perun, error) ||
-                 find_header_type(perun, error);
-    if (failed) {
-        perun_data_free(&perun->data);
-        return -1;
-    }
+    struct perun *perun = arg;
+    struct pf_partitions *partitions = &run->model->partitions;
+    perun_data_begin(&perun->data, run, run->model->options->cache);
+    read_data(run, perun);
+    partitions->items = pf_run_memory(run, pf_rows_new(2));
+    partitions->fields = pf_run_memory(run, pf_rows_new(1));
+    add_partitions(run, &perun->data);
+    perun_make_columns(perun);
+    find_header_type(perun);
     check_length(perun);
     perun->extra.keys.items = perun->data.model_names;
-    return 0;
+}
+
+static void drop_data(struct pf_model *model, struct perun *perun)
+{
+    struct pf_partitions *partitions = &model->partitions;
+    perun_data_free(&perun->data);
+    pf_rows_free(partitions->items);
+    pf_rows_free(partitions->fields);
+    partitions->items = partitions->fields = NULL;
+    perun->extra.keys.items = NULL;
 }
 
 static int perun_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    switch (stage) {
-    case PF_PARTITIONED:
-        return load_data(model, error);
-    case PF_MODELLED:
-        return perun_load_model(model, error);
-    default:
-        return 0;
+    struct perun *perun = model->state;
+    int failed = 0;
+    if (stage == PF_PARTITIONED && (failed = pf_run(model, load_data, perun, error)))
+        drop_data(model, perun);
+    if (stage == PF_MODELLED && (failed = pf_run(model, perun_load_model, perun, error)))
+        perun_drop_model(perun);
+    perun->data.run = NULL;
+    if (stage == PF_MODELLED && !failed) {
+        model->contexts = perun->data.tree;
+        model->metrics = perun->metrics;
+        model->n_metrics = pf_strings_count(perun->keys);
     }
+    return failed;
 }
 
 static void perun_close(struct pf_model *model)
@@ -386,9 +377,10 @@ static ssize_t perun_blob_read(struct pf_model *model, size_t blob, void *buffer
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 10,
+                                          .version = 11,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,
                                           .close = perun_close,
-                                          .extra = &(const struct pf_driver_extra){.blob_read = perun_blob_read}};
+                                          .extra =
+                                              &(const struct pf_driver_extra){.blob_read = perun_blob_read}};

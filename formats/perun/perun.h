@@ -9,13 +9,14 @@
 #include "formats/json/tree.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/store.h"
-#include "formats/runtime/notes.h"
 #include "formats/runtime/numbered.h"
+#include "formats/runtime/run.h"
 #include "formats/runtime/sums.h"
 
 /*
  * Perun profiles. One pass reads the JSON, whose regions may come in any order, and keeps a compact record of the resources
- * (struct perun_item) in file order. All tables are made from these records.
+ * (struct perun_item) in file order. All tables are made from these records. Functions without a struct pf_error belong to the pass: they
+ * end the run (data->run) on failure.
  *
  * The parts; each depends only on the parts listed above it:
  *   probe.c      format detection
@@ -35,9 +36,6 @@
 
 /* Maximum number of fields of a resource and of columns of a type. Real files have at most nine. */
 enum { PERUN_VALUES_MAX = 512 };
-
-/* Cells of a column that are buffered before they are appended to the store. */
-enum { PERUN_BLOCK = 1024 };
 
 /* Maximum size in bytes of a value that is read as a whole: a trace or a model. */
 #define PERUN_WHOLE_MAX ((size_t)16 << 20)
@@ -96,6 +94,7 @@ struct perun_region {
 };
 
 struct perun_data {
+    struct pf_run *run;        /* not NULL while data is added */
     struct pf_tree *tree;      /* contexts; its strings are shared by all parts of the driver */
     struct pf_strings *fields; /* names; string i is the name of field i */
     struct perun_field *field_list;
@@ -126,35 +125,40 @@ struct perun_data {
     size_t models_text;            /* bytes of the cells `stats` and `other` */
     bool models_cut;               /* a text was cut, and a warning was added */
     struct pf_store *model_values; /* doubles */
-    struct pf_notes notes;
 };
 
 /*
- * Initialises *data, which is zeroed or was freed. limit: bytes that the stores may hold in memory. Returns 0, or -1 with *error
- * filled; the caller calls perun_data_free in either case.
+ * Initialises *data, which is zeroed or was freed. limit: bytes that the stores may hold in memory. The caller calls perun_data_free,
+ * also after a failure.
  */
-int perun_data_begin(struct perun_data *data, uint64_t limit, struct pf_error *error);
+void perun_data_begin(struct perun_data *data, struct pf_run *run, uint64_t limit);
 void perun_data_free(struct perun_data *data);
 
-/* Returns the number of the field of this name, which is added if new; PERUN_NONE with *error filled. */
-uint32_t perun_field(struct perun_data *data, const char *name, size_t size, struct pf_error *error);
+/* Returns the number of the field of this name, which is added if new. */
+uint32_t perun_field(struct perun_data *data, const char *name, size_t size);
 
-/* Adds a region that is not a snapshot. Returns its index, or PERUN_NONE with *error filled. */
-uint32_t perun_new_region(struct perun_data *data, struct pf_error *error);
-/* Returns the index of the region of this snapshot, which is added if new; PERUN_NONE with *error filled. */
-uint32_t perun_snapshot(struct perun_data *data, int64_t number, struct pf_error *error);
+/* Adds a region that is not a snapshot. Returns its index. */
+uint32_t perun_new_region(struct perun_data *data);
+/* Returns the index of the region of this snapshot, which is added if new. */
+uint32_t perun_snapshot(struct perun_data *data, int64_t number);
 
-/* Sets the time of a region; copies a text. Returns 0, or -1 with *error filled. */
-int perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time, struct pf_error *error);
+/* Sets the time of a region; copies a text. */
+void perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time);
 
-/* Appends the cell's text to data->texts and replaces it in the cell by its offset there. Returns 0, or -1 with *error filled. */
-int perun_keep_text(struct perun_data *data, struct pf_cell *cell, struct pf_error *error);
-
-/* Returns the number of a string of the tree, which is added if new; PERUN_NONE with *error filled. */
-static inline uint32_t perun_string(struct perun_data *data, const char *text, size_t size,
-                                    struct pf_error *error)
+/* Appends bytes to one of the stores. */
+static inline void perun_append(struct perun_data *data, struct pf_store *store, const void *bytes,
+                                size_t size)
 {
-    return pf_intern(data->tree->strings, text, size, error);
+    pf_run_check(data->run, pf_store_append(store, bytes, size, data->run->error));
+}
+
+/* Appends the cell's text to data->texts and replaces it in the cell by its offset there. */
+void perun_keep_text(struct perun_data *data, struct pf_cell *cell);
+
+/* Returns the number of a string of the tree, which is added if new. */
+static inline uint32_t perun_string(struct perun_data *data, const char *text, size_t size)
+{
+    return pf_run_intern(data->run, data->tree->strings, text, size);
 }
 
 /* A cell for a string's number; absent for PERUN_NONE. */
@@ -163,9 +167,8 @@ static inline struct pf_cell perun_string_cell(const struct perun_data *data, ui
     return string == PERUN_NONE ? pf_absent() : pf_interned(data->tree->strings, string);
 }
 
-/* Appends a row to the properties; copies key and value. Returns 0, or -1 with *error filled. */
-int perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value,
-                       struct pf_error *error);
+/* Appends a row to the properties; copies key and value. */
+void perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value);
 
 /* Returns the value of the last property of this key; absent if the key is unknown. Constant time. */
 struct pf_cell perun_property(const struct perun_data *data, const char *key);
@@ -213,26 +216,27 @@ struct perun_reading {
     bool has_snapshot; /* the object names a snapshot: */
     int64_t number;    /* number of that snapshot */
 
-    struct pf_cell cells[PERUN_BLOCK]; /* cells of a column that are not in data->columns yet */
-    size_t n_cells;
+    struct perun_type *type; /* the type with columns that is being read (regions.c) */
 };
 
 /*
  * Reads the whole profile from reading->json into reading->data. Damage ends reading with a warning, and the data before it is
- * kept. Returns 0, or -1 with *error filled for all other errors.
+ * kept.
  */
-int perun_read(struct perun_reading *reading, struct pf_error *error);
+void perun_read(struct perun_reading *reading);
 
-/*
- * Reports the JSON reader's offset to the thread's pass (data.c). Returns 0, or -1 with *error filled (ECANCELED). To be called at
- * least once per MB of text.
- */
-int perun_step(struct perun_reading *reading, struct pf_error *error);
+/* Like pf_json_next, _skip and _take. The result is never negative: damage and failures end the reading (data.c). */
+int perun_next(struct perun_reading *reading, struct pf_json_token *token);
+int perun_skip(struct perun_reading *reading, struct pf_json_token *token);
+int perun_take(struct perun_reading *reading, struct perun_raw *raw);
+
+/* Reports the JSON reader's offset to the thread's pass (data.c). To be called at least once per MB of text. */
+void perun_step(struct perun_reading *reading);
 
 /* Adds a warning with the line and the offset of a token. */
 #define PERUN_NOTE(reading, token, problem, ...)                                                             \
-    pf_note(&(reading)->data->notes, &perun_problems[problem], (int64_t)(token)->line,                       \
-            (int64_t)((reading)->body + (token)->offset), __VA_ARGS__)
+    pf_run_note((reading)->data->run, &perun_problems[problem], (token)->line,                               \
+                (reading)->body + (token)->offset, __VA_ARGS__)
 
 /*
  * Returns a field's value from its token (object.c). An amount is a number, with or without a unit; an amount that is not a number
@@ -245,45 +249,38 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
  * Reading of a resource or of an entry of resource_type_map into reading->item and reading->values (object.c). Callers either call
  * perun_begin_object, perun_read_member after each name, and perun_end_object; or perun_read_object after the object's first token.
  * perun_keep then appends the item to a store, and its values to data->values; region is the region that holds the object, or
- * PERUN_NONE. All return 0, or -1 with *error filled.
+ * PERUN_NONE.
  */
 void perun_begin_object(struct perun_reading *reading);
-int perun_read_member(struct perun_reading *reading, const struct pf_json_token *name,
-                      struct pf_error *error);
-int perun_end_object(struct perun_reading *reading, struct pf_error *error);
-int perun_read_object(struct perun_reading *reading, struct pf_error *error);
-int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t region,
-               struct pf_error *error);
+void perun_read_member(struct perun_reading *reading, const struct pf_json_token *name);
+void perun_end_object(struct perun_reading *reading);
+void perun_read_object(struct perun_reading *reading);
+void perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t region);
 
-/* Reads the next element of a list of models (models.c). Returns 1; 0 at the end of the list; -1 with *error filled. */
-int perun_read_model(struct perun_reading *reading, struct pf_error *error);
-/* Makes the names of the models' folders, once all models are read. Returns 0, or -1 with *error filled. */
-int perun_name_models(struct perun_data *data, struct pf_error *error);
+/* Reads the next element of a list of models (models.c). Returns false at the end of the list. */
+bool perun_read_model(struct perun_reading *reading);
+/* Makes the names of the models' folders, once all models are read. */
+void perun_name_models(struct perun_data *data);
 
-/*
- * Reads a top-level member after its name. Regions without measurements, and scalars of any name, become properties; other members
- * are skipped. Returns 0, or -1 with *error filled.
- */
-int perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error);
+/* Reads a top-level member after its name. Regions without measurements, and scalars of any name, become properties; others are skipped. */
+void perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name);
 
 /* ---- contexts (paths.c) ------------------------------------------------------------------------- */
 
 extern const char *const perun_kinds[];
 
-/* Returns a builder that adds contexts to the tree; borrows both arguments. NULL: out of memory. */
-struct perun_paths *perun_paths_new(struct pf_tree *tree, struct pf_json_trees *trees);
-void perun_paths_free(struct perun_paths *paths);
+/* Returns a builder that adds contexts to data->tree; the end of the run frees it. Borrows both arguments. */
+struct perun_paths *perun_paths_new(struct perun_data *data, struct pf_json_trees *trees);
 
 /*
  * Finds or adds the context of a trace, uid and command. *uid_text is the uid as one text in the tree's strings; PERUN_NONE: no uid.
- * Recent combinations are cached. Returns 0, or -1 with *error filled; malformed JSON is reported with its offset in the file.
+ * Recent combinations are cached. Malformed JSON is reported with its offset in the file.
  */
-int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
-               const struct perun_raw *command, uint32_t *context, uint32_t *uid_text,
-               struct pf_error *error);
+void perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
+                const struct perun_raw *command, uint32_t *context, uint32_t *uid_text);
 
-/* Returns the name of a uid or frame as one text in the tree's strings; PERUN_NONE with *error filled. */
-uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, struct pf_error *error);
+/* Returns the name of a uid or frame as one text in the tree's strings. */
+uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value);
 
 /* ---- rows (rows.c) ------------------------------------------------------------------------------ */
 
@@ -303,9 +300,9 @@ struct perun_walk {
     size_t n_columns, n_cells, room; /* columns come first */
 };
 
-/* Initialises *walk, without a current row. Borrows data. */
-void perun_walk_open(struct perun_walk *walk, const struct perun_data *data);
-void perun_walk_close(struct perun_walk *walk);
+/* Returns a walk without a current row, which borrows data. NULL: out of memory. perun_walk_free takes a struct perun_walk, or NULL. */
+struct perun_walk *perun_walk_new(const struct perun_data *data);
+void perun_walk_free(void *walk);
 /* Moves to the row of this number. Returns 1; 0 after the last row; -1 with *error filled. Cells are valid until the next move. */
 int perun_walk_to(struct perun_walk *walk, uint64_t number, struct pf_error *error);
 /* Returns the value of a field in the current row; absent if the row does not have the field. */
@@ -360,13 +357,13 @@ struct perun {
     struct pf_model_extra extra;
 };
 
-/* Loads stage PF_MODELLED: sums and metrics, from the rows of the first pass (metrics.c). Returns 0, or -1 with *error filled. */
-int perun_load_model(struct pf_model *model, struct pf_error *error);
+/* The body of a run that loads stage PF_MODELLED: sums and metrics, from the rows of the first pass (metrics.c). arg: struct perun. */
+void perun_load_model(struct pf_run *run, void *arg);
 /* Frees everything that perun_load_model made, except the tree. */
 void perun_drop_model(struct perun *perun);
 
-/* Makes the columns of resources.csv from the fields (rows.c). Returns 0, or -1 with *error filled. */
-int perun_make_columns(struct perun *perun, struct pf_error *error);
+/* Makes the columns of resources.csv from the fields (rows.c). */
+void perun_make_columns(struct perun *perun);
 
 /* Returns the type of a resource: its own, or the header's if it has none. */
 static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
@@ -374,12 +371,8 @@ static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
     return own != PERUN_NONE ? own : perun->header_type;
 }
 
-/*
- * Returns the concatenation of `before` and `text` (up to its first NUL), NUL-terminated and owned by the profile; NULL with *error
- * filled. Equal names have equal addresses.
- */
-const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size,
-                       struct pf_error *error);
+/* Returns the concatenation of `before` and `text` (up to its first NUL), owned by the profile. Equal names have equal addresses. */
+const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size);
 
 /* Prints a cell of any type as in CSV, without quotes. */
 void perun_print_cell(FILE *out, const struct pf_cell *cell);
@@ -416,12 +409,11 @@ struct perun_model {
 
 /*
  * The points of all models (points.c). perun_points_begin allocates perun->points, perun_points_add adds each row, perun_points_finish
- * sorts. The caller frees perun->points, also after a failure. All are no-ops if there are no models. Each returns 0, or -1 with
- * *error filled.
+ * sorts. The caller frees perun->points, also after a failure. All are no-ops if there are no models.
  */
-int perun_points_begin(struct perun *perun, struct pf_error *error);
-int perun_points_add(struct perun_points *points, const struct perun_walk *walk, struct pf_error *error);
-int perun_points_finish(struct perun_points *points, struct pf_error *error);
+void perun_points_begin(struct perun *perun);
+void perun_points_add(struct pf_run *run, struct perun_points *points, const struct perun_walk *walk);
+void perun_points_finish(struct pf_run *run, struct perun_points *points);
 void perun_points_free(struct perun_points *points);
 
 /* Columns of models.csv and points.csv. */

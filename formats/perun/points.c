@@ -130,57 +130,48 @@ static bool number_of(struct pf_cell cell, double *number)
     return cell.type != PF_ABSENT && cell.type != PF_TEXT;
 }
 
-/* Finds or adds the list of a model. *number is PERUN_NONE if its uid has PAIRS_MAX lists. Returns 0, or -1 with *error filled. */
-static int find_list(struct perun_points *points, const struct perun_model *model, uint32_t *number,
-                     struct pf_error *error)
+/* Returns the number of a model's list, which is added if new; PERUN_NONE if its uid has PAIRS_MAX lists. */
+static uint32_t find_list(struct pf_run *run, struct perun_points *points, const struct perun_model *model)
 {
     const struct pair pair = {model->uid, model->x_field, model->y_field};
-    uint32_t before = pf_ids_find(&points->by_uid, pair.uid), others = 0;
-    *number = pf_string_of(points->pairs, (const char *)&pair, sizeof pair);
-    if (*number != PF_NO_STRING)
-        return 0;
-    *number = PERUN_NONE;
+    uint32_t before = pf_ids_find(&points->by_uid, pair.uid), others = 0,
+             number = pf_string_of(points->pairs, (const char *)&pair, sizeof pair);
+    if (number != PF_NO_STRING)
+        return number;
     for (uint32_t i = before; i != PERUN_NONE; i = points->lists[i].next)
         others++;
     if (others == PAIRS_MAX)
-        return 0;
-    if (pf_array_room(&points->lists, &points->lists_room, pf_strings_count(points->pairs),
-                      sizeof *points->lists, error))
-        return -1;
-    *number = pf_intern(points->pairs, (const char *)&pair, sizeof pair, error);
-    if (*number == PF_NO_STRING || pf_ids_set(&points->by_uid, pair.uid, *number, error))
-        return -1;
-    points->lists[*number] = (struct list){.pair = pair, .next = before};
-    return 0;
+        return PERUN_NONE;
+    number = pf_run_intern(run, points->pairs, (const char *)&pair, sizeof pair);
+    pf_run_check(
+        run, pf_array_reach(&points->lists, &points->lists_room, number, sizeof *points->lists, run->error));
+    pf_run_check(run, pf_ids_set(&points->by_uid, pair.uid, number, run->error));
+    points->lists[number] = (struct list){.pair = pair, .next = before};
+    return number;
 }
 
-int perun_points_begin(struct perun *perun, struct pf_error *error)
+void perun_points_begin(struct perun *perun)
 {
     struct perun_data *data = &perun->data;
+    struct pf_run *run = data->run;
     if (!data->n_models)
-        return 0;
-    struct perun_points *points = perun->points = calloc(1, sizeof *points);
-    if (!points)
-        return pf_fail_memory(error);
-    points->pairs = pf_strings_new();
-    points->of_model = malloc(data->n_models * sizeof *points->of_model);
-    points->sorter = pf_sorter_new(4, 3, SORT_LIMIT);
-    points->store = pf_store_new(SORT_LIMIT);
-    if (!points->pairs || !points->of_model || !points->sorter || !points->store)
-        return pf_fail_memory(error);
+        return;
+    struct perun_points *points = perun->points = pf_run_memory(run, calloc(1, sizeof *points));
+    points->pairs = pf_run_memory(run, pf_strings_new());
+    points->of_model = pf_run_memory(run, malloc(data->n_models * sizeof *points->of_model));
+    points->sorter = pf_run_memory(run, pf_sorter_new(4, 3, SORT_LIMIT));
+    points->store = pf_run_memory(run, pf_store_new(SORT_LIMIT));
     bool left_out = false;
     for (size_t i = 0; i < data->n_models; i++) {
-        if (find_list(points, &data->model_list[i], &points->of_model[i], error))
-            return -1;
+        points->of_model[i] = find_list(run, points, &data->model_list[i]);
         left_out |= points->of_model[i] == PERUN_NONE;
     }
     if (left_out)
-        pf_note(&data->notes, &perun_problems[PERUN_TOO_MANY], 0, -1,
-                "points of models of one uid (of more than %d pairs of fields)", PAIRS_MAX);
-    return 0;
+        pf_run_note(run, &perun_problems[PERUN_TOO_MANY], 0, -1,
+                    "points of models of one uid (of more than %d pairs of fields)", PAIRS_MAX);
 }
 
-int perun_points_add(struct perun_points *points, const struct perun_walk *walk, struct pf_error *error)
+void perun_points_add(struct pf_run *run, struct perun_points *points, const struct perun_walk *walk)
 {
     uint32_t i = points ? pf_ids_find(&points->by_uid, walk->item.uid) : PERUN_NONE;
     for (; i != PERUN_NONE; i = points->lists[i].next) {
@@ -191,34 +182,31 @@ int perun_points_add(struct perun_points *points, const struct perun_walk *walk,
             continue;
         uint64_t record[4] = {i, ordered(x), walk->number};
         memcpy(&record[3], &y, sizeof y);
-        if (pf_sorter_add(points->sorter, record, error))
-            return -1;
+        pf_run_check(run, pf_sorter_add(points->sorter, record, run->error));
         points->lists[i].count++;
     }
-    return 0;
 }
 
-int perun_points_finish(struct perun_points *points, struct pf_error *error)
+void perun_points_finish(struct pf_run *run, struct perun_points *points)
 {
     const uint64_t *record;
     uint64_t all = 0, done = 0;
     if (!points)
-        return 0;
+        return;
     for (uint32_t i = 0; i < pf_strings_count(points->pairs); i++) {
         points->lists[i].first = all;
         all += points->lists[i].count;
     }
-    int more = pf_sorter_finish(points->sorter, error) ? -1 : 1;
-    while (more > 0 && (more = pf_sorter_next(points->sorter, &record, error)) > 0) {
+    pf_run_check(run, pf_sorter_finish(points->sorter, run->error));
+    while (pf_run_check(run, pf_sorter_next(points->sorter, &record, run->error))) {
         struct point point = {.x = unordered(record[1])};
         memcpy(&point.y, &record[3], sizeof point.y);
-        if (pf_store_append(points->store, &point, sizeof point, error) ||
-            (++done % POINTS_A_STEP == 0 && pf_pass_step(done, all, error)))
-            more = -1;
+        pf_run_check(run, pf_store_append(points->store, &point, sizeof point, run->error));
+        if (++done % POINTS_A_STEP == 0)
+            pf_run_step(run, done, all);
     }
     pf_sorter_free(points->sorter);
     points->sorter = NULL;
-    return more;
 }
 
 void perun_points_free(struct perun_points *points)

@@ -20,38 +20,40 @@ static size_t extend(char key[KEY_MAX], size_t outside, const char *name, size_t
     return outside + size;
 }
 
-static int add_row(struct perun_reading *reading, const char *key, size_t size,
-                   const struct pf_json_token *token, struct pf_error *error)
+static void add_property_row(struct perun_reading *reading, const char *key, size_t size,
+                             const struct pf_json_token *token)
 {
     struct perun_data *data = reading->data;
     if (pf_rows_count(data->properties) == ROWS_MAX || data->properties_text > TEXT_MAX) {
         PERUN_NOTE(reading, token, PERUN_TOO_MANY, "properties");
-        return 0;
+        return;
     }
     data->properties_text += size + token->size;
-    return perun_add_property(data, pf_text(key, size), perun_value_of(reading, PERUN_TIME, token), error);
+    perun_add_property(data, pf_text(key, size), perun_value_of(reading, PERUN_TIME, token));
 }
 
 /* Adds the rows of a value whose first token was read. The JSON reader bounds the depth of the recursion. */
-static int add_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
-                     const struct pf_json_token *value, struct pf_error *error)
+static void add_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
+                      const struct pf_json_token *value)
 {
     struct pf_json_token token;
     char number[24];
     bool list = value->event == PF_JSON_ARRAY;
-    int event;
-    if (!list && value->event != PF_JSON_OBJECT)
-        return add_row(reading, key, size, value, error);
-    for (uintmax_t i = 0; (event = pf_json_next(reading->json, &token, error)) > 0; i++) {
+    if (!list && value->event != PF_JSON_OBJECT) {
+        add_property_row(reading, key, size, value);
+        return;
+    }
+    for (uintmax_t i = 0;; i++) {
+        int event = perun_next(reading, &token);
         if (event == PF_JSON_OBJECT_END || event == PF_JSON_ARRAY_END)
-            return perun_step(reading, error);
+            break;
         size_t inside = list ? extend(key, size, number, (size_t)snprintf(number, sizeof number, "%ju", i))
                              : extend(key, size, token.text, token.size);
-        if ((!list && pf_json_next(reading->json, &token, error) < 0) ||
-            add_value(reading, key, inside, &token, error))
-            return -1;
+        if (!list)
+            perun_next(reading, &token);
+        add_value(reading, key, inside, &token);
     }
-    return -1;
+    perun_step(reading);
 }
 
 /* Returns true for regions without measurements. (perun_read_shown also shows scalars of any name.) */
@@ -65,17 +67,13 @@ static bool is_shown(const struct pf_json_token *name)
     return false;
 }
 
-int perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error)
+void perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name)
 {
     struct pf_json_token token;
     char key[KEY_MAX];
     bool shown = is_shown(name);
     size_t size = extend(key, 0, name->text, name->size);
-    int event =
-        shown ? pf_json_next(reading->json, &token, error) : pf_json_skip(reading->json, &token, error);
-    if (event < 0)
-        return -1;
-    return !shown && (event == PF_JSON_OBJECT || event == PF_JSON_ARRAY)
-               ? 0
-               : add_value(reading, key, size, &token, error);
+    int event = shown ? perun_next(reading, &token) : perun_skip(reading, &token);
+    if (shown || (event != PF_JSON_OBJECT && event != PF_JSON_ARRAY))
+        add_value(reading, key, size, &token);
 }

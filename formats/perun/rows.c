@@ -8,16 +8,22 @@
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-void perun_walk_open(struct perun_walk *walk, const struct perun_data *data)
+struct perun_walk *perun_walk_new(const struct perun_data *data)
 {
-    *walk = (struct perun_walk){.data = data,
-                                .items = {.store = data->items},
-                                .entries = {.store = data->entries},
-                                .values = {.store = data->values}};
+    struct perun_walk *walk = calloc(1, sizeof *walk);
+    if (walk)
+        *walk = (struct perun_walk){.data = data,
+                                    .items = {.store = data->items},
+                                    .entries = {.store = data->entries},
+                                    .values = {.store = data->values}};
+    return walk;
 }
 
-void perun_walk_close(struct perun_walk *walk)
+void perun_walk_free(void *freed)
 {
+    struct perun_walk *walk = freed;
+    if (!walk)
+        return;
     pf_store_window_free(&walk->items);
     pf_store_window_free(&walk->entries);
     pf_store_window_free(&walk->values);
@@ -26,6 +32,7 @@ void perun_walk_close(struct perun_walk *walk)
         pf_store_window_free(&walk->cells[i].texts);
     }
     free(walk->cells);
+    free(walk);
 }
 
 /* Reads record i of a store. */
@@ -47,7 +54,7 @@ static int find_text(struct perun_cell *cell, struct pf_error *error)
 }
 
 /* Returns the slot for a field's cell: that of a column of the same field, which the new cell replaces; otherwise a new slot. */
-static struct perun_cell *place_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
+static struct perun_cell *slot_for(struct perun_walk *walk, uint32_t field, struct pf_error *error)
 {
     size_t i = 0;
     while (i < walk->n_columns && walk->cells[i].value.field != field)
@@ -69,7 +76,7 @@ static int add_cells(struct perun_walk *walk, const struct perun_item *item, str
         struct perun_value value;
         if (read_record(&walk->values, item->values + i, &value, sizeof value, error))
             return -1;
-        struct perun_cell *cell = place_for(walk, value.field, error);
+        struct perun_cell *cell = slot_for(walk, value.field, error);
         if (!cell)
             return -1;
         cell->value = value;
@@ -157,7 +164,7 @@ struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field)
 /* ---- the columns of resources.csv --------------------------------------------------------------- */
 
 /* Fields get columns in order of appearance; fields with texts come after the others. */
-int perun_make_columns(struct perun *perun, struct pf_error *error)
+void perun_make_columns(struct perun *perun)
 {
     static const struct pf_column last[PERUN_R_LAST] = {
         {.name = "type"}, {.name = "subtype"}, {.name = "uid"}};
@@ -173,20 +180,16 @@ int perun_make_columns(struct perun *perun, struct pf_error *error)
             k % fields == PERUN_THREAD)
             continue;
         if (next == PERUN_R_FIELDS + PERUN_OWN_COLUMNS) {
-            pf_note(&data->notes, &perun_problems[PERUN_TOO_MANY], 0, -1, "fields");
+            pf_run_note(data->run, &perun_problems[PERUN_TOO_MANY], 0, -1, "fields");
             break;
         }
-        struct pf_column column = {
-            .name = perun_name(perun, field->reserved ? "field." : "", name.text, name.size, error)};
-        if (!column.name)
-            return -1;
         field->column = (int)next;
-        perun->resource_columns[next++] = column;
+        perun->resource_columns[next++] = (struct pf_column){
+            .name = perun_name(perun, field->reserved ? "field." : "", name.text, name.size)};
     }
     perun->last_columns = next;
     memcpy(perun->resource_columns + next, last, sizeof last);
     perun->tables[PERUN_RESOURCES].n_columns = next + PERUN_R_LAST;
-    return 0;
 }
 
 /* ---- the table ---------------------------------------------------------------------------------- */
@@ -194,19 +197,11 @@ int perun_make_columns(struct perun *perun, struct pf_error *error)
 static int begin_resources(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct perun *perun = cursor->model->state;
-    struct perun_walk *walk = numbers->own = calloc(1, sizeof *walk);
-    if (!walk)
+    numbers->own = perun_walk_new(&perun->data);
+    if (!numbers->own)
         return pf_fail_memory(error);
-    perun_walk_open(walk, &perun->data);
     numbers->end = perun->data.n_rows;
     return 0;
-}
-
-static void end_resources(void *own)
-{
-    if (own)
-        perun_walk_close(own);
-    free(own);
 }
 
 /* Time and thread have fixed columns; a tid takes precedence over a thread. */
@@ -247,4 +242,4 @@ static int resource_row(const struct pf_cursor *cursor, void *own, uint64_t numb
 }
 
 const struct pf_numbered perun_resources = {PF_NUMBERED, .begin = begin_resources, .row = resource_row,
-                                            .free = end_resources};
+                                            .free = perun_walk_free};
