@@ -19,8 +19,9 @@ struct pf_input_file {
 
 struct pf_input {
     struct pf_source *source;
-    char *name;   /* as passed to pf_source_open; NULL: the source itself; absolute: given by the user */
-    bool present; /* at the first opening */
+    char *name;       /* as passed to pf_source_open; NULL: the source itself; absolute: given by the user */
+    bool present;     /* at the first opening */
+    unsigned counted; /* openings with PF_COUNTED that are not done */
     struct pf_stamp stamp;      /* of the file at the first opening */
     uint64_t disk;              /* size of the file in the file system that contains the bytes */
     struct pf_input_file *file; /* NULL: absent, a listing, or closed */

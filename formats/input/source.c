@@ -100,14 +100,21 @@ static struct pf_input *input_at(struct pf_source *source, size_t i)
     return input;
 }
 
-/* Detaches the open file from an input; NULL if it is closed. */
-static struct pf_input_file *take_file(struct pf_input *input)
+/* Detaches the open file from an input; NULL if it is closed. The caller holds the source's lock. */
+static struct pf_input_file *detach_file(struct pf_input *input)
 {
-    pf_lock_take(&input->source->lock);
     struct pf_input_file *file = input->file;
+    pf_assert_held(&input->source->lock);
     input->file = NULL;
     input->source->idle_inputs -= input->idle;
     input->idle = false;
+    return file;
+}
+
+static struct pf_input_file *take_file(struct pf_input *input)
+{
+    pf_lock_take(&input->source->lock);
+    struct pf_input_file *file = detach_file(input);
     pf_lock_drop(&input->source->lock);
     return file;
 }
@@ -268,7 +275,7 @@ static void set_file(struct pf_input *input, struct pf_input_file *file)
 }
 
 /* Records an open file and takes ownership of it, unless another thread has opened the input meanwhile. */
-static int record_file(struct pf_source *source, const char *name, struct pf_input_file *file,
+static int record_file(struct pf_source *source, const char *name, bool counted, struct pf_input_file *file,
                        struct pf_input **input, struct pf_error *error)
 {
     int result = 0;
@@ -286,6 +293,8 @@ static int record_file(struct pf_source *source, const char *name, struct pf_inp
         set_file(found, file);
         file = NULL;
     }
+    if (!result)
+        found->counted += counted;
     pf_lock_drop(&source->lock);
     pf_input_file_release(file);
     *input = result ? NULL : found;
@@ -305,12 +314,14 @@ static void record_absent(struct pf_source *source, const char *name, struct pf_
         pf_record_stamp(source, name, &stamp, false, error);
 }
 
-static int open_recorded(struct pf_source *source, const char *name, struct pf_input **input,
+static int open_recorded(struct pf_source *source, const char *name, bool counted, struct pf_input **input,
                          struct pf_error *error)
 {
     pf_lock_take(&source->lock);
     struct pf_input *found = pf_record_find(source, name);
     bool absent = found && !found->present, open = found && found->file;
+    if (open)
+        found->counted += counted;
     pf_lock_drop(&source->lock);
     *input = open ? found : NULL;
     if (open)
@@ -319,7 +330,7 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
         return pf_fail(error, ENOENT, "%s", strerror(ENOENT));
     struct pf_input_file *file = open_file(source, name, error);
     if (file)
-        return record_file(source, name, file, input, error);
+        return record_file(source, name, counted, file, input, error);
     if (!found)
         record_absent(source, name, error);
     return -1;
@@ -370,7 +381,8 @@ int pf_source_acquire(struct pf_source *source, struct pf_error *error)
     size_t at = 0;
     int failed = 0;
     while (!failed && !use_source(source, &at, &next)) {
-        failed = pf_source_wake(source, error) || (next && open_recorded(source, next->name, &input, error));
+        failed = pf_source_wake(source, error) ||
+                 (next && open_recorded(source, next->name, false, &input, error));
     }
     if (!failed)
         return 0;
@@ -467,11 +479,13 @@ int pf_source_open(struct pf_source *source, const char *name, unsigned flags, s
     *input = NULL;
     if (flags & PF_PATH && !absolute)
         return pf_fail(error, EINVAL, "not an absolute path");
-    if (!(flags & PF_PATH) && absolute) /* a path in a profile must not pass for one that the user specified */
+    if (!(flags & PF_PATH) &&
+        absolute) /* a path in a profile must not pass for one that the user specified */
         return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
     assert(name || !(flags & PF_PEEK));
-    int failed =
-        flags & PF_PEEK ? peek(source, name, input, error) : open_recorded(source, name, input, error);
+    assert(!(flags & PF_COUNTED) || !(flags & (PF_PEEK | PF_UNPACK)));
+    int failed = flags & PF_PEEK ? peek(source, name, input, error)
+                                 : open_recorded(source, name, flags & PF_COUNTED, input, error);
     if (failed && name)
         snprintf(error->where, sizeof error->where, "%s", name);
     if (!failed && *input && flags & PF_UNPACK)
@@ -483,7 +497,11 @@ int pf_source_open(struct pf_source *source, const char *name, unsigned flags, s
 
 int pf_input_done(struct pf_input *input, struct pf_error *error)
 {
-    struct pf_input_file *file = take_file(input->packed ? input->packed : input);
+    struct pf_input *raw = input->packed ? input->packed : input;
+    pf_lock_take(&raw->source->lock);
+    raw->counted -= raw->counted > 0;
+    struct pf_input_file *file = raw->counted ? NULL : detach_file(raw);
+    pf_lock_drop(&raw->source->lock);
     int result = file && !pf_input_file_intact(file) ? pf_fail(error, ESTALE, "the file has changed") : 0;
     pf_input_file_release(file);
     return result;

@@ -69,7 +69,8 @@ enum pf_open_flags {
     PF_ZLIB = 4, /* with PF_UNPACK: also if the file begins like a zlib stream */
     PF_PATH = 8, /* the name is an absolute path that the user specified; symbolic links are followed */
     PF_PEEK =
-        16 /* do not record the file; the caller frees the input (pf_input_free) */
+        16, /* do not record the file; the caller frees the input (pf_input_free) */
+    PF_COUNTED = 32 /* raw bytes only: the file stays open until each of its counted uses is done */
 };
 
 /*
@@ -84,8 +85,11 @@ enum pf_open_flags {
 int pf_source_open(struct pf_source *source, const char *name, unsigned flags, struct pf_input **input,
                    struct pf_error *error);
 
-/* Closes the file of an input that is no longer read; the input stays recorded. Returns 0, or -1 with ESTALE in *error
- * if the file was written to since it was opened. The input can be reopened while the file is unchanged. */
+/*
+ * Ends a use of an input: closes its file, unless uses that were counted (PF_COUNTED) remain. The input stays recorded and
+ * can be reopened while the file is unchanged. Returns 0, or -1 with ESTALE in *error if the closed file was written to
+ * since it was opened.
+ */
 int pf_input_done(struct pf_input *input, struct pf_error *error);
 
 /* ---- change ------------------------------------------------------------------------------------- */

@@ -373,6 +373,27 @@ static void test_close_files(void)
     tear_down(&place);
 }
 
+static void test_counted(void)
+{
+    struct place place;
+    struct pf_error error;
+    struct pf_input *first, *second;
+    char byte;
+    set_up(&place);
+    struct pf_source *source = source_of(&place, "db");
+    must(!pf_source_open(source, "a", PF_COUNTED, &first, &error) &&
+         !pf_source_open(source, "a", PF_COUNTED, &second, &error) && first == second);
+    ok(!pf_input_done(first, &error) && pf_input_read(second, &byte, 1, 0, &error) == 1,
+       "a file that was opened twice and counted stays open until its second use is done");
+    ok(!pf_input_done(second, &error) && pf_input_read(second, &byte, 1, 0, &error) == -1,
+       "then it is closed");
+    ok(!pf_source_open(source, "a", PF_COUNTED, &first, &error) &&
+           pf_input_read(first, &byte, 1, 0, &error) == 1,
+       "and can be opened again");
+    pf_source_free(source);
+    tear_down(&place);
+}
+
 static void test_probing(void)
 {
     struct place place;
@@ -488,6 +509,7 @@ int main(void)
     test_changes();
     test_closed();
     test_close_files();
+    test_counted();
     test_probing();
     test_threads();
     return done();
