@@ -11,12 +11,11 @@ enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 /* ---- all elements ------------------------------------------------------------------------------- */
 
 /* Enters the program or system, which ends the head. */
-static int start_section(struct pf_cube_reading *reading, struct pf_error *error)
+static void start_section(struct pf_cube_reading *reading)
 {
-    (void)error;
     reading->section = strcmp(reading->name, "system") ? IN_PROGRAM : IN_SYSTEM;
-    reading->over = reading->head_only;
-    return 0;
+    if (reading->head_only)
+        pf_xml_stop(reading->xml);
 }
 
 static const struct element {
@@ -55,19 +54,17 @@ static const struct element *find_element(const struct pf_cube_reading *reading,
     return NULL;
 }
 
-static int on_start(void *arg, const char *name, struct pf_error *error)
+static void on_start(void *arg, const char *name)
 {
     struct pf_cube_reading *reading = arg;
     const struct element *element = find_element(reading, name);
     reading->name = name;
     reading->depth++;
     if (!element)
-        return 0;
-    if ((reading->subject == OF_REGION && pf_cube_end_region(reading, error)) ||
-        element->start(reading, error))
-        return -1;
+        return;
+    pf_cube_end_region(reading);
+    element->start(reading);
     reading->subject = element->subject;
-    return reading->over;
 }
 
 /* Restores the parent of an element that ends as the current subject. */
@@ -80,23 +77,24 @@ static void go_up(struct pf_cube_reading *reading, enum pf_cube_subject subject)
     if (subject == OF_METRIC && reading->metric != PF_CUBE_NONE)
         reading->subject = OF_METRIC;
     if (subject == OF_NODE && reading->node != PF_CUBE_NONE)
-        reading->node = reading->nodes[reading->node].parent;
+        reading->node = reading->nodes.at[reading->node].parent;
     if ((subject == OF_NODE || subject == OF_LOCATION) && reading->node != PF_CUBE_NONE)
         reading->subject = OF_NODE;
 }
 
-static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
+static void on_end(void *arg, const char *name, const char *text, size_t size)
 {
     struct pf_cube_reading *reading = arg;
     const struct element *element = find_element(reading, name);
     reading->depth--;
-    if (!element)
-        return pf_cube_take_text(reading, name, text, size, error);
-    if ((reading->subject == OF_REGION && pf_cube_end_region(reading, error)) ||
-        (element->subject == OF_PATH && pf_cube_end_cnode(reading, error)))
-        return -1;
+    if (!element) {
+        pf_cube_take_text(reading, name, text, size);
+        return;
+    }
+    pf_cube_end_region(reading);
+    if (element->subject == OF_PATH)
+        pf_cube_end_cnode(reading);
     go_up(reading, element->subject);
-    return 0;
 }
 
 /*
@@ -106,37 +104,34 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
 static void on_fault(void *arg, bool lost)
 {
     struct pf_cube_reading *reading = arg;
-    struct pf_cube *cube = reading->cube;
     bool body = reading->section != IN_HEAD;
     if (body != reading->head_only)
-        (void)pf_cube_note(body ? &cube->load_notes : &cube->notes, "error", "bad-anchor",
-                           pf_xml_line(reading->xml), -1,
-                           "a tag of anchor.xml is damaged: what can be read of it is");
-    cube->broken |= body && lost && reading->subject != OF_REGION;
+        pf_run_warn(reading->run, "error", "bad-anchor", pf_xml_line(reading->xml), -1,
+                    "a tag of anchor.xml is damaged: what can be read of it is");
+    reading->cube->broken |= body && lost && reading->subject != OF_REGION;
 }
 
-static int read_elements(struct pf_cube_reading *reading, struct pf_error *error)
+static void read_elements(struct pf_cube_reading *reading)
 {
+    static const struct pf_xml_events events = {on_start, on_end, on_fault};
+    struct pf_run *run = reading->run;
     const struct pf_cube *cube = reading->cube;
     size_t piece = reading->head_only ? HEAD_PIECE : PIECE;
-    char *bytes = malloc(piece);
-    ssize_t have = bytes ? 1 : pf_fail_memory(error);
-    int told = 0;
-    for (uint64_t at = 0; have > 0 && !told; at += (uint64_t)have) {
-        have = pf_pass_step(at, cube->anchor->size, error)
-                   ? -1
-                   : pf_cube_read(cube, cube->anchor, bytes, piece, at, error);
-        if (have > 0)
-            told = pf_xml_feed(reading->xml, bytes, (size_t)have, error);
-    }
-    free(bytes);
-    if (have >= 0 && !told)
-        told = pf_xml_end(reading->xml, error);
-    return have < 0 || told < 0 ? -1 : 0;
+    char *bytes = PF_OWN(run, malloc(piece), free);
+    reading->xml = pf_xml_new(run, &events, reading);
+    uint64_t at = 0;
+    ssize_t have;
+    do {
+        pf_run_step(run, at, cube->anchor->size);
+        have = pf_cube_read(cube, cube->anchor, bytes, piece, at, run->error);
+        pf_run_check(run, (int)have);
+        at += (uint64_t)have;
+    } while (have && pf_xml_feed(reading->xml, bytes, (size_t)have));
+    pf_xml_end(reading->xml);
 }
 
-/* Notes damage of the file as a whole. */
-static void note_damage(const struct pf_cube_reading *reading)
+/* Warns of damage of the file as a whole. */
+static void check_damage(const struct pf_cube_reading *reading)
 {
     struct pf_cube *cube = reading->cube;
     struct pf_error damage;
@@ -146,36 +141,38 @@ static void note_damage(const struct pf_cube_reading *reading)
                               : NULL;
     cube->broken |= problem != NULL;
     if (problem)
-        (void)pf_cube_note(&cube->load_notes, "fatal", "bad-anchor", pf_xml_line(reading->xml), -1, "%s",
-                           problem);
+        pf_run_warn(reading->run, "fatal", "bad-anchor", pf_xml_line(reading->xml), -1, "%s", problem);
     if (cube->inflate && pf_inflate_damage(cube->inflate, &damage))
-        (void)pf_cube_note(&cube->load_notes, "fatal", "bad-anchor", 0, (int64_t)cube->anchor->offset,
-                           "anchor.xml cannot be inflated to its end: %.150s", damage.what);
+        pf_run_warn(reading->run, "fatal", "bad-anchor", 0, cube->anchor->offset,
+                    "anchor.xml cannot be inflated to its end: %.150s", damage.what);
 }
 
-static int read_anchor(struct pf_cube_reading *reading, struct pf_error *error)
+static void free_reading(struct pf_cube_reading *reading)
 {
-    static const struct pf_xml_events events = {on_start, on_end, on_fault};
+    pf_ids_free(&reading->region_ids);
+    pf_ids_free(&reading->path_ids);
+    free(reading);
+}
+
+/* Reads anchor.xml, if there is one. Returns the state, which the run owns. */
+static struct pf_cube_reading *read_anchor(struct pf_run *run, struct pf_cube *cube, bool head_only)
+{
+    struct pf_cube_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    reading->run = run;
+    reading->cube = cube;
+    reading->head_only = head_only;
     reading->section = IN_HEAD;
     reading->metric = reading->path = reading->node = PF_CUBE_NONE;
-    reading->xml = pf_xml_new(&events, reading);
-    if (!reading->xml)
-        return pf_fail_memory(error);
-    int result = read_elements(reading, error);
-    if (!result && !reading->head_only)
-        note_damage(reading);
-    pf_xml_free(reading->xml);
-    return result;
+    if (cube->anchor)
+        read_elements(reading);
+    return reading;
 }
 
-int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error)
+void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube)
 {
-    struct pf_cube_reading reading = {.cube = cube, .head_only = true};
-    if (read_anchor(&reading, error))
-        return -1;
+    read_anchor(run, cube, true);
     for (size_t i = 0; i < cube->n_metrics; i++)
         cube->metrics[i].type = pf_cube_type_of(cube->metrics[i].dtype);
-    return 0;
 }
 
 /* ---- the end of the load ------------------------------------------------------------------------ */
@@ -184,19 +181,19 @@ int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error)
  * Copies the attributes of regions to their call paths. Sets the ids, unless they are ambiguous: then the index is the
  * id.
  */
-static int finish_tree(const struct pf_cube_reading *reading, struct pf_error *error)
+static void finish_tree(const struct pf_cube_reading *reading)
 {
+    struct pf_run *run = reading->run;
     struct pf_tree *tree = reading->cube->tree;
     size_t n = (size_t)tree->count + 1;
-    struct pf_cube_region none = {pf_intern(tree->strings, "", 0, error), PF_NO_STRING, 0, 0};
-    tree->line = malloc(n * sizeof *tree->line);
-    tree->file = malloc(n * sizeof *tree->file);
-    tree->id = reading->doubled ? NULL : malloc(n * sizeof *tree->id);
-    if (none.name == PF_NO_STRING || !tree->line || !tree->file || (!tree->id && !reading->doubled))
-        return pf_fail_memory(error);
+    struct pf_cube_region none = {pf_run_intern(run, tree->strings, "", 0), PF_NO_STRING, 0, 0};
+    tree->line = pf_run_memory(run, malloc(n * sizeof *tree->line));
+    tree->file = pf_run_memory(run, malloc(n * sizeof *tree->file));
+    if (!reading->doubled)
+        tree->id = pf_run_memory(run, malloc(n * sizeof *tree->id));
     for (uint32_t i = 0; i < tree->count; i++) {
         uint32_t at = reading->cube->paths[i].region;
-        const struct pf_cube_region *region = at < reading->n_regions ? &reading->regions[at] : &none;
+        const struct pf_cube_region *region = at < reading->regions.n ? &reading->regions.at[at] : &none;
         tree->name[i] = region->name != PF_NO_STRING ? region->name : none.name;
         tree->kind[i] = region->kind;
         tree->file[i] = region->file;
@@ -204,34 +201,19 @@ static int finish_tree(const struct pf_cube_reading *reading, struct pf_error *e
         if (tree->id)
             tree->id[i] = tree->key[i];
     }
-    return pf_tree_finish(tree, error);
+    pf_run_check(run, pf_tree_finish(tree, run->error));
 }
 
-static int finish(struct pf_cube_reading *reading, struct pf_error *error)
+void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube)
 {
-    struct pf_cube *cube = reading->cube;
-    if (reading->subject == OF_REGION && pf_cube_end_region(reading, error))
-        return -1;
-    while (reading->n_open_paths)
-        if (pf_cube_end_cnode(reading, error))
-            return -1;
-    if (finish_tree(reading, error))
-        return -1;
-    for (size_t i = 0; i < reading->n_nodes; i++)
-        if (pf_rows_add(cube->system, reading->nodes[i].cells, error))
-            return -1;
-    return pf_cube_shape(cube, error);
-}
-
-int pf_cube_anchor_body(struct pf_cube *cube, struct pf_error *error)
-{
-    struct pf_cube_reading reading = {.cube = cube};
-    int result = (cube->anchor && read_anchor(&reading, error)) || finish(&reading, error) ? -1 : 0;
-    free(reading.regions);
-    free(reading.nodes);
-    free(reading.parameters);
-    free(reading.parameters_begin);
-    pf_ids_free(&reading.region_ids);
-    pf_ids_free(&reading.path_ids);
-    return result;
+    struct pf_cube_reading *reading = read_anchor(run, cube, false);
+    if (cube->anchor)
+        check_damage(reading);
+    pf_cube_end_region(reading);
+    while (reading->open_paths.n)
+        pf_cube_end_cnode(reading);
+    finish_tree(reading);
+    for (size_t i = 0; i < reading->nodes.n; i++)
+        pf_run_check(run, pf_rows_add(cube->system, reading->nodes.at[i].cells, run->error));
+    pf_cube_shape(run, cube);
 }

@@ -28,6 +28,7 @@ struct pf_cube_node {
 };
 
 struct pf_cube_reading {
+    struct pf_run *run;
     struct pf_cube *cube;
     struct pf_xml *xml;
     const char *name; /* of the element that the current event reports */
@@ -40,34 +41,29 @@ struct pf_cube_reading {
     uint32_t node;
     struct pf_cube_region region; /* the open region, and its row */
     struct pf_cell cells[PF_CUBE_REGION_COLUMNS];
-    struct pf_cube_region *regions;
-    struct pf_cube_node *nodes;
-    size_t n_regions, room_regions, n_nodes, room_nodes, room_paths, room_locations;
+    PF_LIST(struct pf_cube_region) regions;
+    PF_LIST(struct pf_cube_node) nodes;
+    size_t room_paths, room_locations; /* of the cube's arrays */
     struct pf_ids region_ids, path_ids;
-    char *parameters;         /* stack: parameters of the open call paths */
-    size_t *parameters_begin; /* by level: offset in `parameters` of an open call path's parameters */
-    size_t parameters_size, parameters_room, n_open_paths, open_paths_room;
-    bool doubled; /* a call path's id occurs twice */
-    bool is_cube; /* <cube> has been seen */
-    bool over;    /* the head is complete */
+    PF_LIST(char) parameters;   /* stack: parameters of the open call paths */
+    PF_LIST(size_t) open_paths; /* by level: offset in `parameters` of an open call path's parameters */
+    bool doubled;               /* a call path's id occurs twice */
+    bool is_cube;               /* <cube> has been seen */
 };
 
 /* ---- anchor_items.c ----------------------------------------------------------------------------- */
 
-/* Handles the start of an element with attributes (see pf_xml_attribute). Returns 0, or -1 with *error filled. */
-typedef int pf_cube_start(struct pf_cube_reading *reading, struct pf_error *error);
+/* Handles the start of an element with attributes (see pf_xml_attribute). */
+typedef void pf_cube_start(struct pf_cube_reading *reading);
 pf_cube_start pf_cube_start_cube, pf_cube_start_attr, pf_cube_start_metric, pf_cube_start_region,
     pf_cube_start_cnode, pf_cube_start_parameter, pf_cube_start_node, pf_cube_start_location;
 
-/* Adds the open region; closes the innermost open call path. Return 0, or -1 with *error filled. */
-int pf_cube_end_region(struct pf_cube_reading *reading, struct pf_error *error);
-int pf_cube_end_cnode(struct pf_cube_reading *reading, struct pf_error *error);
+/* Adds the open region, if any. */
+void pf_cube_end_region(struct pf_cube_reading *reading);
+/* Closes the innermost open call path, if any. */
+void pf_cube_end_cnode(struct pf_cube_reading *reading);
 
-/*
- * Stores the text of a simple element in the field of this name of the current subject, if it has one. Returns 0, or -1
- * with *error filled.
- */
-int pf_cube_take_text(struct pf_cube_reading *reading, const char *name, const char *text, size_t size,
-                      struct pf_error *error);
+/* Stores the text of a simple element in the field of this name of the current subject, if it has one. */
+void pf_cube_take_text(struct pf_cube_reading *reading, const char *name, const char *text, size_t size);
 
 #endif

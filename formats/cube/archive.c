@@ -9,6 +9,7 @@
 #include "formats/input/inflate.h"
 #include "formats/kit/array.h"
 #include "formats/kit/bytes.h"
+#include "formats/kit/number.h"
 
 enum {
     BLOCK = 512,
@@ -21,9 +22,9 @@ enum {
 enum { NAME_SIZE = 100, SIZE_AT = 124, SIZE_LENGTH = 12, KIND_AT = 156, MAGIC_AT = 257 };
 
 struct walk {
+    struct pf_run *run;
     struct pf_cube_archive *archive;
     struct pf_input *input;
-    struct pf_notes *notes;
     uint64_t at, end;
     uint32_t zeros; /* consecutive blocks of zeros so far */
     uint64_t size;  /* of the next member, from a pax record */
@@ -63,16 +64,14 @@ static bool read_size(const unsigned char *block, uint64_t *size)
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* A later member replaces an earlier one of the same name. */
-static int add_member(struct pf_cube_archive *archive, const char *name, uint64_t offset, uint64_t size,
-                      struct pf_error *error)
+static void add_member(struct pf_run *run, struct pf_cube_archive *archive, const char *name, uint64_t offset,
+                       uint64_t size)
 {
-    uint32_t at = pf_intern(archive->names, name, strlen(name) + 1, error);
-    if (at == PF_NO_STRING ||
-        pf_array_reach(&archive->members, &archive->room, at, sizeof *archive->members, error))
-        return -1;
+    uint32_t at = pf_run_intern(run, archive->names, name, strlen(name) + 1);
+    pf_run_check(run,
+                 pf_array_reach(&archive->members, &archive->room, at, sizeof *archive->members, run->error));
     archive->members[at] = (struct pf_cube_member){pf_interned(archive->names, at).text, offset, size};
     archive->count = pf_strings_count(archive->names);
-    return 0;
 }
 
 const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name)
@@ -91,22 +90,17 @@ void pf_cube_archive_free(struct pf_cube_archive *archive)
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
 /* Parses a pax record ("LENGTH KEY=VALUE\n" lines), which holds the size of a member of 8 GiB or more. */
-static int take_pax(struct walk *walk, uint64_t offset, uint64_t size, struct pf_error *error)
+static void take_pax(struct walk *walk, uint64_t offset, uint64_t size)
 {
     static const char key[] = " size=";
-    char text[PAX_MAX + 1];
-    ssize_t have = pf_input_read(walk->input, text, size < PAX_MAX ? (size_t)size : PAX_MAX, offset, error);
-    if (have < 0)
-        return -1;
-    text[have] = 0;
-    const char *at = memmem(text, (size_t)have, key, strlen(key));
-    walk->has_size = at && isdigit((unsigned char)at[strlen(key)]);
-    walk->size = walk->has_size ? strtoull(at + strlen(key), NULL, 10) : 0;
-    return 0;
+    char text[PAX_MAX];
+    size_t have = pf_run_read(walk->run, walk->input, text, size < PAX_MAX ? (size_t)size : PAX_MAX, offset);
+    const char *at = memmem(text, have, key, strlen(key));
+    struct pf_slice digits = {at ? at + strlen(key) : text, at ? text + have : text};
+    walk->has_size = pf_take_number(&digits, &walk->size);
 }
 
-static int take_member(struct walk *walk, const unsigned char *block, uint64_t offset, uint64_t size,
-                       struct pf_error *error)
+static void take_member(struct walk *walk, const unsigned char *block, uint64_t offset, uint64_t size)
 {
     char text[NAME_SIZE + 1] = "";
     const char *name = text;
@@ -116,10 +110,10 @@ static int take_member(struct walk *walk, const unsigned char *block, uint64_t o
     walk->has_size = false;
     if (size > walk->end - offset) {
         size = walk->end - offset;
-        (void)pf_cube_note(walk->notes, "fatal", "cut", 0, (int64_t)walk->end,
-                           "the file ends inside its member %s", name);
+        pf_run_warn(walk->run, "fatal", "cut", 0, walk->end, "the file ends inside its member %s", name);
     }
-    return *name ? add_member(walk->archive, name, offset, size, error) : 0;
+    if (*name)
+        add_member(walk->run, walk->archive, name, offset, size);
 }
 
 static bool is_file(char kind)
@@ -128,52 +122,42 @@ static bool is_file(char kind)
 }
 
 /* Handles a header, and skips the member's contents. */
-static int take_header(struct walk *walk, const unsigned char *block, struct pf_error *error)
+static void take_header(struct walk *walk, const unsigned char *block)
 {
     uint64_t size, offset = walk->at + BLOCK;
     char kind = (char)block[KIND_AT];
     walk->zeros = 0;
     if (!is_header(block) || !read_size(block, &size)) {
-        int64_t at = (int64_t)walk->at;
+        pf_run_warn(walk->run, "fatal", "bad-header", 0, walk->at, "no header of a member here");
         walk->at = walk->end;
-        return pf_cube_note(walk->notes, "fatal", "bad-header", 0, at, "no header of a member here");
+        return;
     }
     if (is_file(kind) && walk->has_size)
         size = walk->size;
-    if (is_file(kind) ? take_member(walk, block, offset, size, error)
-                      : kind == 'x' && take_pax(walk, offset, size, error))
-        return -1;
+    if (is_file(kind))
+        take_member(walk, block, offset, size);
+    else if (kind == 'x')
+        take_pax(walk, offset, size);
     uint64_t left = walk->end - offset;
     walk->at = size < left ? offset + size : walk->end;
     if (walk->at % BLOCK)
         walk->at += BLOCK - walk->at % BLOCK;
-    return 0;
 }
 
-int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input, struct pf_notes *notes,
-                         struct pf_error *error)
+void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, struct pf_input *input)
 {
-    struct walk walk = {.archive = archive, .input = input, .notes = notes, .end = pf_input_size(input)};
+    struct walk walk = {.run = run, .archive = archive, .input = input, .end = pf_input_size(input)};
     unsigned char block[BLOCK];
-    int result = 0;
-    *archive = (struct pf_cube_archive){.names = pf_strings_new()};
-    if (!archive->names)
-        return pf_fail_memory(error);
-    while (!result && walk.at < walk.end && walk.end - walk.at >= BLOCK) {
-        ssize_t have = pf_input_read(input, block, BLOCK, walk.at, error);
-        if (have < BLOCK)
-            result = have < 0 ? -1 : 1;
-        else if (is_zero(block))
+    archive->names = pf_run_memory(run, pf_strings_new());
+    while (walk.at < walk.end && walk.end - walk.at >= BLOCK && archive->count < MEMBERS_MAX &&
+           pf_run_read(run, input, block, BLOCK, walk.at) == BLOCK) {
+        if (is_zero(block))
             walk.at = ++walk.zeros < ZEROS_MAX ? walk.at + BLOCK : walk.end;
         else
-            result = take_header(&walk, block, error);
-        if (!result && archive->count >= MEMBERS_MAX) {
-            result = pf_cube_note(notes, "fatal", "limit", 0, (int64_t)walk.at,
-                                  "members from the %dth on are not read", MEMBERS_MAX);
-            break;
-        }
+            take_header(&walk, block);
     }
-    return result < 0 ? -1 : 0;
+    if (archive->count == MEMBERS_MAX)
+        pf_run_warn(run, "fatal", "limit", 0, walk.at, "members from the %dth on are not read", MEMBERS_MAX);
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
@@ -199,18 +183,17 @@ ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *me
                                                    : read_member(cube, member, buffer, size, at, error);
 }
 
-int pf_cube_find_anchor(struct pf_cube *cube, struct pf_error *error)
+void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube)
 {
     unsigned char head[16];
     cube->anchor = pf_cube_archive_find(&cube->archive, "anchor.xml");
-    if (!cube->anchor)
-        return pf_cube_note(&cube->notes, "fatal", "no-anchor", 0, -1,
-                            "there is no anchor.xml in the file, which says what its other members are");
-    ssize_t have = pf_cube_read(cube, cube->anchor, head, sizeof head, 0, error);
-    if (have < 0)
-        return -1;
-    if (!pf_inflate_is_gzip(head, (size_t)have))
-        return 0;
-    cube->inflate = pf_inflate_new(read_packed, cube, cube->anchor->size);
-    return cube->inflate ? 0 : pf_fail_memory(error);
+    if (!cube->anchor) {
+        pf_run_warn(run, "fatal", "no-anchor", 0, -1,
+                    "there is no anchor.xml in the file, which says what its other members are");
+        return;
+    }
+    ssize_t have = pf_cube_read(cube, cube->anchor, head, sizeof head, 0, run->error);
+    pf_run_check(run, (int)have);
+    if (pf_inflate_is_gzip(head, (size_t)have))
+        cube->inflate = pf_run_memory(run, pf_inflate_new(read_packed, cube, cube->anchor->size));
 }

@@ -10,19 +10,20 @@
 #define ROUNDING 1e-9
 
 struct check {
-    struct pf_cube *cube;
+    struct pf_run *run;
+    const struct pf_cube *cube;
     const struct pf_cube_metric *metric;
     struct pf_cube_sums sums;
-    union pf_cube_number *totals; /* by call path: sum over all locations; NULL: not wanted */
+    union pf_cube_number *totals; /* by call path: sum over all locations, if adds_up */
+    bool adds_up;
     uint64_t wrapped;
 };
 
 static void note(const struct check *check, const char *severity, const char *code, uint64_t number,
                  const char *before, const char *after)
 {
-    (void)pf_cube_note(&check->cube->check_notes, severity, code, 0, (int64_t)check->metric->base,
-                       "metric " PF_CUBE_NAME ": %s%llu%s", check->metric->name, before,
-                       (unsigned long long)number, after);
+    pf_run_warn(check->run, severity, code, 0, check->metric->base, "metric " PF_CUBE_NAME ": %s%llu%s",
+                check->metric->name, before, (unsigned long long)number, after);
 }
 
 /* Values of 2^63 or more in unsigned 64-bit metrics are taken for negative ones: no counter reaches that by counting. */
@@ -31,24 +32,22 @@ static bool may_wrap(const struct pf_cube_metric *metric)
     return metric->type.kind == PF_CUBE_UNSIGNED && metric->type.size == 8;
 }
 
-static int check_path(struct check *check, uint32_t path, struct pf_error *error)
+static void check_path(struct check *check, uint32_t path)
 {
     const struct pf_cube *cube = check->cube;
     const struct pf_cube_metric *metric = check->metric;
     const union pf_cube_number *values;
     int64_t row = pf_cube_row_of(cube, metric, path);
-    int got =
-        pf_cube_sums_at(&check->sums, metric, path, metric->stored == PF_CUBE_INCLUSIVE, &values, error);
-    if (got < 0)
-        return -1;
+    int got = pf_run_check(check->run,
+                           pf_cube_sums_at(&check->sums, metric, path, metric->stored == PF_CUBE_INCLUSIVE,
+                                           &values, check->run->error));
     if (!got && row >= 0 && metric->streams && metric->streams[row].size)
         note(check, "error", "bad-stream", (uint64_t)row, "row ",
              " of its data cannot be inflated; it has no values");
     for (uint32_t l = 0; got && may_wrap(metric) && l < cube->n_locations; l++)
         check->wrapped += values[l].i > INT64_MAX;
-    for (uint32_t l = 0; got && check->totals && l < cube->n_locations; l++)
+    for (uint32_t l = 0; got && check->adds_up && l < cube->n_locations; l++)
         pf_cube_add(metric->type.kind, &check->totals[path], &values[l], 1);
-    return 0;
 }
 
 /* The number of call paths whose exclusive values add up to less than zero. */
@@ -70,46 +69,46 @@ static uint64_t count_negative(const struct check *check)
     return negative;
 }
 
-static int check_rows(struct check *check, struct pf_error *error)
+static void check_metric(struct check *check)
 {
+    const struct pf_cube_metric *metric = check->metric;
     uint32_t n = check->cube->tree->count;
-    for (uint32_t p = 0; p < n; p++)
-        if (pf_pass_step(p, n, error) || check_path(check, p, error))
-            return -1;
+    bool large = metric->end - metric->base > CHECKED_MAX;
+    if (!metric->has_data || (large && !may_wrap(metric)))
+        return;
+    check->adds_up = !large && pf_cube_is_sum(metric->type.kind);
+    check->wrapped = 0;
+    memset(check->totals, 0, n * sizeof *check->totals);
+    for (uint32_t p = 0; p < n; p++) {
+        pf_run_step(check->run, p, n);
+        check_path(check, p);
+    }
     if (check->wrapped)
         note(check, "warning", "wrapped", check->wrapped, "",
              " values are 2^63 or more, as of a counter that went below zero; they are "
              "shown as they are stored, and so are sums of them");
-    uint64_t negative = check->totals ? count_negative(check) : 0;
+    uint64_t negative = check->adds_up ? count_negative(check) : 0;
     if (negative)
         note(check, "warning", "negative", negative, "the exclusive values of ",
              " call paths come to less than zero, so that others may exceed 100 %");
-    return 0;
 }
 
-static int check_metric(struct pf_cube *cube, const struct pf_cube_metric *metric, struct pf_error *error)
+static void free_check(struct check *check)
 {
-    struct check check = {.cube = cube, .metric = metric};
-    bool large = metric->end - metric->base > CHECKED_MAX,
-         totals = !large && pf_cube_is_sum(metric->type.kind);
-    if (!metric->has_data || (large && !may_wrap(metric)))
-        return 0;
-    if (totals)
-        check.totals = calloc((size_t)cube->tree->count + 1, sizeof *check.totals);
-    int result = totals && !check.totals ? pf_fail_memory(error) : 0;
-    if (!result)
-        result = pf_cube_sums_init(&check.sums, cube, true, -1, NULL, error) || check_rows(&check, error);
-    pf_cube_sums_end(&check.sums);
-    free(check.totals);
-    return result ? -1 : 0;
+    pf_cube_sums_end(&check->sums);
+    free(check->totals);
+    free(check);
 }
 
-int pf_cube_check(struct pf_cube *cube, struct pf_error *error)
+void pf_cube_check(struct pf_run *run, const struct pf_cube *cube)
 {
-    for (size_t m = 0; m < cube->n_metrics; m++)
-        if (check_metric(cube, &cube->metrics[m], error)) {
-            pf_notes_free(&cube->check_notes);
-            return -1;
-        }
-    return 0;
+    struct check *check = PF_OWN(run, calloc(1, sizeof *check), free_check);
+    check->run = run;
+    check->cube = cube;
+    pf_run_check(run, pf_cube_sums_init(&check->sums, cube, true, -1, NULL, run->error));
+    check->totals = pf_run_memory(run, calloc((size_t)cube->tree->count + 1, sizeof *check->totals));
+    for (size_t m = 0; m < cube->n_metrics; m++) {
+        check->metric = &cube->metrics[m];
+        check_metric(check);
+    }
 }

@@ -9,10 +9,11 @@
 enum { BLOCK_BYTES = 8 * 1024 * 1024, ROWS_MIN = 16 };
 
 struct making {
+    struct pf_run *run;
     const struct pf_cube *cube;
     struct pf_store *store;
     struct pf_cube_reader reader;
-    unsigned char *block;
+    PF_LIST(unsigned char) block;
 };
 
 static uint32_t rows_a_block(const struct pf_cube *cube, const struct pf_cube_metric *metric)
@@ -23,9 +24,10 @@ static uint32_t rows_a_block(const struct pf_cube *cube, const struct pf_cube_me
     return (uint32_t)(rows < metric->rows ? rows : metric->rows);
 }
 
-static int copy_block(struct making *making, const struct pf_cube_metric *metric, uint64_t first,
-                      uint32_t rows, struct pf_error *error)
+static void copy_block(struct making *making, const struct pf_cube_metric *metric, uint64_t first,
+                       uint32_t rows)
 {
+    struct pf_run *run = making->run;
     size_t size = metric->type.size, n = making->cube->n_locations;
     double neutral = pf_cube_is_extreme(metric->type.kind) ? pf_cube_neutral(metric->type.kind).a : 0;
     uint64_t bits;
@@ -33,54 +35,50 @@ static int copy_block(struct making *making, const struct pf_cube_metric *metric
     bits = metric->big ? htobe64(bits) : htole64(bits);
     for (uint32_t r = 0; r < rows; r++) {
         const unsigned char *raw;
-        int got = pf_cube_raw_row(&making->reader, metric, first + r, 0, (uint32_t)n, &raw, error);
-        if (got < 0 ||
-            pf_pass_step((uint64_t)(metric - making->cube->metrics), making->cube->n_metrics, error))
-            return -1;
+        int got = pf_cube_raw_row(&making->reader, metric, first + r, 0, (uint32_t)n, &raw, run->error);
+        pf_run_check(run, got);
+        pf_run_step(run, (uint64_t)(metric - making->cube->metrics), making->cube->n_metrics);
         for (size_t l = 0; l < n; l++) {
-            unsigned char *to = making->block + (l * rows + r) * size;
+            unsigned char *to = making->block.at + (l * rows + r) * size;
             if (got)
                 memcpy(to, raw + l * size, size);
             else
                 memcpy(memset(to, 0, size), &bits, size < sizeof bits ? size : sizeof bits);
         }
     }
-    return pf_store_append(making->store, making->block, rows * n * size, error);
+    pf_run_check(run, pf_store_append(making->store, making->block.at, rows * n * size, run->error));
 }
 
-static int copy_metric(struct making *making, const struct pf_cube_metric *metric, struct pf_error *error)
+static void copy_metric(struct making *making, const struct pf_cube_metric *metric)
 {
     uint32_t rows = rows_a_block(making->cube, metric);
-    int result = 0;
-    making->block = malloc((size_t)rows * pf_cube_row_size(making->cube, metric) + 1);
-    if (!making->block)
-        return pf_fail_memory(error);
-    for (uint64_t first = 0; first < metric->rows && !result; first += rows) {
+    size_t size = (size_t)rows * pf_cube_row_size(making->cube, metric);
+    pf_run_room(making->run, &making->block.at, &making->block.room, size, 1);
+    for (uint64_t first = 0; first < metric->rows; first += rows) {
         uint64_t left = metric->rows - first;
-        result = copy_block(making, metric, first, left < rows ? (uint32_t)left : rows, error);
+        copy_block(making, metric, first, left < rows ? (uint32_t)left : rows);
     }
-    free(making->block);
-    return result;
 }
 
-int pf_cube_columns_make(struct pf_cube_columns *columns, const struct pf_cube *cube, uint64_t limit,
-                         struct pf_error *error)
+void pf_cube_columns_make(struct pf_run *run, struct pf_cube_columns *columns, const struct pf_cube *cube,
+                          uint64_t limit)
 {
-    struct making making = {.cube = cube, .store = pf_store_new(limit)};
-    uint64_t *base = calloc(cube->n_metrics + 1, sizeof *base);
-    int result = making.store && base ? 0 : pf_fail_memory(error);
-    pf_cube_reader_init(&making.reader, cube, true);
-    for (size_t m = 0; base && m < cube->n_metrics && !result; m++) {
+    struct making *making = PF_OWN(run, calloc(1, sizeof *making), free);
+    PF_OWN(run, columns, pf_cube_columns_free);
+    columns->store = pf_run_memory(run, pf_store_new(limit));
+    columns->base = pf_run_memory(run, calloc(cube->n_metrics + 1, sizeof *columns->base));
+    making->run = run;
+    making->cube = cube;
+    making->store = columns->store;
+    pf_cube_reader_init(&making->reader, cube, true);
+    PF_OWN(run, &making->reader, pf_cube_reader_end);
+    for (size_t m = 0; m < cube->n_metrics; m++) {
         const struct pf_cube_metric *metric = &cube->metrics[m];
-        base[m] = pf_store_size(making.store);
+        columns->base[m] = pf_store_size(making->store);
         if (metric->has_data && pf_cube_is_number(metric->type.kind))
-            result = copy_metric(&making, metric, error);
+            copy_metric(making, metric);
     }
-    pf_cube_reader_end(&making.reader);
-    *columns = (struct pf_cube_columns){making.store, base};
-    if (result)
-        pf_cube_columns_free(columns);
-    return result;
+    pf_disown(run, columns);
 }
 
 void pf_cube_columns_free(struct pf_cube_columns *columns)

@@ -5,25 +5,21 @@
 
 #include "formats/input/inflate.h"
 
-/* ---- opening ------------------------------------------------------------------------------------ */
-
-int pf_cube_open(struct pf_cube *cube, struct pf_input *input, struct pf_error *error)
+void pf_cube_open(struct pf_run *run, struct pf_cube *cube, struct pf_input *input)
 {
-    *cube = (struct pf_cube){.input = input, .attributes = pf_rows_new(2), .texts = pf_strings_new()};
-    if (!cube->attributes || !cube->texts)
-        return pf_fail_memory(error);
-    if (pf_cube_archive_read(&cube->archive, input, &cube->notes, error) || pf_cube_find_anchor(cube, error))
-        return -1;
-    return cube->anchor ? pf_cube_anchor_head(cube, error) : 0;
+    cube->input = input;
+    cube->attributes = pf_run_memory(run, pf_rows_new(2));
+    cube->texts = pf_run_memory(run, pf_strings_new());
+    pf_cube_archive_read(run, &cube->archive, input);
+    pf_cube_find_anchor(run, cube);
+    if (cube->anchor)
+        pf_cube_anchor_head(run, cube);
 }
-
-/* ---- loading ------------------------------------------------------------------------------------ */
 
 static void forget_load(struct pf_cube *cube)
 {
     if (!cube->tree_taken)
         pf_tree_free(cube->tree);
-    pf_notes_free(&cube->load_notes);
     pf_rows_free(cube->regions);
     pf_rows_free(cube->system);
     free(cube->paths);
@@ -36,23 +32,18 @@ static void forget_load(struct pf_cube *cube)
     cube->broken = false;
 }
 
-int pf_cube_load(struct pf_cube *cube, struct pf_error *error)
+void pf_cube_load(struct pf_run *run, struct pf_cube *cube)
 {
-    forget_load(cube); /* discards the results of a failed or cancelled load */
+    forget_load(cube); /* of a pass that failed later */
+    PF_OWN(run, cube, forget_load);
     cube->kinds[0] = "region";
     cube->n_kinds = 1;
-    cube->tree = pf_tree_new(cube->kinds);
-    cube->regions = pf_rows_new(PF_CUBE_REGION_COLUMNS);
-    cube->system = pf_rows_new(PF_CUBE_NODE_COLUMNS);
-    int result = cube->tree && cube->regions && cube->system ? 0 : pf_fail_memory(error);
-    if (!result)
-        result = pf_cube_anchor_body(cube, error);
-    if (result)
-        forget_load(cube);
-    return result;
+    cube->tree = pf_run_memory(run, pf_tree_new(cube->kinds));
+    cube->regions = pf_run_memory(run, pf_rows_new(PF_CUBE_REGION_COLUMNS));
+    cube->system = pf_run_memory(run, pf_rows_new(PF_CUBE_NODE_COLUMNS));
+    pf_cube_anchor_body(run, cube);
+    pf_disown(run, cube);
 }
-
-/* ---- closing ------------------------------------------------------------------------------------ */
 
 void pf_cube_close(struct pf_cube *cube)
 {
@@ -63,6 +54,5 @@ void pf_cube_close(struct pf_cube *cube)
     pf_cube_archive_free(&cube->archive);
     pf_strings_free(cube->texts);
     pf_rows_free(cube->attributes);
-    pf_notes_free(&cube->notes);
     *cube = (struct pf_cube){0};
 }

@@ -13,7 +13,7 @@
 #include "formats/kit/store.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
-#include "formats/runtime/notes.h"
+#include "formats/runtime/run.h"
 
 /*
  * One Cube file: metrics, regions, call tree, system tree and locations, and the positions of the values. A profile
@@ -55,12 +55,8 @@ struct pf_cube_archive {
     size_t count, room;
 };
 
-/*
- * Lists the members with one read per header. Damage is noted; the members before it are kept. Returns 0, or -1 with
- * *error filled if the input cannot be read or memory is exhausted. The caller frees the archive in either case.
- */
-int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input, struct pf_notes *notes,
-                         struct pf_error *error);
+/* Lists the members with one read per header. Damage is a warning; the members before it are kept. The caller frees the archive. */
+void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, struct pf_input *input);
 void pf_cube_archive_free(struct pf_cube_archive *archive);
 
 /* The member of this name; NULL if there is none. Owned by the archive. */
@@ -104,17 +100,9 @@ enum pf_cube_stored {
 /* Format of a metric's name in warnings, which truncates it. */
 #define PF_CUBE_NAME "%.80s"
 
-/* Adds a note with severity, code, line (0: unknown), offset (-1: unknown) and text. Evaluates to 0. */
-#define pf_cube_note(notes, severity, code, line, offset, ...)                                               \
-    (pf_note((notes), &(const struct pf_note_kind){(severity), (code), NULL}, line, offset, __VA_ARGS__), 0)
-
-/*
- * Notes damage of the anchor (a fatal problem, with a number) after which rows of data cannot be assigned to call
- * paths. Evaluates to 0.
- */
-#define pf_cube_note_fatal(cube, code, what, number)                                                         \
-    ((cube)->broken = true,                                                                                  \
-     pf_cube_note(&(cube)->load_notes, "fatal", code, 0, -1, what, (unsigned long long)(number)))
+/* Warns of damage of the anchor after which rows of data cannot be assigned to call paths. `what` prints `number` by %llu. */
+#define pf_cube_break(run, cube, code, what, number)                                                         \
+    ((cube)->broken = true, pf_run_warn((run), "fatal", (code), 0, -1, what, (unsigned long long)(number)))
 
 struct pf_cube_type {
     enum pf_cube_kind kind;
@@ -203,7 +191,6 @@ struct pf_cube {
     struct pf_strings *texts;            /* strings of the metrics */
     struct pf_cube_metric *metrics;
     size_t n_metrics, room_metrics;
-    struct pf_notes notes; /* problems found while opening */
 
     /* Valid from pf_cube_load on. Call paths are in document order, parents before children. */
     bool broken;                      /* the anchor is too damaged to assign values */
@@ -215,19 +202,12 @@ struct pf_cube {
     struct pf_rows *regions, *system;
     struct pf_cube_location *locations; /* by id, which is the column in the data */
     uint32_t n_locations;
-    struct pf_notes load_notes;
-
-    struct pf_notes data_notes;  /* from pf_cube_find_data on */
-    struct pf_notes check_notes; /* from pf_cube_check on */
 };
 
 /* ---- archive.c: members ------------------------------------------------------------------------- */
 
-/*
- * Finds anchor.xml, which may be gzip-compressed under the same name. Notes if it is missing. Returns 0, or -1 with
- * *error filled.
- */
-int pf_cube_find_anchor(struct pf_cube *cube, struct pf_error *error);
+/* Finds anchor.xml, which may be gzip-compressed under the same name. Warns if it is missing. */
+void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube);
 
 /*
  * Reads up to `size` bytes at offset `at` of a member (anchor.xml: of its decompressed text); fewer only at its end.
@@ -288,11 +268,8 @@ static inline bool pf_cube_is_extreme(enum pf_cube_kind kind)
 
 /* ---- shape.c ------------------------------------------------------------------------------------ */
 
-/*
- * Computes the derived properties of the call tree, and sorts the locations. Returns 0, or -1 with *error filled if
- * memory is exhausted.
- */
-int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
+/* Computes the derived properties of the call tree, and sorts the locations. */
+void pf_cube_shape(struct pf_run *run, struct pf_cube *cube);
 
 /* ---- rows.c ------------------------------------------------------------------------------------- */
 
@@ -323,18 +300,15 @@ int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
 
 /*
  * pf_cube_anchor_head reads attributes and metrics; pf_cube_anchor_body reads the program and the system, and computes
- * the derived properties. Damage sets cube->broken. Return 0, or -1 with *error filled.
+ * the derived properties. Damage sets cube->broken.
  */
-int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error);
-int pf_cube_anchor_body(struct pf_cube *cube, struct pf_error *error);
+void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube);
+void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube);
 
 /* ---- data.c ------------------------------------------------------------------------------------- */
 
-/*
- * Reads the indexes of all metrics and locates their data. A broken cube has no data. Returns 0, or -1 with *error
- * filled and the data forgotten.
- */
-int pf_cube_find_data(struct pf_cube *cube, struct pf_error *error);
+/* Reads the indexes of all metrics and locates their data. A broken cube has no data. */
+void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube);
 void pf_cube_forget_data(struct pf_cube *cube);
 
 /* Whether a metric may have values, judging by the sizes of its members, which are not read. */
@@ -362,9 +336,9 @@ struct pf_cube_columns {
     uint64_t *base; /* by metric: the offset of its copy in the store */
 };
 
-/* Makes the copy. limit: bytes to keep in memory. Returns 0, or -1 with *error filled and *columns empty. */
-int pf_cube_columns_make(struct pf_cube_columns *columns, const struct pf_cube *cube, uint64_t limit,
-                         struct pf_error *error);
+/* Makes the copy. limit: bytes to keep in memory. */
+void pf_cube_columns_make(struct pf_run *run, struct pf_cube_columns *columns, const struct pf_cube *cube,
+                          uint64_t limit);
 void pf_cube_columns_free(struct pf_cube_columns *columns);
 
 /*
@@ -418,25 +392,17 @@ int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metr
 
 /* ---- check.c ------------------------------------------------------------------------------------ */
 
-/*
- * Checks the data for damaged rows, wrapped counters and negative exclusive values. Only check_notes depends on the
- * result. Returns 0, or -1 with *error filled and nothing changed.
- */
-int pf_cube_check(struct pf_cube *cube, struct pf_error *error);
+/* Warns of damaged rows of data, wrapped counters and negative exclusive values. */
+void pf_cube_check(struct pf_run *run, const struct pf_cube *cube);
 
 /* ---- cube.c ------------------------------------------------------------------------------------- */
 
-/*
- * Lists the members and reads attributes and metrics. The input is borrowed. Returns 0, or -1 with *error filled. The
- * caller closes the cube in either case.
- */
-int pf_cube_open(struct pf_cube *cube, struct pf_input *input, struct pf_error *error);
+/* Lists the members and reads attributes and metrics into a zeroed cube. The input is borrowed. The caller closes the cube, also after a
+ * failure. */
+void pf_cube_open(struct pf_run *run, struct pf_cube *cube, struct pf_input *input);
 void pf_cube_close(struct pf_cube *cube);
 
-/*
- * Reads all of anchor.xml. Returns 0, or -1 with *error filled (ECANCELED if cancelled); the cube is then as before the
- * load.
- */
-int pf_cube_load(struct pf_cube *cube, struct pf_error *error);
+/* Reads all of anchor.xml. */
+void pf_cube_load(struct pf_run *run, struct pf_cube *cube);
 
 #endif

@@ -126,14 +126,12 @@ static void set_tables(struct pf_model *model)
 /* ---- carried files ------------------------------------------------------------------------------ */
 
 /* Serves all members except the data. If the anchor is missing, the data are served too. */
-static int set_blobs(struct pf_model *model, struct pf_error *error)
+static void set_blobs(struct pf_run *run)
 {
-    struct pf_cubex *cubex = cubex_of(model);
+    struct pf_cubex *cubex = cubex_of(run->model);
     const struct pf_cube_archive *archive = &cubex->cube.archive;
-    cubex->blobs = calloc(archive->count + 1, sizeof *cubex->blobs);
-    cubex->members = calloc(archive->count + 1, sizeof *cubex->members);
-    if (!cubex->blobs || !cubex->members)
-        return pf_fail_memory(error);
+    cubex->blobs = pf_run_memory(run, calloc(archive->count + 1, sizeof *cubex->blobs));
+    cubex->members = pf_run_memory(run, calloc(archive->count + 1, sizeof *cubex->members));
     for (size_t i = 0; i < archive->count; i++) {
         const struct pf_cube_member *member = &archive->members[i];
         if (cubex->cube.anchor && names_data(member->name))
@@ -142,8 +140,7 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
         cubex->blobs[cubex->extra.n_blobs++].name = member->name;
     }
     cubex->extra.blobs = cubex->blobs;
-    model->extra = &cubex->extra;
-    return 0;
+    run->model->extra = &cubex->extra;
 }
 
 static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
@@ -156,49 +153,40 @@ static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* Adds the attributes that identify the writer. */
-static int set_info(struct pf_model *model, struct pf_error *error)
+static void set_info(struct pf_run *run)
 {
     static const char *const keys[] = {"Creator", "Cube Version", "CUBE Library version"};
+    struct pf_model *model = run->model;
     const struct pf_rows *attributes = cubex_of(model)->cube.attributes;
     snprintf(model->version, sizeof model->version, "%s", cubex_of(model)->cube.version);
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         for (size_t i = 0; i < pf_rows_count(attributes); i++) {
             const struct pf_cell *row = pf_rows_at(attributes, i);
-            if (row[0].size == strlen(keys[k]) && !memcmp(row[0].text, keys[k], row[0].size) &&
-                pf_rows_add(model->info, row, error))
-                return -1;
+            if (row[0].size == strlen(keys[k]) && !memcmp(row[0].text, keys[k], row[0].size))
+                pf_run_check(run, pf_rows_add(model->info, row, run->error));
         }
-    return 0;
+}
+
+static void open_cube(struct pf_run *run, void *arg)
+{
+    struct pf_model *model = run->model;
+    struct pf_cubex *cubex = model->state = pf_run_memory(run, calloc(1, sizeof *cubex));
+    struct pf_input *input;
+    (void)arg;
+    set_tables(model);
+    pf_run_check(run, pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, run->error));
+    pf_cube_open(run, &cubex->cube, input);
+    pf_cubex_set_metrics(run);
+    set_blobs(run);
+    set_info(run);
 }
 
 static int open_file(struct pf_model *model, struct pf_error *error)
 {
-    struct pf_cubex *cubex = calloc(1, sizeof *cubex);
-    struct pf_input *input;
-    if (!cubex)
-        return pf_fail_memory(error);
-    model->state = cubex;
-    set_tables(model);
-    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error) ||
-        pf_cube_open(&cubex->cube, input, error) || pf_cubex_set_metrics(model, error) ||
-        set_blobs(model, error))
-        return -1;
-    return set_info(model, error);
+    return pf_run(model, open_cube, NULL, error);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
-
-static int load_warnings(struct pf_model *model, struct pf_error *error)
-{
-    struct pf_cube *cube = &cubex_of(model)->cube;
-    const struct pf_notes *notes[] = {&cube->notes, &cube->load_notes, &cube->data_notes, &cube->check_notes};
-    if (pf_cube_check(cube, error))
-        return -1;
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        if (pf_notes_publish(notes[i], model, error))
-            return -1;
-    return 0;
-}
 
 /* Bytes of the transposed copy that stay in memory. */
 static uint64_t columns_limit(const struct pf_model *model)
@@ -207,26 +195,34 @@ static uint64_t columns_limit(const struct pf_model *model)
     return model->options && model->options->cache / 4 < most ? model->options->cache / 4 : most;
 }
 
+static void load_stage(struct pf_run *run, void *arg)
+{
+    struct pf_cubex *cubex = cubex_of(run->model);
+    struct pf_cube *cube = &cubex->cube;
+    switch (*(const enum pf_stage *)arg) {
+    case PF_PARTITIONED:
+        pf_cube_load(run, cube);
+        pf_cubex_set_threads(run);
+        break;
+    case PF_MODELLED:
+        pf_cube_find_data(run, cube);
+        run->model->contexts = cube->tree;
+        cube->tree_taken = true;
+        break;
+    case PF_CHECKED:
+        pf_cube_check(run, cube);
+        break;
+    case PF_DERIVED:
+        pf_cube_columns_make(run, &cubex->columns, cube, columns_limit(run->model));
+        break;
+    default:
+        break;
+    }
+}
+
 static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    struct pf_cubex *cubex = cubex_of(model);
-    struct pf_cube *cube = &cubex->cube;
-    switch (stage) {
-    case PF_PARTITIONED:
-        return pf_cube_load(cube, error) || pf_cubex_set_threads(model, error) ? -1 : 0;
-    case PF_MODELLED:
-        if (pf_cube_find_data(cube, error))
-            return -1;
-        model->contexts = cube->tree;
-        cube->tree_taken = true;
-        return 0;
-    case PF_CHECKED:
-        return load_warnings(model, error);
-    case PF_DERIVED:
-        return pf_cube_columns_make(&cubex->columns, cube, columns_limit(model), error);
-    default:
-        return 0;
-    }
+    return pf_run(model, load_stage, &stage, error);
 }
 
 static void close_file(struct pf_model *model)

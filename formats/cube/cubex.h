@@ -77,13 +77,13 @@ enum {
 };
 extern const struct pf_numbered pf_cubex_components;
 
-/* Sets the profile's metrics. Returns 0, or -1 with *error filled. (metrics.c) */
-int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error);
+/* Sets the profile's metrics. (metrics.c) */
+void pf_cubex_set_metrics(struct pf_run *run);
 
 /* Sets the threads' names and columns, which are known before the threads are read. (threads.c) */
 void pf_cubex_declare_threads(struct pf_model *model);
 
-/* Sets the profile's threads. Returns 0, or -1 with *error filled. (threads.c) */
-int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error);
+/* Sets the profile's threads. (threads.c) */
+void pf_cubex_set_threads(struct pf_run *run);
 
 #endif

@@ -24,23 +24,41 @@ enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 enum { BEYOND_MAX = 1000 };
 
 struct looking {
+    struct pf_run *run;
     struct pf_cube *cube;
     struct pf_cube_metric *metric;
     const struct pf_cube_member *index, *data;
+    PF_LIST(unsigned char) bytes; /* buffer */
 };
 
-/* Adds a note about the metric. Returns 0. */
-__attribute__((format(printf, 5, 6))) static int note(const struct looking *looking, int64_t offset,
-                                                      const char *severity, const char *code,
-                                                      const char *format, ...)
+/* No offset in the file, for note(). */
+#define UNKNOWN UINT64_MAX
+
+/* Warns about the metric. Returns false. */
+__attribute__((format(printf, 5, 6))) static bool note(const struct looking *looking, uint64_t offset,
+                                                       const char *severity, const char *code,
+                                                       const char *format, ...)
 {
     char what[128];
     va_list values;
     va_start(values, format);
     (void)vsnprintf(what, sizeof what, format, values);
     va_end(values);
-    return pf_cube_note(&looking->cube->data_notes, severity, code, 0, offset, "metric " PF_CUBE_NAME ": %s",
-                        looking->metric->name, what);
+    pf_run_warn(looking->run, severity, code, 0, offset, "metric " PF_CUBE_NAME ": %s", looking->metric->name,
+                what);
+    return false;
+}
+
+/* Reads bytes of a member into the buffer. Returns their number. */
+static size_t read_bytes(struct looking *looking, const struct pf_cube_member *member, size_t size,
+                         uint64_t at)
+{
+    struct pf_run *run = looking->run;
+    pf_run_room(run, &looking->bytes.at, &looking->bytes.room, size, 1);
+    ssize_t have = pf_cube_read(looking->cube, member, looking->bytes.at, size, at, run->error);
+    if (have < 0)
+        pf_run_fail(run);
+    return (size_t)have;
 }
 
 int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path)
@@ -54,12 +72,13 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
 
 /*
  * Assigns rows to positions. Rows are in the order of the index, so an index that does not ascend is ambiguous; rows of
- * positions beyond the call tree are ignored. Returns 1, or 0 if the index is unusable.
+ * positions beyond the call tree are ignored. Returns false if the index is unusable.
  */
-static int place_rows(struct looking *looking, const unsigned char *raw, size_t n)
+static bool place_rows(struct looking *looking, const unsigned char *raw, size_t n)
 {
     struct pf_cube_metric *metric = looking->metric;
-    int64_t last = -1, offset = (int64_t)looking->index->offset;
+    uint64_t offset = looking->index->offset;
+    int64_t last = -1;
     size_t beyond = 0;
     for (uint32_t i = 0; i < looking->cube->tree->count; i++)
         metric->row_at[i] = PF_CUBE_NONE;
@@ -82,15 +101,18 @@ static int place_rows(struct looking *looking, const unsigned char *raw, size_t 
         free(metric->row_at);
         metric->row_at = NULL;
     }
-    return 1;
+    return true;
 }
 
-/* Returns 1; 0 if the metric is unusable, which has been noted; -1 with *error filled. */
-static int take_index(struct looking *looking, const unsigned char *raw, size_t size, struct pf_error *error)
+/* Returns false if the metric is unusable. */
+static bool read_index(struct looking *looking)
 {
     struct pf_cube_metric *metric = looking->metric;
-    int64_t offset = (int64_t)looking->index->offset;
+    uint64_t offset = looking->index->offset;
     uint32_t paths = looking->cube->tree->count;
+    size_t most = POSITIONS_AT + 4 * ((size_t)paths + BEYOND_MAX + 1);
+    size_t size = read_bytes(looking, looking->index, most, 0);
+    const unsigned char *raw = looking->bytes.at;
     if (size < COUNT_AT || memcmp(raw, index_marker, sizeof index_marker - 1) != 0)
         return note(looking, offset, "error", "bad-index", "its index does not begin as one");
     metric->big = !memcmp(raw + ORDER_AT, "\0\0\0\1", 4);
@@ -100,7 +122,7 @@ static int take_index(struct looking *looking, const unsigned char *raw, size_t 
         return note(looking, offset + FORMAT_AT, "error", "bad-index", "its index is of an unknown kind");
     metric->rows = paths;
     if (raw[FORMAT_AT] == DENSE)
-        return 1;
+        return true;
     uint64_t there = size < POSITIONS_AT ? 0 : (size - POSITIONS_AT) / 4;
     uint64_t count = size < POSITIONS_AT ? 0 : pf_u32(raw + COUNT_AT, metric->big);
     if (count > there) {
@@ -110,20 +132,8 @@ static int take_index(struct looking *looking, const unsigned char *raw, size_t 
     if (count > (uint64_t)paths + BEYOND_MAX)
         return note(looking, offset, "error", "bad-index",
                     "its index lists more rows than there are call paths");
-    metric->row_at = malloc(((size_t)paths + 1) * sizeof *metric->row_at);
-    return metric->row_at ? place_rows(looking, raw + POSITIONS_AT, (size_t)count) : pf_fail_memory(error);
-}
-
-static int read_index(struct looking *looking, struct pf_error *error)
-{
-    size_t most = POSITIONS_AT + 4 * ((size_t)looking->cube->tree->count + BEYOND_MAX + 1);
-    unsigned char *raw = malloc(most);
-    if (!raw)
-        return pf_fail_memory(error);
-    ssize_t have = pf_cube_read(looking->cube, looking->index, raw, most, 0, error);
-    int result = have < 0 ? -1 : take_index(looking, raw, (size_t)have, error);
-    free(raw);
-    return result;
+    metric->row_at = pf_run_memory(looking->run, malloc(((size_t)paths + 1) * sizeof *metric->row_at));
+    return place_rows(looking, raw + POSITIONS_AT, (size_t)count);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */
@@ -132,20 +142,20 @@ static int read_index(struct looking *looking, struct pf_error *error)
 static void limit_rows(struct looking *looking, uint64_t rows)
 {
     if (rows < looking->metric->rows)
-        (void)note(looking, (int64_t)looking->metric->end, "error", "short-data",
+        (void)note(looking, looking->metric->end, "error", "short-data",
                    "its data end after %llu of %llu rows; the others have no value", (unsigned long long)rows,
                    (unsigned long long)looking->metric->rows);
     if (rows < looking->metric->rows)
         looking->metric->rows = rows;
 }
 
-static int find_plain(struct looking *looking)
+static bool find_plain(struct looking *looking)
 {
     struct pf_cube_metric *metric = looking->metric;
     uint64_t row = pf_cube_row_size(looking->cube, metric);
     metric->base = looking->data->offset + sizeof data_marker - 1;
     limit_rows(looking, (metric->end - metric->base) / row);
-    return 1;
+    return true;
 }
 
 /*
@@ -167,46 +177,37 @@ static void place_streams(struct looking *looking, const unsigned char *raw, uin
     for (uint64_t i = 0; i < metric->rows; i++)
         lost += !metric->streams[i].offset;
     if (lost)
-        (void)note(looking, (int64_t)metric->base, "error", "bad-stream",
+        (void)note(looking, metric->base, "error", "bad-stream",
                    "%llu rows have no stream in its data; they have no values", (unsigned long long)lost);
 }
 
-static int find_packed(struct looking *looking, uint64_t count, struct pf_error *error)
+static bool find_packed(struct looking *looking, uint64_t count)
 {
     struct pf_cube_metric *metric = looking->metric;
     uint64_t table = looking->data->offset + TABLE_AT;
     if (table > metric->end || count > (metric->end - table) / ENTRY_SIZE)
-        return note(looking, (int64_t)looking->data->offset, "error", "bad-data",
+        return note(looking, looking->data->offset, "error", "bad-data",
                     "its table of streams is larger than its data");
     metric->base = table + count * ENTRY_SIZE;
     limit_rows(looking, count);
-    size_t size = (size_t)metric->rows * ENTRY_SIZE;
-    unsigned char *entries = malloc(size + 1);
-    metric->streams = calloc((size_t)metric->rows + 1, sizeof *metric->streams);
-    if (!entries || !metric->streams) {
-        free(entries);
-        return pf_fail_memory(error);
-    }
-    ssize_t have = pf_cube_read(looking->cube, looking->data, entries, size, TABLE_AT, error);
-    if (have >= 0)
-        place_streams(looking, entries, (uint64_t)have / ENTRY_SIZE);
-    free(entries);
-    return have < 0 ? -1 : 1;
+    metric->streams = pf_run_memory(looking->run, calloc((size_t)metric->rows + 1, sizeof *metric->streams));
+    size_t have = read_bytes(looking, looking->data, (size_t)metric->rows * ENTRY_SIZE, TABLE_AT);
+    place_streams(looking, looking->bytes.at, have / ENTRY_SIZE);
+    return true;
 }
 
-static int find_rows(struct looking *looking, struct pf_error *error)
+/* Returns false if the metric is unusable. */
+static bool find_rows(struct looking *looking)
 {
-    unsigned char head[TABLE_AT] = "";
-    ssize_t have = pf_cube_read(looking->cube, looking->data, head, sizeof head, 0, error);
-    if (have < 0)
-        return -1;
+    size_t have = read_bytes(looking, looking->data, TABLE_AT, 0);
+    const unsigned char *head = looking->bytes.at;
+    memset(looking->bytes.at + have, 0, TABLE_AT - have);
     looking->metric->end = looking->data->offset + looking->data->size;
     if (!memcmp(head, data_marker, sizeof data_marker - 1))
         return find_plain(looking);
     if (!memcmp(head, packed_marker, sizeof packed_marker - 1))
-        return find_packed(looking, pf_u64(head + STREAMS_AT, looking->metric->big), error);
-    return note(looking, (int64_t)looking->data->offset, "error", "bad-data",
-                "its data do not begin as such");
+        return find_packed(looking, pf_u64(head + STREAMS_AT, looking->metric->big));
+    return note(looking, looking->data->offset, "error", "bad-data", "its data do not begin as such");
 }
 
 /* ---- all metrics -------------------------------------------------------------------------------- */
@@ -240,47 +241,43 @@ static void forget_metric(struct pf_cube_metric *metric)
     metric->has_data = false;
 }
 
-static int look(struct looking *looking, struct pf_error *error)
+/* Returns true if the metric has data. */
+static bool look(struct looking *looking)
 {
     struct pf_cube_metric *metric = looking->metric;
     looking->index = find_member(looking->cube, metric, "index");
     looking->data = find_member(looking->cube, metric, "data");
     if (!looking->index && !looking->data)
-        return 0; /* normal for a metric that is unused: all values are zero */
+        return false; /* normal for a metric that is unused: all values are zero */
     if (!looking->data)
-        return note(looking, -1, "error", "no-data", "it has an index but no data: it has no values");
+        return note(looking, UNKNOWN, "error", "no-data", "it has an index but no data: it has no values");
     if (!looking->index)
-        return note(looking, -1, "error", "no-index", "it has data but no index: it has no values");
+        return note(looking, UNKNOWN, "error", "no-index", "it has data but no index: it has no values");
     if (metric->type.kind == PF_CUBE_NO_KIND)
-        return note(looking, -1, "warning", "no-number",
+        return note(looking, UNKNOWN, "warning", "no-number",
                     "values of type %.60s are not known: it has no values", metric->dtype);
-    int result = read_index(looking, error);
-    if (result > 0)
-        result = find_rows(looking, error);
-    metric->has_data = result > 0;
-    if (result <= 0)
-        forget_metric(metric);
-    return result < 0 ? -1 : 0;
+    return read_index(looking) && find_rows(looking);
 }
 
 void pf_cube_forget_data(struct pf_cube *cube)
 {
     for (size_t i = 0; i < cube->n_metrics; i++)
         forget_metric(&cube->metrics[i]);
-    pf_notes_free(&cube->data_notes);
-    pf_notes_free(&cube->check_notes);
 }
 
-int pf_cube_find_data(struct pf_cube *cube, struct pf_error *error)
+void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
 {
-    struct looking looking = {.cube = cube};
-    int result = 0;
-    for (size_t i = 0; i < cube->n_metrics && !cube->broken && !result; i++) {
-        looking.metric = &cube->metrics[i];
-        if (looking.metric->stored < PF_CUBE_DERIVED)
-            result = pf_pass_step(i, cube->n_metrics, error) || look(&looking, error) ? -1 : 0;
+    struct looking *looking = PF_OWN(run, calloc(1, sizeof *looking), free);
+    looking->run = run;
+    looking->cube = PF_OWN(run, cube, pf_cube_forget_data);
+    for (size_t i = 0; i < cube->n_metrics && !cube->broken; i++) {
+        looking->metric = &cube->metrics[i];
+        if (looking->metric->stored >= PF_CUBE_DERIVED)
+            continue;
+        pf_run_step(run, i, cube->n_metrics);
+        looking->metric->has_data = look(looking);
+        if (!looking->metric->has_data)
+            forget_metric(looking->metric);
     }
-    if (result)
-        pf_cube_forget_data(cube);
-    return result;
+    pf_disown(run, cube);
 }

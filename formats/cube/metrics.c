@@ -17,7 +17,7 @@ static const char *const scopes[SIDES] = {"exclusive", "inclusive"};
 /* ---- names -------------------------------------------------------------------------------------- */
 
 /* Makes a unique name. If the name is empty or taken, "#" and a number is inserted before the suffix. */
-static const char *unique_name(struct pf_cubex *cubex, uint32_t m, int side, struct pf_error *error)
+static const char *unique_name(struct pf_run *run, const struct pf_cubex *cubex, uint32_t m, int side)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     uint32_t before = pf_strings_count(cubex->names);
@@ -25,14 +25,14 @@ static const char *unique_name(struct pf_cubex *cubex, uint32_t m, int side, str
         char number[24] = "", *name;
         if (tries)
             snprintf(number, sizeof number, "#%zu", m + (size_t)(tries - 1) * cubex->cube.n_metrics);
-        if (asprintf(&name, "%s%s%s", metric->name, number, suffixes[side]) < 0) {
-            pf_fail_memory(error);
-            return NULL;
-        }
-        uint32_t string = pf_intern(cubex->names, name, strlen(name) + 1, error);
+        if (asprintf(&name, "%s%s%s", metric->name, number, suffixes[side]) < 0)
+            pf_run_check(run, pf_fail_memory(run->error));
+        uint32_t string = pf_intern(cubex->names, name, strlen(name), run->error);
         free(name);
-        if (string == PF_NO_STRING || string == before)
-            return string == before ? pf_interned(cubex->names, string).text : NULL;
+        if (string == PF_NO_STRING)
+            pf_run_fail(run);
+        if (string == before)
+            return pf_interned(cubex->names, string).text; /* the pool NUL-terminates each string */
     }
 }
 
@@ -55,15 +55,16 @@ static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
     }
 }
 
-static int add_metric(struct pf_model *model, uint32_t m, int side, bool empty, struct pf_error *error)
+static void add_metric(struct pf_run *run, uint32_t m, int side, bool empty)
 {
+    struct pf_model *model = run->model;
     struct pf_cubex *cubex = model->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     bool derived = metric->stored >= PF_CUBE_DERIVED;
     size_t n = model->n_metrics;
     struct pf_metric *added = &cubex->metrics[n];
     *added = (struct pf_metric){.id = (int64_t)n,
-                                .name = unique_name(cubex, m, side, error),
+                                .name = unique_name(run, cubex, m, side),
                                 .unit = metric->unit,
                                 .scope = scopes[side],
                                 .type = pf_cube_is_int(metric->type.kind) ? "int" : "double",
@@ -72,8 +73,6 @@ static int add_metric(struct pf_model *model, uint32_t m, int side, bool empty, 
                                 .over_partitions = PF_OVER_NO_PARTITIONS,
                                 .empty = empty,
                                 .partner = PF_NO_PARTNER};
-    if (!added->name)
-        return -1;
     if (derived)
         added->expression = metric->expression;
     else
@@ -83,24 +82,23 @@ static int add_metric(struct pf_model *model, uint32_t m, int side, bool empty, 
     cubex->metric_of[n] = m;
     cubex->sides[m].side[side] = (int)n;
     model->n_metrics++;
-    return 0;
 }
 
-static int add_sides(struct pf_model *model, uint32_t m, struct pf_error *error)
+static void add_sides(struct pf_run *run, uint32_t m)
 {
-    struct pf_cubex *cubex = model->state;
+    struct pf_cubex *cubex = run->model->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     bool empty = !pf_cube_may_have_data(&cubex->cube, metric);
     cubex->sides[m] = (struct pf_cubex_sides){{PF_NO_PARTNER, PF_NO_PARTNER}};
-    if (metric->stored >= PF_CUBE_DERIVED)
-        return add_metric(model, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty, error);
+    if (metric->stored >= PF_CUBE_DERIVED) {
+        add_metric(run, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty);
+        return;
+    }
     for (int side = 0; side < SIDES; side++)
-        if (add_metric(model, m, side, empty, error))
-            return -1;
+        add_metric(run, m, side, empty);
     int first = cubex->sides[m].side[EXCLUSIVE];
     cubex->metrics[first].partner = first + 1;
     cubex->metrics[first + 1].partner = first;
-    return 0;
 }
 
 /* ---- further columns ---------------------------------------------------------------------------- */
@@ -133,22 +131,19 @@ static void metric_cells(const struct pf_model *model, size_t i, struct pf_cell 
     cells[5] = pf_string(metric->title);
 }
 
-int pf_cubex_set_metrics(struct pf_model *model, struct pf_error *error)
+void pf_cubex_set_metrics(struct pf_run *run)
 {
+    struct pf_model *model = run->model;
     struct pf_cubex *cubex = model->state;
     size_t n = cubex->cube.n_metrics;
-    cubex->metrics = calloc(SIDES * n + 1, sizeof *cubex->metrics);
-    cubex->metric_of = calloc(SIDES * n + 1, sizeof *cubex->metric_of);
-    cubex->sides = calloc(n + 1, sizeof *cubex->sides);
-    cubex->names = pf_strings_new();
-    if (!cubex->metrics || !cubex->metric_of || !cubex->sides || !cubex->names)
-        return pf_fail_memory(error);
+    cubex->metrics = pf_run_memory(run, calloc(SIDES * n + 1, sizeof *cubex->metrics));
+    cubex->metric_of = pf_run_memory(run, calloc(SIDES * n + 1, sizeof *cubex->metric_of));
+    cubex->sides = pf_run_memory(run, calloc(n + 1, sizeof *cubex->sides));
+    cubex->names = pf_run_memory(run, pf_strings_new());
     for (uint32_t m = 0; m < n; m++)
-        if (add_sides(model, m, error))
-            return -1;
+        add_sides(run, m);
     model->metrics = cubex->metrics;
     model->metric_columns = columns;
     model->n_metric_columns = sizeof columns / sizeof *columns;
     model->metric_cells = metric_cells;
-    return 0;
 }

@@ -33,32 +33,29 @@ static void number_wide(struct pf_cube *cube)
 }
 
 /* Sorts locations by id. Ids are the columns of the data: they must be 0, 1, ... without gaps. */
-static int order_locations(struct pf_cube *cube, struct pf_error *error)
+static void order_locations(struct pf_run *run, struct pf_cube *cube)
 {
     uint32_t n = cube->n_locations;
-    struct pf_cube_location *ordered = calloc((size_t)n + 1, sizeof *ordered);
-    if (!ordered)
-        return pf_fail_memory(error);
+    struct pf_cube_location *ordered = pf_run_memory(run, calloc((size_t)n + 1, sizeof *ordered));
     if (!n && !cube->broken)
-        (void)pf_cube_note_fatal(cube, "no-locations", "the file has %llu locations", 0);
+        pf_cube_break(run, cube, "no-locations", "the file has %llu locations", 0);
     for (uint32_t i = 0; i < n && !cube->broken; i++) {
         uint64_t id = cube->locations[i].id;
         if (id >= n)
-            (void)pf_cube_note_fatal(cube, "bad-id", "location %llu has an id beyond their number", id);
+            pf_cube_break(run, cube, "bad-id", "location %llu has an id beyond their number", id);
         else if (ordered[id].there)
-            (void)pf_cube_note_fatal(cube, "doubled-id", "location %llu is there twice", id);
+            pf_cube_break(run, cube, "doubled-id", "location %llu is there twice", id);
         else
             ordered[id] = cube->locations[i];
     }
     free(cube->broken ? ordered : cube->locations);
     if (!cube->broken)
         cube->locations = ordered;
-    return 0;
 }
 
-int pf_cube_shape(struct pf_cube *cube, struct pf_error *error)
+void pf_cube_shape(struct pf_run *run, struct pf_cube *cube)
 {
     find_ends(cube);
     number_wide(cube);
-    return order_locations(cube, error);
+    order_locations(run, cube);
 }

@@ -38,7 +38,7 @@ static struct pf_cell path_cell(const struct pf_cell *node, const struct pf_cube
     return pf_text(text + at, NAME_ROOM - at);
 }
 
-static int add_fields(const struct pf_cube *cube, struct pf_rows *rows, struct pf_error *error)
+static void add_fields(struct pf_run *run, const struct pf_cube *cube, struct pf_rows *rows)
 {
     char text[NAME_ROOM];
     for (uint32_t i = 0; i < cube->n_locations; i++) {
@@ -47,10 +47,8 @@ static int add_fields(const struct pf_cube *cube, struct pf_rows *rows, struct p
         struct pf_cell cells[FIELDS] = {group[PF_CUBE_NODE_RANK], location->cells[PF_CUBE_LOCATION_RANK],
                                         location->cells[PF_CUBE_LOCATION_TYPE], group[PF_CUBE_NODE_NAME],
                                         path_cell(group, cube, text)};
-        if (pf_rows_add(rows, cells, error))
-            return -1;
+        pf_run_check(run, pf_rows_add(rows, cells, run->error));
     }
-    return 0;
 }
 
 /* How to make names unique: locations often have the same names in each process. */
@@ -70,24 +68,19 @@ static struct pf_cell name_of(const struct pf_cube *cube, uint32_t id, enum nami
     return pf_text(text, n < NAME_ROOM ? (size_t)n : NAME_ROOM - 1);
 }
 
-/* Adds all names to the rows. Returns 1; 0 if a name is empty or not unique; -1 with *error filled. */
-static int add_names(const struct pf_cube *cube, enum naming how, struct pf_rows *rows,
-                     struct pf_error *error)
+/* Adds all names to the rows. Returns false if a name is empty or not unique. */
+static bool add_names(struct pf_run *run, const struct pf_cube *cube, enum naming how, struct pf_rows *rows)
 {
     char text[NAME_ROOM];
-    struct pf_strings *names = pf_strings_new();
-    int result = names ? 1 : pf_fail_memory(error);
+    struct pf_strings *names = PF_OWN(run, pf_strings_new(), pf_strings_free);
+    bool unique = true;
     pf_rows_cut(rows, 0);
-    for (uint32_t i = 0; i < cube->n_locations && result > 0; i++) {
+    for (uint32_t i = 0; i < cube->n_locations && unique; i++) {
         struct pf_cell cells[] = {pf_uint(i), name_of(cube, i, how, text)};
-        uint32_t number = pf_intern(names, text, cells[1].size, error);
-        if (number == PF_NO_STRING || pf_rows_add(rows, cells, error))
-            result = -1;
-        else
-            result = cells[1].size && number == i;
+        unique = pf_run_intern(run, names, text, cells[1].size) == i && cells[1].size;
+        pf_run_check(run, pf_rows_add(rows, cells, run->error));
     }
-    pf_strings_free(names);
-    return result;
+    return unique;
 }
 
 void pf_cubex_declare_threads(struct pf_model *model)
@@ -98,19 +91,16 @@ void pf_cubex_declare_threads(struct pf_model *model)
     model->partitions.n_fields = FIELDS;
 }
 
-int pf_cubex_set_threads(struct pf_model *model, struct pf_error *error)
+void pf_cubex_set_threads(struct pf_run *run)
 {
-    const struct pf_cube *cube = &((const struct pf_cubex *)model->state)->cube;
-    struct pf_rows *items = pf_rows_new(2), *rows = pf_rows_new(FIELDS);
-    int result = items && rows ? 0 : pf_fail_memory(error);
-    for (enum naming how = AS_IN_FILE; how <= WITH_ID && !result; how++)
-        result = add_names(cube, how, items, error);
-    if (result < 0 || add_fields(cube, rows, error)) {
-        pf_rows_free(items);
-        pf_rows_free(rows);
-        return -1;
-    }
-    model->partitions.items = items;
-    model->partitions.fields = rows;
-    return 0;
+    const struct pf_cube *cube = &((const struct pf_cubex *)run->model->state)->cube;
+    struct pf_partitions *partitions = &run->model->partitions;
+    struct pf_rows *items = PF_OWN(run, pf_rows_new(2), pf_rows_free),
+                   *rows = PF_OWN(run, pf_rows_new(FIELDS), pf_rows_free);
+    enum naming how = AS_IN_FILE;
+    while (!add_names(run, cube, how, items) && how < WITH_ID)
+        how++;
+    add_fields(run, cube, rows);
+    partitions->items = pf_disown(run, items);
+    partitions->fields = pf_disown(run, rows);
 }

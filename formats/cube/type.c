@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "formats/cube/cube.h"
+#include "formats/kit/number.h"
 
 /* ---- names of types ----------------------------------------------------------------------------- */
 
@@ -50,12 +50,11 @@ static const struct known_type known_types[] = {
 /* Parses NAME(n). Returns n, or 0 if it is invalid. */
 static uint32_t parts_of(const char *dtype, const char *name)
 {
-    size_t length = strlen(name);
-    if (strncmp(dtype, name, length) != 0 || dtype[length] != '(')
-        return 0;
-    char *end;
-    unsigned long n = strtoul(dtype + length + 1, &end, 10);
-    return *end == ')' && n <= PARTS_MAX ? (uint32_t)n : 0;
+    struct pf_slice rest = pf_slice(dtype, strlen(dtype));
+    uint64_t n;
+    bool valid = pf_take(&rest, name) && pf_take(&rest, "(") && pf_take_number(&rest, &n) &&
+                 pf_begins(rest, ")") && n <= PARTS_MAX;
+    return valid ? (uint32_t)n : 0;
 }
 
 struct pf_cube_type pf_cube_type_of(const char *dtype)

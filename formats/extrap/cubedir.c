@@ -306,7 +306,9 @@ static bool is_inclusive(const char *name)
 /* State of reading one file into the experiment; owned by the run. */
 struct reading {
     struct pf_study *study;
+    struct pf_input *input;
     struct pf_cube cube;
+    bool is_damaged;
     struct pf_cube_sums sums;
     uint32_t *contexts; /* call path of the file -> context of the experiment */
     uint32_t point;
@@ -370,19 +372,26 @@ static void add_metrics(struct reading *reading)
     }
 }
 
-static bool is_damaged(const struct pf_cube *cube)
+/* Reads a file in a run of its own, whose warnings are those of the file's own profile. */
+static void read_cube(struct pf_run *run, void *arg)
 {
-    return cube->notes.count || cube->load_notes.count || cube->data_notes.count || cube->check_notes.count;
+    struct reading *reading = arg;
+    struct pf_cube *cube = &reading->cube;
+    pf_cube_open(run, cube, reading->input);
+    pf_cube_load(run, cube);
+    pf_cube_find_data(run, cube);
+    pf_cube_check(run, cube);
+    reading->is_damaged = run->notes.count > 0;
+    pf_notes_free(&run->notes);
 }
 
-static void take_cube(struct reading *reading, struct pf_input *input, const char *path)
+static void take_cube(struct reading *reading, const char *path)
 {
     struct pf_run *run = reading->study->run;
-    struct pf_cube *cube = &reading->cube;
-    if (pf_cube_open(cube, input, run->error) || pf_cube_load(cube, run->error) ||
-        pf_cube_find_data(cube, run->error) || pf_cube_check(cube, run->error))
+    const struct pf_cube *cube = &reading->cube;
+    if (pf_run(run->model, read_cube, reading, run->error))
         pf_run_fail(run);
-    if (is_damaged(cube))
+    if (reading->is_damaged)
         pf_points_note(reading->study, path, "is damaged: see its own warnings");
     if (cube->broken)
         return;
@@ -412,8 +421,9 @@ static void read_file(struct pf_study *study, const char *path, uint32_t point)
     }
     struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
     reading->study = study;
+    reading->input = input;
     reading->point = point;
-    take_cube(reading, input, path);
+    take_cube(reading, path);
     free_reading(pf_disown(run, reading));
     pf_run_check(run, pf_input_done(input, run->error));
 }

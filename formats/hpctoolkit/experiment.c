@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/hpctoolkit.h"
-#include "formats/kit/array.h"
 #include "formats/kit/number.h"
 #include "formats/xml/xml.h"
 
@@ -13,7 +12,7 @@
 
 #define NO_EXPERIMENT "not the XML of an HPCToolkit experiment"
 
-enum { PIECE = 64 * 1024, KINDS_MAX = 256, NAME_LIMIT = 1024 };
+enum { PIECE = 64 * 1024, KINDS_MAX = 256 };
 
 /* ---- elements and attributes --------------------------------------------------------------------- */
 
@@ -26,12 +25,11 @@ struct level {
 };
 
 struct reading {
+    struct pf_run *run;
     struct hpc_state *state;
-    struct pf_notes *notes;
     struct pf_xml *xml;
     const struct element *element; /* of the current event */
     /* only while reading the head */
-    struct pf_model *profile;
     bool root, complete;
     bool open; /* a metric of the summary is pending, with these attributes: */
     struct hpc_metric_facts facts;
@@ -39,18 +37,15 @@ struct reading {
     /* only while reading the tree */
     struct hpc_model *model;
     struct pf_ids ids[HPC_LISTS]; /* id -> index in the model's lists */
-    struct level *levels;
-    size_t depth, room;
+    PF_LIST(struct level) levels;
     bool strays; /* an inconsistency has been noted */
 };
 
 /* A known element and its handlers. Other elements are skipped. */
 struct element {
     const char *name;
-    int (*in_head)(struct reading *reading,
-                   struct pf_error *error); /* handler when the profile is opened; NULL: ignored */
-    int (*in_tree)(struct reading *reading,
-                   struct pf_error *error); /* handler when contexts are read; NULL: ignored */
+    void (*in_head)(struct reading *reading); /* handler when the profile is opened; NULL: ignored */
+    void (*in_tree)(struct reading *reading); /* handler when contexts are read; NULL: ignored */
     uint8_t rank; /* of two elements of one context, the higher rank describes it; 0: not a context */
     uint8_t what; /* enum hpc_kind of the context, or enum hpc_list of the item */
 };
@@ -69,88 +64,68 @@ static bool read_number(const struct reading *reading, const char *name, int64_t
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* Interns the value of an attribute; "" if it is missing. NULL with *error filled. */
-static const char *keep(struct reading *reading, const char *name, struct pf_error *error)
+/* Interns the value of an attribute; "" if it is missing. */
+static const char *keep(const struct reading *reading, const char *name)
 {
     const char *value = pf_xml_attribute(reading->xml, name);
-    return value ? hpc_keep(reading->state, value, strnlen(value, NAME_LIMIT), error) : "";
+    return value ? hpc_keep(reading->run, value, strnlen(value, HPC_NAME_MAX)) : "";
 }
 
-static int read_root(struct reading *reading, struct pf_error *error)
+static void read_root(struct reading *reading)
 {
-    const char *version = keep(reading, "version", error);
-    if (!version)
-        return -1;
+    struct pf_model *model = reading->run->model;
+    const char *version = keep(reading, "version");
     reading->root = true;
-    snprintf(reading->profile->version, sizeof reading->profile->version, "%s", version);
+    snprintf(model->version, sizeof model->version, "%s", version);
     if (!strncmp(version, "4.", 2))
         reading->state->layout = HPC_XML4;
     else if (!strncmp(version, "2.", 2))
         reading->state->layout = HPC_OLD;
     else
-        return pf_fail_line(error, EINVAL, pf_xml_line(reading->xml),
-                            "version %.20s of experiment.xml is not supported", version);
-    return 0;
+        pf_run_check(reading->run, pf_fail_line(reading->run->error, EINVAL, pf_xml_line(reading->xml),
+                                                "version %.20s of experiment.xml is not supported", version));
 }
 
-static int read_title(struct reading *reading, struct pf_error *error)
+static void read_title(struct reading *reading)
 {
-    const char *title = keep(reading, "n", error);
-    struct pf_cell cells[] = {pf_string("Experiment"), pf_string(title)};
-    return title ? pf_rows_add(reading->profile->info, cells, error) : -1;
+    struct pf_cell cells[] = {pf_string("Experiment"), pf_string(keep(reading, "n"))};
+    pf_run_check(reading->run, pf_rows_add(reading->run->model->info, cells, reading->run->error));
 }
 
-static int read_identifier(struct reading *reading, struct pf_error *error)
+static void read_identifier(struct reading *reading)
 {
     struct hpc_state *state = reading->state;
     int64_t i;
     if (!read_number(reading, "i", &i) || i < 0 || i >= KINDS_MAX)
-        return 0;
-    if (!state->identifiers && !(state->identifiers = calloc(KINDS_MAX, sizeof *state->identifiers)))
-        return pf_fail_memory(error);
+        return;
+    if (!state->identifiers)
+        state->identifiers = pf_run_memory(reading->run, calloc(KINDS_MAX, sizeof *state->identifiers));
     state->n_identifiers = KINDS_MAX;
-    state->identifiers[i] = keep(reading, "n", error);
-    return state->identifiers[i] ? 0 : -1;
+    state->identifiers[i] = keep(reading, "n");
 }
 
 /* Adds the pending metric of the summary. Called at the end of its element, or at the start of the next one. */
-static int add_pending(struct reading *reading, struct pf_error *error)
+static void add_pending(struct reading *reading)
 {
-    if (!reading->open)
-        return 0;
+    if (reading->open)
+        hpc_add_summary_metric(reading->run, &reading->facts, reading->view, reading->combine);
     reading->open = false;
-    return hpc_add_summary_metric(reading->state, &reading->facts, reading->view, reading->combine, error) < 0
-               ? -1
-               : 0;
 }
 
-static int read_metric(struct reading *reading, struct pf_error *error)
+static void read_metric(struct reading *reading)
 {
-    struct hpc_metric_facts facts = {0};
-    if (add_pending(reading, error))
-        return -1;
+    struct hpc_metric_facts facts = {
+        .name = keep(reading, "n"), .scope = keep(reading, "t"), .description = keep(reading, "md")};
+    add_pending(reading);
     reading->combine = reading->view = NULL;
     reading->open = read_number(reading, "i", &facts.id);
-    if (!reading->open)
-        return 0;
-    facts.name = keep(reading, "n", error);
-    facts.scope = keep(reading, "t", error);
-    facts.description = keep(reading, "md", error);
     reading->facts = facts;
-    return facts.name && facts.scope && facts.description ? 0 : -1;
 }
 
-static int read_formula(struct reading *reading, struct pf_error *error)
+static void read_formula(struct reading *reading)
 {
     const char *type = pf_xml_attribute(reading->xml, "t");
-    const char *formula = keep(reading, "frm", error);
-    if (!formula)
-        return -1;
-    if (type && !strcmp(type, "combine"))
-        reading->combine = formula;
-    else
-        reading->view = formula;
-    return 0;
+    *(type && !strcmp(type, "combine") ? &reading->combine : &reading->view) = keep(reading, "frm");
 }
 
 /* The scope of a metric of the threads: the attribute if there is one, otherwise the suffix of the name. */
@@ -164,38 +139,31 @@ static const char *scope_of(const char *name, const char *attribute)
     return size > 4 && !strcmp(name + size - 4, " (E)") ? "exclusive" : "";
 }
 
-static int read_metric_db(struct reading *reading, struct pf_error *error)
+static void read_metric_db(struct reading *reading)
 {
-    struct hpc_metric_facts facts = {.name = keep(reading, "n", error)};
-    const char *type = keep(reading, "t", error);
+    struct pf_run *run = reading->run;
+    struct hpc_state *state = reading->state;
+    struct hpc_metric_facts facts = {.name = keep(reading, "n")};
     int64_t column;
-    if (!facts.name || !type)
-        return -1;
-    facts.scope = scope_of(facts.name, type);
+    facts.scope = scope_of(facts.name, keep(reading, "t"));
     /* The value files of 2.x identify metrics by column. */
-    if (!read_number(reading, "i", &facts.id))
-        return 0;
-    int added = hpc_add_metric(reading->state, &facts, error);
-    if (added > 0 && read_number(reading, "db-id", &column) && column >= 0)
-        added = pf_ids_add(&reading->state->columns, (uint64_t)column,
-                           (uint32_t)reading->state->metrics.count - 1, error);
-    return added < 0 ? -1 : 0;
+    if (read_number(reading, "i", &facts.id) && hpc_add_metric(run, &facts) &&
+        read_number(reading, "db-id", &column) && column >= 0)
+        pf_run_check(run, pf_ids_add(&state->columns, (uint64_t)column, (uint32_t)state->metrics.count - 1,
+                                     run->error));
 }
 
-static int read_trace_db(struct reading *reading, struct pf_error *error)
+static void read_trace_db(struct reading *reading)
 {
-    (void)error;
     int64_t ticks;
     if (read_number(reading, "u", &ticks) && ticks > 0)
         reading->state->ticks_per_second = (uint64_t)ticks;
-    return 0;
 }
 
-static int end_head(struct reading *reading, struct pf_error *error)
+static void end_head(struct reading *reading)
 {
-    (void)error;
     reading->complete = true;
-    return 1;
+    pf_xml_stop(reading->xml);
 }
 
 /* Makes metrics partners whose names differ only in the suffix. */
@@ -223,32 +191,26 @@ static struct pf_strings *strings_of(const struct reading *reading)
 
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
-static uint32_t intern_attribute(struct reading *reading, const char *name, struct pf_error *error)
-{
-    const char *value = pf_xml_attribute(reading->xml, name);
-    return pf_intern(strings_of(reading), value ? value : "", value ? strlen(value) : 0, error);
-}
-
 /* Reads a load module, file or procedure. */
-static int read_item(struct reading *reading, struct pf_error *error)
+static void read_item(struct reading *reading)
 {
+    struct pf_run *run = reading->run;
     enum hpc_list list = reading->element->what;
+    const char *name = pf_xml_attribute(reading->xml, "n");
     int64_t id, offset;
     struct hpc_item item = {.file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
     if (!read_number(reading, "i", &id))
-        return 0;
+        return;
     item.id = (uint64_t)id;
-    int added = pf_ids_add(&reading->ids[list], item.id, reading->model->lists[list].count, error);
-    if (added <= 0)
-        return added;
+    if (!pf_run_check(
+            run, pf_ids_add(&reading->ids[list], item.id, reading->model->lists[list].count, run->error)))
+        return;
     if (list == HPC_FUNCTIONS && read_number(reading, "v", &offset) && offset)
         item.offset = (uint64_t)offset;
-    item.name = intern_attribute(reading, "n", error);
-    if (item.name == PF_NO_STRING)
-        return -1;
-    struct pf_cell path = pf_interned(strings_of(reading), item.name);
-    item.copied = path.size > 6 && !memcmp(path.text, "./src/", 6);
-    return hpc_model_add_item(reading->model, list, &item, error);
+    name = name ? name : "";
+    item.name = pf_run_intern(run, strings_of(reading), name, strlen(name));
+    item.copied = !strncmp(name, "./src/", 6) && name[6];
+    hpc_model_add_item(run, reading->model, list, &item);
 }
 
 /* The name of the item whose id the attribute holds; PF_NO_STRING if there is none. */
@@ -273,8 +235,7 @@ static uint32_t name_of(const struct reading *reading, const char *attribute, en
  * Reads the attributes of a context's element. Inlined frames lack PF_FRAME: in 2.x the exclusive value of an inlined
  * frame is also included in that of its caller.
  */
-static int read_facts(struct reading *reading, const struct level *above, struct hpc_context *context,
-                      struct pf_error *error)
+static void read_facts(const struct reading *reading, const struct level *above, struct hpc_context *context)
 {
     enum hpc_kind kind = reading->element->what;
     bool frame = kind == HPC_FUNCTION || kind == HPC_INLINED;
@@ -294,9 +255,8 @@ static int read_facts(struct reading *reading, const struct level *above, struct
     if (context->module == PF_NO_STRING)
         context->module = above->module;
     context->name = frame ? name_of(reading, "n", HPC_FUNCTIONS) : PF_NO_STRING;
-    return pf_interned(strings_of(reading), context->name).size
-               ? 0
-               : hpc_name_context(reading->model, context, error);
+    if (!pf_interned(strings_of(reading), context->name).size)
+        hpc_name_context(reading->run, reading->model, context);
 }
 
 /*
@@ -312,86 +272,87 @@ static void improve(struct reading *reading, uint32_t i, const struct hpc_contex
     hpc_model_set(reading->model, i, context);
 }
 
-static int push(struct reading *reading, const struct level *level, struct pf_error *error)
+/* Warns of an inconsistency of the tree, once. */
+static void note_stray(struct reading *reading, const char *text)
 {
-    if (pf_array_room(&reading->levels, &reading->room, reading->depth, sizeof *reading->levels, error))
-        return -1;
-    reading->levels[reading->depth++] = *level;
-    return 0;
-}
-
-static int note_stray(struct reading *reading, const char *text)
-{
-    if (reading->strays)
-        return 0;
-    reading->strays = true;
-    return hpc_note(reading->notes, "error", "inconsistent-tree", pf_xml_line(reading->xml), -1,
+    if (!reading->strays)
+        pf_run_warn(reading->run, "error", "inconsistent-tree", pf_xml_line(reading->xml), -1,
                     "experiment.xml: %s; so may others be", text);
+    reading->strays = true;
 }
 
 /* In 2.x the root has id 1, which is not written; in 4.0 it has id 0. */
-static int read_data(struct reading *reading, struct pf_error *error)
+static void read_data(struct reading *reading)
 {
     uint64_t id = reading->state->layout == HPC_OLD;
-    uint32_t i = hpc_model_add_root(reading->model, id, error);
+    uint32_t i = hpc_model_add_root(reading->run, reading->model, id);
     if (i == PF_NO_CONTEXT)
-        return error->code ? -1 : note_stray(reading, "there is a second root");
-    struct level level = {id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
-    return push(reading, &level, error);
+        note_stray(reading, "there is a second root");
+    else
+        *PF_PUSH(reading->run, reading->levels) =
+            (struct level){id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
 }
 
-static int read_context(struct reading *reading, struct pf_error *error)
+/* Adds the context of an element, or merges the element with the context that has its id. */
+static void add_context(struct reading *reading, const struct level *above, struct level *level)
 {
+    struct pf_run *run = reading->run;
+    struct hpc_model *model = reading->model;
     struct hpc_context context;
-    int64_t number, traced;
-    if (!reading->depth)
-        return 0;
-    const struct level above = reading->levels[reading->depth - 1];
-    struct level level = {above.id, above.context, above.file, above.module, reading->element};
-    if (!read_number(reading, "i", &number) || number < -(int64_t)UINT32_MAX || number > (int64_t)UINT32_MAX)
-        return note_stray(reading, "an element has no number") ? -1 : push(reading, &level, error);
-    level.id = (uint64_t)(number < 0 ? -number : number);
-    if (read_facts(reading, &above, &context, error))
-        return -1;
-    context.id = level.id;
-    level.context = pf_ids_find(&reading->model->ids, level.id);
-    if (level.context == PF_NO_ID) {
-        level.context = hpc_model_add(reading->model, above.context, &context, error);
-        if (level.context == PF_NO_CONTEXT)
-            return -1;
-        reading->model->tree->key[level.context] = reading->element->rank;
+    int64_t traced;
+    read_facts(reading, above, &context);
+    context.id = level->id;
+    level->context = pf_ids_find(&model->ids, level->id);
+    if (level->context == PF_NO_ID) {
+        level->context = hpc_model_add(run, model, above->context, &context);
+        model->tree->key[level->context] = reading->element->rank;
     } else {
-        if (level.id != above.id && note_stray(reading, "two places of the tree have one number"))
-            return -1;
-        improve(reading, level.context, &context);
+        if (level->id != above->id)
+            note_stray(reading, "two places of the tree have one number");
+        improve(reading, level->context, &context);
     }
     if (context.file != PF_NO_STRING)
-        level.file = context.file;
+        level->file = context.file;
     if (context.module != PF_NO_STRING)
-        level.module = context.module;
+        level->module = context.module;
     /* Traces of 2.x number contexts separately. */
-    if (reading->state->layout == HPC_OLD && read_number(reading, "it", &traced) && traced >= 0 &&
-        pf_ids_add(&reading->model->traced, (uint64_t)traced, level.context, error) < 0)
-        return -1;
-    return push(reading, &level, error);
+    if (reading->state->layout == HPC_OLD && read_number(reading, "it", &traced) && traced >= 0)
+        pf_run_check(run, pf_ids_add(&model->traced, (uint64_t)traced, level->context, run->error));
+}
+
+static void read_context(struct reading *reading)
+{
+    int64_t number;
+    if (!reading->levels.n)
+        return;
+    const struct level above = reading->levels.at[reading->levels.n - 1];
+    struct level level = {above.id, above.context, above.file, above.module, reading->element};
+    if (read_number(reading, "i", &number) && number >= -(int64_t)UINT32_MAX &&
+        number <= (int64_t)UINT32_MAX) {
+        level.id = (uint64_t)(number < 0 ? -number : number);
+        add_context(reading, &above, &level);
+    } else {
+        note_stray(reading, "an element has no number");
+    }
+    *PF_PUSH(reading->run, reading->levels) = level;
 }
 
 /* `<M n="metric" v="value"/>`: a value of the summary, in the context of the enclosing element. */
-static int read_value(struct reading *reading, struct pf_error *error)
+static void read_value(struct reading *reading)
 {
     struct hpc_old_value value;
     int64_t id;
     const char *text = pf_xml_attribute(reading->xml, "v");
-    if (!reading->depth || reading->state->layout != HPC_OLD)
-        return 0;
-    value.context = reading->levels[reading->depth - 1].context;
+    if (!reading->levels.n || reading->state->layout != HPC_OLD)
+        return;
+    value.context = reading->levels.at[reading->levels.n - 1].context;
     value.metric = read_number(reading, "n", &id)
                        ? pf_ids_find(&reading->state->summary_metrics.taken.ids, (uint64_t)id)
                        : PF_NO_ID;
     if (value.metric == PF_NO_ID || !text || !pf_parse_double(text, strlen(text), &value.value))
-        return note_stray(reading, "a value is of no known metric, or no number");
-    int added = hpc_model_add_value(reading->model, &value, error);
-    return added ? (added < 0 ? -1 : 0) : note_stray(reading, "values of a context do not stand together");
+        note_stray(reading, "a value is of no known metric, or no number");
+    else if (!hpc_model_add_value(reading->run, reading->model, &value))
+        note_stray(reading, "values of a context do not stand together");
 }
 
 /* ---- events --------------------------------------------------------------------------------------------- */
@@ -427,87 +388,87 @@ static const struct element *element_of(const char *name)
     return NULL;
 }
 
-static int on_start(void *arg, const char *name, struct pf_error *error)
+static void on_start(void *arg, const char *name)
 {
     struct reading *reading = arg;
     const struct element *element = reading->element = element_of(name);
-    if (reading->model)
-        return element && element->in_tree ? element->in_tree(reading, error) : 0;
-    if (!reading->root && (!element || element->in_head != read_root))
-        return pf_fail_line(error, EINVAL, pf_xml_line(reading->xml), "%s", NO_EXPERIMENT);
-    return element && element->in_head ? element->in_head(reading, error) : 0;
+    if (!reading->model && !reading->root && (!element || element->in_head != read_root))
+        pf_run_refuse(reading->run, pf_xml_line(reading->xml), NO_EXPERIMENT);
+    if (!element)
+        return;
+    void (*handler)(struct reading *) = reading->model ? element->in_tree : element->in_head;
+    if (handler)
+        handler(reading);
 }
 
-static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
+static void on_end(void *arg, const char *name, const char *text, size_t size)
 {
     (void)text, (void)size;
     struct reading *reading = arg;
     const struct element *element = element_of(name);
-    if (!reading->model)
-        return element == &elements[METRIC] ? add_pending(reading, error) : 0;
-    if (!element || (!element->rank && element != &elements[DATA]) || !reading->depth)
-        return 0;
-    if (reading->levels[reading->depth - 1].element != element)
-        return note_stray(reading, "an element is closed that is not open");
-    reading->depth--;
-    return 0;
+    if (!reading->model) {
+        if (element == &elements[METRIC])
+            add_pending(reading);
+    } else if (element && (element->rank || element == &elements[DATA]) && reading->levels.n) {
+        if (reading->levels.at[reading->levels.n - 1].element == element)
+            reading->levels.n--;
+        else
+            note_stray(reading, "an element is closed that is not open");
+    }
 }
 
-/*
- * Parses the description's bytes up to `end`. Returns 0 at the end; 1 if an event handler or a syntax error ended the
- * parse; -1 with *error filled. The caller frees reading->xml in any case.
- */
-static int read_xml(struct reading *reading, uint64_t end, struct pf_error *error)
+static void free_reading(struct reading *reading)
+{
+    for (int list = 0; list < HPC_LISTS; list++)
+        pf_ids_free(&reading->ids[list]);
+    free(reading);
+}
+
+/* Reads the description up to `end`: the contexts into `model`, or the head if it is NULL. Returns the state, which the run owns. */
+static struct reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
 {
     static const struct pf_xml_events events = {on_start, on_end, NULL};
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    char *bytes = PF_OWN(run, malloc(PIECE), free);
+    reading->run = run;
+    reading->state = hpc_state(run->model);
+    reading->model = model;
+    reading->xml = pf_xml_new(run, &events, reading);
     struct pf_input *input = reading->state->description;
     uint64_t size = pf_input_size(input);
-    char *bytes = malloc(PIECE);
-    reading->xml = pf_xml_new(&events, reading);
-    int told = bytes && reading->xml ? 0 : pf_fail_memory(error);
-    for (uint64_t at = 0; at < size && at < end && !told; at += PIECE) {
-        ssize_t got = pf_input_read(input, bytes, PIECE, at, error);
-        bool failed = got < 0 || pf_pass_step(at, size, error);
-        told = failed ? -1 : pf_xml_feed(reading->xml, bytes, (size_t)got, error);
+    bool more = true;
+    for (uint64_t at = 0; more && at < size && at < end; at += PIECE) {
+        pf_run_step(run, at, size);
+        more = pf_xml_feed(reading->xml, bytes, pf_run_read(run, input, bytes, PIECE, at));
     }
-    free(bytes);
-    return told ? told : pf_xml_end(reading->xml, error);
+    pf_xml_end(reading->xml);
+    return reading;
 }
 
-int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
+void hpc_experiment_open(struct pf_run *run)
 {
-    struct hpc_state *state = hpc_state(model);
-    struct reading reading = {.state = state, .profile = model, .notes = notes};
+    struct hpc_state *state = hpc_state(run->model);
     state->ticks_per_second = 1000000000;
-    int failed = read_xml(&reading, HEAD_MAX, error) < 0 || add_pending(&reading, error);
-    if (!failed && !reading.root)
-        failed = pf_fail_at(error, EINVAL, 0, "%s", NO_EXPERIMENT);
-    if (!failed && !reading.complete)
-        failed = hpc_note(notes, "error", "head", 0, -1,
-                          "experiment.xml: the tables of metrics have no end within the first %d KB; what "
-                          "follows is not read",
-                          (int)(HEAD_MAX >> 10));
-    pf_xml_free(reading.xml);
-    if (failed && !*error->where)
-        snprintf(error->where, sizeof error->where, "experiment.xml");
+    struct reading *reading = read_xml(run, NULL, HEAD_MAX);
+    add_pending(reading);
+    if (!reading->root)
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, NO_EXPERIMENT));
+    if (!reading->complete)
+        pf_run_warn(run, "error", "head", 0, -1,
+                    "experiment.xml: the tables of metrics have no end within the first %d KB; what "
+                    "follows is not read",
+                    (int)(HEAD_MAX >> 10));
     pair_metrics(state);
-    return failed ? -1 : 0;
 }
 
-int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                            struct pf_error *error)
+void hpc_experiment_contexts(struct pf_run *run, struct hpc_model *model)
 {
-    struct reading reading = {.state = state, .model = model, .notes = notes};
-    int failed = read_xml(&reading, UINT64_MAX, error) < 0; /* a syntax error is noted below */
-    if (!failed && pf_xml_is_cut(reading.xml))
-        failed = hpc_note(notes, "fatal", "cut-xml", pf_xml_line(reading.xml), -1,
-                          "experiment.xml ends inside of an element, or is no XML from here on");
-    if (!failed && !model->tree->count)
-        failed = hpc_note(notes, "fatal", "no-tree", 0, -1, "experiment.xml has no calling-context tree") ||
-                 read_data(&reading, error);
-    pf_xml_free(reading.xml);
-    for (int list = 0; list < HPC_LISTS; list++)
-        pf_ids_free(&reading.ids[list]);
-    free(reading.levels);
-    return failed ? -1 : 0;
+    struct reading *reading = read_xml(run, model, UINT64_MAX);
+    if (pf_xml_is_cut(reading->xml))
+        pf_run_warn(run, "fatal", "cut-xml", pf_xml_line(reading->xml), -1,
+                    "experiment.xml ends inside of an element, or is no XML from here on");
+    if (!model->tree->count) {
+        pf_run_warn(run, "fatal", "no-tree", 0, -1, "experiment.xml has no calling-context tree");
+        read_data(reading);
+    }
 }

@@ -67,20 +67,23 @@ static bool name_matters(const char *name)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-static int open_description(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
+/* Opens and reads the file that describes the database. *arg is a pointer to its name. */
+static void read_description(struct pf_run *run, void *arg)
 {
-    struct hpc_state *state = hpc_state(model);
-    if (!pf_source_open(model->source, "meta.db", PF_RAW, &state->description, error))
-        return hpc_meta_open(model, notes, error);
-    if (error->code != ENOENT)
-        return -1;
-    *error = (struct pf_error){0};
-    if (pf_source_open(model->source, "experiment.xml", PF_RAW, &state->description, error))
-        return -1;
-    return hpc_experiment_open(model, notes, error);
+    struct hpc_state *state = hpc_state(run->model);
+    const char **name = arg;
+    if (!pf_source_open(run->model->source, *name, PF_RAW, &state->description, run->error)) {
+        hpc_meta_open(run);
+        return;
+    }
+    if (run->error->code != ENOENT)
+        pf_run_fail(run);
+    *name = "experiment.xml";
+    pf_run_check(run, pf_source_open(run->model->source, *name, PF_RAW, &state->description, run->error));
+    hpc_experiment_open(run);
 }
 
-static int add_layout(struct pf_model *model, struct pf_error *error)
+static void open_files(struct pf_run *run, void *arg)
 {
     static const char *const layouts[] = {
         [HPC_META] = "meta.db",
@@ -88,52 +91,58 @@ static int add_layout(struct pf_model *model, struct pf_error *error)
         [HPC_XML4] = "experiment.xml with profile.db",
         [HPC_OLD] = "experiment.xml with metric-db",
     };
-    struct pf_cell layout[] = {pf_string("Layout"), pf_string(layouts[hpc_state(model)->layout])};
-    return pf_rows_add(model->info, layout, error);
-}
-
-static int open_files(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
-{
-    struct hpc_state *state = hpc_state(model);
-    if (open_description(model, notes, error))
-        return -1;
+    struct hpc_state *state = run->model->state = pf_run_memory(run, calloc(1, sizeof *state));
+    const char *name = "meta.db";
+    (void)arg;
+    state->strings = pf_run_memory(run, pf_strings_new());
+    if (pf_run_call(run, read_description, &name)) {
+        if (!*run->error->where)
+            snprintf(run->error->where, sizeof run->error->where, "%s", name);
+        pf_run_fail(run);
+    }
     state->big_endian = state->layout == HPC_XML4 || state->layout == HPC_OLD;
-    return add_layout(model, error) ||
-                   (state->layout == HPC_OLD ? hpc_parts_open(model, error)
-                                             : hpc_profiles_open(model, notes, error)) ||
-                   hpc_set_tables(model, error)
-               ? -1
-               : 0;
+    struct pf_cell layout[] = {pf_string("Layout"), pf_string(layouts[state->layout])};
+    pf_run_check(run, pf_rows_add(run->model->info, layout, run->error));
+    if (state->layout == HPC_OLD)
+        hpc_parts_open(run);
+    else
+        hpc_profiles_open(run);
+    hpc_set_tables(run);
 }
 
 static int open_database(struct pf_model *model, struct pf_error *error)
 {
-    struct pf_notes notes = {0};
-    struct hpc_state *state = model->state = calloc(1, sizeof *state);
-    if (!state || !(state->strings = pf_strings_new()))
-        return pf_fail_memory(error);
-    int failed = open_files(model, &notes, error) || pf_notes_publish(&notes, model, error);
-    pf_notes_free(&notes);
-    return failed ? -1 : 0;
+    return pf_run(model, open_files, NULL, error);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
+static void load_threads(struct pf_run *run)
+{
+    struct hpc_state *state = hpc_state(run->model);
+    PF_OWN(run, &state->threads, hpc_threads_free);
+    if (state->layout == HPC_OLD)
+        hpc_parts_load(run);
+    else
+        hpc_profiles_load(run);
+    hpc_publish_threads(run);
+    pf_disown(run, &state->threads);
+}
+
+static void load_stage(struct pf_run *run, void *arg)
+{
+    enum pf_stage stage = *(const enum pf_stage *)arg;
+    if (stage == PF_PARTITIONED)
+        load_threads(run);
+    else if (stage == PF_MODELLED)
+        hpc_model_load(run);
+    else if (stage == PF_DERIVED && hpc_state(run->model)->profile_db)
+        hpc_index_load(run);
+}
+
 static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    struct hpc_state *state = hpc_state(model);
-    struct pf_notes notes = {0};
-    int failed = 0;
-    if (stage == PF_PARTITIONED)
-        failed = state->layout == HPC_OLD ? hpc_parts_load(model, &notes, error)
-                                          : hpc_profiles_load(model, &notes, error);
-    else if (stage == PF_MODELLED)
-        failed = hpc_model_load(model, &notes, error);
-    else if (stage == PF_DERIVED && state->profile_db)
-        failed = hpc_index_load(state, error);
-    failed = failed || pf_notes_publish(&notes, model, error);
-    pf_notes_free(&notes);
-    return failed ? -1 : 0;
+    return pf_run(model, load_stage, &stage, error);
 }
 
 static void close_database(struct pf_model *model)

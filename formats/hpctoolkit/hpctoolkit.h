@@ -6,7 +6,7 @@
 #include "formats/driver_extra.h"
 #include "formats/kit/ids.h"
 #include "formats/kit/store.h"
-#include "formats/runtime/notes.h"
+#include "formats/runtime/run.h"
 
 /*
  * HPCToolkit databases. A database is a directory with one file that describes what was measured (meta.db or
@@ -34,12 +34,8 @@ enum hpc_layout {
     HPC_OLD,   /* releases up to 2022.05: experiment.xml 2.x, one dense table of values per thread */
 };
 
-/*
- * Adds a note with severity, code, line (0: unknown), offset (-1: unknown) and a text that names the file. Evaluates to
- * 0.
- */
-#define hpc_note(notes, severity, code, line, offset, ...)                                                   \
-    (pf_note((notes), &(const struct pf_note_kind){(severity), (code), NULL}, line, offset, __VA_ARGS__), 0)
+/* Maximum length in bytes of the names of metrics and identifiers. */
+#define HPC_NAME_MAX ((size_t)1024)
 
 /* ---- the model: contexts and the things they refer to -------------------------------------------------- */
 
@@ -115,45 +111,35 @@ struct hpc_context {
     uint8_t flags;    /* enum pf_context_flags */
 };
 
-/*
- * Initialises a model without contexts. Returns false if memory is exhausted. The caller frees the model with
- * hpc_model_free in either case.
- */
-bool hpc_model_begin(struct hpc_model *model);
+/* Initialises a model without contexts. The caller frees it with hpc_model_free. */
+void hpc_model_begin(struct pf_run *run, struct hpc_model *model);
 void hpc_model_free(struct hpc_model *model);
 
-/*
- * Adds a context as a child of `parent` (an index, or PF_NO_CONTEXT). Returns its index, or PF_NO_CONTEXT: with
- * error->code 0 if the id is taken, otherwise with *error filled.
- */
-uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hpc_context *context,
-                       struct pf_error *error);
+/* Adds a context as a child of `parent` (an index, or PF_NO_CONTEXT). Returns its index, or PF_NO_CONTEXT if the id is taken. */
+uint32_t hpc_model_add(struct pf_run *run, struct hpc_model *model, uint32_t parent,
+                       const struct hpc_context *context);
 
 /* Overwrites all attributes of context i except its id. Flags are added to the existing flags. */
 void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context *context);
 
 /* Adds a context without a parent that has only these attributes. Returns as hpc_model_add. */
-uint32_t hpc_model_add_bare(struct hpc_model *model, uint64_t id, const char *name, enum hpc_kind kind,
-                            uint8_t flags, struct pf_error *error);
+uint32_t hpc_model_add_bare(struct pf_run *run, struct hpc_model *model, uint64_t id, const char *name,
+                            enum hpc_kind kind, uint8_t flags);
 /* Adds the root context, which holds each thread's totals. Returns as hpc_model_add. */
-uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_error *error);
+uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_t id);
 
-/* Appends an item to one of the lists. Returns 0, or -1 with *error filled. */
-int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct hpc_item *item,
-                       struct pf_error *error);
+/* Appends an item to one of the lists. */
+void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
+                        const struct hpc_item *item);
 
-/*
- * Adds a value to the summary of 2.x. Returns 1 if the value was added, 0 if it was skipped because values of a later
- * context precede it, -1 with *error filled.
- */
-int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error);
+/* Adds a value to the summary of 2.x. Returns false if it was skipped because values of a later context precede it. */
+bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value);
 
 /*
  * Names a context that has no name of its own: `FILE:LINE` for a line, or for a call whose line is known; `loop at
- * FILE:LINE` for a loop; `MODULE+0xOFFSET` otherwise. FILE and MODULE are base names. Returns 0, or -1 with *error
- * filled.
+ * FILE:LINE` for a loop; `MODULE+0xOFFSET` otherwise. FILE and MODULE are base names.
  */
-int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error);
+void hpc_name_context(struct pf_run *run, const struct hpc_model *model, struct hpc_context *context);
 
 /* The columns of contexts.csv that only this format has. */
 enum { HPC_RELATION, HPC_OFFSET, HPC_CONTEXT_COLUMNS };
@@ -299,17 +285,13 @@ static inline struct hpc_state *hpc_state(const struct pf_model *model)
  * Interns a string as pf_intern does, but replaces each byte that is not valid UTF-8 by U+FFFD. Names come from
  * programs and compilers; writers of databases do not validate them.
  */
-uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, struct pf_error *error);
+uint32_t hpc_intern(struct pf_run *run, struct pf_strings *strings, const char *text, size_t size);
 
-/* Interns a string in the state's strings. Returns it NUL-terminated, owned by the state; NULL with *error filled. */
-const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error);
+/* Interns a string in the state's strings. Returns it NUL-terminated, owned by the state. */
+const char *hpc_keep(struct pf_run *run, const char *text, size_t size);
 
-/*
- * Interns a name unless it is taken. Returns 1 and sets *number if the name was added, 0 if it was taken, -1 with
- * *error filled.
- */
-int hpc_take_name(struct pf_strings *names, const char *name, size_t size, uint32_t *number,
-                  struct pf_error *error);
+/* Interns a name. Returns false if it was interned already. */
+bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *name, size_t size);
 
 /* The attributes of a metric as the database describes it. The strings are owned by the state. */
 struct hpc_metric_facts {
@@ -322,17 +304,16 @@ struct hpc_metric_facts {
 
 /*
  * Adds a metric of the threads' profiles and makes its name unique. The scope decides whether the metric is additive:
- * point, function, exclusive, execution and inclusive are; other scopes are not. Returns 1 if the metric was added, 0
- * if its id is taken, -1 with *error filled.
+ * point, function, exclusive, execution and inclusive are; other scopes are not. Returns false if its id is taken.
  */
-int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error);
+bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts);
 
 /*
  * Adds a metric of the summary. `formula` is how the tool computes the metric, `combine` how it combines the threads'
  * values; both may be NULL. A metric with only a formula has no stored values. Returns as hpc_add_metric.
  */
-int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
-                           const char *combine, struct pf_error *error);
+bool hpc_add_summary_metric(struct pf_run *run, const struct hpc_metric_facts *facts, const char *formula,
+                            const char *combine);
 
 void hpc_metrics_free(struct hpc_state *state);
 
@@ -350,19 +331,19 @@ bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double
 
 /* ---- identity.c -------------------------------------------------------------------------------- */
 
-/* Adds a thread. Returns 0, or -1 with *error filled. */
-int hpc_add_thread(struct hpc_threads *threads, const struct hpc_thread *thread, struct pf_error *error);
-/* Adds an element to the identity of the last added thread. Returns 0, or -1 with *error filled. */
-int hpc_add_identity(struct hpc_threads *threads, const struct hpc_identity *element, struct pf_error *error);
+/* Adds a thread to the profile's. */
+void hpc_add_thread(struct pf_run *run, const struct hpc_thread *thread);
+/* Adds an element to the identity of the last added thread. */
+void hpc_add_identity(struct pf_run *run, const struct hpc_identity *element);
 
 /* Sets the threads' names and columns, which are known before the threads are read. */
 void hpc_declare_threads(struct pf_model *model);
 
 /*
  * Builds the partitions' items and fields once all threads are known. Names are as short as possible while still unique
- * (`rank3.thread0`). Frees the identities. Returns 0, or -1 with *error filled.
+ * (`rank3.thread0`). Frees the identities.
  */
-int hpc_publish_threads(struct pf_model *model, struct pf_error *error);
+void hpc_publish_threads(struct pf_run *run);
 
 /* Numbers the rows of all threads. To be called once each thread's number of values is known. */
 void hpc_number_rows(struct hpc_threads *threads);
@@ -370,26 +351,19 @@ void hpc_threads_free(struct hpc_threads *threads);
 
 /* ---- tables.c ---------------------------------------------------------------------------------- */
 
-/*
- * Sets the profile's tables and columns, which depend on what the database contains. To be called last when opening.
- * Returns 0, or -1 with *error filled.
- */
-int hpc_set_tables(struct pf_model *model, struct pf_error *error);
+/* Sets the profile's tables and columns, which depend on what the database contains. To be called last when opening. */
+void hpc_set_tables(struct pf_run *run);
 
 /* ---- meta.c, meta_tree.c: meta.db ---------------------------------------------------------------- */
 
 #define HPC_META_MAGIC "HPCTOOLKITmeta" /* followed by two bytes of version */
 enum { HPC_META_VERSION = 14 };
 
-/*
- * Reads what opening needs (version, title, identifiers, metrics) and sets the layout. Returns 0, or -1 with *error
- * filled.
- */
-int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
+/* Reads what opening needs (version, title, identifiers, metrics) and sets the layout. */
+void hpc_meta_open(struct pf_run *run);
 
-/* Reads modules, files, functions and contexts into an empty model. Returns 0, or -1 with *error filled. */
-int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                      struct pf_error *error);
+/* Reads modules, files, functions and contexts into an empty model. */
+void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model);
 
 /* ---- experiment.c ------------------------------------------------------------------------------ */
 
@@ -398,14 +372,10 @@ int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct p
  * values. The file may be hundreds of MB large; it is read in one pass, and only the model is kept in memory.
  */
 
-/*
- * Reads the head, up to the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout.
- * Returns 0, or -1 with *error filled.
- */
-int hpc_experiment_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
+/* Reads the head, up to the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout. */
+void hpc_experiment_open(struct pf_run *run);
 
-/* Reads the rest into an empty model, and the summary's values for 2.x. Returns 0, or -1 with *error filled. */
-int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                            struct pf_error *error);
+/* Reads the rest into an empty model, and the summary's values for 2.x. */
+void hpc_experiment_contexts(struct pf_run *run, struct hpc_model *model);
 
 #endif

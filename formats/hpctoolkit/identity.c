@@ -32,24 +32,24 @@ static const struct {
 
 /* ---- collecting ----------------------------------------------------------------------------------- */
 
-int hpc_add_thread(struct hpc_threads *threads, const struct hpc_thread *thread, struct pf_error *error)
+void hpc_add_thread(struct pf_run *run, const struct hpc_thread *thread)
 {
-    if (threads->count == UINT32_MAX ||
-        pf_array_room(&threads->items, &threads->room, threads->count, sizeof *threads->items, error))
-        return pf_fail_memory(error);
+    struct hpc_threads *threads = &hpc_state(run->model)->threads;
+    if (threads->count == UINT32_MAX)
+        pf_run_check(run, pf_fail_memory(run->error));
+    pf_run_check(run,
+                 pf_array_room(&threads->items, &threads->room, threads->count, sizeof *thread, run->error));
     threads->items[threads->count] = *thread;
     threads->items[threads->count++].identity = threads->n_identities;
-    return 0;
 }
 
-int hpc_add_identity(struct hpc_threads *threads, const struct hpc_identity *element, struct pf_error *error)
+void hpc_add_identity(struct pf_run *run, const struct hpc_identity *element)
 {
-    if (pf_array_room(&threads->identities, &threads->identities_room, threads->n_identities, sizeof *element,
-                      error))
-        return -1;
+    struct hpc_threads *threads = &hpc_state(run->model)->threads;
+    pf_run_check(run, pf_array_room(&threads->identities, &threads->identities_room, threads->n_identities,
+                                    sizeof *element, run->error));
     threads->identities[threads->n_identities++] = *element;
     threads->items[threads->count - 1].elements++;
-    return 0;
 }
 
 void hpc_number_rows(struct hpc_threads *threads)
@@ -128,35 +128,34 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
 
 /*
  * Names all threads with this much detail and adds a row for each to `items`, with the profile's number appended if the
- * name is taken. If items is NULL, only checks that the names are unique. Returns 1; 0 if a name is taken (only if
- * items is NULL); -1 with *error filled.
+ * name is taken. If items is NULL, only returns whether the names are unique.
  */
-static int name_all(const struct hpc_state *state, enum detail detail, struct pf_rows *items,
-                    struct pf_error *error)
+static bool name_all(struct pf_run *run, enum detail detail, struct pf_rows *items)
 {
-    struct pf_strings *taken = pf_strings_new();
-    int got = taken ? 1 : pf_fail_memory(error);
-    for (uint32_t i = 0; i < state->threads.count && got > 0; i++) {
+    const struct hpc_state *state = hpc_state(run->model);
+    struct pf_strings *taken = PF_OWN(run, pf_strings_new(), pf_strings_free);
+    bool unique = true;
+    for (uint32_t i = 0; i < state->threads.count && (unique || items); i++) {
         char name[NAME_MAX_SIZE + 40];
-        uint32_t number, profile = state->threads.items[i].profile;
+        uint32_t profile = state->threads.items[i].profile;
         size_t base = print_name(state, &state->threads.items[i], detail, name), size = base;
-        got = hpc_take_name(taken, name, size, &number, error);
-        for (unsigned again = 0; !got && items; again++) {
+        unique = hpc_take_name(run, taken, name, size);
+        for (unsigned again = 0; !unique && items; again++) {
             size = base + (size_t)snprintf(name + base, sizeof name - base,
                                            again ? ".profile%u-%u" : ".profile%u", profile, again);
-            got = hpc_take_name(taken, name, size, &number, error);
+            unique = hpc_take_name(run, taken, name, size);
         }
         struct pf_cell cells[] = {pf_uint(profile), pf_text(name, size)};
-        if (got > 0 && items && pf_rows_add(items, cells, error))
-            got = -1;
+        if (items)
+            pf_run_check(run, pf_rows_add(items, cells, run->error));
     }
-    pf_strings_free(taken);
-    return got;
+    pf_strings_free(pf_disown(run, taken));
+    return unique;
 }
 
-static int add_fields(const struct hpc_state *state, const struct hpc_thread *thread, struct pf_rows *fields,
-                      struct pf_error *error)
+static void add_fields(struct pf_run *run, const struct hpc_thread *thread, struct pf_rows *fields)
 {
+    const struct hpc_state *state = hpc_state(run->model);
     struct pf_cell cells[FIELDS] = {0};
     for (uint32_t i = 0; i < thread->elements; i++) {
         const struct hpc_identity *element = &state->threads.identities[thread->identity + i];
@@ -169,7 +168,7 @@ static int add_fields(const struct hpc_state *state, const struct hpc_thread *th
         cells[VALUES] = pf_uint(thread->block.n_values);
         cells[CONTEXTS] = pf_uint(thread->block.n_contexts);
     }
-    return pf_rows_add(fields, cells, error);
+    pf_run_check(run, pf_rows_add(fields, cells, run->error));
 }
 
 void hpc_declare_threads(struct pf_model *model)
@@ -180,25 +179,19 @@ void hpc_declare_threads(struct pf_model *model)
     model->partitions.n_fields = FIELDS;
 }
 
-int hpc_publish_threads(struct pf_model *model, struct pf_error *error)
+void hpc_publish_threads(struct pf_run *run)
 {
-    struct hpc_state *state = hpc_state(model);
-    struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(FIELDS);
+    struct hpc_threads *threads = &hpc_state(run->model)->threads;
+    struct pf_partitions *partitions = &run->model->partitions;
+    struct pf_rows *items = PF_OWN(run, pf_rows_new(2), pf_rows_free),
+                   *fields = PF_OWN(run, pf_rows_new(FIELDS), pf_rows_free);
     enum detail detail = INNERMOST;
-    int got = items && fields ? 0 : pf_fail_memory(error);
-    while (!got && detail < PHYSICAL && !(got = name_all(state, detail, NULL, error)))
+    while (detail < PHYSICAL && !name_all(run, detail, NULL))
         detail++;
-    if (got >= 0)
-        got = name_all(state, detail, items, error);
-    for (uint32_t i = 0; i < state->threads.count && got >= 0; i++)
-        got = add_fields(state, &state->threads.items[i], fields, error);
-    forget_identities(&state->threads);
-    if (got < 0) {
-        pf_rows_free(items);
-        pf_rows_free(fields);
-        return -1;
-    }
-    model->partitions.items = items;
-    model->partitions.fields = fields;
-    return 0;
+    (void)name_all(run, detail, items);
+    for (uint32_t i = 0; i < threads->count; i++)
+        add_fields(run, &threads->items[i], fields);
+    forget_identities(threads);
+    partitions->items = pf_disown(run, items);
+    partitions->fields = pf_disown(run, fields);
 }

@@ -5,33 +5,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
-
 /* ---- reading records and strings -------------------------------------------------------------------- */
 
 /*
  * Writers store the tree level by level, but the reader walks it depth first, so many places in the file are in use at
  * once, each advancing slowly. The windows are a direct-mapped cache of the file's pages.
  */
-enum { PAGE = 16 * 1024, WINDOWS = 256 };
+enum { PAGE = 16 * 1024, WINDOWS = HPC_META_WINDOWS };
 
-const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size,
-                                     struct pf_error *error)
+const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size)
 {
-    error->code = 0;
-    return hpc_fits(offset, size, 1, meta->size)
-               ? pf_window_at(&meta->windows[offset / PAGE % WINDOWS], offset, size, error)
-               : NULL;
+    if (!hpc_fits(offset, size, 1, meta->size))
+        return NULL;
+    return hpc_window_at(meta->run, &meta->windows[offset / PAGE % WINDOWS], offset, size);
 }
 
-ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, struct pf_error *error)
+size_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit)
 {
     size_t size = 0;
     /* The header contains no strings: a null pointer means no string. */
     for (uint64_t at = pointer; pointer >= 16 && at < meta->size && size < limit; at = pointer + size) {
-        const unsigned char *bytes = hpc_meta_record(meta, at, 1, error);
-        if (!bytes)
-            return -1;
+        const unsigned char *bytes = hpc_meta_record(meta, at, 1);
         size_t have = pf_window_rest(&meta->windows[at / PAGE % WINDOWS], bytes);
         if (have > limit - size)
             have = limit - size;
@@ -40,56 +34,53 @@ ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, s
         memcpy(meta->string + size, bytes, more);
         size += more;
         if (end)
-            return (ssize_t)size;
+            return size;
     }
     return 0;
 }
 
-static const char *name_at(struct hpc_meta *meta, uint64_t pointer, struct pf_error *error)
+static const char *name_at(struct hpc_meta *meta, uint64_t pointer)
 {
-    ssize_t size = hpc_meta_string(meta, pointer, HPC_NAME_MAX, error);
-    return size < 0 ? NULL : hpc_keep(meta->state, meta->string, (size_t)size, error);
+    size_t size = hpc_meta_string(meta, pointer, HPC_NAME_MAX);
+    return hpc_keep(meta->run, meta->string, size);
 }
 
 /* Header: magic, two bytes of version, pairs of {u64 size, u64 offset}. A section that exceeds the file is truncated. */
-static int read_sections(struct hpc_meta *meta, struct pf_error *error)
+static void read_sections(struct hpc_meta *meta, bool quiet)
 {
-    const unsigned char *header = hpc_meta_record(meta, 0, 16 + 16 * SECTIONS, error);
+    const unsigned char *header = hpc_meta_record(meta, 0, 16 + 16 * SECTIONS);
     if (!header)
-        return error->code ? -1 : pf_fail_at(error, EINVAL, 0, "meta.db ends inside its header");
+        pf_run_check(meta->run, pf_fail_at(meta->run->error, EINVAL, 0, "meta.db ends inside its header"));
     for (int i = 0; i < SECTIONS; i++) {
         struct hpc_extent *section = &meta->sections[i];
         section->size = pf_u64(header + 16 + 16 * i, false);
         section->offset = pf_u64(header + 24 + 16 * i, false);
         if (hpc_fits(section->offset, section->size, 1, meta->size))
             continue;
-        (void)hpc_note(meta->notes, "fatal", "section-beyond-end", 0, 16 + 16 * i,
-                       "meta.db: section %d reaches beyond the end of the file", i);
+        if (!quiet)
+            pf_run_warn(meta->run, "fatal", "section-beyond-end", 0, 16 + 16 * i,
+                        "meta.db: section %d reaches beyond the end of the file", i);
         section->size = section->offset < meta->size ? meta->size - section->offset : 0;
     }
-    return 0;
 }
 
-int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct pf_notes *notes,
-                   struct pf_error *error)
+static void free_meta(struct hpc_meta *meta)
 {
-    *meta = (struct hpc_meta){.state = state, .notes = notes, .size = pf_input_size(state->description)};
-    meta->budget = meta->size;
-    meta->windows = calloc(WINDOWS, sizeof *meta->windows);
-    meta->string = malloc(HPC_STRING_MAX);
-    if (!meta->windows || !meta->string)
-        return pf_fail_memory(error);
     for (int i = 0; i < WINDOWS; i++)
-        meta->windows[i] = (struct pf_window){.input = state->description, .room = PAGE};
-    return read_sections(meta, error);
+        pf_window_close(&meta->windows[i]);
+    free(meta);
 }
 
-void hpc_meta_end(struct hpc_meta *meta)
+struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet)
 {
-    for (int i = 0; meta->windows && i < WINDOWS; i++)
-        pf_window_close(&meta->windows[i]);
-    free(meta->windows);
-    free(meta->string);
+    struct hpc_meta *meta = PF_OWN(run, calloc(1, sizeof *meta), free_meta);
+    meta->run = run;
+    meta->state = hpc_state(run->model);
+    meta->size = meta->budget = pf_input_size(meta->state->description);
+    for (int i = 0; i < WINDOWS; i++)
+        meta->windows[i] = (struct pf_window){.input = meta->state->description, .room = PAGE};
+    read_sections(meta, quiet);
+    return meta;
 }
 
 /* ---- metrics ---------------------------------------------------------------------------------------- */
@@ -107,8 +98,7 @@ struct instance {
 };
 
 struct instances {
-    struct instance *items;
-    size_t count, room;
+    PF_LIST(struct instance) list;
 };
 
 /* Ids have 16 bits: an undamaged file has at most this many instances. */
@@ -119,135 +109,120 @@ struct metrics {
     bool draft;
     unsigned scope_stride, statistic_stride;
     struct instances threads, summary;
+    struct pf_hash_table names; /* of a list */
 };
 
-static int add_instance(struct instances *list, const struct instance *instance, struct pf_error *error)
+static void add_instance(struct metrics *all, struct instances *instances, const struct instance *instance)
 {
-    if (list->count == INSTANCES_MAX)
-        return 0;
-    if (pf_array_room(&list->items, &list->room, list->count, sizeof *list->items, error))
-        return -1;
-    list->items[list->count++] = *instance;
-    return 0;
+    if (instances->list.n < INSTANCES_MAX)
+        *PF_PUSH(all->meta->run, instances->list) = *instance;
 }
 
 /* Returns the name of a scope. In the released layout the pointer refers to the scope's record, in drafts to the name. */
-static const char *scope_name(struct metrics *all, uint64_t pointer, struct pf_error *error)
+static const char *scope_name(struct metrics *all, uint64_t pointer)
 {
     if (!all->draft) {
-        const unsigned char *scope = hpc_meta_record(all->meta, pointer, 8, error);
+        const unsigned char *scope = hpc_meta_record(all->meta, pointer, 8);
         if (!scope)
-            return error->code ? NULL : "";
+            return "";
         pointer = pf_u64(scope, false);
     }
-    return name_at(all->meta, pointer, error);
+    return name_at(all->meta, pointer);
 }
 
-/*
- * The word for how a statistic combines values; an unknown one (of a later minor version) as its number. NULL with
- * *error filled.
- */
-static const char *combine_word(struct metrics *all, unsigned combine, struct pf_error *error)
+/* Returns the word for how a statistic combines values; an unknown one (of a later minor version) as its number. */
+static const char *combine_word(const struct metrics *all, unsigned combine)
 {
     static const char *const words[] = {"sum", "min", "max"};
     char text[16];
     if (combine < sizeof words / sizeof *words)
         return words[combine];
     int size = snprintf(text, sizeof text, "%u", combine);
-    return hpc_keep(all->meta->state, text, (size_t)size, error);
+    return hpc_keep(all->meta->run, text, (size_t)size);
 }
 
 /*
  * Released: u64 scope, u64 formula, u8 combine, u16 id at 18. Draft, where each scope has its own statistics: u64
  * formula, u8 combine, u16 id at 10.
  */
-static int read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance,
-                           struct pf_error *error)
+static void read_statistics(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
     size_t scope = all->draft ? 0 : 8;
-    for (unsigned i = 0; i < count && all->summary.count < INSTANCES_MAX; i++) {
+    for (unsigned i = 0; i < count && all->summary.list.n < INSTANCES_MAX; i++) {
         const unsigned char *bytes =
-            hpc_meta_record(all->meta, array + (uint64_t)i * all->statistic_stride, scope + 12, error);
+            hpc_meta_record(all->meta, array + (uint64_t)i * all->statistic_stride, scope + 12);
         if (!bytes)
-            return error->code ? -1 : 0;
+            return;
         uint64_t scope_at = pf_u64(bytes, false), formula = pf_u64(bytes + scope, false);
-        unsigned combine = bytes[scope + 8];
         instance.facts.id = pf_u16(bytes + scope + 10, false);
-        if (!(instance.combine = combine_word(all, combine, error)) ||
-            (!all->draft && !(instance.facts.scope = scope_name(all, scope_at, error))) ||
-            !(instance.formula = name_at(all->meta, formula, error)) ||
-            add_instance(&all->summary, &instance, error))
-            return -1;
+        instance.combine = combine_word(all, bytes[scope + 8]);
+        if (!all->draft)
+            instance.facts.scope = scope_name(all, scope_at);
+        instance.formula = name_at(all->meta, formula);
+        add_instance(all, &all->summary, &instance);
     }
-    return 0;
 }
 
 /* Released: u64 scope, u16 id. Draft: u64 name, u16 number of statistics, u16 id, u64 statistics at 16. */
-static int read_scopes(struct metrics *all, uint64_t array, unsigned count, struct instance instance,
-                       struct pf_error *error)
+static void read_scopes(struct metrics *all, uint64_t array, unsigned count, struct instance instance)
 {
-    for (unsigned i = 0; i < count && all->threads.count < INSTANCES_MAX; i++) {
+    for (unsigned i = 0; i < count && all->threads.list.n < INSTANCES_MAX; i++) {
         const unsigned char *bytes =
-            hpc_meta_record(all->meta, array + (uint64_t)i * all->scope_stride, all->draft ? 24 : 10, error);
+            hpc_meta_record(all->meta, array + (uint64_t)i * all->scope_stride, all->draft ? 24 : 10);
         if (!bytes)
-            return error->code ? -1 : 0;
+            return;
         uint64_t scope = pf_u64(bytes, false), statistics = all->draft ? pf_u64(bytes + 16, false) : 0;
         unsigned n_statistics = all->draft ? pf_u16(bytes + 8, false) : 0;
         instance.facts.id = pf_u16(bytes + (all->draft ? 10 : 8), false);
-        if (!(instance.facts.scope = scope_name(all, scope, error)) ||
-            add_instance(&all->threads, &instance, error) ||
-            read_statistics(all, statistics, n_statistics, instance, error))
-            return -1;
+        instance.facts.scope = scope_name(all, scope);
+        add_instance(all, &all->threads, &instance);
+        read_statistics(all, statistics, n_statistics, instance);
     }
-    return 0;
 }
 
 /*
  * Released: u64 name, u64 scopes, u64 statistics, u16 number of scopes, u16 number of statistics. Draft: u64 name, u16 number
  * of scopes, padding, u64 scopes.
  */
-static int read_metric(struct metrics *all, const unsigned char *bytes, uint32_t i, struct pf_error *error)
+static void read_metric(struct metrics *all, const unsigned char *bytes, uint32_t i)
 {
     uint64_t scopes = pf_u64(bytes + (all->draft ? 16 : 8), false);
     unsigned n_scopes = pf_u16(bytes + (all->draft ? 8 : 24), false);
     uint64_t statistics = all->draft ? 0 : pf_u64(bytes + 16, false);
     unsigned n_statistics = all->draft ? 0 : pf_u16(bytes + 26, false);
-    struct instance instance = {.facts.name = name_at(all->meta, pf_u64(bytes, false), error), .metric = i};
-    return !instance.facts.name || read_scopes(all, scopes, n_scopes, instance, error) ||
-                   read_statistics(all, statistics, n_statistics, instance, error)
-               ? -1
-               : 0;
+    struct instance instance = {.facts.name = name_at(all->meta, pf_u64(bytes, false)), .metric = i};
+    read_scopes(all, scopes, n_scopes, instance);
+    read_statistics(all, statistics, n_statistics, instance);
 }
 
 /*
  * Section: u64 metrics, u32 number of metrics, then u8 strides of: a metric, a scope instance (draft: a scope), a
  * statistic.
  */
-static int read_instances(struct metrics *all, struct pf_error *error)
+static void read_instances(struct metrics *all)
 {
     struct hpc_meta *meta = all->meta;
     uint64_t offset = meta->sections[METRICS].offset;
-    const unsigned char *section = hpc_meta_record(meta, offset, 15, error);
-    if (!section)
-        return -1;
+    const unsigned char *section =
+        hpc_meta_record(meta, offset, 15); /* read_all has checked that it is there */
     uint64_t metrics = pf_u64(section, false), least = all->draft ? 24 : 28;
     uint32_t count = pf_u32(section + 8, false);
     unsigned stride = section[12];
     all->scope_stride = section[13];
     all->statistic_stride = section[14];
     if (stride < least || all->scope_stride < (all->draft ? 24 : 10) ||
-        all->statistic_stride < (all->draft ? 12 : 20))
-        return hpc_note(meta->notes, "error", "metrics", 0, (int64_t)offset,
-                        "meta.db: the records of metrics are too short; no metric is read");
-    if (!hpc_fits(metrics, count, stride, meta->size))
-        return hpc_note(meta->notes, "error", "metrics", 0, (int64_t)offset,
-                        "meta.db: the metrics reach beyond the end of the file; none is read");
-    for (uint32_t i = 0; i < count && i < INSTANCES_MAX && all->threads.count < INSTANCES_MAX; i++) {
-        const unsigned char *bytes = hpc_meta_record(meta, metrics + (uint64_t)i * stride, least, error);
-        if (!bytes || read_metric(all, bytes, i, error))
-            return -1;
+        all->statistic_stride < (all->draft ? 12 : 20)) {
+        pf_run_warn(meta->run, "error", "metrics", 0, offset,
+                    "meta.db: the records of metrics are too short; no metric is read");
+        return;
     }
-    return 0;
+    if (!hpc_fits(metrics, count, stride, meta->size)) {
+        pf_run_warn(meta->run, "error", "metrics", 0, offset,
+                    "meta.db: the metrics reach beyond the end of the file; none is read");
+        return;
+    }
+    for (uint32_t i = 0; i < count && i < INSTANCES_MAX && all->threads.list.n < INSTANCES_MAX; i++)
+        read_metric(all, hpc_meta_record(meta, metrics + (uint64_t)i * stride, least), i);
 }
 
 /* Sorts exclusive metrics first: the first metric of a profile is its primary one. */
@@ -278,29 +253,28 @@ static const char *suffix_of(const char *scope)
 /* Compares pointers: names are interned, so equal names are the same pointer. */
 static bool hpc_is_metric_name(const void *of, uint32_t number, const void *key)
 {
-    return ((const struct instances *)of)->items[number].facts.name == key;
+    return ((const struct instances *)of)->list.at[number].facts.name == key;
 }
 
-/* Sorts the list, and gives suffixes to metrics that share a name. */
-static int arrange(struct instances *list, struct pf_error *error)
+/* Sorts the instances, and gives suffixes to metrics that share a name. */
+static void arrange(struct metrics *all, struct instances *instances)
 {
-    struct pf_hash_table seen = {0};
-    int failed = 0;
-    if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, compare);
-    for (size_t i = 0; i < list->count && !failed; i++) {
-        struct hpc_metric_facts *facts = &list->items[i].facts;
+    struct pf_run *run = all->meta->run;
+    if (instances->list.n)
+        qsort(instances->list.at, instances->list.n, sizeof *instances->list.at, compare);
+    for (size_t i = 0; i < instances->list.n; i++) {
+        struct hpc_metric_facts *facts = &instances->list.at[i].facts;
         uint64_t hash = pf_siphash_number((uintptr_t)facts->name);
-        int64_t first = pf_hash_find(&seen, hash, hpc_is_metric_name, list, facts->name);
+        int64_t first = pf_hash_find(&all->names, hash, hpc_is_metric_name, instances, facts->name);
         if (first == PF_NOT_THERE) {
-            failed = pf_hash_add(&seen, hash, (uint32_t)i, error);
+            pf_run_check(run, pf_hash_add(&all->names, hash, (uint32_t)i, run->error));
             continue;
         }
-        list->items[first].facts.suffix = suffix_of(list->items[first].facts.scope);
+        struct hpc_metric_facts *other = &instances->list.at[first].facts;
+        other->suffix = suffix_of(other->scope);
         facts->suffix = suffix_of(facts->scope);
     }
-    pf_hash_free(&seen);
-    return failed;
+    pf_hash_free(&all->names);
 }
 
 /*
@@ -327,108 +301,93 @@ static void pair(struct hpc_metrics *metrics, size_t first)
     }
 }
 
-static int publish(struct metrics *all, struct pf_error *error)
+static void publish(const struct metrics *all)
 {
-    struct hpc_state *state = all->meta->state;
-    const struct instances *threads = &all->threads, *summary = &all->summary;
-    size_t first = 0;
-    for (size_t i = 0; i < threads->count; i++) {
-        const struct hpc_metric_facts *facts = &threads->items[i].facts;
-        int added = hpc_add_metric(state, facts, error);
-        if (added < 0)
-            return -1;
-        if (!added)
-            (void)hpc_note(all->meta->notes, "warning", "metric-id", 0, -1,
-                           "meta.db: two metrics have the id %lld; the second is left out",
-                           (long long)facts->id);
-        if (i + 1 < threads->count && threads->items[i + 1].metric == threads->items[i].metric)
+    struct pf_run *run = all->meta->run;
+    struct hpc_metrics *metrics = &all->meta->state->metrics;
+    size_t first = 0, n = all->threads.list.n;
+    for (size_t i = 0; i < n; i++) {
+        const struct instance *at = &all->threads.list.at[i];
+        if (!hpc_add_metric(run, &at->facts))
+            pf_run_warn(run, "warning", "metric-id", 0, -1,
+                        "meta.db: two metrics have the id %lld; the second is left out",
+                        (long long)at->facts.id);
+        if (i + 1 < n && at[1].metric == at->metric)
             continue;
-        pair(&state->metrics, first);
-        first = state->metrics.count;
+        pair(metrics, first);
+        first = metrics->count;
     }
-    for (size_t i = 0; i < summary->count; i++) {
-        const struct instance *at = &summary->items[i];
-        if (hpc_add_summary_metric(state, &at->facts, at->formula, at->combine, error) < 0)
-            return -1;
+    for (size_t i = 0; i < all->summary.list.n; i++) {
+        const struct instance *at = &all->summary.list.at[i];
+        (void)hpc_add_summary_metric(run, &at->facts, at->formula, at->combine);
     }
-    return 0;
 }
 
-static int read_metrics(struct hpc_meta *meta, struct pf_error *error)
+static void free_metrics(struct metrics *all)
 {
-    struct metrics all = {.meta = meta, .draft = meta->state->layout == HPC_DRAFT};
-    int failed = read_instances(&all, error) || arrange(&all.threads, error) ||
-                 arrange(&all.summary, error) || publish(&all, error);
-    free(all.threads.items);
-    free(all.summary.items);
-    return failed ? -1 : 0;
+    pf_hash_free(&all->names);
+    free(all);
+}
+
+static void read_metrics(struct hpc_meta *meta)
+{
+    struct metrics *all = PF_OWN(meta->run, calloc(1, sizeof *all), free_metrics);
+    all->meta = meta;
+    all->draft = meta->state->layout == HPC_DRAFT;
+    read_instances(all);
+    arrange(all, &all->threads);
+    arrange(all, &all->summary);
+    publish(all);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
 /* General section: u64 title, u64 description. */
-static int read_title(struct hpc_meta *meta, struct pf_model *model, struct pf_error *error)
+static void read_title(struct hpc_meta *meta)
 {
-    const unsigned char *general = hpc_meta_record(meta, meta->sections[GENERAL].offset, 16, error);
+    struct pf_run *run = meta->run;
+    const unsigned char *general = hpc_meta_record(meta, meta->sections[GENERAL].offset, 16);
     if (!general)
-        return error->code ? -1 : 0;
-    const char *title = name_at(meta, pf_u64(general, false), error);
-    struct pf_cell cells[] = {pf_string("Experiment"), pf_string(title)};
-    return title ? pf_rows_add(model->info, cells, error) : -1;
+        return;
+    struct pf_cell cells[] = {pf_string("Experiment"), pf_string(name_at(meta, pf_u64(general, false)))};
+    pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
 /* IdNames section: u64 array of u64 pointers, u8 number of pointers. */
-static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
+static void read_identifiers(struct hpc_meta *meta)
 {
     struct hpc_state *state = meta->state;
-    const unsigned char *section = hpc_meta_record(meta, meta->sections[ID_NAMES].offset, 9, error);
+    const unsigned char *section = hpc_meta_record(meta, meta->sections[ID_NAMES].offset, 9), *pointer;
     if (!section)
-        return error->code ? -1 : 0;
+        return;
     uint64_t names = pf_u64(section, false);
-    size_t count = section[8];
-    if (!(state->identifiers = calloc(count + 1, sizeof *state->identifiers)))
-        return pf_fail_memory(error);
-    state->n_identifiers = count;
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *pointer = hpc_meta_record(meta, names + 8 * i, 8, error);
-        if (!pointer)
-            return error->code ? -1 : 0;
-        const char *name = name_at(meta, pf_u64(pointer, false), error);
-        if (!name)
-            return -1;
+    state->n_identifiers = section[8];
+    state->identifiers =
+        pf_run_memory(meta->run, calloc(state->n_identifiers + 1, sizeof *state->identifiers));
+    for (size_t i = 0; i < state->n_identifiers && (pointer = hpc_meta_record(meta, names + 8 * i, 8)); i++) {
+        const char *name = name_at(meta, pf_u64(pointer, false));
         state->identifiers[i] = *name ? name : NULL;
     }
-    return 0;
 }
 
-static int read_all(struct hpc_meta *meta, struct pf_model *model, struct pf_error *error)
+void hpc_meta_open(struct pf_run *run)
 {
-    const unsigned char *header = hpc_meta_record(meta, 0, 16, error);
-    if (!header)
-        return -1;
+    struct hpc_meta *meta = hpc_meta_begin(run, false);
+    const unsigned char *header = hpc_meta_record(meta, 0, 16);
     unsigned major = header[HPC_META_VERSION], minor = header[HPC_META_VERSION + 1];
     if (memcmp(header, HPC_META_MAGIC, HPC_META_VERSION) != 0)
-        return pf_fail_at(error, EINVAL, 0, "meta.db does not begin as one");
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, "meta.db does not begin as one"));
     if (major != 4)
-        return pf_fail_at(error, EINVAL, HPC_META_VERSION, "version %u.%u of meta.db is not supported", major,
-                          minor);
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, HPC_META_VERSION,
+                                     "version %u.%u of meta.db is not supported", major, minor));
     /* The stride of a metric distinguishes the layouts: 32 in the released one, 24 in drafts. */
-    const unsigned char *metrics = hpc_meta_record(meta, meta->sections[METRICS].offset, 15, error);
+    const unsigned char *metrics = hpc_meta_record(meta, meta->sections[METRICS].offset, 15);
     if (!metrics)
-        return error->code ? -1 : pf_fail_at(error, EINVAL, 16, "meta.db has no section of metrics");
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, 16, "meta.db has no section of metrics"));
     meta->state->layout = metrics[12] == 24 ? HPC_DRAFT : HPC_META;
-    snprintf(model->version, sizeof model->version, "%u.%u%s", major, minor,
+    snprintf(run->model->version, sizeof run->model->version, "%u.%u%s", major, minor,
              meta->state->layout == HPC_DRAFT ? " draft" : "");
-    return read_title(meta, model, error) || read_identifiers(meta, error) || read_metrics(meta, error) ? -1
-                                                                                                          : 0;
-}
-
-int hpc_meta_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
-{
-    struct hpc_meta meta;
-    int failed = hpc_meta_begin(&meta, hpc_state(model), notes, error) || read_all(&meta, model, error);
-    hpc_meta_end(&meta);
-    if (failed && !*error->where)
-        snprintf(error->where, sizeof error->where, "meta.db");
-    return failed ? -1 : 0;
+    read_title(meta);
+    read_identifiers(meta);
+    read_metrics(meta);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/meta.h"
-#include "formats/kit/array.h"
 
 /* Flags of a context: which optional parts follow its fixed part, in this order. */
 enum { HAS_FUNCTION = 1, HAS_PLACE = 2, HAS_POINT = 4 };
@@ -21,31 +20,29 @@ struct level {
 };
 
 struct reading {
+    struct pf_run *run;
     struct hpc_meta *meta;
     struct hpc_model *model;
     struct hpc_array lists[HPC_LISTS];
-    struct level *levels; /* stack: the path to the current context */
-    size_t depth, room;
+    PF_LIST(struct level) levels; /* stack: the path to the current context */
     uint64_t
         walked; /* total bytes of children arrays so far; arrays do not overlap, so at most the section's size */
     bool duplicates; /* a duplicate context id has been noted */
 };
 
 /*
- * Interns a string of the file in the tree's strings; PF_NO_STRING with *error filled. Strings of an undamaged file do
- * not overlap, so their total size is at most the file's. Strings beyond that budget become empty.
+ * Interns a string of the file in the tree's strings. Strings of an undamaged file do not overlap, so their total size is
+ * at most the file's. Strings beyond that budget become empty.
  */
-static uint32_t intern(struct reading *reading, uint64_t pointer, struct pf_error *error)
+static uint32_t intern(const struct reading *reading, uint64_t pointer)
 {
     struct hpc_meta *meta = reading->meta;
     struct pf_strings *strings = reading->model->tree->strings;
-    ssize_t size = meta->budget ? hpc_meta_string(meta, pointer, HPC_STRING_MAX, error) : 0;
-    if (size < 0)
-        return PF_NO_STRING;
+    size_t size = meta->budget ? hpc_meta_string(meta, pointer, HPC_STRING_MAX) : 0;
     uint32_t before = pf_strings_count(strings);
-    uint32_t id = hpc_intern(strings, meta->string, (size_t)size, error);
+    uint32_t id = hpc_intern(reading->run, strings, meta->string, size);
     if (pf_strings_count(strings) > before)
-        meta->budget -= meta->budget < (uint64_t)size ? meta->budget : (uint64_t)size;
+        meta->budget -= meta->budget < size ? meta->budget : size;
     return id;
 }
 
@@ -82,7 +79,7 @@ static uint32_t path_at(const struct reading *reading, enum hpc_list list, uint6
 }
 
 /* Names an unnamed function by its offset in the module, or by its source line. */
-static int name_function(struct reading *reading, struct hpc_item *function, struct pf_error *error)
+static void name_function(const struct reading *reading, struct hpc_item *function)
 {
     struct hpc_context like = {
         .kind = function->module == PF_NO_STRING && function->file != PF_NO_STRING ? HPC_LINE : HPC_FUNCTION,
@@ -91,20 +88,16 @@ static int name_function(struct reading *reading, struct hpc_item *function, str
         .file = function->file,
         .line = function->line,
     };
-    if (hpc_name_context(reading->model, &like, error))
-        return -1;
+    hpc_name_context(reading->run, reading->model, &like);
     function->name = like.name;
-    return 0;
 }
 
 /* Function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. Others: u32 flags, padding, u64 path. */
-static int read_item(struct reading *reading, enum hpc_list list, uint64_t i, struct pf_error *error)
+static void read_item(const struct reading *reading, enum hpc_list list, uint64_t i)
 {
     const struct hpc_array *array = &reading->lists[list];
     const unsigned char *bytes =
-        hpc_meta_record(reading->meta, array->at + i * array->stride, kinds_of_lists[list].least, error);
-    if (!bytes)
-        return -1;
+        hpc_meta_record(reading->meta, array->at + i * array->stride, kinds_of_lists[list].least);
     struct hpc_item item = {.id = i, .file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
     uint64_t name = pf_u64(bytes + (list == HPC_FUNCTIONS ? 0 : 8), false);
     if (list == HPC_FUNCTIONS) {
@@ -116,61 +109,58 @@ static int read_item(struct reading *reading, enum hpc_list list, uint64_t i, st
     } else {
         item.copied = list == HPC_FILES && pf_u32(bytes, false) & 1;
     }
-    item.name = intern(reading, name, error);
-    if (item.name == PF_NO_STRING ||
-        (list == HPC_FUNCTIONS && is_empty(reading, item.name) && name_function(reading, &item, error)))
-        return -1;
-    return hpc_model_add_item(reading->model, list, &item, error);
+    item.name = intern(reading, name);
+    if (list == HPC_FUNCTIONS && is_empty(reading, item.name))
+        name_function(reading, &item);
+    hpc_model_add_item(reading->run, reading->model, list, &item);
 }
 
 /* Reads a list of items. An invalid array is treated as empty and noted. */
-static int read_list(struct reading *reading, enum hpc_list list, struct pf_error *error)
+static void read_list(struct reading *reading, enum hpc_list list)
 {
     struct hpc_meta *meta = reading->meta;
     struct hpc_array *array = &reading->lists[list];
     const struct hpc_extent *section = &meta->sections[kinds_of_lists[list].section];
-    const unsigned char *bytes = hpc_meta_record(meta, section->offset, 14, error);
-    if (!bytes && error->code)
-        return -1;
+    const unsigned char *bytes = hpc_meta_record(meta, section->offset, 14);
     if (bytes && section->size >= 14)
         *array =
             (struct hpc_array){pf_u64(bytes, false), pf_u32(bytes + 8, false), pf_u16(bytes + 12, false)};
     if (array->count && (array->stride < kinds_of_lists[list].least ||
                          !hpc_fits(array->at, array->count, array->stride, meta->size))) {
         array->count = 0;
-        (void)hpc_note(meta->notes, "fatal", "beyond-end", 0, (int64_t)section->offset,
-                       "meta.db: the %s do not fit into the file; none is read", kinds_of_lists[list].name);
+        pf_run_warn(reading->run, "fatal", "beyond-end", 0, section->offset,
+                    "meta.db: the %s do not fit into the file; none is read", kinds_of_lists[list].name);
     }
-    for (uint64_t i = 0; i < array->count; i++)
-        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(array->at + i, meta->size, error)) ||
-            read_item(reading, list, i, error))
-            return -1;
-    return 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        if (i % RECORDS_A_STEP == 0)
+            pf_run_step(reading->run, array->at + i, meta->size);
+        read_item(reading, list, i);
+    }
 }
 
 /* ---- contexts ----------------------------------------------------------------------------------------- */
 
-static int note(struct reading *reading, uint64_t offset, const char *code, const char *text)
+static void note(const struct reading *reading, uint64_t offset, const char *code, const char *text)
 {
-    return hpc_note(reading->meta->notes, "error", code, 0, (int64_t)offset, "meta.db: %s", text);
+    pf_run_warn(reading->run, "error", code, 0, offset, "meta.db: %s", text);
 }
 
 /* Pushes the children of a context onto the stack of the depth-first walk. */
-static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent,
-                   struct pf_error *error)
+static void descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
 {
     const struct hpc_extent *section = &reading->meta->sections[CONTEXTS];
     if (!size)
-        return 0;
-    if (at < section->offset || !hpc_fits(at, size, 1, section->offset + section->size))
-        return note(reading, at, "children", "children of a context lie outside their section");
-    if (size > section->size - reading->walked)
-        return note(reading, at, "children", "children of contexts overlap; these are left out");
+        return;
+    if (at < section->offset || !hpc_fits(at, size, 1, section->offset + section->size)) {
+        note(reading, at, "children", "children of a context lie outside their section");
+        return;
+    }
+    if (size > section->size - reading->walked) {
+        note(reading, at, "children", "children of contexts overlap; these are left out");
+        return;
+    }
     reading->walked += size;
-    if (pf_array_room(&reading->levels, &reading->room, reading->depth, sizeof *reading->levels, error))
-        return -1;
-    reading->levels[reading->depth++] = (struct level){at, at + size, parent};
-    return 0;
+    *PF_PUSH(reading->run, reading->levels) = (struct level){at, at + size, parent};
 }
 
 /*
@@ -203,18 +193,18 @@ static void set_place(const struct reading *reading, struct hpc_context *context
 }
 
 /* Names a context of an unknown type (of a later minor version), for example `context of type 9`. */
-static uint32_t name_by_type(struct reading *reading, const char *what, unsigned type, struct pf_error *error)
+static uint32_t name_by_type(const struct reading *reading, const char *what, unsigned type)
 {
     char text[40];
     int size = snprintf(text, sizeof text, "%s of type %u", what, type);
-    return pf_intern(reading->model->tree->strings, text, (size_t)size, error);
+    return pf_run_intern(reading->run, reading->model->tree->strings, text, (size_t)size);
 }
 
 /*
  * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
  * words that follow the fixed part, u16 propagation (not in drafts).
  */
-static int read_context(struct reading *reading, struct level *level, struct pf_error *error)
+static void read_context(struct reading *reading, struct level *level)
 {
     static const enum hpc_kind kinds[] = {HPC_FUNCTION, HPC_LOOP, HPC_LINE, HPC_INSTRUCTION};
     size_t fixed = reading->meta->state->layout == HPC_DRAFT ? DRAFT_CONTEXT_SIZE : CONTEXT_SIZE;
@@ -223,12 +213,12 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     uint64_t at = level->at, left = level->end - at;
     uint32_t parent = level->parent;
     level->at = level->end; /* skips the rest of the array if reading fails */
-    if (left >= fixed && (bytes = hpc_meta_record(reading->meta, at, fixed, error)))
+    if (left >= fixed && (bytes = hpc_meta_record(reading->meta, at, fixed)))
         size = fixed + 8 * (size_t)bytes[0x17];
-    if (left < size)
-        return note(reading, at, "cut-context", "an array of contexts ends inside this one");
-    if (!bytes || !(bytes = hpc_meta_record(reading->meta, at, size, error)))
-        return -1;
+    if (left < size || !(bytes = hpc_meta_record(reading->meta, at, size))) {
+        note(reading, at, "cut-context", "an array of contexts ends inside this one");
+        return;
+    }
     level->at = at + size;
     uint64_t children = pf_u64(bytes + 8, false), children_size = pf_u64(bytes, false);
     unsigned relation = bytes[0x15], type = bytes[0x16];
@@ -244,108 +234,97 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     };
     set_place(reading, &context, bytes + fixed, bytes[0x17], bytes[0x14]);
     if (context.name == PF_NO_STRING && context.kind == HPC_OTHER)
-        context.name = name_by_type(reading, "context", type, error);
-    else if (context.name == PF_NO_STRING && hpc_name_context(reading->model, &context, error))
-        return -1;
-    if (context.name == PF_NO_STRING)
-        return -1;
-    uint32_t i = hpc_model_add(reading->model, parent, &context, error);
+        context.name = name_by_type(reading, "context", type);
+    else if (context.name == PF_NO_STRING)
+        hpc_name_context(reading->run, reading->model, &context);
+    uint32_t i = hpc_model_add(reading->run, reading->model, parent, &context);
     if (i != PF_NO_CONTEXT)
-        return descend(reading, children, children_size, i, error);
-    if (error->code)
-        return -1;
-    /* The check for duplicate ids also stops cycles of children. */
-    bool first = !reading->duplicates;
-    reading->duplicates = true;
-    return first ? note(reading, at, "context-twice",
-                        "a context's id is taken; it and what else is like it are left out")
-                 : 0;
+        descend(reading, children, children_size, i);
+    else if (!reading->duplicates) /* the check for duplicate ids also stops cycles of children */
+        note(reading, at, "context-twice",
+             "a context's id is taken; it and what else is like it are left out");
+    reading->duplicates |= i == PF_NO_CONTEXT;
 }
 
 /* Walks the descendants of a context, depth first. */
-static int walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent, struct pf_error *error)
+static void walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
 {
-    if (descend(reading, at, size, parent, error))
-        return -1;
-    for (uint64_t n = 0; reading->depth; n++) {
-        struct level *level = &reading->levels[reading->depth - 1];
-        if (n % RECORDS_A_STEP == 0 && pf_pass_step(n * CONTEXT_SIZE, reading->meta->size, error))
-            return -1;
+    descend(reading, at, size, parent);
+    for (uint64_t n = 0; reading->levels.n; n++) {
+        struct level *level = &reading->levels.at[reading->levels.n - 1];
+        if (n % RECORDS_A_STEP == 0)
+            pf_run_step(reading->run, n * CONTEXT_SIZE, reading->meta->size);
         if (level->at >= level->end)
-            reading->depth--;
-        else if (read_context(reading, level, error))
-            return -1;
+            reading->levels.n--;
+        else
+            read_context(reading, level);
     }
-    return 0;
 }
 
 /* Entry: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
-static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struct pf_error *error)
+static void read_entry(struct reading *reading, uint64_t at, uint32_t root)
 {
     static const char *const names[] = {"unknown entry", "main thread", "application thread"};
-    const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE, error);
-    if (!bytes)
-        return error->code ? -1 : note(reading, at, "entry", "an entry lies beyond the end of the file");
+    struct pf_run *run = reading->run;
+    const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE);
+    if (!bytes) {
+        note(reading, at, "entry", "an entry lies beyond the end of the file");
+        return;
+    }
     uint64_t size = pf_u64(bytes, false), children = pf_u64(bytes + 8, false);
     unsigned type = pf_u16(bytes + 0x14, false);
     struct hpc_context context = {
         .id = pf_u32(bytes + 0x10, false),
-        .name = intern(reading, pf_u64(bytes + 0x18, false), error),
+        .name = intern(reading, pf_u64(bytes + 0x18, false)),
         .file = PF_NO_STRING,
         .module = PF_NO_STRING,
         .offset = HPC_NO_OFFSET,
         .kind = HPC_ENTRY,
         .flags = PF_FRAME,
     };
-    if (context.name != PF_NO_STRING && is_empty(reading, context.name))
-        context.name = type < sizeof names / sizeof *names
-                           ? pf_intern(reading->model->tree->strings, names[type], strlen(names[type]), error)
-                           : name_by_type(reading, "entry", type, error);
-    if (context.name == PF_NO_STRING)
-        return -1;
-    uint32_t i = hpc_model_add(reading->model, root, &context, error);
+    if (is_empty(reading, context.name))
+        context.name = type < sizeof names / sizeof *names ? pf_run_intern(run, reading->model->tree->strings,
+                                                                           names[type], strlen(names[type]))
+                                                           : name_by_type(reading, "entry", type);
+    uint32_t i = hpc_model_add(run, reading->model, root, &context);
     if (i == PF_NO_CONTEXT)
-        return error->code ? -1
-                           : note(reading, at, "context-twice", "an entry's id is taken; it is left out");
-    return walk(reading, children, size, i, error);
+        note(reading, at, "context-twice", "an entry's id is taken; it is left out");
+    else
+        walk(reading, children, size, i);
 }
 
 /* Section: u64 entries, u16 number of entries, u8 stride; drafts: u64 size and u64 offset of the root's children. */
-static int read_tree(struct reading *reading, struct pf_error *error)
+static void read_tree(struct reading *reading)
 {
-    struct hpc_meta *meta = reading->meta;
+    const struct hpc_meta *meta = reading->meta;
     uint64_t offset = meta->sections[CONTEXTS].offset;
-    uint32_t root = hpc_model_add_root(reading->model, 0, error);
-    if (root == PF_NO_CONTEXT)
-        return -1;
-    const unsigned char *section = hpc_meta_record(meta, offset, 16, error);
-    if (!section || meta->sections[CONTEXTS].size < 16)
-        return error->code ? -1 : note(reading, offset, "contexts", "there is no section of contexts");
+    uint32_t root = hpc_model_add_root(reading->run, reading->model, 0);
+    const unsigned char *section = hpc_meta_record(reading->meta, offset, 16);
+    if (!section || meta->sections[CONTEXTS].size < 16) {
+        note(reading, offset, "contexts", "there is no section of contexts");
+        return;
+    }
     uint64_t entries = pf_u64(section, false);
-    if (meta->state->layout == HPC_DRAFT)
-        return walk(reading, pf_u64(section + 8, false), entries, root, error);
+    if (meta->state->layout == HPC_DRAFT) {
+        walk(reading, pf_u64(section + 8, false), entries, root);
+        return;
+    }
     unsigned count = pf_u16(section + 8, false), stride = section[10];
-    if (stride < ENTRY_SIZE)
-        return note(reading, offset, "contexts", "the records of entries are too short; no context is read");
+    if (stride < ENTRY_SIZE) {
+        note(reading, offset, "contexts", "the records of entries are too short; no context is read");
+        return;
+    }
     for (unsigned i = 0; i < count; i++)
-        if (read_entry(reading, entries + (uint64_t)i * stride, root, error))
-            return -1;
-    return 0;
+        read_entry(reading, entries + (uint64_t)i * stride, root);
 }
 
-int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
-                      struct pf_error *error)
+void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model)
 {
-    struct hpc_meta meta;
-    struct reading reading = {.meta = &meta, .model = model};
-    struct pf_notes again = {0}; /* discarded: opening has published these notes already */
-    int failed = hpc_meta_begin(&meta, state, &again, error);
-    meta.notes = notes;
-    for (int list = 0; list < HPC_LISTS && !failed; list++)
-        failed = read_list(&reading, (enum hpc_list)list, error);
-    failed = failed || read_tree(&reading, error);
-    free(reading.levels);
-    hpc_meta_end(&meta);
-    pf_notes_free(&again);
-    return failed ? -1 : 0;
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
+    reading->run = run;
+    reading->model = model;
+    reading->meta = hpc_meta_begin(run, true); /* opening has published these warnings already */
+    for (int list = 0; list < HPC_LISTS; list++)
+        read_list(reading, (enum hpc_list)list);
+    read_tree(reading);
 }

@@ -8,34 +8,31 @@
 #include "formats/kit/array.h"
 #include "formats/kit/utf8.h"
 
-uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, struct pf_error *error)
+uint32_t hpc_intern(struct pf_run *run, struct pf_strings *strings, const char *text, size_t size)
 {
     const unsigned char *bytes = (const unsigned char *)text;
     size_t at = 0, out = 0, wrong, length = 1;
     while (at < size && (length = pf_utf8(bytes + at, size - at, &wrong)))
         at += length;
     if (length)
-        return pf_intern(strings, text, size, error);
-    char *mended = size <= SIZE_MAX / 3 ? malloc(size * 3) : NULL;
-    if (!mended) {
-        pf_fail_memory(error);
-        return PF_NO_STRING;
-    }
+        return pf_run_intern(run, strings, text, size);
+    char *mended = pf_run_memory(run, size <= SIZE_MAX / 3 ? malloc(size * 3) : NULL);
     for (at = 0; at < size; at += length ? length : 1) {
         length = pf_utf8(bytes + at, size - at, &wrong);
         memcpy(mended + out, length ? text + at : "\xef\xbf\xbd", length ? length : 3);
         out += length ? length : 3;
     }
-    uint32_t id = pf_intern(strings, mended, out, error);
+    uint32_t id = pf_intern(strings, mended, out, run->error);
     free(mended);
+    pf_run_check(run, id == PF_NO_STRING ? -1 : 0);
     return id;
 }
 
-const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error)
+const char *hpc_keep(struct pf_run *run, const char *text, size_t size)
 {
-    uint32_t id = hpc_intern(state->strings, text, size, error);
+    struct pf_strings *strings = hpc_state(run->model)->strings;
     /* The pool NUL-terminates each string. */
-    return id == PF_NO_STRING ? NULL : pf_interned(state->strings, id).text;
+    return pf_interned(strings, hpc_intern(run, strings, text, size)).text;
 }
 
 /* ---- names and units ------------------------------------------------------------------------------ */
@@ -43,9 +40,9 @@ const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, str
 /*
  * Extracts the unit from the brackets at the end of a metric's name: `sec` in `CPUTIME (sec) (I)` and in its statistic
  * `CPUTIME (sec):Mean (I)`. experiment.xml appends suffixes such as `:PARTIAL:0` or `:Sum` to the measured metric's
- * name; a coefficient of variation has no unit. "" if there is none; NULL with *error filled.
+ * name; a coefficient of variation has no unit. "" if there is none.
  */
-static const char *unit_of(struct hpc_state *state, const char *name, struct pf_error *error)
+static const char *unit_of(struct pf_run *run, const char *name)
 {
     size_t size = strlen(name);
     for (bool suffix = true;; suffix = false) {
@@ -58,7 +55,7 @@ static const char *unit_of(struct hpc_state *state, const char *name, struct pf_
             continue;
         }
         if (inside)
-            return hpc_keep(state, open + 1, inside, error);
+            return hpc_keep(run, open + 1, inside);
         const char *colon = memrchr(name, ':', size);
         if (!colon || (name + size == colon + 6 && !memcmp(colon, ":CfVar", 6)))
             return "";
@@ -66,55 +63,41 @@ static const char *unit_of(struct hpc_state *state, const char *name, struct pf_
     }
 }
 
-int hpc_take_name(struct pf_strings *names, const char *name, size_t size, uint32_t *number,
-                  struct pf_error *error)
+bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *name, size_t size)
 {
     uint32_t before = pf_strings_count(names);
-    *number = pf_intern(names, name, size, error);
-    return *number == PF_NO_STRING ? -1 : pf_strings_count(names) > before;
+    return pf_run_intern(run, names, name, size) == before;
 }
 
 /*
  * Makes a unique name: `NAME`, `NAME (SUFFIX)` if there is a suffix, `NAME (SUFFIX) (ID)` if that is taken. An empty
- * NAME becomes `metric ID`. NULL with *error filled.
+ * NAME becomes `metric ID`.
  */
-static const char *unique_name(struct pf_strings *names, const struct hpc_metric_facts *facts,
-                               struct pf_error *error)
+static const char *unique_name(struct pf_run *run, struct pf_strings *names,
+                               const struct hpc_metric_facts *facts)
 {
-    uint32_t number = PF_NO_STRING;
-    char *name, id[64];
+    /* NAME and SUFFIX come from hpc_keep, which replaces a byte by up to three. */
+    char name[6 * HPC_NAME_MAX + 128], id[64];
     snprintf(id, sizeof id, "metric %" PRId64, facts->id);
-    int got = 0,
-        length = asprintf(&name, "%s%s%s%s%*s", *facts->name ? facts->name : id, facts->suffix ? " (" : "",
-                          facts->suffix ? facts->suffix : "", facts->suffix ? ")" : "", (int)sizeof id, "");
-    if (length < 0) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    char *behind = name + length - sizeof id;
-    *behind = 0;
-    for (unsigned i = 0; !(got = hpc_take_name(names, name, strlen(name), &number, error)); i++)
-        snprintf(behind, sizeof id, i ? " (%" PRId64 ") (%u)" : " (%" PRId64 ")", facts->id, i);
-    free(name);
-    return got < 0 ? NULL : pf_interned(names, number).text;
+    int size = snprintf(name, sizeof name, facts->suffix ? "%s (%s)" : "%s", *facts->name ? facts->name : id,
+                        facts->suffix);
+    for (unsigned i = 0; !hpc_take_name(run, names, name, strlen(name)); i++)
+        snprintf(name + size, sizeof name - (size_t)size, i ? " (%" PRId64 ") (%u)" : " (%" PRId64 ")",
+                 facts->id, i);
+    return pf_interned(names, pf_strings_count(names) - 1).text;
 }
 
-/*
- * Registers id and name of the metric at index `number`, and determines its unit. Returns 1; 0 if the id is taken; -1
- * with *error filled.
- */
-static int take(struct hpc_state *state, struct hpc_taken *taken, size_t number,
-                const struct hpc_metric_facts *facts, const char **name, const char **unit,
-                struct pf_error *error)
+/* Registers id and name of the metric at index `number`, and determines its unit. Returns false if the id is taken. */
+static bool take(struct pf_run *run, struct hpc_taken *taken, size_t number,
+                 const struct hpc_metric_facts *facts, const char **name, const char **unit)
 {
-    if (!taken->names && !(taken->names = pf_strings_new()))
-        return pf_fail_memory(error);
-    int added = pf_ids_add(&taken->ids, (uint64_t)facts->id, (uint32_t)number, error);
-    if (added <= 0)
-        return added;
-    *name = unique_name(taken->names, facts, error);
-    *unit = unit_of(state, facts->name, error);
-    return *name && *unit ? 1 : -1;
+    if (!taken->names)
+        taken->names = pf_run_memory(run, pf_strings_new());
+    if (!pf_run_check(run, pf_ids_add(&taken->ids, (uint64_t)facts->id, (uint32_t)number, run->error)))
+        return false;
+    *name = unique_name(run, taken->names, facts);
+    *unit = unit_of(run, facts->name);
+    return true;
 }
 
 /* ---- metrics of the threads ------------------------------------------------------------------------ */
@@ -142,9 +125,9 @@ static const struct scope {
     {NULL, "", PF_OVER_NO_CONTEXTS, PF_OVER_NO_PARTITIONS}, /* any other scope */
 };
 
-int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error)
+bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts)
 {
-    struct hpc_metrics *metrics = &state->metrics;
+    struct hpc_metrics *metrics = &hpc_state(run->model)->metrics;
     const struct scope *scope = scopes;
     while (scope->name && strcmp(scope->name, facts->scope) != 0)
         scope++;
@@ -157,27 +140,25 @@ int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts
         .over_partitions = scope->over_partitions,
         .partner = PF_NO_PARTNER,
     };
-    if (pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof metric, error))
-        return -1;
-    int taken = take(state, &metrics->taken, metrics->count, facts, &metric.name, &metric.unit, error);
-    if (taken <= 0)
-        return taken;
+    pf_run_check(run,
+                 pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof metric, run->error));
+    if (!take(run, &metrics->taken, metrics->count, facts, &metric.name, &metric.unit))
+        return false;
     metrics->items[metrics->count++] = metric;
-    return 1;
+    return true;
 }
 
 /* ---- metrics of the summary ------------------------------------------------------------------------ */
 
-int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
-                           const char *combine, struct pf_error *error)
+bool hpc_add_summary_metric(struct pf_run *run, const struct hpc_metric_facts *facts, const char *formula,
+                            const char *combine)
 {
-    struct hpc_summary_metrics *metrics = &state->summary_metrics;
-    const char *name = "", *unit = "";
-    if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_COLUMNS)))
-        return pf_fail_memory(error);
-    int taken = take(state, &metrics->taken, pf_rows_count(metrics->rows), facts, &name, &unit, error);
-    if (taken <= 0)
-        return taken;
+    struct hpc_summary_metrics *metrics = &hpc_state(run->model)->summary_metrics;
+    const char *name, *unit;
+    if (!metrics->rows)
+        metrics->rows = pf_run_memory(run, pf_rows_new(HPC_SUMMARY_COLUMNS));
+    if (!take(run, &metrics->taken, pf_rows_count(metrics->rows), facts, &name, &unit))
+        return false;
     struct pf_cell cells[HPC_SUMMARY_COLUMNS] = {
         [HPC_SUMMARY_ID] = pf_int(facts->id),
         [HPC_SUMMARY_NAME] = pf_string(name),
@@ -187,7 +168,8 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
         [HPC_SUMMARY_COMBINE] = pf_string(combine),
         [HPC_SUMMARY_DESCRIPTION] = pf_string(facts->description),
     };
-    return pf_rows_add(metrics->rows, cells, error) ? -1 : 1;
+    pf_run_check(run, pf_rows_add(metrics->rows, cells, run->error));
+    return true;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------ */

@@ -17,10 +17,9 @@ static const char *const kinds[] = {
     [HPC_OTHER] = "other",
 };
 
-bool hpc_model_begin(struct hpc_model *model)
+void hpc_model_begin(struct pf_run *run, struct hpc_model *model)
 {
-    *model = (struct hpc_model){.tree = pf_tree_new(kinds)};
-    return model->tree != NULL;
+    *model = (struct hpc_model){.tree = pf_run_memory(run, pf_tree_new(kinds))};
 }
 
 void hpc_model_free(struct hpc_model *model)
@@ -36,34 +35,30 @@ void hpc_model_free(struct hpc_model *model)
     *model = (struct hpc_model){0};
 }
 
-/*
- * Grows the columns of contexts that the tree does not manage itself to the tree's room. Returns 0, or -1 with *error
- * filled.
- */
-static int make_room(struct hpc_model *model, struct pf_error *error)
+/* Grows the columns of contexts that the tree does not manage itself to the tree's room. */
+static void make_room(struct pf_run *run, struct hpc_model *model)
 {
     struct pf_tree *tree = model->tree;
     model->room = tree->room;
-    return pf_array_resize(&tree->id, tree->room, sizeof *tree->id, error) ||
-                   pf_array_resize(&tree->line, tree->room, sizeof *tree->line, error) ||
-                   pf_array_resize(&tree->file, tree->room, sizeof *tree->file, error) ||
-                   pf_array_resize(&tree->module, tree->room, sizeof *tree->module, error) ||
-                   pf_array_resize(&model->offset, tree->room, sizeof *model->offset, error) ||
-                   pf_array_resize(&model->relation, tree->room, sizeof *model->relation, error)
-               ? -1
-               : 0;
+    pf_run_check(run, pf_array_resize(&tree->id, tree->room, sizeof *tree->id, run->error));
+    pf_run_check(run, pf_array_resize(&tree->line, tree->room, sizeof *tree->line, run->error));
+    pf_run_check(run, pf_array_resize(&tree->file, tree->room, sizeof *tree->file, run->error));
+    pf_run_check(run, pf_array_resize(&tree->module, tree->room, sizeof *tree->module, run->error));
+    pf_run_check(run, pf_array_resize(&model->offset, tree->room, sizeof *model->offset, run->error));
+    pf_run_check(run, pf_array_resize(&model->relation, tree->room, sizeof *model->relation, run->error));
 }
 
-uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hpc_context *context,
-                       struct pf_error *error)
+uint32_t hpc_model_add(struct pf_run *run, struct hpc_model *model, uint32_t parent,
+                       const struct hpc_context *context)
 {
     struct pf_tree *tree = model->tree;
-    error->code = 0;
-    if (pf_ids_add(&model->ids, context->id, tree->count, error) <= 0)
+    if (!pf_run_check(run, pf_ids_add(&model->ids, context->id, tree->count, run->error)))
         return PF_NO_CONTEXT;
-    uint32_t i = pf_tree_add(tree, parent, 0, context->name, (uint8_t)context->kind, context->flags, error);
-    if (i == PF_NO_CONTEXT || (model->room < tree->room && make_room(model, error)))
-        return PF_NO_CONTEXT;
+    uint32_t i =
+        pf_tree_add(tree, parent, 0, context->name, (uint8_t)context->kind, context->flags, run->error);
+    pf_run_check(run, i == PF_NO_CONTEXT ? -1 : 0);
+    if (model->room < tree->room)
+        make_room(run, model);
     hpc_model_set(model, i, context);
     tree->id[i] = context->id;
     return i;
@@ -82,25 +77,24 @@ void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context
     model->relation[i] = context->relation;
 }
 
-uint32_t hpc_model_add_bare(struct hpc_model *model, uint64_t id, const char *name, enum hpc_kind kind,
-                            uint8_t flags, struct pf_error *error)
+uint32_t hpc_model_add_bare(struct pf_run *run, struct hpc_model *model, uint64_t id, const char *name,
+                            enum hpc_kind kind, uint8_t flags)
 {
     struct hpc_context context = {
         .id = id,
         .offset = HPC_NO_OFFSET,
-        .name = pf_intern(model->tree->strings, name, strlen(name), error),
+        .name = pf_run_intern(run, model->tree->strings, name, strlen(name)),
         .file = PF_NO_STRING,
         .module = PF_NO_STRING,
         .kind = kind,
         .flags = flags,
     };
-    return context.name == PF_NO_STRING ? PF_NO_CONTEXT
-                                        : hpc_model_add(model, PF_NO_CONTEXT, &context, error);
+    return hpc_model_add(run, model, PF_NO_CONTEXT, &context);
 }
 
-uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_error *error)
+uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_t id)
 {
-    return hpc_model_add_bare(model, id, "root", HPC_ROOT, PF_ROOT | PF_FRAME, error);
+    return hpc_model_add_bare(run, model, id, "root", HPC_ROOT, PF_ROOT | PF_FRAME);
 }
 
 const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS] = {
@@ -138,7 +132,7 @@ static struct pf_cell last_part(const struct hpc_model *model, uint32_t path)
     return pf_text(part, size);
 }
 
-int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error)
+void hpc_name_context(struct pf_run *run, const struct hpc_model *model, struct hpc_context *context)
 {
     char name[PART_MAX + 64];
     bool loop = context->kind == HPC_LOOP, call = context->kind == HPC_CALL && context->line;
@@ -153,30 +147,29 @@ int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struc
         size += snprintf(name + size, sizeof name - (size_t)size, "+0x%" PRIx64, context->offset);
     else if (!place && !part.size)
         size = snprintf(name, sizeof name, "<unknown %s>", kinds[context->kind]);
-    context->name = pf_intern(model->tree->strings, name, (size_t)size, error);
-    return context->name == PF_NO_STRING ? -1 : 0;
+    context->name = pf_run_intern(run, model->tree->strings, name, (size_t)size);
 }
 
 /* ---- lists, and the summary of 2.x ------------------------------------------------------------------ */
 
-int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct hpc_item *item,
-                       struct pf_error *error)
+void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
+                        const struct hpc_item *item)
 {
     struct hpc_items *items = &model->lists[list];
-    if (items->count == UINT32_MAX ||
-        pf_array_room(&items->items, &items->room, items->count, sizeof *item, error))
-        return pf_fail_memory(error);
+    if (items->count == UINT32_MAX)
+        pf_run_check(run, pf_fail_memory(run->error));
+    pf_run_check(run, pf_array_room(&items->items, &items->room, items->count, sizeof *item, run->error));
     items->items[items->count++] = *item;
-    return 0;
 }
 
-int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error)
+bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value)
 {
     enum { HELD = 8 << 20 }; /* bytes of values kept in memory */
-    if (!model->summary && !(model->summary = pf_store_new(HELD)))
-        return pf_fail_memory(error);
+    if (!model->summary)
+        model->summary = pf_run_memory(run, pf_store_new(HELD));
     if (value->context < model->last_with_summary)
-        return 0;
+        return false;
     model->last_with_summary = value->context;
-    return pf_store_append(model->summary, value, sizeof *value, error) ? -1 : 1;
+    pf_run_check(run, pf_store_append(model->summary, value, sizeof *value, run->error));
+    return true;
 }

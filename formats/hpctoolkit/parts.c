@@ -4,7 +4,7 @@
 
 #include "formats/hpctoolkit/read.h"
 #include "formats/kit/array.h"
-#include "formats/kit/lock.h"
+#include "formats/kit/number.h"
 
 /* Thread numbers from this one on denote streams of a GPU. */
 enum { FIRST_STREAM = 500 };
@@ -25,15 +25,12 @@ enum { RECORDS_ROOM = 64 * 1024 };
 
 struct hpc_part {
     char *name;
-    bool traces;            /* false: values */
-    bool merged;            /* holds the pieces of all threads */
-    struct pf_input *input; /* valid while users > 0 */
-    unsigned users;
+    bool traces; /* false: values */
+    bool merged; /* holds the pieces of all threads */
 };
 
 struct hpc_parts {
     struct pf_source *source;
-    struct pf_lock lock; /* protects input and users of all items */
     struct hpc_part *items;
     uint32_t count;
     size_t room;
@@ -48,30 +45,20 @@ void hpc_parts_free(struct hpc_parts *parts)
     for (uint32_t i = 0; i < parts->count; i++)
         free(parts->items[i].name);
     free(parts->items);
-    pf_lock_destroy(&parts->lock);
     free(parts);
 }
 
-struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error)
+struct pf_input *hpc_part_use(const struct hpc_parts *parts, uint32_t i, struct pf_error *error)
 {
-    struct hpc_part *part = &parts->items[i];
-    pf_lock_take(&parts->lock);
-    int failed = part->users ? 0 : pf_source_open(parts->source, part->name, PF_RAW, &part->input, error);
-    if (!failed)
-        part->users++;
-    struct pf_input *input = failed ? NULL : part->input;
-    pf_lock_drop(&parts->lock);
+    struct pf_input *input;
+    (void)pf_source_open(parts->source, parts->items[i].name, PF_COUNTED, &input, error);
     return input;
 }
 
-void hpc_part_release(struct hpc_parts *parts, uint32_t i)
+void hpc_part_release(struct pf_input *input)
 {
-    struct pf_error ignored = {0}; /* checking the inputs reports a changed file */
-    struct hpc_part *part = &parts->items[i];
-    pf_lock_take(&parts->lock);
-    if (!--part->users)
-        pf_input_done(part->input, &ignored);
-    pf_lock_drop(&parts->lock);
+    struct pf_error ignored; /* checking the inputs reports a changed file */
+    pf_input_done(input, &ignored);
 }
 
 struct listing {
@@ -111,25 +98,22 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-int hpc_parts_open(struct pf_model *model, struct pf_error *error)
+void hpc_parts_open(struct pf_run *run)
 {
-    struct hpc_parts *parts = hpc_state(model)->parts = calloc(1, sizeof *parts);
-    struct listing listing = {.parts = parts, .error = error};
-    if (!parts)
-        return pf_fail_memory(error);
-    parts->source = model->source;
-    pf_lock_init(&parts->lock, PF_RANK_DRIVER);
-    if (pf_source_list(model->source, list_entry, &listing, error) || listing.failed)
-        return -1;
+    struct hpc_parts *parts = hpc_state(run->model)->parts = pf_run_memory(run, calloc(1, sizeof *parts));
+    struct listing listing = {.parts = parts, .error = run->error};
+    parts->source = run->model->source;
+    pf_run_check(run, pf_source_list(parts->source, list_entry, &listing, run->error));
+    pf_run_check(run, listing.failed);
     if (parts->count > 1)
         qsort(parts->items, parts->count, sizeof *parts->items, by_name);
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
-            return 0;
+            return;
     /* Normal for this layout: writers keep values per thread only on request. */
     struct pf_cell values[] = {pf_string("Values"),
                                pf_string("summary.csv alone: there are no files of threads")};
-    return pf_rows_add(model->info, values, error);
+    pf_run_check(run, pf_rows_add(run->model->info, values, run->error));
 }
 
 /* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
@@ -148,30 +132,28 @@ struct piece {
 };
 
 struct pieces {
-    struct hpc_parts *parts;
-    struct pf_notes *notes;
-    struct piece *items;
-    size_t count, room, limit;
+    struct pf_run *run;
+    const struct hpc_parts *parts;
+    PF_LIST(struct piece) list;
+    PF_LIST(struct piece *) sorted;
+    size_t limit;
     bool cut; /* pieces beyond `limit` were dropped */
+    struct pf_window window;
 };
 
-static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf_error *error)
+static void add_piece(struct pieces *pieces, const struct piece *piece)
 {
-    if (pieces->count == pieces->limit) {
+    if (pieces->list.n == pieces->limit)
         pieces->cut = true;
-        return 0;
-    }
-    if (pf_array_room(&pieces->items, &pieces->room, pieces->count, sizeof *piece, error))
-        return -1;
-    pieces->items[pieces->count++] = *piece;
-    return 0;
+    else
+        *PF_PUSH(pieces->run, pieces->list) = *piece;
 }
 
-/* Notes a damaged piece. cut: the file is truncated. */
+/* Warns of a damaged piece. cut: the file is truncated. */
 static void note_piece(const struct pieces *pieces, const struct piece *piece, bool cut, const char *text)
 {
-    (void)hpc_note(pieces->notes, cut ? "fatal" : "error", "part", 0, (int64_t)piece->start, "%s: %s",
-                   pieces->parts->items[piece->part].name, text);
+    pf_run_warn(pieces->run, cut ? "fatal" : "error", "part", 0, piece->start, "%s: %s",
+                pieces->parts->items[piece->part].name, text);
 }
 
 /* File names are PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX; the fields are counted from the end. */
@@ -188,96 +170,88 @@ static void read_name(struct piece *piece, const char *name)
     }
     if (dashes < 5)
         return;
-    piece->rank = (uint32_t)strtoul(at + 1, NULL, 10);
-    piece->thread = (uint32_t)strtoul(thread, NULL, 10);
+    struct pf_slice rank = {at + 1, name + piece->name_size}, inner = {thread, name + piece->name_size};
+    uint64_t number;
+    (void)pf_take_number(&rank, &number);
+    piece->rank = (uint32_t)number;
+    (void)pf_take_number(&inner, &number);
+    piece->thread = (uint32_t)number;
 }
 
 /*
  * A file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64 offset; the parts;
  * 8 trailing bytes. A part ends where the next one begins.
  */
-static int read_merged(struct pieces *pieces, const struct piece *file, struct pf_input *input,
-                       struct pf_error *error)
+static void read_merged(struct pieces *pieces, const struct piece *file, struct pf_input *input)
 {
     enum { RECORD = 16 };
+    struct pf_run *run = pieces->run;
     unsigned char head[8];
-    struct pf_window window = {.input = input, .room = RECORDS_ROOM};
-    int failed = 0;
     uint64_t end = file->size >= 8 ? file->size - 8 : 0;
-    ssize_t got = pf_input_read(input, head, sizeof head, 0, error);
-    if (got < 0)
-        return -1;
-    uint64_t count = got == sizeof head ? pf_u32(head + 4, true) : 0;
-    if (!hpc_fits(sizeof head, count, RECORD, end))
-        return hpc_note(pieces->notes, "fatal", "beyond-end", 0, 4,
-                        "%s: the records of its parts do not fit into the file; it is not read",
-                        pieces->parts->items[file->part].name);
-    for (uint64_t i = 0; i < count && !failed && !pieces->cut; i++) {
+    uint64_t count =
+        pf_run_read(run, input, head, sizeof head, 0) == sizeof head ? pf_u32(head + 4, true) : 0;
+    if (!hpc_fits(sizeof head, count, RECORD, end)) {
+        pf_run_warn(run, "fatal", "beyond-end", 0, 4,
+                    "%s: the records of its parts do not fit into the file; it is not read",
+                    pieces->parts->items[file->part].name);
+        return;
+    }
+    pf_window_close(&pieces->window);
+    pieces->window = (struct pf_window){.input = input, .room = RECORDS_ROOM};
+    for (uint64_t i = 0; i < count && !pieces->cut; i++) {
         struct piece piece = *file;
-        const unsigned char *record = pf_window_at(&window, sizeof head + i * RECORD, RECORD, error);
-        if (!record) {
-            failed = -1;
-            break;
-        }
+        const unsigned char *record = hpc_window_at(run, &pieces->window, sizeof head + i * RECORD, RECORD);
         piece.rank = pf_u32(record, true);
         piece.thread = pf_u32(record + 4, true);
         piece.start = pf_u64(record + 8, true);
         if (piece.start > end)
             piece.start = end;
         piece.size = end - piece.start;
-        struct piece *last = i ? &pieces->items[pieces->count - 1] : NULL;
+        struct piece *last = i ? &pieces->list.at[pieces->list.n - 1] : NULL;
         uint64_t size = last && piece.start > last->start ? piece.start - last->start : 0;
         if (last && size < last->size)
             last->size = size;
-        failed = add_piece(pieces, &piece, error);
+        add_piece(pieces, &piece);
     }
-    pf_window_close(&window);
-    return failed;
 }
 
-/* Reads the first bytes of each piece from index `first` on, all of one file. */
-static int read_heads(struct pieces *pieces, size_t first, struct pf_input *input, struct pf_error *error)
+/* Adds the pieces of one file. An unreadable file is skipped with a warning. */
+static void read_part(struct pieces *pieces, uint32_t i)
 {
-    for (struct piece *piece = pieces->items + first; piece < pieces->items + pieces->count; piece++) {
-        size_t size = piece->size < sizeof piece->head ? (size_t)piece->size : sizeof piece->head;
-        ssize_t got = pf_input_read(input, piece->head, size, piece->start, error);
-        if (got < 0)
-            return -1;
-        piece->head_size = (size_t)got;
-    }
-    return 0;
-}
-
-/* Adds the pieces of one file. An unreadable file is noted and skipped. */
-static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
-{
+    struct pf_run *run = pieces->run;
     const struct hpc_part *file = &pieces->parts->items[i];
-    struct pf_input *input = hpc_part_use(pieces->parts, i, error);
-    if (!input)
-        return hpc_is_unreadable(error->code) ? hpc_note(pieces->notes, "error", "unreadable", 0, -1,
-                                                         "%s can't be read: %s", file->name, error->what)
-                                              : -1;
+    struct pf_input *input = hpc_part_use(pieces->parts, i, run->error);
+    if (!input && hpc_is_unreadable(run->error->code)) {
+        pf_run_warn(run, "error", "unreadable", 0, -1, "%s can't be read: %s", file->name, run->error->what);
+        return;
+    }
+    pf_run_check(run, input ? 0 : -1);
+    PF_OWN(run, input, hpc_part_release);
     struct piece piece = {
         .part = i, .traces = file->traces, .merged = file->merged, .size = pf_input_size(input)};
-    if (!piece.merged)
+    size_t first = pieces->list.n;
+    if (piece.merged) {
+        read_merged(pieces, &piece, input);
+    } else {
         read_name(&piece, file->name);
-    size_t first = pieces->count;
-    int failed =
-        (piece.merged ? read_merged(pieces, &piece, input, error) : add_piece(pieces, &piece, error)) ||
-        read_heads(pieces, first, input, error);
-    hpc_part_release(pieces->parts, i);
-    return failed ? -1 : 0;
+        add_piece(pieces, &piece);
+    }
+    for (struct piece *at = pieces->list.at + first; at < pieces->list.at + pieces->list.n; at++)
+        at->head_size = pf_run_read(
+            run, input, at->head, at->size < sizeof at->head ? (size_t)at->size : sizeof at->head, at->start);
+    hpc_part_release(pf_disown(run, input));
 }
 
 /*
  * Adds the pieces of all files of one kind. Merged files are read first; if there is one, the single files, which are
- * its sources, are skipped. Returns 0, or -1 with *error filled.
+ * its sources, are skipped.
  */
-static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *error)
+static void find_pieces(struct pieces *pieces, bool traces)
 {
+    struct pf_run *run = pieces->run;
     const struct hpc_parts *parts = pieces->parts;
     const char *left_out = NULL;
-    size_t first = pieces->count;
+    size_t first = pieces->list.n;
     pieces->limit = first + PIECES_MAX;
     pieces->cut = false;
     for (uint64_t n = 0; n < 2 * (uint64_t)parts->count && !pieces->cut; n++) {
@@ -286,21 +260,21 @@ static int find_pieces(struct pieces *pieces, bool traces, struct pf_error *erro
         const struct hpc_part *part = &parts->items[i];
         if (part->traces != traces || part->merged != merged)
             continue;
-        if (i % FILES_A_STEP == 0 && pf_pass_step(i, parts->count, error))
-            return -1;
-        if (!merged && pieces->count > first && pieces->items[first].merged)
+        if (i % FILES_A_STEP == 0)
+            pf_run_step(run, i, parts->count);
+        if (!merged && pieces->list.n > first && pieces->list.at[first].merged)
             left_out = left_out ? left_out : part->name;
-        else if (read_part(pieces, i, error))
-            return -1;
-        if (pieces->cut && hpc_note(pieces->notes, "fatal", "part", 0, -1,
-                                    "%s: more than %d threads: the rest is left out", part->name, PIECES_MAX))
-            return -1;
+        else
+            read_part(pieces, i);
+        if (pieces->cut)
+            pf_run_warn(run, "fatal", "part", 0, -1, "%s: more than %d threads: the rest is left out",
+                        part->name, PIECES_MAX);
     }
-    return left_out ? hpc_note(pieces->notes, "warning", "part", 0, -1,
-                               "%s: so that nothing counts twice, it and others like it are left out: a file "
-                               "that was made of all of them is there too",
-                               left_out)
-                    : 0;
+    if (left_out)
+        pf_run_warn(run, "warning", "part", 0, -1,
+                    "%s: so that nothing counts twice, it and others like it are left out: a file "
+                    "that was made of all of them is there too",
+                    left_out);
 }
 
 /* ---- assigning traces to threads -------------------------------------------------------------------------- */
@@ -326,25 +300,21 @@ static int by_key(const void *left, const void *right)
     return order ? order : (a > b) - (a < b);
 }
 
-/*
- * Assigns traces to values: among pieces of equal key, the n-th trace belongs to the n-th values. Returns 0, or -1 with
- * *error filled.
- */
-static int pair_up(struct pieces *pieces, struct pf_error *error)
+/* Assigns traces to values: among pieces of equal key, the n-th trace belongs to the n-th values. */
+static void pair_up(struct pieces *pieces)
 {
-    struct piece **sorted = malloc((pieces->count + 1) * sizeof *sorted);
     bool named = true;
-    if (!sorted)
-        return pf_fail_memory(error);
-    for (size_t i = 0; i < pieces->count; i++) {
-        sorted[i] = &pieces->items[i];
-        named = named && !sorted[i]->merged;
+    for (size_t i = 0; i < pieces->list.n; i++) {
+        *PF_PUSH(pieces->run, pieces->sorted) = &pieces->list.at[i];
+        named = named && !pieces->list.at[i].merged;
     }
-    for (size_t i = 0; i < pieces->count && !named; i++)
+    struct piece **sorted = pieces->sorted.at;
+    for (size_t i = 0; i < pieces->list.n && !named; i++)
         sorted[i]->name_size = 0;
-    qsort(sorted, pieces->count, sizeof *sorted, by_key);
+    if (pieces->list.n)
+        qsort(sorted, pieces->list.n, sizeof *sorted, by_key);
     /* values: index of the first piece of the current key that may be values without a trace */
-    for (size_t i = 0, values = 0; i < pieces->count; i++) {
+    for (size_t i = 0, values = 0; i < pieces->list.n; i++) {
         if (compare_keys(sorted[values], sorted[i]) != 0)
             values = i;
         if (sorted[i]->traces && !sorted[values]->traces) {
@@ -352,8 +322,6 @@ static int pair_up(struct pieces *pieces, struct pf_error *error)
             sorted[i]->taken = true;
         }
     }
-    free(sorted);
-    return 0;
 }
 
 /* ---- threads -------------------------------------------------------------------------------------------- */
@@ -404,12 +372,12 @@ static void take_trace(const struct pieces *pieces, const struct piece *piece, s
 }
 
 /* Adds the thread of a piece of values and its trace, or of a trace without values. */
-static int add_thread(struct hpc_state *state, const struct pieces *pieces, const struct piece *piece,
-                      struct pf_error *error)
+static void add_thread(const struct pieces *pieces, const struct piece *piece)
 {
+    struct pf_run *run = pieces->run;
     bool stream = piece->thread >= FIRST_STREAM;
     const struct piece *trace = piece->traces ? piece : piece->trace;
-    struct hpc_thread thread = {.profile = state->threads.count};
+    struct hpc_thread thread = {.profile = hpc_state(run->model)->threads.count};
     struct hpc_identity rank = {.kind = HPC_RANK, .logical = piece->rank};
     struct hpc_identity inner = {.kind = stream ? HPC_STREAM : HPC_THREAD,
                                  .logical = stream ? piece->thread - FIRST_STREAM : piece->thread};
@@ -417,25 +385,27 @@ static int add_thread(struct hpc_state *state, const struct pieces *pieces, cons
         take_values(pieces, piece, &thread);
     if (trace)
         take_trace(pieces, trace, &thread);
-    return hpc_add_thread(&state->threads, &thread, error) ||
-                   hpc_add_identity(&state->threads, &rank, error) ||
-                   hpc_add_identity(&state->threads, &inner, error)
-               ? -1
-               : 0;
+    hpc_add_thread(run, &thread);
+    hpc_add_identity(run, &rank);
+    hpc_add_identity(run, &inner);
+}
+
+static void free_pieces(struct pieces *pieces)
+{
+    pf_window_close(&pieces->window);
+    free(pieces);
 }
 
 /* Threads with values come first, in the order of their files, followed by threads with only a trace. */
-int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
+void hpc_parts_load(struct pf_run *run)
 {
-    struct hpc_state *state = hpc_state(model);
-    struct pieces pieces = {.parts = state->parts, .notes = notes};
-    int failed =
-        find_pieces(&pieces, false, error) || find_pieces(&pieces, true, error) || pair_up(&pieces, error);
-    for (size_t i = 0; i < pieces.count && !failed; i++)
-        failed = !pieces.items[i].taken && add_thread(state, &pieces, &pieces.items[i], error);
-    failed = failed || hpc_publish_threads(model, error);
-    free(pieces.items);
-    if (failed)
-        hpc_threads_free(&state->threads);
-    return failed ? -1 : 0;
+    struct pieces *pieces = PF_OWN(run, calloc(1, sizeof *pieces), free_pieces);
+    pieces->run = run;
+    pieces->parts = hpc_state(run->model)->parts;
+    find_pieces(pieces, false);
+    find_pieces(pieces, true);
+    pair_up(pieces);
+    for (size_t i = 0; i < pieces->list.n; i++)
+        if (!pieces->list.at[i].taken)
+            add_thread(pieces, &pieces->list.at[i]);
 }

@@ -16,62 +16,52 @@ enum { TUPLE_MAX = 64 };
 
 /*
  * Finds the array of records of a file, with a stride of at least `least` bytes. Truncates an array that exceeds the
- * file, with a note. `file` is the name for notes, `xml4` and `meta` are the magic bytes of the two layouts. Returns 0,
- * or -1 with *error filled.
+ * file, with a warning. `file` is the name for warnings, `xml4` and `meta` are the magic bytes of the two layouts.
  *   experiment.xml's layout: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
  *   meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
  *     first section begins with {u64 array, u32 count, u8 stride}.
  */
-static int read_array(const struct hpc_state *state, struct pf_input *input, const char *file,
-                      const char *xml4, const char *meta, size_t least, struct hpc_array *array,
-                      struct pf_notes *notes, struct pf_error *error)
+static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, const char *file,
+                                   const char *xml4, const char *meta, size_t least)
 {
     unsigned char bytes[56] = {0}, section[13];
-    bool is_xml4 = state->layout == HPC_XML4;
+    bool is_xml4 = hpc_state(run->model)->layout == HPC_XML4;
     const char *magic = is_xml4 ? xml4 : meta;
     uint64_t size = pf_input_size(input);
-    *array = (struct hpc_array){0};
-    ssize_t got = pf_input_read(input, bytes, sizeof bytes, 0, error);
-    if (got < 0)
-        return -1;
+    struct hpc_array array = {0};
+    size_t got = pf_run_read(run, input, bytes, sizeof bytes, 0);
     unsigned major = bytes[strlen(magic)];
-    if (got < 40 || memcmp(bytes, magic, strlen(magic)) != 0 || (major != 4 && !(is_xml4 && major == 1)))
-        return hpc_note(notes, got < 40 ? "fatal" : "error", "header", 0, 0,
-                        "%s does not begin as one; it is not read", file);
+    if (got < 40 || memcmp(bytes, magic, strlen(magic)) != 0 || (major != 4 && !(is_xml4 && major == 1))) {
+        pf_run_warn(run, got < 40 ? "fatal" : "error", "header", 0, 0,
+                    "%s does not begin as one; it is not read", file);
+        return array;
+    }
     if (is_xml4)
-        *array = (struct hpc_array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), least};
-    else if ((got = pf_input_read(input, section, sizeof section, pf_u64(bytes + 24, false), error)) < 0)
-        return -1;
-    else if ((size_t)got == sizeof section)
-        *array = (struct hpc_array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
-    if (!array->count || (array->stride >= least && hpc_fits(array->at, array->count, array->stride, size)))
-        return 0;
-    uint64_t fit = array->stride >= least && array->at < size ? (size - array->at) / array->stride : 0;
-    uint64_t announced = array->count;
-    array->count = fit < announced ? fit : announced;
-    return hpc_note(notes, "fatal", "beyond-end", 0, (int64_t)array->at,
-                    "%s: %llu records do not fit into the file; %llu are read", file,
-                    (unsigned long long)announced, (unsigned long long)fit);
+        array = (struct hpc_array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), least};
+    else if (pf_run_read(run, input, section, sizeof section, pf_u64(bytes + 24, false)) == sizeof section)
+        array = (struct hpc_array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
+    if (!array.count || (array.stride >= least && hpc_fits(array.at, array.count, array.stride, size)))
+        return array;
+    uint64_t fit = array.stride >= least && array.at < size ? (size - array.at) / array.stride : 0;
+    uint64_t announced = array.count;
+    array.count = fit < announced ? fit : announced;
+    pf_run_warn(run, "fatal", "beyond-end", 0, array.at,
+                "%s: %llu records do not fit into the file; %llu are read", file,
+                (unsigned long long)announced, (unsigned long long)fit);
+    return array;
 }
 
-/*
- * Opens a file of the database. *input is NULL if the file is missing or unreadable. Returns 0, or -1 with *error
- * filled.
- */
-static int open_file(struct pf_model *model, const char *name, struct pf_input **input,
-                     struct pf_notes *notes, struct pf_error *error)
+/* Opens a file of the database. Returns NULL if the file is missing or unreadable. */
+static struct pf_input *open_file(struct pf_run *run, const char *name)
 {
-    if (!pf_source_open(model->source, name, PF_RAW, input, error))
-        return 0;
-    struct pf_error why = *error;
-    *input = NULL;
-    *error = (struct pf_error){0};
-    if (why.code == ENOENT)
-        return 0;
-    if (hpc_is_unreadable(why.code))
-        return hpc_note(notes, "error", "unreadable", 0, -1, "%s can't be read: %s", name, why.what);
-    *error = why;
-    return -1;
+    struct pf_input *input;
+    if (!pf_source_open(run->model->source, name, PF_RAW, &input, run->error))
+        return input;
+    if (hpc_is_unreadable(run->error->code))
+        pf_run_warn(run, "error", "unreadable", 0, -1, "%s can't be read: %s", name, run->error->what);
+    else if (run->error->code != ENOENT)
+        pf_run_fail(run);
+    return NULL;
 }
 
 /* ---- profiles --------------------------------------------------------------------------------------- */
@@ -105,78 +95,78 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
                                    .indices = pf_u64(bytes + 24, false)}};
 }
 
-/* State while profile.db's records are read. To be closed with end(). */
+/* State while profile.db's records are read. */
 struct reading {
+    struct pf_run *run;
     struct hpc_state *state;
-    struct pf_notes *notes;
     struct pf_window window, others; /* of the records; of the data that records refer to */
-    struct hpc_block_reader blocks;
+    struct hpc_block_reader *blocks;
+    bool seen[1 << 16]; /* by metric id, which has 16 bits: the metric has a value other than zero */
 };
 
-static struct reading begin(struct hpc_state *state, struct pf_notes *notes)
-{
-    return (struct reading){.state = state,
-                            .notes = notes,
-                            .window = {.input = state->profile_db, .room = 64 * 1024},
-                            .others = {.input = state->profile_db},
-                            .blocks = {state, .values = {.input = state->profile_db}}};
-}
-
-static void end(struct reading *reading)
+static void free_reading(struct reading *reading)
 {
     pf_window_close(&reading->window);
     pf_window_close(&reading->others);
-    hpc_block_reader_close(&reading->blocks);
+    free(reading);
 }
 
-/* Reads record i. A block that exceeds the file is treated as empty, with a note if notes is not NULL. */
-static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_notes *notes,
-                       struct pf_error *error)
+/* Returns the state of reading, which the run owns. */
+static struct reading *begin(struct pf_run *run)
 {
-    uint64_t at = reading->state->profiles.at + i * reading->state->profiles.stride;
-    size_t size = reading->state->profiles.stride < 48 ? reading->state->profiles.stride : 48;
-    if (reading->state->layout == HPC_XML4)
-        size = 52;
-    const unsigned char *bytes = pf_window_at(&reading->window, at, size, error);
-    if (!bytes)
-        return -1;
-    *info = read_info(reading->state, bytes, size, i);
-    if (hpc_block_fits(reading->state, &info->block))
-        return 0;
-    info->block = (struct hpc_block){0};
-    return !notes ? 0
-                  : hpc_note(notes, "fatal", "block-beyond-end", 0, (int64_t)at,
-                             "profile.db: the values of profile %llu lie beyond the end of the file; they "
-                             "are left out",
-                             (unsigned long long)i);
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    reading->run = run;
+    reading->state = hpc_state(run->model);
+    reading->window = (struct pf_window){.input = reading->state->profile_db, .room = 64 * 1024};
+    reading->others = (struct pf_window){.input = reading->state->profile_db};
+    reading->blocks = hpc_block_reader_new(run, 0);
+    return reading;
+}
+
+/* Reads record i. A block that exceeds the file is treated as empty, with a warning unless `quiet`. */
+static struct info read_record(struct reading *reading, uint64_t i, bool quiet)
+{
+    const struct hpc_array *profiles = &reading->state->profiles;
+    uint64_t at = profiles->at + i * profiles->stride;
+    size_t size = reading->state->layout == HPC_XML4 ? 52 : profiles->stride < 48 ? profiles->stride : 48;
+    struct info info =
+        read_info(reading->state, hpc_window_at(reading->run, &reading->window, at, size), size, i);
+    if (hpc_block_fits(reading->state, &info.block))
+        return info;
+    info.block = (struct hpc_block){0};
+    if (!quiet)
+        pf_run_warn(
+            reading->run, "fatal", "block-beyond-end", 0, at,
+            "profile.db: the values of profile %llu lie beyond the end of the file; they are left out",
+            (unsigned long long)i);
+    return info;
 }
 
 /* Checks that a file ends with its footer, which the writer adds last. input may be NULL (no such file). */
-static int check_footer(struct pf_input *input, const char *file, const char *end, const char *other_end,
-                        struct pf_notes *notes, struct pf_error *error)
+static void check_footer(struct pf_run *run, struct pf_input *input, const char *file, const char *end,
+                         const char *other_end)
 {
     char bytes[9] = {0};
-    uint64_t size = input ? pf_input_size(input) : 0;
     if (!input)
-        return 0;
-    if (pf_input_read(input, bytes, 8, size < 8 ? 0 : size - 8, error) < 0)
-        return -1;
-    return !strcmp(bytes, end) || !strcmp(bytes, other_end)
-               ? 0
-               : hpc_note(notes, "fatal", "footer", 0, (int64_t)size,
-                          "%s does not end as it should: its writer may have been interrupted", file);
+        return;
+    uint64_t size = pf_input_size(input);
+    (void)pf_run_read(run, input, bytes, 8, size < 8 ? 0 : size - 8);
+    if (strcmp(bytes, end) != 0 && strcmp(bytes, other_end) != 0)
+        pf_run_warn(run, "fatal", "footer", 0, size,
+                    "%s does not end as it should: its writer may have been interrupted", file);
 }
 
 /* experiment.xml's writers stored the footers as integers, so the bytes may be reversed, and wrote none after traces. */
-static int check_footers(const struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
+static void check_footers(struct pf_run *run)
 {
-    if (state->layout == HPC_XML4)
-        return check_footer(state->profile_db, "profile.db", "PROFDBft", "tfBDFORP", notes, error);
-    return check_footer(state->description, "meta.db", "_meta.db", "_meta.db", notes, error) ||
-                   check_footer(state->profile_db, "profile.db", "_prof.db", "_prof.db", notes, error) ||
-                   check_footer(state->trace_db, "trace.db", "trace.db", "trace.db", notes, error)
-               ? -1
-               : 0;
+    const struct hpc_state *state = hpc_state(run->model);
+    if (state->layout == HPC_XML4) {
+        check_footer(run, state->profile_db, "profile.db", "PROFDBft", "tfBDFORP");
+        return;
+    }
+    check_footer(run, state->description, "meta.db", "_meta.db", "_meta.db");
+    check_footer(run, state->profile_db, "profile.db", "_prof.db", "_prof.db");
+    check_footer(run, state->trace_db, "trace.db", "trace.db", "trace.db");
 }
 
 /* ---- which metrics there are, and which have values ---------------------------------------------------- */
@@ -185,31 +175,18 @@ static int check_footers(const struct hpc_state *state, struct pf_notes *notes, 
 #define LOOK_THROUGH ((uint64_t)1 << 20)
 #define LOOK_AT      ((uint64_t)512 << 10)
 
-/* Metrics that have a value other than zero, by id. Ids have 16 bits. */
-struct seen {
-    bool ids[1 << 16];
-};
-
-static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct pf_notes *notes,
-                        struct pf_error *error)
+static void add_nameless(struct pf_run *run, unsigned id, bool summary)
 {
     char name[24];
-    snprintf(name, sizeof name, "metric %u", id);
-    struct hpc_metric_facts facts = {
-        .id = id, .name = hpc_keep(state, name, strlen(name), error), .scope = ""};
-    if (!facts.name)
-        return -1;
-    int added = summary ? hpc_add_summary_metric(state, &facts, NULL, NULL, error)
-                        : hpc_add_metric(state, &facts, error);
-    if (added <= 0)
-        return added;
-    return hpc_note(notes, "warning", "unknown-metric", 0, -1,
+    int size = snprintf(name, sizeof name, "metric %u", id);
+    struct hpc_metric_facts facts = {.id = id, .name = hpc_keep(run, name, (size_t)size), .scope = ""};
+    if (summary ? hpc_add_summary_metric(run, &facts, NULL, NULL) : hpc_add_metric(run, &facts))
+        pf_run_warn(run, "warning", "unknown-metric", 0, -1,
                     "profile.db: metric %u is not described; its values are kept under its number", id);
 }
 
 /* Scans the first n values of a block and marks their metrics as seen. Adds metrics that the description lacks. */
-static int look_for_metrics(struct reading *reading, const struct hpc_block *block, uint64_t n, bool summary,
-                            struct seen *seen, struct pf_error *error)
+static void look_for_metrics(struct reading *reading, const struct hpc_block *block, uint64_t n, bool summary)
 {
     struct hpc_state *state = reading->state;
     const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
@@ -218,12 +195,12 @@ static int look_for_metrics(struct reading *reading, const struct hpc_block *blo
     for (uint64_t i = 0; i < n; i++) {
         uint32_t id;
         double value;
-        if (hpc_block_value(&reading->blocks, block, i, &id, &value, error) ||
-            (pf_ids_find(ids, id) == PF_NO_ID && add_nameless(state, id, summary, reading->notes, error)))
-            return -1;
-        seen->ids[id] |= counts && value != 0;
+        pf_run_check(reading->run,
+                     hpc_block_value(reading->blocks, block, i, &id, &value, reading->run->error));
+        if (pf_ids_find(ids, id) == PF_NO_ID)
+            add_nameless(reading->run, id, summary);
+        reading->seen[id] |= counts && value != 0;
     }
-    return 0;
 }
 
 static bool is_inclusive(const struct pf_metric *metric)
@@ -236,14 +213,15 @@ static bool is_inclusive(const struct pf_metric *metric)
  * root's inclusive values, so an exclusive metric is judged by its inclusive partner. An empty point metric loses its
  * partner: the inclusive costs come from other scopes.
  */
-static void mark_empty(struct hpc_state *state, const struct seen *seen, bool whole)
+static void mark_empty(const struct reading *reading, bool whole)
 {
+    struct hpc_state *state = reading->state;
     for (size_t i = 0; i < state->metrics.count; i++) {
         struct pf_metric *metric = &state->metrics.items[i], *told = metric;
         if (!whole && !is_inclusive(metric) && metric->partner != PF_NO_PARTNER)
             told = &state->metrics.items[metric->partner];
         if (whole || is_inclusive(told))
-            metric->empty = told->id < 0 || told->id > UINT16_MAX || !seen->ids[told->id];
+            metric->empty = told->id < 0 || told->id > UINT16_MAX || !reading->seen[told->id];
         if (metric->empty && !strcmp(metric->scope, "point"))
             metric->partner = PF_NO_PARTNER;
     }
@@ -253,48 +231,40 @@ static void mark_empty(struct hpc_state *state, const struct seen *seen, bool wh
  * Determines which metrics have values. Blocks of a damaged file may overlap: the budget for a small file is twice
  * LOOK_THROUGH. For a large file, the summary, which comes first, shows which metrics have values.
  */
-static int look_at_profiles(struct reading *reading, struct seen *seen, struct pf_error *error)
+static void look_at_profiles(struct reading *reading)
 {
     struct hpc_state *state = reading->state;
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
     bool by_summary = false, whole = false;
     uint64_t left = large ? LOOK_AT : 2 * LOOK_THROUGH;
-    for (uint64_t i = 0; i < reading->state->profiles.count && left; i++) {
-        struct info info;
-        if (read_record(reading, i, &info, NULL, error))
-            return -1;
+    for (uint64_t i = 0; i < state->profiles.count && left; i++) {
+        struct info info = read_record(reading, i, true);
         uint64_t n = info.block.n_values < left / 10 ? info.block.n_values : left / 10;
-        uint64_t used = 10 * n + reading->state->profiles.stride;
+        uint64_t used = 10 * n + state->profiles.stride;
         left -= used < left ? used : left;
         if (!i && info.summary && state->layout != HPC_XML4) {
             by_summary = true;
             whole = n == info.block.n_values;
         }
-        if (look_for_metrics(reading, &info.block, n, info.summary, seen, error))
-            return -1;
+        look_for_metrics(reading, &info.block, n, info.summary);
     }
     if (left || by_summary)
-        mark_empty(state, seen, left || whole);
-    return 0;
+        mark_empty(reading, left || whole);
 }
 
-int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
+void hpc_profiles_open(struct pf_run *run)
 {
-    struct hpc_state *state = hpc_state(model);
-    if (open_file(model, "profile.db", &state->profile_db, notes, error) ||
-        open_file(model, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
-        return -1;
-    if (!state->profile_db)
-        return hpc_note(notes, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
-    if (read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
-                   state->layout == HPC_XML4 ? 52 : 40, &state->profiles, notes, error))
-        return -1;
-    struct reading reading = begin(state, notes);
-    struct seen *seen = calloc(1, sizeof *seen);
-    int failed = seen ? look_at_profiles(&reading, seen, error) : pf_fail_memory(error);
-    end(&reading);
-    free(seen);
-    return failed ? -1 : 0;
+    struct hpc_state *state = hpc_state(run->model);
+    state->profile_db = open_file(run, "profile.db");
+    state->trace_db = open_file(run, "trace.db");
+    check_footers(run);
+    if (!state->profile_db) {
+        pf_run_warn(run, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
+        return;
+    }
+    state->profiles = read_array(run, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
+                                 state->layout == HPC_XML4 ? 52 : 40);
+    look_at_profiles(begin(run));
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
@@ -304,62 +274,52 @@ int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_
  * experiment.xml's layout: u16 kind (its two top bits select how to print the element), u64 physical, u64 logical; in
  * meta.db's: u8 kind, padding, u16 flags (bit 0: print the physical number too), u32 logical, u64 physical.
  */
-static int read_tuple(struct reading *reading, uint64_t at, struct pf_error *error)
+static void read_tuple(struct reading *reading, uint64_t at)
 {
+    struct pf_run *run = reading->run;
     bool xml4 = reading->state->layout == HPC_XML4;
     size_t head = xml4 ? 2 : 8, element = xml4 ? 18 : 16;
     uint64_t size = pf_input_size(reading->state->profile_db);
     if (!at || !hpc_fits(at, head, 1, size))
-        return 0;
-    const unsigned char *bytes = pf_window_at(&reading->others, at, head, error);
-    if (!bytes)
-        return -1;
-    unsigned count = pf_u16(bytes, xml4);
-    if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size))
-        return hpc_note(reading->notes, "error", "identity", 0, (int64_t)at,
-                        "profile.db: a thread's identity is broken; the thread goes by its number");
+        return;
+    unsigned count = pf_u16(hpc_window_at(run, &reading->others, at, head), xml4);
+    if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size)) {
+        pf_run_warn(run, "error", "identity", 0, at,
+                    "profile.db: a thread's identity is broken; the thread goes by its number");
+        return;
+    }
     for (unsigned i = 0; i < count; i++) {
-        bytes = pf_window_at(&reading->others, at + head + (uint64_t)i * element, element, error);
-        if (!bytes)
-            return -1;
+        const unsigned char *bytes =
+            hpc_window_at(run, &reading->others, at + head + (uint64_t)i * element, element);
         unsigned kind = xml4 ? pf_u16(bytes, true) : bytes[0];
         struct hpc_identity identity = {.kind = kind & 0x3fff,
                                         .shows_physical =
                                             xml4 ? !(kind >> 14 & 2) : pf_u16(bytes + 2, false) & 1,
                                         .logical = xml4 ? pf_u64(bytes + 10, true) : pf_u32(bytes + 4, false),
                                         .physical = pf_u64(bytes + (xml4 ? 2 : 8), xml4)};
-        if (hpc_add_identity(&reading->state->threads, &identity, error))
-            return -1;
+        hpc_add_identity(run, &identity);
     }
-    return 0;
 }
 
-static int add_thread(struct reading *reading, uint64_t i, const struct info *info, struct pf_error *error)
+static void read_threads(struct reading *reading)
 {
-    struct hpc_threads *threads = &reading->state->threads;
-    struct hpc_thread thread = {.block = info->block, .profile = (uint32_t)i};
-    return pf_ids_add(&threads->profiles, i, threads->count, error) < 0 ||
-                   hpc_add_thread(threads, &thread, error) || read_tuple(reading, info->tuple, error)
-               ? -1
-               : 0;
-}
-
-static int read_threads(struct reading *reading, struct pf_error *error)
-{
-    for (uint64_t i = 0; i < reading->state->profiles.count && i < UINT32_MAX; i++) {
-        struct info info;
-        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(i, reading->state->profiles.count, error)) ||
-            read_record(reading, i, &info, reading->notes, error))
-            return -1;
-        if (!info.summary && add_thread(reading, i, &info, error))
-            return -1;
-        if (info.summary && !reading->state->has_summary) {
-            reading->state->has_summary = true;
-            reading->state->summary_profile = (uint32_t)i;
-            reading->state->summary = info.block;
+    struct pf_run *run = reading->run;
+    struct hpc_state *state = reading->state;
+    for (uint64_t i = 0; i < state->profiles.count && i < UINT32_MAX; i++) {
+        if (i % RECORDS_A_STEP == 0)
+            pf_run_step(run, i, state->profiles.count);
+        struct info info = read_record(reading, i, false);
+        if (!info.summary) {
+            struct hpc_thread thread = {.block = info.block, .profile = (uint32_t)i};
+            pf_run_check(run, pf_ids_add(&state->threads.profiles, i, state->threads.count, run->error));
+            hpc_add_thread(run, &thread);
+            read_tuple(reading, info.tuple);
+        } else if (!state->has_summary) {
+            state->has_summary = true;
+            state->summary_profile = (uint32_t)i;
+            state->summary = info.block;
         }
     }
-    return 0;
 }
 
 /* ---- traces ---------------------------------------------------------------------------------------- */
@@ -368,64 +328,60 @@ static int read_threads(struct reading *reading, struct pf_error *error)
  * A trace's record: u32 profile; then in experiment.xml's layout u16 type, u64 start, u64 end; in meta.db's padding,
  * u64 start, u64 end. The offset of an empty trace is not validated: writers leave it arbitrary.
  */
-static int add_trace(struct hpc_state *state, const unsigned char *bytes, uint64_t at, struct pf_notes *notes)
+static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t at)
 {
+    struct hpc_state *state = hpc_state(run->model);
     bool xml4 = state->layout == HPC_XML4;
     uint32_t profile = pf_u32(bytes, xml4), i = pf_ids_find(&state->threads.profiles, profile);
     unsigned type = xml4 ? pf_u16(bytes + 4, true) : 0;
     uint64_t start = pf_u64(bytes + (xml4 ? 6 : 8), xml4), end = pf_u64(bytes + (xml4 ? 14 : 16), xml4);
     uint64_t size = pf_input_size(state->trace_db);
     if (start == end)
-        return 0;
-    if (start > end)
-        return hpc_note(notes, "error", "stray-trace", 0, (int64_t)at,
-                        "trace.db: the trace of profile %u ends before it begins; it is left out", profile);
-    if (i == PF_NO_ID || type || state->threads.items[i].samples)
-        return hpc_note(
-            notes, "warning", "stray-trace", 0, (int64_t)at,
+        return;
+    if (start > end) {
+        pf_run_warn(run, "error", "stray-trace", 0, at,
+                    "trace.db: the trace of profile %u ends before it begins; it is left out", profile);
+        return;
+    }
+    if (i == PF_NO_ID || type || state->threads.items[i].samples) {
+        pf_run_warn(
+            run, "warning", "stray-trace", 0, at,
             "trace.db: a trace of no thread, of another kind, or a second one of a thread is left out");
+        return;
+    }
     struct hpc_thread *thread = &state->threads.items[i];
     if (start < size) {
         thread->trace = start;
         thread->samples = ((end < size ? end : size) - start) / HPC_SAMPLE;
     }
-    if (end <= size)
-        return 0;
-    return hpc_note(
-        notes, "fatal", "trace-beyond-end", 0, (int64_t)at,
-        "trace.db: the trace of profile %u reaches beyond the end of the file; %llu samples are kept",
-        profile, (unsigned long long)thread->samples);
+    if (end > size)
+        pf_run_warn(
+            run, "fatal", "trace-beyond-end", 0, at,
+            "trace.db: the trace of profile %u reaches beyond the end of the file; %llu samples are kept",
+            profile, (unsigned long long)thread->samples);
 }
 
-static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
+static void read_traces(struct reading *reading)
 {
-    struct hpc_array array;
-    struct pf_window window = {.input = state->trace_db, .room = 64 * 1024};
-    size_t size = state->layout == HPC_XML4 ? 22 : 24;
-    int failed = 0;
-    if (!state->trace_db)
-        return 0;
-    if (read_array(state, state->trace_db, "trace.db", "HPCPROF-tracedb_", "HPCTOOLKITtrce", size, &array,
-                   notes, error))
-        return -1;
-    for (uint64_t i = 0; i < array.count && !failed; i++) {
+    struct pf_run *run = reading->run;
+    struct pf_input *input = reading->state->trace_db;
+    size_t size = reading->state->layout == HPC_XML4 ? 22 : 24;
+    if (!input)
+        return;
+    struct hpc_array array = read_array(run, input, "trace.db", "HPCPROF-tracedb_", "HPCTOOLKITtrce", size);
+    pf_window_close(&reading->window);
+    reading->window = (struct pf_window){.input = input, .room = 64 * 1024};
+    for (uint64_t i = 0; i < array.count; i++) {
         uint64_t at = array.at + i * array.stride;
-        const unsigned char *bytes = pf_window_at(&window, at, size, error);
-        failed = !bytes || (i % RECORDS_A_STEP == 0 && pf_pass_step(i, array.count, error)) ||
-                 add_trace(state, bytes, at, notes);
+        if (i % RECORDS_A_STEP == 0)
+            pf_run_step(run, i, array.count);
+        add_trace(run, hpc_window_at(run, &reading->window, at, size), at);
     }
-    pf_window_close(&window);
-    return failed ? -1 : 0;
 }
 
-int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error)
+void hpc_profiles_load(struct pf_run *run)
 {
-    struct hpc_state *state = hpc_state(model);
-    struct reading reading = begin(state, notes);
-    int failed = read_threads(&reading, error) || read_traces(state, notes, error) ||
-                 hpc_publish_threads(model, error);
-    end(&reading);
-    if (failed)
-        hpc_threads_free(&state->threads);
-    return failed ? -1 : 0;
+    struct reading *reading = begin(run);
+    read_threads(reading);
+    read_traces(reading);
 }

@@ -20,6 +20,16 @@ static inline bool hpc_fits(uint64_t offset, uint64_t count, uint64_t record, ui
     return !__builtin_mul_overflow(count, record, &size) && offset <= end && size <= end - offset;
 }
 
+/* Like pf_window_at, in a run. */
+static inline const unsigned char *hpc_window_at(struct pf_run *run, struct pf_window *window,
+                                                 uint64_t offset, size_t size)
+{
+    const unsigned char *bytes = pf_window_at(window, offset, size, run->error);
+    if (!bytes)
+        pf_run_fail(run);
+    return bytes;
+}
+
 /*
  * True if opening failed because of the file itself (a link, a folder, no permission). The rest of the database is
  * served without it. Other codes report a failure of the system or a concurrent change, and are errors.
@@ -34,17 +44,11 @@ static inline bool hpc_is_unreadable(int code)
 /* Size of a sample in bytes: u64 time, u32 context; an old data-centric trace has four bytes more. */
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
-/*
- * Opens profile.db and trace.db if they exist, and determines which metrics have values. Returns 0, or -1 with *error
- * filled.
- */
-int hpc_profiles_open(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
+/* Opens profile.db and trace.db if they exist, and determines which metrics have values. */
+void hpc_profiles_open(struct pf_run *run);
 
-/*
- * Builds the list of threads, the partitions' items and fields, and finds the summary. Returns 0, or -1 with *error
- * filled; then the list of threads is empty again.
- */
-int hpc_profiles_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
+/* Builds the list of threads, and finds the summary. */
+void hpc_profiles_load(struct pf_run *run);
 
 /* ---- sparse.c: blocks --------------------------------------------------------------------------- */
 
@@ -67,6 +71,9 @@ struct hpc_block_reader {
 };
 
 void hpc_block_reader_close(struct hpc_block_reader *reader);
+
+/* Returns a reader that the run owns; its windows read at least `room` bytes at once. */
+struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*
  * Checks that the pairs end with the terminator of experiment.xml's layout. Returns 1 if so (or if the layout has
@@ -124,8 +131,8 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
  */
 #define HPC_NO_PAIR UINT32_MAX
 
-/* Builds the index unless there are too many pairs. Returns 0, or -1 with *error filled. */
-int hpc_index_load(struct hpc_state *state, struct pf_error *error);
+/* Builds the index unless there are too many pairs. */
+void hpc_index_load(struct pf_run *run);
 void hpc_index_free(struct hpc_index *index);
 
 /*
@@ -143,26 +150,26 @@ uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_
  */
 struct hpc_parts;
 
-/* Lists the files, and adds a row to the profile's info if none holds values. Returns 0, or -1 with *error filled. */
-int hpc_parts_open(struct pf_model *model, struct pf_error *error);
+/* Lists the files, and adds a row to the profile's info if none holds values. */
+void hpc_parts_open(struct pf_run *run);
 
-/* Builds the list of threads as hpc_profiles_load does. Returns 0, or -1 with *error filled. */
-int hpc_parts_load(struct pf_model *model, struct pf_notes *notes, struct pf_error *error);
+/* Builds the list of threads. */
+void hpc_parts_load(struct pf_run *run);
 void hpc_parts_free(struct hpc_parts *parts);
 
 /*
  * Returns the input of file i, opened if necessary; NULL with *error filled. The caller releases it with
- * hpc_part_release. Thread-safe.
+ * hpc_part_release, which closes the file after its last use. Thread-safe.
  */
-struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error);
-void hpc_part_release(struct hpc_parts *parts, uint32_t i);
+struct pf_input *hpc_part_use(const struct hpc_parts *parts, uint32_t i, struct pf_error *error);
+void hpc_part_release(struct pf_input *input);
 
 /* ---- load.c ------------------------------------------------------------------------------------- */
 
 /*
  * Builds profile->contexts: the described contexts, followed by those that have values but no description (instructions
- * that the writer merged into lines), by ascending id. Returns 0, or -1 with *error filled and the model unchanged.
+ * that the writer merged into lines), by ascending id.
  */
-int hpc_model_load(struct pf_model *profile, struct pf_notes *notes, struct pf_error *error);
+void hpc_model_load(struct pf_run *run);
 
 #endif

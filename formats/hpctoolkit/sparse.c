@@ -71,6 +71,20 @@ void hpc_block_reader_close(struct hpc_block_reader *reader)
     pf_window_close(&reader->values);
 }
 
+static void free_block_reader(struct hpc_block_reader *reader)
+{
+    hpc_block_reader_close(reader);
+    free(reader);
+}
+
+struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room)
+{
+    struct hpc_block_reader *reader = PF_OWN(run, calloc(1, sizeof *reader), free_block_reader);
+    reader->state = hpc_state(run->model);
+    reader->pairs = reader->values = (struct pf_window){.input = reader->state->profile_db, .room = room};
+    return reader;
+}
+
 /* Decodes a pair: u32 context, u64 index of its first value. */
 static void take_pair(const struct hpc_state *state, const unsigned char *bytes, uint32_t *id,
                       uint64_t *number)
@@ -208,48 +222,39 @@ void hpc_index_free(struct hpc_index *index)
  * Prepends a thread's pairs to the lists of their contexts; threads are added from the last to the first. A context has
  * at most one pair per thread.
  */
-static int add_pairs(struct hpc_index *index, struct hpc_block_reader *reader, uint32_t thread,
-                     struct pf_error *error)
+static void add_pairs(struct pf_run *run, struct hpc_index *index, struct hpc_block_reader *reader,
+                      uint32_t thread)
 {
     const struct hpc_threads *threads = &reader->state->threads;
     const struct hpc_thread *of = &threads->items[thread];
     for (uint32_t i = 0; i < of->block.n_contexts; i++) {
         uint32_t id, pair = (uint32_t)of->before[HPC_OF_VALUES] + i;
         uint64_t first, end;
-        if ((i % PAIRS_A_STEP == 0 && pf_pass_step(threads->count - thread, threads->count, error)) ||
-            hpc_block_pair(reader, &of->block, i, &id, &first, &end, error) < 0)
-            return -1;
+        if (i % PAIRS_A_STEP == 0)
+            pf_run_step(run, threads->count - thread, threads->count);
+        pf_run_check(run, hpc_block_pair(reader, &of->block, i, &id, &first, &end, run->error));
         uint32_t context = pf_ids_find(&reader->state->model.ids, id);
         if (context == PF_NO_ID)
             continue;
         index->next[pair] = index->first[context];
         index->first[context] = pair;
     }
-    return 0;
 }
 
-int hpc_index_load(struct hpc_state *state, struct pf_error *error)
+void hpc_index_load(struct pf_run *run)
 {
+    struct hpc_state *state = hpc_state(run->model);
+    struct hpc_index *index = &state->index;
     size_t contexts = state->model.contexts, pairs = state->threads.rows[HPC_OF_VALUES];
-    struct hpc_block_reader reader = {.state = state,
-                                      .pairs = {.input = state->profile_db, .room = 64 * 1024}};
     if (pairs > PAIRS_MAX)
-        return 0;
-    struct hpc_index index = {malloc((contexts + 1) * sizeof *index.first),
-                              malloc((pairs + 1) * sizeof *index.next)};
-    int failed = 0;
-    if (!index.first || !index.next) {
-        hpc_index_free(&index);
-        return pf_fail_memory(error);
-    }
-    memset(index.first, 0xff, (contexts + 1) * sizeof *index.first); /* sets all to HPC_NO_PAIR */
-    memset(index.next, 0xff, (pairs + 1) * sizeof *index.next);
-    for (uint32_t thread = state->threads.count; thread-- > 0 && !failed;)
-        failed = add_pairs(&index, &reader, thread, error);
-    hpc_block_reader_close(&reader);
-    if (failed)
-        hpc_index_free(&index);
-    else
-        state->index = index;
-    return failed;
+        return;
+    struct hpc_block_reader *reader = hpc_block_reader_new(run, 64 * 1024);
+    PF_OWN(run, index, hpc_index_free);
+    index->first = pf_run_memory(run, malloc((contexts + 1) * sizeof *index->first));
+    index->next = pf_run_memory(run, malloc((pairs + 1) * sizeof *index->next));
+    memset(index->first, 0xff, (contexts + 1) * sizeof *index->first); /* sets all to HPC_NO_PAIR */
+    memset(index->next, 0xff, (pairs + 1) * sizeof *index->next);
+    for (uint32_t thread = state->threads.count; thread-- > 0;)
+        add_pairs(run, index, reader, thread);
+    pf_disown(run, index);
 }

@@ -14,8 +14,7 @@ struct reader {
     uint32_t thread;
     uint64_t first, end; /* range of its entries or samples; both 0: no current thread */
     struct pf_window window;
-    bool uses_part; /* 2.x: `part` is in use and must be released */
-    uint32_t part;
+    struct pf_input *part; /* 2.x: the file of its values or its trace; NULL: none */
     /* The entry whose values `group` holds, of a thread or of the summary: */
     uint64_t entry; /* PF_NO_NUMBER: none */
     struct hpc_block_reader blocks;
@@ -27,9 +26,9 @@ struct reader {
 
 static void leave_thread(struct reader *reader)
 {
-    if (reader->uses_part)
-        hpc_part_release(reader->state->parts, reader->part);
-    reader->uses_part = false;
+    if (reader->part)
+        hpc_part_release(reader->part);
+    reader->part = NULL;
     reader->first = reader->end = 0;
 }
 
@@ -109,11 +108,10 @@ static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t numb
     reader->window.have = 0;
     reader->window.input = state->trace_db;
     if (state->layout == HPC_OLD) {
-        reader->part = what == HPC_OF_VALUES ? thread->part : thread->trace_part;
-        reader->window.input = hpc_part_use(state->parts, reader->part, error);
-        if (!reader->window.input)
+        uint32_t part = what == HPC_OF_VALUES ? thread->part : thread->trace_part;
+        reader->window.input = reader->part = hpc_part_use(state->parts, part, error);
+        if (!reader->part)
             return -1;
-        reader->uses_part = true;
     }
     reader->first = thread->before[what];
     reader->end = rows_before(&state->threads, what, (uint64_t)reader->thread + 1);
@@ -582,12 +580,11 @@ enum {
     TABLES = sizeof all_tables / sizeof *all_tables
 };
 
-int hpc_set_tables(struct pf_model *model, struct pf_error *error)
+void hpc_set_tables(struct pf_run *run)
 {
+    struct pf_model *model = run->model;
     struct hpc_state *state = hpc_state(model);
-    struct pf_table *tables = state->tables = malloc(sizeof all_tables);
-    if (!tables)
-        return pf_fail_memory(error);
+    struct pf_table *tables = state->tables = pf_run_memory(run, malloc(sizeof all_tables));
     memcpy(tables, all_tables, sizeof all_tables);
     tables[SUMMARY_METRICS].stage = PF_OPENED;
     tables[SUMMARY_METRICS].data = &state->summary_metrics.rows;
@@ -611,5 +608,4 @@ int hpc_set_tables(struct pf_model *model, struct pf_error *error)
     model->time_unit = "ns";
     state->extra.src = "src";
     model->extra = &state->extra;
-    return 0;
 }

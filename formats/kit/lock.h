@@ -19,7 +19,6 @@
  * PF_RANK_NO_BLOCKING or more must neither wait for SOURCE nor use the database.
  */
 #define PF_LOCKS(LOCK)                                                                                       \
-    LOCK(DRIVER, 11, "driver")                                                                               \
     LOCK(ARCHIVES, 14, "archives")                                                                           \
     LOCK(ARCHIVE, 15, "archive")                                                                             \
     LOCK(UNPACKED, 16, "unpacked")                                                                           \

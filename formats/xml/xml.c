@@ -14,8 +14,10 @@ enum { NAMES_MAX = 1 << 20 }; /* bytes of different names */
 #define ROOT "<root>"
 
 struct pf_xml {
+    struct pf_run *run;
     const struct pf_xml_events *events;
     void *arg;
+    const char *name; /* of the element that the current event reports */
     struct pf_repair repair;
     xmlParserCtxtPtr parser;
     size_t level;               /* open elements that libxml2 has reported, with the root */
@@ -23,25 +25,49 @@ struct pf_xml {
     int n_attributes;
     struct pf_xml_bytes values; /* of the attributes, each followed by a NUL */
     struct pf_xml_bytes text;   /* since the last tag, up to PF_XML_TEXT_MAX bytes */
-    int result;   /* what an event returned; 1 after a fault of the file; not 0: no more events */
-    int64_t line; /* of the end, once result is not 0 */
-    bool fault, no_memory;
-    struct pf_error *error; /* of the call in progress */
+    bool ended;                 /* no more events */
+    bool fault;                 /* the reading has ended at a fault of the file */
+    bool failed;                /* a handler has failed the run */
+    bool no_memory;
+    int64_t line; /* of the end, once the reading has ended */
 };
 
-static void end_reading(struct pf_xml *xml, int result)
+void pf_xml_stop(struct pf_xml *xml)
 {
-    xml->result = result;
+    xml->ended = true;
     xml->line = xmlSAX2GetLineNumber(xml->parser);
 }
 
 static void end_at_fault(struct pf_xml *xml)
 {
     xml->fault = true;
-    end_reading(xml, 1);
+    pf_xml_stop(xml);
 }
 
 /* ---- handlers: called from frames of libxml2, so never left by longjmp ----------------------------- */
+
+/* Runs a handler of the driver. */
+static void call_handler(struct pf_xml *xml, void (*handler)(struct pf_run *run, void *xml))
+{
+    if (pf_run_call(xml->run, handler, xml)) {
+        xml->failed = true;
+        pf_xml_stop(xml);
+    }
+}
+
+static void handle_start(struct pf_run *run, void *arg)
+{
+    const struct pf_xml *xml = arg;
+    (void)run;
+    xml->events->start(xml->arg, xml->name);
+}
+
+static void handle_end(struct pf_run *run, void *arg)
+{
+    const struct pf_xml *xml = arg;
+    (void)run;
+    xml->events->end(xml->arg, xml->name, xml->text.size ? xml->text.bytes : "", xml->text.size);
+}
 
 static size_t value_size(const xmlChar *const *attribute)
 {
@@ -55,8 +81,9 @@ static void on_start(void *arg, const xmlChar *name, const xmlChar *prefix, cons
 {
     struct pf_xml *xml = arg;
     (void)prefix, (void)space, (void)n_namespaces, (void)namespaces;
-    if (xml->result || !xml->level++)
+    if (xml->ended || !xml->level++)
         return;
+    xml->name = (const char *)name;
     xml->text.size = xml->values.size = 0;
     xml->attributes = attributes;
     xml->n_attributes = n - n_defaulted;
@@ -64,30 +91,29 @@ static void on_start(void *arg, const xmlChar *name, const xmlChar *prefix, cons
         pf_xml_append(&xml->values, (const char *)attributes[3], value_size(attributes));
         pf_xml_append(&xml->values, "", 1);
     }
-    int result = xml->values.failed ? 1 : xml->events->start(xml->arg, (const char *)name, xml->error);
+    if (xml->values.failed)
+        pf_xml_stop(xml);
+    else
+        call_handler(xml, handle_start);
     xml->n_attributes = 0;
-    if (result)
-        end_reading(xml, result);
 }
 
 static void on_end(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *space)
 {
     struct pf_xml *xml = arg;
     (void)prefix, (void)space;
-    if (xml->result || !--xml->level)
+    if (xml->ended || !--xml->level)
         return;
-    const char *text = xml->text.size ? xml->text.bytes : "";
-    int result = xml->events->end(xml->arg, (const char *)name, text, xml->text.size, xml->error);
+    xml->name = (const char *)name;
+    call_handler(xml, handle_end);
     xml->text.size = 0;
-    if (result)
-        end_reading(xml, result);
 }
 
 static void on_text(void *arg, const xmlChar *text, int size)
 {
     struct pf_xml *xml = arg;
     size_t left = PF_XML_TEXT_MAX - xml->text.size;
-    if (!xml->result)
+    if (!xml->ended)
         pf_xml_append(&xml->text, (const char *)text, (size_t)size < left ? (size_t)size : left);
 }
 
@@ -96,7 +122,7 @@ static void on_damage(void *arg, const xmlChar *target, const xmlChar *lost)
 {
     struct pf_xml *xml = arg;
     (void)target;
-    if (xml->result)
+    if (xml->ended)
         return;
     if (xml->events->fault)
         xml->events->fault(xml->arg, lost && *lost);
@@ -108,43 +134,55 @@ static void on_damage(void *arg, const xmlChar *target, const xmlChar *lost)
 
 static void parse(struct pf_xml *xml, const char *bytes, size_t size)
 {
+    pf_run_enter_library(xml->run);
     int problem = xmlParseChunk(xml->parser, bytes, (int)size, 0);
+    pf_run_leave_library(xml->run);
     if (problem == XML_ERR_NO_MEMORY && xmlDictGetUsage(xml->parser->dict) <= NAMES_MAX)
         xml->no_memory = true;
-    else if (!xml->result && (problem == XML_ERR_NO_MEMORY || !xml->parser->wellFormed))
+    else if (!xml->ended && (problem == XML_ERR_NO_MEMORY || !xml->parser->wellFormed))
         end_at_fault(xml);
 }
 
 /* Reads all complete tags and text that have been fed. */
-static int read_fed(struct pf_xml *xml, bool last, struct pf_error *error)
+static void read_fed(struct pf_xml *xml, bool last)
 {
     const char *piece;
     size_t size;
-    xml->error = error;
-    while (!xml->result && !xml->no_memory && (size = pf_repair_next(&xml->repair, last, &piece)))
+    while (!xml->ended && !xml->no_memory && (size = pf_repair_next(&xml->repair, last, &piece)))
         parse(xml, piece, size);
+    if (xml->failed)
+        pf_run_fail(xml->run);
     if (pf_repair_no_memory(&xml->repair) || xml->values.failed || xml->text.failed || xml->no_memory)
-        return pf_fail_memory(error);
+        pf_run_check(xml->run, pf_fail_memory(xml->run->error));
     /* libxml2 does not count the lines of text before it has seen the end of the text: any markup. */
-    if (!xml->result && (last || xml->repair.refused))
+    if (!xml->ended && (last || xml->repair.refused))
         parse(xml, "<!---->", 7);
-    if (!xml->result && xml->repair.refused)
+    if (!xml->ended && xml->repair.refused)
         end_at_fault(xml);
-    return xml->result;
 }
 
-int pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size, struct pf_error *error)
+bool pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size)
 {
     pf_repair_add(&xml->repair, bytes, size);
-    return read_fed(xml, false, error);
+    read_fed(xml, false);
+    return !xml->ended;
 }
 
-int pf_xml_end(struct pf_xml *xml, struct pf_error *error)
+void pf_xml_end(struct pf_xml *xml)
 {
-    return read_fed(xml, true, error);
+    read_fed(xml, true);
 }
 
-struct pf_xml *pf_xml_new(const struct pf_xml_events *events, void *arg)
+static void free_parser(struct pf_xml *xml)
+{
+    xmlFreeParserCtxt(xml->parser);
+    pf_repair_free(&xml->repair);
+    free(xml->values.bytes);
+    free(xml->text.bytes);
+    free(xml);
+}
+
+struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events, void *arg)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     xmlSAXHandler handler = {.initialized = XML_SAX2_MAGIC,
@@ -153,32 +191,18 @@ struct pf_xml *pf_xml_new(const struct pf_xml_events *events, void *arg)
                              .characters = on_text,
                              .ignorableWhitespace = on_text,
                              .processingInstruction = on_damage};
-    struct pf_xml *xml = calloc(1, sizeof *xml);
-    if (!xml)
-        return NULL;
+    struct pf_xml *xml = PF_OWN(run, calloc(1, sizeof *xml), free_parser);
     (void)pthread_once(&once, xmlInitParser);
+    xml->run = run;
     xml->events = events;
     xml->arg = arg;
     xml->parser = xmlCreatePushParserCtxt(&handler, xml, NULL, 0, NULL);
     /* Without NOENT, libxml2 does not expand `&#38;` in values. No entities are declared. */
     if (!xml->parser || xmlCtxtUseOptions(xml->parser, XML_PARSE_NONET | XML_PARSE_NOENT) ||
-        xmlParseChunk(xml->parser, ROOT, (int)strlen(ROOT), 0)) {
-        pf_xml_free(xml);
-        return NULL;
-    }
+        xmlParseChunk(xml->parser, ROOT, (int)strlen(ROOT), 0))
+        pf_run_check(run, pf_fail_memory(run->error));
     xmlDictSetLimit(xml->parser->dict, NAMES_MAX);
     return xml;
-}
-
-void pf_xml_free(struct pf_xml *xml)
-{
-    if (!xml)
-        return;
-    xmlFreeParserCtxt(xml->parser);
-    pf_repair_free(&xml->repair);
-    free(xml->values.bytes);
-    free(xml->text.bytes);
-    free(xml);
 }
 
 const char *pf_xml_attribute(const struct pf_xml *xml, const char *name)
@@ -196,10 +220,10 @@ const char *pf_xml_attribute(const struct pf_xml *xml, const char *name)
 
 int64_t pf_xml_line(const struct pf_xml *xml)
 {
-    return xml->result ? xml->line : xmlSAX2GetLineNumber(xml->parser);
+    return xml->ended ? xml->line : xmlSAX2GetLineNumber(xml->parser);
 }
 
 bool pf_xml_is_cut(const struct pf_xml *xml)
 {
-    return xml->fault || (!xml->result && pf_repair_is_cut(&xml->repair));
+    return xml->fault || (!xml->ended && pf_repair_is_cut(&xml->repair));
 }

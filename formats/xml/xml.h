@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/kit/error.h"
+#include "formats/runtime/run.h"
 
 /*
  * Reads the XML of HPCToolkit's and Cube's writers by libxml2, after a repair of what is not well-formed: values without quotes,
@@ -20,11 +20,14 @@
  */
 struct pf_xml;
 
-/* start and end return 0 to go on, 1 to end the reading, or -1 with *error filled. An empty element has both events. */
+/*
+ * `start` and `end` run within the run of the parser and may fail it (run.h): the parser leaves libxml2 before it passes the failure
+ * on. `fault` must not fail. An empty element has both a start and an end.
+ */
 struct pf_xml_events {
-    int (*start)(void *arg, const char *name, struct pf_error *error);
+    void (*start)(void *arg, const char *name);
     /* text: since the last tag of the element, up to PF_XML_TEXT_MAX bytes, followed by a NUL. */
-    int (*end)(void *arg, const char *name, const char *text, size_t size, struct pf_error *error);
+    void (*end)(void *arg, const char *name, const char *text, size_t size);
     /*
      * Optional: a damaged tag; its readable parts follow. lost: elements may be missing. If NULL, reading ends at damage. Names
      * of closing tags are not compared in either case.
@@ -34,18 +37,20 @@ struct pf_xml_events {
 
 #define PF_XML_TEXT_MAX ((size_t)256 * 1024)
 
-/* events is borrowed. NULL: out of memory. */
-struct pf_xml *pf_xml_new(const struct pf_xml_events *events, void *arg);
-void pf_xml_free(struct pf_xml *xml);
+/* Returns a parser, which the run owns. `events` is borrowed; its handlers get `arg`. */
+struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events, void *arg);
 
 /*
- * Reads the next bytes of the file; the last of them may wait for more. Returns 0; 1 if an event or a fault of the file has ended
- * the reading; -1 with *error filled.
+ * Reads the next bytes of the file; the last of them may wait for more. Returns false once the reading has ended: pf_xml_stop was
+ * called, or at a fault of the file.
  */
-int pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size, struct pf_error *error);
+bool pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size);
 
-/* Reads what still waits, after all has been fed. Returns as pf_xml_feed. */
-int pf_xml_end(struct pf_xml *xml, struct pf_error *error);
+/* Reads what still waits, after all has been fed. No-op if the reading has ended. */
+void pf_xml_end(struct pf_xml *xml);
+
+/* Ends the reading after the current event. For handlers. */
+void pf_xml_stop(struct pf_xml *xml);
 
 /* During a start event: the value of an attribute, up to PF_XML_TEXT_MAX bytes; NULL: there is none. */
 const char *pf_xml_attribute(const struct pf_xml *xml, const char *name);

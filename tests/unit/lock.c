@@ -8,7 +8,8 @@
 
 #include "tests/unit/tap.h"
 
-static struct pf_lock low = PF_LOCK_INITIALIZER(PF_RANK_DRIVER), high = PF_LOCK_INITIALIZER(PF_RANK_POOL),
+static struct pf_lock low = PF_LOCK_INITIALIZER(PF_RANK_ARCHIVES),
+                      high = PF_LOCK_INITIALIZER(PF_RANK_POOL),
                       member = PF_LOCK_INITIALIZER(PF_RANK_UNPACKED),
                       archive = PF_LOCK_INITIALIZER(PF_RANK_UNPACKED),
                       other_pool = PF_LOCK_INITIALIZER(PF_RANK_POOL);
@@ -27,7 +28,8 @@ static bool aborts(void (*run)(void))
         run();
         _exit(0);
     }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGABRT;
 }
 
 static void take_ascending(void)
@@ -97,7 +99,7 @@ static void assert_held_without_take(void)
     pf_assert_held(&high);
 }
 
-static void block_under_driver(void)
+static void block_under_archives(void)
 {
     pf_lock_take(&low);
     pf_may_block();
@@ -137,8 +139,9 @@ static void test_checks(void)
     ok(aborts(take_twice), "a lock that the thread holds already aborts");
     ok(!aborts(try_descending), "a try is exempt from the order");
     ok(aborts(drop_without_take), "a drop of a lock that the thread does not hold aborts");
-    ok(!aborts(assert_held) && aborts(assert_held_without_take), "an assertion aborts unless that lock is held");
-    ok(!aborts(block_under_driver) && aborts(block_under_pool), "waiting for SOURCE aborts from rank 30 on");
+    ok(!aborts(assert_held) && aborts(assert_held_without_take),
+       "an assertion aborts unless that lock is held");
+    ok(!aborts(block_under_archives) && aborts(block_under_pool), "waiting for SOURCE aborts from rank 30 on");
     ok(!aborts(wait_under_own_lock), "a wait gives back its own lock and takes it again");
     ok(aborts(wait_under_other_lock), "a wait under another lock from rank 30 on aborts");
 }

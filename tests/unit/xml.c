@@ -9,7 +9,10 @@
 
 /* The events: `name(a=value b=value)` for a start, `/name` for an end, followed by its text in brackets; `!line` for a fault. */
 struct story {
+    struct pf_run *run;
     struct pf_xml *xml;
+    const char *whole; /* the text to read, in pieces of `piece` bytes */
+    size_t piece;
     char text[4000];
     size_t size;
     char faults[16];
@@ -32,11 +35,12 @@ static void tell_string(struct story *story, const char *text)
     tell(story, text, strlen(text));
 }
 
-static int on_start(void *arg, const char *name, struct pf_error *error)
+static void on_start(void *arg, const char *name)
 {
     static const char *const names[] = {"i", "n", "l"};
-    const struct story *story = arg;
-    (void)error;
+    struct story *story = arg;
+    if (!strcmp(name, "fail"))
+        pf_run_refuse(story->run, pf_xml_line(story->xml), "a handler fails");
     tell_string(arg, name);
     tell_string(arg, "(");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -49,12 +53,12 @@ static int on_start(void *arg, const char *name, struct pf_error *error)
         tell_string(arg, " ");
     }
     tell_string(arg, ")");
-    return !strcmp(name, "stop");
+    if (!strcmp(name, "stop"))
+        pf_xml_stop(story->xml);
 }
 
-static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
+static void on_end(void *arg, const char *name, const char *text, size_t size)
 {
-    (void)error;
     if (size) {
         tell_string(arg, "[");
         tell(arg, text, size);
@@ -63,7 +67,6 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
     tell_string(arg, "/");
     tell_string(arg, name);
     tell_string(arg, " ");
-    return 0;
 }
 
 static void on_fault(void *arg, bool lost)
@@ -72,57 +75,66 @@ static void on_fault(void *arg, bool lost)
     strcat(story->faults, lost ? "??" : "?");
 }
 
-/* Reads the text in pieces of `piece` bytes. */
-static void read_text(struct story *story, const char *text, size_t size, size_t piece)
+static struct pf_model model;
+static struct pf_error error;
+
+/* Feeds a text in pieces. Returns true if its end was reached without a cut. */
+static bool feed(struct pf_xml *xml, const char *text, size_t piece)
+{
+    size_t size = strlen(text);
+    bool more = true;
+    for (size_t at = 0; at < size && more; at += piece)
+        more = pf_xml_feed(xml, text + at, size - at < piece ? size - at : piece);
+    pf_xml_end(xml);
+    return !pf_xml_is_cut(xml);
+}
+
+static void read_story(struct pf_run *run, void *arg)
 {
     const struct pf_xml_events events = {on_start, on_end, forgiving ? on_fault : NULL};
-    struct pf_error error;
+    struct story *story = arg;
     char fault[24];
-    int told = 0;
-    *story = (struct story){0};
-    story->xml = pf_xml_new(&events, story);
-    for (size_t at = 0; at < size && !told; at += piece)
-        told = pf_xml_feed(story->xml, text + at, size - at < piece ? size - at : piece, &error);
-    if (!told)
-        pf_xml_end(story->xml, &error);
+    story->run = run;
+    story->xml = pf_xml_new(run, &events, story);
+    bool whole = feed(story->xml, story->whole, story->piece);
     tell_string(story, story->faults);
     snprintf(fault, sizeof fault, "!%d", (int)pf_xml_line(story->xml));
-    if (pf_xml_is_cut(story->xml))
+    if (!whole)
         tell_string(story, fault);
-    pf_xml_free(story->xml);
 }
 
 static void reads(const char *text, const char *want, const char *name)
 {
-    struct story whole, torn;
-    read_text(&whole, text, strlen(text), strlen(text));
-    read_text(&torn, text, strlen(text), 1);
-    if (is(whole.text, want, name) && strcmp(torn.text, want) != 0)
+    struct story whole = {.whole = text, .piece = strlen(text)}, torn = {.whole = text, .piece = 1};
+    if (pf_run(&model, read_story, &whole, &error) || pf_run(&model, read_story, &torn, &error))
+        ok(false, "%s: %s", name, error.what);
+    else if (is(whole.text, want, name) && strcmp(torn.text, want) != 0)
         ok(false, "%s, read byte by byte", name);
 }
 
 /* ---- large inputs -------------------------------------------------------------------------------- */
 
 struct tally {
-    const struct pf_xml *xml;
+    struct pf_xml *xml;
+    const char *text;
+    size_t piece;
+    bool whole; /* read to the end of the file, without a cut */
     size_t starts, faults;
     const char *wanted; /* an attribute's name */
     bool found;
 };
 
-static int count_start(void *arg, const char *name, struct pf_error *error)
+static void count_start(void *arg, const char *name)
 {
     struct tally *tally = arg;
-    (void)name, (void)error;
+    (void)name;
     tally->starts++;
     tally->found |= tally->wanted && pf_xml_attribute(tally->xml, tally->wanted);
-    return 0;
 }
 
-static int count_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
+static void count_end(void *arg, const char *name, const char *text, size_t size)
 {
-    (void)arg, (void)name, (void)text, (void)size, (void)error;
-    return 0;
+    (void)arg, (void)name, (void)text, (void)size;
 }
 
 static void count_fault(void *arg, bool lost)
@@ -146,25 +158,23 @@ static char *repeat(const char *begin, const char *text, const char *end, size_t
     return all;
 }
 
+static void read_tally(struct pf_run *run, void *arg)
+{
+    static const struct pf_xml_events events = {count_start, count_end, count_fault};
+    struct tally *tally = arg;
+    tally->xml = pf_xml_new(run, &events, tally);
+    tally->whole = feed(tally->xml, tally->text, tally->piece);
+}
+
 /* True if the reader reached the end of the file and did not report truncation. */
 static bool reads_large(struct tally *tally, char *text, size_t piece)
 {
-    const struct pf_xml_events events = {count_start, count_end, count_fault};
-    size_t size = strlen(text);
-    struct pf_error error;
-    struct pf_xml *xml = pf_xml_new(&events, tally);
-    int result = 0;
-    tally->xml = xml;
-    for (size_t at = 0; at < size && !result; at += piece)
-        result = pf_xml_feed(xml, text + at, size - at < piece ? size - at : piece, &error);
-    if (!result)
-        result = pf_xml_end(xml, &error);
-    bool whole = !result && !pf_xml_is_cut(xml);
-    if (result < 0)
+    tally->text = text;
+    tally->piece = piece;
+    if (pf_run(&model, read_tally, tally, &error))
         abort();
-    pf_xml_free(xml);
     free(text);
-    return whole;
+    return tally->whole;
 }
 
 /* In quadratic time each of these would take minutes, and exceed the limit of processor time. */
@@ -211,10 +221,18 @@ static void test_limits(void)
        "and more than 1 MB of different names");
 }
 
+static void a_handler_may_fail(void)
+{
+    struct story story = {.whole = "<a>\n<fail/><b/></a>", .piece = 20};
+    ok(pf_run(&model, read_story, &story, &error) == -1 && error.line == 2 && !strcmp(story.text, "a()"),
+       "a handler can fail the run");
+}
+
 int main(void)
 {
     struct rlimit limit = {30, RLIM_INFINITY};
     setrlimit(RLIMIT_CPU, &limit);
+    model.warnings = pf_rows_new(5);
     reads("<PF i=\"1\"><S i=\"-2\"/></PF>", "PF(i=1 )S(i=-2 )/S /PF ", "elements nest");
     reads("<P n=\"operator\\\"\\\" _km\" l=\"3\"/>", "P(n=operator\"\" _km l=3 )/P ",
           "a quote behind a backslash is text");
@@ -268,5 +286,7 @@ int main(void)
 
     test_linear_time();
     test_limits();
+    a_handler_may_fail();
+    pf_rows_free(model.warnings);
     return done();
 }
