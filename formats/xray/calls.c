@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/xray/stack.h"
 
 /* Problems of a file. Some messages end in a number. */
@@ -43,17 +42,18 @@ struct recent {
 /* Cache size: fits into the processor's cache together with the other data of the pass. */
 enum { RECENT_BITS = 15 };
 
+/* State of the model pass. */
 struct reader {
     const struct xray_state *state;
+    struct pf_run *run;
     struct xray_model model;
     struct xray_decoder decoder;
     struct xray_stack stack;
-    uint32_t *
-        names; /* function's number in the stack -> its name in the tree's strings + 1; 0: not entered yet; owned */
-    size_t names_room;
+    PF_LIST(uint32_t)
+    names; /* function's number in the stack -> its name in the tree's strings + 1; 0: not entered yet */
     uint32_t contexts_most;
     bool full;             /* too many contexts: no further event is read */
-    struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of; owned */
+    struct recent *recent; /* cache of 1 << RECENT_BITS entries, indexed by recent_of */
 
     /* State of the current thread. */
     uint64_t events, first_tsc, last_tsc;
@@ -68,17 +68,16 @@ struct reader {
     uint64_t damage;     /* file offset of records lost since the last event; UINT64_MAX: none */
 };
 
-/* Names a function at its first entry. */
-static int name_function(struct reader *reader, uint32_t function, struct pf_error *error)
+/* Returns the name of a function, which is interned at its first entry. */
+static uint32_t name_of(struct reader *reader, uint32_t function)
 {
-    char buffer[XRAY_NAME_MAX];
-    struct pf_cell name = xray_name(&reader->state->names, reader->stack.functions[function].id, buffer);
-    uint32_t string = pf_intern(reader->model.tree->strings, name.text, name.size, error);
-    if (string == PF_NO_STRING ||
-        pf_array_reach(&reader->names, &reader->names_room, function, sizeof *reader->names, error))
-        return -1;
-    reader->names[function] = string + 1;
-    return 0;
+    uint32_t *known = PF_ITEM(reader->run, reader->names, function);
+    if (!*known) {
+        char buffer[XRAY_NAME_MAX];
+        struct pf_cell name = xray_name(&reader->state->names, reader->stack.functions[function].id, buffer);
+        *known = pf_run_intern(reader->run, reader->model.tree->strings, name.text, name.size) + 1;
+    }
+    return *known - 1;
 }
 
 /*
@@ -91,21 +90,14 @@ static inline struct recent *recent_of(struct reader *reader, uint32_t parent, u
     return &reader->recent[hash >> (64 - RECENT_BITS)];
 }
 
-static inline int enter(struct reader *reader, uint32_t function, const struct xray_event *event,
-                        struct pf_error *error)
+static inline void enter(struct reader *reader, uint32_t function, const struct xray_event *event)
 {
     struct xray_stack *stack = &reader->stack;
     uint32_t parent = stack->calls[stack->depth].context;
     struct recent *recent = recent_of(reader, parent, function);
     if (recent->parent != parent || recent->function != function || !recent->context) {
-        bool named = function < reader->names_room && reader->names[function];
-        if (!named && name_function(reader, function, error))
-            return -1;
-        uint8_t flags = stack->depth ? PF_FRAME : PF_FRAME | PF_ROOT;
-        uint32_t context = pf_tree_child(reader->model.tree, parent, event->function,
-                                         reader->names[function] - 1, 0, flags, error);
-        if (context == PF_NO_CONTEXT)
-            return -1;
+        uint32_t context =
+            xray_model_context(&reader->model, parent, event->function, name_of(reader, function));
         reader->full |= context > reader->contexts_most;
         *recent = (struct recent){parent, function, context + 1};
     }
@@ -113,19 +105,16 @@ static inline int enter(struct reader *reader, uint32_t function, const struct x
     xray_stack_push(stack, function, recent->context - 1, event->tsc);
     if (stack->depth > reader->max_depth)
         reader->max_depth = stack->depth;
-    return 0;
 }
 
 /*
  * Closes the innermost call, which must exist. Ticks are counted modulo 2^64: unsigned arithmetic, so that no file
  * causes signed overflow.
  */
-static inline int close_call(struct reader *reader, uint64_t tsc, struct pf_error *error)
+static inline void close_call(struct reader *reader, uint64_t tsc)
 {
     struct xray_call *call = xray_stack_pop(&reader->stack);
-    union pf_measure *measures = xray_fold_at(reader->model.fold, call->context, error);
-    if (!measures)
-        return -1;
+    union pf_measure *measures = xray_model_at(&reader->model, call->context);
     uint64_t duration = xray_duration(call, tsc), before = (uint64_t)measures[XRAY_TICKS].i;
     uint64_t ticks = before + duration - call->inside;
     call[-1].inside += duration;
@@ -133,36 +122,35 @@ static inline int close_call(struct reader *reader, uint64_t tsc, struct pf_erro
     measures[XRAY_TICKS].i = (int64_t)ticks;
     measures[XRAY_TICKS_INC].i = (int64_t)((uint64_t)measures[XRAY_TICKS_INC].i + duration);
     reader->model.negative += (ticks >> 63) - (before >> 63);
-    return 0;
 }
 
 /* Handles an exit. Fast path: the innermost call exits. */
-static inline int leave(struct reader *reader, uint32_t function, uint64_t tsc, struct pf_error *error)
+static inline void leave(struct reader *reader, uint32_t function, uint64_t tsc)
 {
     struct xray_stack *stack = &reader->stack;
-    if (stack->calls[stack->depth].function == function)
-        return close_call(reader, tsc, error);
+    if (stack->calls[stack->depth].function == function) {
+        close_call(reader, tsc);
+        return;
+    }
     size_t around = xray_stack_around(stack, function);
     if (stack->depth == around)
         reader->unmatched++;
     else
         reader->implicit += stack->depth - around - 1;
     while (stack->depth > around)
-        if (close_call(reader, tsc, error))
-            return -1;
-    return 0;
+        close_call(reader, tsc);
 }
 
 /* Handles an event. Custom and typed events do not change the stack. */
-static inline int take_event(struct reader *reader, const struct xray_event *event, struct pf_error *error)
+static inline void handle_event(struct reader *reader, const struct xray_event *event)
 {
     if (event->kind > XRAY_ENTER_ARG)
-        return 0;
-    uint32_t function = xray_stack_function(&reader->stack, event->function, error);
-    if (function == XRAY_NO_FUNCTION || xray_stack_reserve(&reader->stack, error))
-        return -1;
-    return xray_is_entry(event) ? enter(reader, function, event, error)
-                                : leave(reader, function, event->tsc, error);
+        return;
+    uint32_t function = xray_stack_function_in(reader->run, &reader->stack, event->function);
+    if (xray_is_entry(event))
+        enter(reader, function, event);
+    else
+        leave(reader, function, event->tsc);
 }
 
 /*
@@ -170,64 +158,59 @@ static inline int take_event(struct reader *reader, const struct xray_event *eve
  * of the inclusive times of the calls inside it. So each context's inclusive time is its own time plus the inclusive
  * times of its children.
  */
-static int end_open_calls(struct reader *reader, struct pf_error *error)
+static void end_open_calls(struct reader *reader)
 {
     uint64_t inside = 0;
     while (reader->stack.depth) {
         const struct xray_call *call = xray_stack_pop(&reader->stack);
-        union pf_measure *measures = xray_fold_at(reader->model.fold, call->context, error);
-        if (!measures)
-            return -1;
+        union pf_measure *measures = xray_model_at(&reader->model, call->context);
         inside += call->inside;
         measures[XRAY_TICKS_INC].i = (int64_t)((uint64_t)measures[XRAY_TICKS_INC].i + inside);
         measures[XRAY_OPEN].i = 1;
     }
-    return 0;
 }
 
 /* ---- the events of a thread --------------------------------------------------------------------- */
 
 /*
- * Notes the problems of a buffer. FDR logs only: the index pass has decoded a basic log completely and noted its
- * problems.
+ * Warns of the problems of a buffer. FDR logs only: the index pass has decoded a basic log completely and warned of
+ * its problems.
  */
 static void note_problems(struct reader *reader, const struct xray_range *range)
 {
     const struct xray_header *header = &reader->state->header;
     const struct xray_decoder *decoder = &reader->decoder;
-    struct pf_notes *notes = &reader->model.notes;
+    struct pf_run *run = reader->run;
     bool at_end = range->end == pf_input_size(reader->state->input);
     uint64_t at = decoder->fault_offset, offset = xray_buffer_offset(header, range->body);
     if (header->type == XRAY_BASIC)
         return;
     if (decoder->fault != NULL && decoder->fault_detail == XRAY_NO_NUMBER)
-        xray_note(notes, decoder->fault == &xray_record_cut && at_end ? &xray_file_cut : decoder->fault, at);
+        xray_note(run, decoder->fault == &xray_record_cut && at_end ? &xray_file_cut : decoder->fault, at);
     else if (decoder->fault != NULL)
-        xray_note_number(notes, decoder->fault, at, decoder->fault_detail);
+        xray_note_number(run, decoder->fault, at, decoder->fault_detail);
     /* Version 1: EndOfBuffer is missing if the file ends inside the buffer, and if the buffer is damaged. */
     else if (header->version == 1 && !decoder->closed && range->end - offset < header->buffer_size)
-        xray_note_number(notes, &xray_buffer_cut, offset, header->buffer_size - (range->end - offset));
+        xray_note_number(run, &xray_buffer_cut, offset, header->buffer_size - (range->end - offset));
     else if (header->version == 1 && !decoder->closed)
-        xray_note(notes, &no_end, offset);
+        xray_note(run, &no_end, offset);
     if (decoder->untimed)
-        xray_note_number(notes, &untimed, offset, decoder->untimed);
+        xray_note_number(run, &untimed, offset, decoder->untimed);
     if (decoder->strays)
-        xray_note_number(notes, &stray, offset, decoder->strays);
+        xray_note_number(run, &stray, offset, decoder->strays);
 }
 
-/* Counts the arguments and payload bytes that the trace will omit, so that warnings report them. */
-static int check_extras(struct reader *reader, const struct xray_event *event, struct pf_error *error)
+/* Warns of arguments and payload bytes that the trace will omit. */
+static void check_extras(struct reader *reader, const struct xray_event *event)
 {
-    struct pf_notes *notes = &reader->model.notes;
+    struct pf_run *run = reader->run;
     uint64_t value, n = 0, offset = reader->decoder.base + reader->decoder.at;
-    int more = 0;
     if (event->kind > XRAY_ENTER_ARG && event->size > XRAY_PAYLOAD_SHOWN)
-        xray_note_number(notes, &long_payload, offset, event->size - XRAY_PAYLOAD_SHOWN);
-    while (event->arguments && (more = xray_next_argument(&reader->decoder, &value, error)) > 0)
+        xray_note_number(run, &long_payload, offset, event->size - XRAY_PAYLOAD_SHOWN);
+    while (event->arguments && pf_run_check(run, xray_next_argument(&reader->decoder, &value, run->error)))
         n++;
     if (n > XRAY_ARGUMENTS_SHOWN)
-        xray_note_number(notes, &many_arguments, offset, n - XRAY_ARGUMENTS_SHOWN);
-    return more;
+        xray_note_number(run, &many_arguments, offset, n - XRAY_ARGUMENTS_SHOWN);
 }
 
 /*
@@ -248,32 +231,32 @@ static void note_open_across(struct reader *reader, const struct xray_range *ran
     if (at == UINT64_MAX)
         return;
     struct pf_cell name = pf_rows_at(reader->threads, reader->thread)[1];
-    pf_note(&reader->model.notes, &open_across, 0, (int64_t)at,
-            "%.*s, tsc %" PRIu64 " to %" PRIu64
-            ": records are or may be lost; calls open there (%zu) keep this time",
-            (int)name.size, name.text, reader->last_tsc, tsc, depth);
+    pf_run_note(reader->run, &open_across, 0, at,
+                "%.*s, tsc %" PRIu64 " to %" PRIu64
+                ": records are or may be lost; calls open there (%zu) keep this time",
+                (int)name.size, name.text, reader->last_tsc, tsc, depth);
 }
 
-static int read_range(struct reader *reader, const struct xray_range *range, struct pf_error *error)
+static void read_range(struct reader *reader, const struct xray_range *range)
 {
     const struct xray_header *header = &reader->state->header;
     const struct xray_decoder *decoder = &reader->decoder;
+    struct pf_run *run = reader->run;
     struct xray_event event;
     bool started = false;
-    int more = 0;
-    while (!reader->full && (more = xray_next_event(&reader->decoder, &event, error)) > 0) {
+    while (!reader->full && pf_run_check(run, xray_next_event(&reader->decoder, &event, run->error))) {
         if (!started && header->type == XRAY_FDR)
             note_open_across(reader, range, event.tsc);
         started = true;
         if (!reader->events++)
             reader->first_tsc = event.tsc;
         reader->last_tsc = event.tsc;
-        if (take_event(reader, &event, error) ||
-            ((event.arguments || event.kind > XRAY_ENTER_ARG) && check_extras(reader, &event, error)))
-            return -1;
+        handle_event(reader, &event);
+        if (event.arguments || event.kind > XRAY_ENTER_ARG)
+            check_extras(reader, &event);
     }
     if (reader->full)
-        return more < 0 ? -1 : 0;
+        return;
     note_problems(reader, range);
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)
@@ -282,7 +265,6 @@ static int read_range(struct reader *reader, const struct xray_range *range, str
         reader->damage = decoder->fault != NULL ? decoder->fault_offset : range->end;
     if (started)
         reader->buffer_end = range->end;
-    return more;
 }
 
 /* ---- threads ------------------------------------------------------------------------------------ */
@@ -300,9 +282,20 @@ const struct pf_column xray_thread_fields[XRAY_FIELDS] = {
     {"last_tsc", PF_PLAIN, 0},
 };
 
-static int add_fields(const struct reader *reader, const struct xray_thread *thread, struct pf_error *error)
+static void read_calls(struct reader *reader, size_t number)
 {
+    struct pf_run *run = reader->run;
+    const struct xray_thread *thread = &reader->state->index.threads[number];
     bool buffered = reader->state->header.type == XRAY_FDR;
+    reader->events = reader->unmatched = reader->implicit = reader->max_depth = 0;
+    reader->thread = number;
+    reader->damage = UINT64_MAX;
+    for (uint64_t i = 0; i < thread->count; i++) {
+        struct xray_range range;
+        pf_run_check(
+            run, xray_begin_range(&reader->decoder, &reader->state->index, number, i, &range, run->error));
+        read_range(reader, &range);
+    }
     struct pf_cell cells[XRAY_FIELDS] = {
         thread->has_pid ? pf_int(thread->pid) : pf_absent(),
         pf_int(thread->tid),
@@ -315,31 +308,21 @@ static int add_fields(const struct reader *reader, const struct xray_thread *thr
         reader->events ? pf_uint(reader->first_tsc) : pf_absent(),
         reader->events ? pf_uint(reader->last_tsc) : pf_absent(),
     };
-    return pf_rows_add(reader->model.fields, cells, error);
+    end_open_calls(reader);
+    xray_model_end_thread(&reader->model, cells);
 }
 
-static int read_thread(struct reader *reader, size_t number, struct pf_error *error)
+static void make_calls(struct pf_run *run, void *arg)
 {
-    const struct xray_thread *thread = &reader->state->index.threads[number];
-    reader->events = reader->unmatched = reader->implicit = reader->max_depth = 0;
-    reader->thread = number;
-    reader->damage = UINT64_MAX;
-    for (uint64_t i = 0; i < thread->count; i++) {
-        struct xray_range range;
-        if (xray_begin_range(&reader->decoder, &reader->state->index, number, i, &range, error) ||
-            read_range(reader, &range, error))
-            return -1;
-    }
-    return add_fields(reader, thread, error) || end_open_calls(reader, error) ||
-           xray_fold_end_partition(reader->model.fold, error);
-}
-
-static int read_threads(struct reader *reader, struct pf_error *error)
-{
+    struct reader *reader = arg;
+    reader->run = run;
+    reader->recent = PF_OWN(run, calloc((size_t)1 << RECENT_BITS, sizeof *reader->recent), free);
+    xray_model_begin(run, &reader->model, XRAY_MEASURES);
     for (size_t i = 0; i < reader->state->index.n_threads; i++)
-        if (read_thread(reader, i, error))
-            return -1;
-    return 0;
+        read_calls(reader, i);
+    if (reader->full)
+        xray_note(run, &too_large, UINT64_MAX);
+    xray_model_finish(&reader->model);
 }
 
 int xray_load_calls(struct pf_model *model, struct pf_error *error)
@@ -351,15 +334,8 @@ int xray_load_calls(struct pf_model *model, struct pf_error *error)
     reader.contexts_most =
         pf_input_is_packed(state->input) && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
     xray_decoder_init(&reader.decoder, state->input, &state->header, state->index.bytes);
-    reader.recent = calloc((size_t)1 << RECENT_BITS, sizeof *reader.recent);
-    int failed = xray_model_begin(&reader.model, model, XRAY_MEASURES, error) ||
-                 (!reader.recent && pf_fail_memory(error)) || read_threads(&reader, error);
-    if (reader.full)
-        xray_note(&reader.model.notes, &too_large, UINT64_MAX);
-    failed = xray_model_end(&reader.model, model, failed, error);
+    int failed = pf_run(model, make_calls, &reader, error);
     xray_decoder_free(&reader.decoder);
     xray_stack_free(&reader.stack);
-    free(reader.names);
-    free(reader.recent);
-    return failed;
+    return xray_model_end(&reader.model, model, failed);
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/kit/powers.h"
 #include "formats/kit/sorter.h"
 #include "formats/runtime/numbered.h"
@@ -24,94 +23,77 @@ struct duration {
 
 /* The completed calls of one thread, or of all threads. */
 struct group {
-    struct pf_sorter *durations; /* records of function's number and ticks; owned */
-    uint64_t *counts;            /* number of calls by function's number; owned */
-    size_t counts_room;
+    struct pf_sorter *durations; /* records of function's number and ticks; owned by the run */
+    PF_LIST(uint64_t) counts;    /* number of calls by function's number; all 0 between groups */
 };
 
 struct ranking {
     const struct xray_state *state;
+    struct pf_run *run;
     uint64_t limit; /* memory limit, in bytes; more is spilled */
     struct xray_decoder decoder;
-    struct xray_stack stack;    /* assigns the same function numbers as the model pass */
-    struct group thread, all;   /* all: unused if there is only one thread */
-    struct xray_durations done; /* rows of struct duration */
+    struct xray_stack stack;       /* assigns the same function numbers as the model pass */
+    struct group thread, all;      /* all: unused if there is only one thread */
+    PF_LIST(struct duration) rows; /* of the group that ends */
+    struct xray_durations done;    /* rows of struct duration */
 };
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
-static int add_duration(struct group *group, uint32_t function, uint64_t ticks, struct pf_error *error)
+static void add_duration(struct pf_run *run, struct group *group, uint32_t function, uint64_t ticks)
 {
     uint64_t record[] = {function, ticks};
-    if (pf_array_reach(&group->counts, &group->counts_room, function, sizeof *group->counts, error))
-        return -1;
-    group->counts[function]++;
-    return pf_sorter_add(group->durations, record, error);
+    ++*PF_ITEM(run, group->counts, function);
+    pf_run_check(run, pf_sorter_add(group->durations, record, run->error));
 }
 
 /* Ends the innermost call and records its duration. */
-static int end_call(struct ranking *ranking, uint64_t tsc, struct pf_error *error)
+static void end_call(struct ranking *ranking, uint64_t tsc)
 {
     const struct xray_call *call = xray_stack_pop(&ranking->stack);
     uint64_t ticks = xray_duration(call, tsc);
-    if (add_duration(&ranking->thread, call->function, ticks, error))
-        return -1;
-    return ranking->all.durations ? add_duration(&ranking->all, call->function, ticks, error) : 0;
+    add_duration(ranking->run, &ranking->thread, call->function, ticks);
+    if (ranking->all.durations)
+        add_duration(ranking->run, &ranking->all, call->function, ticks);
 }
 
 /* Follows the same rules as the model pass (calls.c), without contexts. */
-static inline int take_event(struct ranking *ranking, const struct xray_event *event, struct pf_error *error)
+static inline void follow_event(struct ranking *ranking, const struct xray_event *event)
 {
     struct xray_stack *stack = &ranking->stack;
     if (event->kind > XRAY_ENTER_ARG)
-        return 0;
-    uint32_t function = xray_stack_function(stack, event->function, error);
-    if (function == XRAY_NO_FUNCTION || xray_stack_reserve(stack, error))
-        return -1;
+        return;
+    uint32_t function = xray_stack_function_in(ranking->run, stack, event->function);
     if (xray_is_entry(event)) {
         xray_stack_push(stack, function, PF_NO_CONTEXT, event->tsc);
-        return 0;
+        return;
     }
     size_t around = xray_stack_around(stack, function);
     while (stack->depth > around)
-        if (end_call(ranking, event->tsc, error))
-            return -1;
-    return 0;
+        end_call(ranking, event->tsc);
 }
 
-static int read_thread(struct ranking *ranking, size_t thread, struct pf_error *error)
+static void follow_thread(struct ranking *ranking, size_t thread)
 {
+    struct pf_run *run = ranking->run;
     while (ranking->stack.depth)
         xray_stack_pop(&ranking->stack);
     for (uint64_t i = 0; i < ranking->state->index.threads[thread].count; i++) {
         struct xray_range range;
         struct xray_event event;
-        int more = xray_begin_range(&ranking->decoder, &ranking->state->index, thread, i, &range, error);
-        if (more)
-            return -1;
-        while ((more = xray_next_event(&ranking->decoder, &event, error)) > 0)
-            if (take_event(ranking, &event, error))
-                return -1;
-        if (more < 0)
-            return -1;
+        pf_run_check(
+            run, xray_begin_range(&ranking->decoder, &ranking->state->index, thread, i, &range, run->error));
+        while (pf_run_check(run, xray_next_event(&ranking->decoder, &event, run->error)))
+            follow_event(ranking, &event);
     }
-    return 0;
 }
 
 /* ---- groups ------------------------------------------------------------------------------------- */
 
-static int begin_group(const struct ranking *ranking, struct group *group, struct pf_error *error)
+static void begin_group(const struct ranking *ranking, struct group *group)
 {
     /* The other half of the limit is for the group of all threads. */
-    group->durations = pf_sorter_new(2, 2, ranking->limit / 2);
-    return group->durations ? 0 : pf_fail_memory(error);
-}
-
-static void free_group(struct group *group)
-{
-    pf_sorter_free(group->durations);
-    free(group->counts);
-    *group = (struct group){0};
+    group->durations = PF_OWN(ranking->run, pf_sorter_new(2, 2, ranking->limit / 2), pf_sorter_free);
 }
 
 /* Adds `ticks` to a function's row. Calls come in ascending order; `seen` calls were shorter. */
@@ -137,62 +119,61 @@ static int by_id(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Makes the rows of a group, in order of the functions' numbers. Returns the number of rows; -1 with *error filled. */
-static int64_t make_rows(struct ranking *ranking, size_t thread, struct group *group, struct duration **rows,
-                         struct pf_error *error)
+/* Makes the rows of a group, in order of the functions' numbers. */
+static void make_rows(struct ranking *ranking, size_t thread, struct group *group)
 {
+    struct pf_run *run = ranking->run;
     const uint64_t *record;
-    size_t room = 0, n = 0;
     uint64_t seen = 0, function = 0;
-    int more;
-    if (pf_sorter_finish(group->durations, error))
-        return -1;
-    for (; (more = pf_sorter_next(group->durations, &record, error)) > 0; seen++) {
-        if (!n || record[0] != function) {
-            if (pf_array_room(rows, &room, n, sizeof **rows, error) ||
-                pf_pass_step(ranking->decoder.done, ranking->decoder.total, error))
-                return -1;
+    ranking->rows.n = 0;
+    pf_run_check(run, pf_sorter_finish(group->durations, run->error));
+    for (; pf_run_check(run, pf_sorter_next(group->durations, &record, run->error)); seen++) {
+        if (!ranking->rows.n || record[0] != function) {
+            pf_run_step(run, ranking->decoder.done, ranking->decoder.total);
             function = record[0];
             seen = 0;
-            (*rows)[n++] = (struct duration){.thread = (uint32_t)thread,
-                                             .id = ranking->stack.functions[function].id,
-                                             .count = group->counts[function]};
+            *PF_PUSH(run, ranking->rows) = (struct duration){.thread = (uint32_t)thread,
+                                                             .id = ranking->stack.functions[function].id,
+                                                             .count = group->counts.at[function]};
+            group->counts.at[function] = 0; /* for the next group */
         }
-        count_off(&(*rows)[n - 1], seen, record[1]);
+        count_off(&ranking->rows.at[ranking->rows.n - 1], seen, record[1]);
     }
-    return more ? -1 : (int64_t)n;
 }
 
 /* Ends a group: stores the rows of functions with completed calls, sorted by id. */
-static int end_group(struct ranking *ranking, size_t thread, struct group *group, struct pf_error *error)
+static void end_group(struct ranking *ranking, size_t thread, struct group *group)
 {
-    struct duration *rows = NULL;
-    int64_t n = make_rows(ranking, thread, group, &rows, error);
-    if (n > 0)
-        qsort(rows, (size_t)n, sizeof *rows, by_id);
-    int failed = n < 0 ? -1 : pf_store_append(ranking->done.store, rows, (size_t)n * sizeof *rows, error);
-    if (!failed)
-        ranking->done.first[thread + 1] = ranking->done.first[thread] + (uint64_t)n;
-    free(rows);
-    free_group(group);
-    return failed;
+    struct pf_run *run = ranking->run;
+    make_rows(ranking, thread, group);
+    size_t n = ranking->rows.n;
+    if (n) {
+        qsort(ranking->rows.at, n, sizeof *ranking->rows.at, by_id);
+        pf_run_check(run, pf_store_append(ranking->done.store, ranking->rows.at, n * sizeof *ranking->rows.at,
+                                          run->error));
+    }
+    ranking->done.first[thread + 1] = ranking->done.first[thread] + n;
+    pf_sorter_free(pf_disown(run, group->durations));
+    group->durations = NULL;
 }
 
-static int rank_threads(struct ranking *ranking, struct pf_error *error)
+static void rank_threads(struct pf_run *run, void *arg)
 {
     enum { ROWS_HELD = 4 * 1024 * 1024 };
+    struct ranking *ranking = arg;
     size_t threads = ranking->state->index.n_threads;
-    ranking->done.store = pf_store_new(ROWS_HELD);
-    ranking->done.first = calloc(threads + 2, sizeof *ranking->done.first);
-    if (!ranking->done.store || !ranking->done.first)
-        return pf_fail_memory(error);
-    if (threads != 1 && begin_group(ranking, &ranking->all, error))
-        return -1;
-    for (size_t i = 0; i < threads; i++)
-        if (begin_group(ranking, &ranking->thread, error) || read_thread(ranking, i, error) ||
-            end_group(ranking, i, &ranking->thread, error))
-            return -1;
-    return threads != 1 ? end_group(ranking, threads, &ranking->all, error) : 0;
+    ranking->run = run;
+    ranking->done.store = pf_run_memory(run, pf_store_new(ROWS_HELD));
+    ranking->done.first = pf_run_memory(run, calloc(threads + 2, sizeof *ranking->done.first));
+    if (threads != 1)
+        begin_group(ranking, &ranking->all);
+    for (size_t i = 0; i < threads; i++) {
+        begin_group(ranking, &ranking->thread);
+        follow_thread(ranking, i);
+        end_group(ranking, i, &ranking->thread);
+    }
+    if (threads != 1)
+        end_group(ranking, threads, &ranking->all);
 }
 
 void xray_durations_free(struct xray_durations *durations)
@@ -207,16 +188,14 @@ int xray_load_durations(struct pf_model *model, struct pf_error *error)
     struct xray_state *state = xray_state(model);
     struct ranking ranking = {.state = state, .limit = model->options->cache / 2};
     xray_decoder_init(&ranking.decoder, state->input, &state->header, state->index.bytes);
-    int failed = rank_threads(&ranking, error);
+    int failed = pf_run(model, rank_threads, &ranking, error);
     if (!failed)
         state->durations = ranking.done;
     else
         xray_durations_free(&ranking.done);
-    free_group(&ranking.thread);
-    free_group(&ranking.all);
     xray_decoder_free(&ranking.decoder);
     xray_stack_free(&ranking.stack);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 /* ---- the tables --------------------------------------------------------------------------------- */

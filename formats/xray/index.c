@@ -23,35 +23,31 @@ static int by_tid(const void *left, const void *right)
 }
 
 /* Names the threads. The names include the process if threads of two processes have the same id. */
-static int name_threads(const struct xray_state *state, const struct xray_index *index, struct pf_rows *items,
-                        struct pf_error *error)
+static void name_threads(struct xray_indexing *indexing)
 {
+    struct pf_run *run = indexing->run;
+    const struct xray_index *index = &indexing->index;
     size_t n = index->n_threads;
-    int64_t *tids = malloc((n + 1) * sizeof *tids);
-    if (!tids)
-        return pf_fail_memory(error);
+    int64_t *tids = PF_OWN(run, malloc((n + 1) * sizeof *tids), free);
     for (size_t i = 0; i < n; i++)
         tids[i] = index->threads[i].tid;
     qsort(tids, n, sizeof *tids, by_tid);
-    int failed = 0;
-    for (size_t i = 0; i < n && !failed; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct xray_thread *thread = &index->threads[i];
         const int64_t *at = bsearch(&thread->tid, tids, n, sizeof *tids, by_tid);
-        bool alone = (at == tids || at[-1] != *at) && (at + 1 == tids + n || at[1] != *at);
+        bool unique = (at == tids || at[-1] != *at) && (at + 1 == tids + n || at[1] != *at);
         char name[64];
         int size;
-        if (state->header.type == XRAY_PROFILING)
+        if (indexing->header->type == XRAY_PROFILING)
             size = snprintf(name, sizeof name, "thread-%" PRIu64, (uint64_t)thread->tid);
-        else if (alone || !thread->has_pid)
+        else if (unique || !thread->has_pid)
             size = snprintf(name, sizeof name, "thread-%" PRId64, thread->tid);
         else
             size =
                 snprintf(name, sizeof name, "process-%" PRId32 ".thread-%" PRId64, thread->pid, thread->tid);
         struct pf_cell cells[] = {pf_uint(i), pf_plain(name, (size_t)size)};
-        failed = pf_rows_add(items, cells, error);
+        pf_run_check(run, pf_rows_add(indexing->items, cells, run->error));
     }
-    free(tids);
-    return failed;
 }
 
 /* ---- basic logs --------------------------------------------------------------------------------- */
@@ -61,72 +57,72 @@ static int name_threads(const struct xray_state *state, const struct xray_index 
  * records, so the records of a thread form runs, which become its parts. A record that is not a function record belongs
  * to the run around it.
  */
-static int scan_basic(struct xray_indexing *indexing, struct pf_error *error)
+static void scan_basic(struct xray_indexing *indexing)
 {
+    struct pf_run *run = indexing->run;
     struct xray_decoder *decoder = &indexing->decoder;
     struct xray_event event;
-    struct xray_part run = {.has_pid = indexing->header->version >= 3};
-    int more;
+    struct xray_part part = {.has_pid = indexing->header->version >= 3};
     xray_decoder_begin(decoder, XRAY_HEADER_SIZE, indexing->size);
-    while ((more = xray_next_event(decoder, &event, error)) > 0) {
+    while (pf_run_check(run, xray_next_event(decoder, &event, run->error))) {
         uint64_t offset = xray_decoder_offset(decoder) - XRAY_BASIC_SIZE;
-        bool other = decoder->tid != (uint64_t)run.tid || decoder->pid != (uint32_t)run.pid;
-        if (run.range.body && other) {
-            run.range.end = offset;
-            if (xray_index_add(indexing, &run, error))
-                return -1;
+        bool other = decoder->tid != (uint64_t)part.tid || decoder->pid != (uint32_t)part.pid;
+        if (part.range.body && other) {
+            part.range.end = offset;
+            xray_index_add(indexing, &part);
         }
-        if (!run.range.body || other)
-            run.range.body = offset;
-        run.tid = decoder->tid;
-        run.pid = (int32_t)decoder->pid;
+        if (!part.range.body || other)
+            part.range.body = offset;
+        part.tid = decoder->tid;
+        part.pid = (int32_t)decoder->pid;
         if (event.tsc < indexing->index.start)
             indexing->index.start = event.tsc;
     }
-    run.range.end = indexing->size - indexing->size % XRAY_BASIC_SIZE;
-    if (more < 0 || (run.range.body && xray_index_add(indexing, &run, error)))
-        return -1;
-    /* This pass decodes all records, so it notes all their problems. */
+    part.range.end = indexing->size - indexing->size % XRAY_BASIC_SIZE;
+    if (part.range.body)
+        xray_index_add(indexing, &part);
+    /* This pass decodes all records, so it warns of all their problems. */
     if (decoder->fault == &xray_record_cut)
-        xray_note(&indexing->notes, &xray_file_cut, decoder->fault_offset);
+        xray_note(run, &xray_file_cut, decoder->fault_offset);
     if (decoder->unknown)
-        xray_note_number(&indexing->notes, &unknown, decoder->first_unknown, decoder->unknown);
+        xray_note_number(run, &unknown, decoder->first_unknown, decoder->unknown);
     if (decoder->strays)
-        xray_note_number(&indexing->notes, &stray_argument, decoder->first_stray, decoder->strays);
-    return 0;
+        xray_note_number(run, &stray_argument, decoder->first_stray, decoder->strays);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the pass ----------------------------------------------------------------------------------- */
 
-int xray_load_threads(struct pf_model *model, struct pf_error *error)
+static void index_file(struct pf_run *run, void *arg)
 {
     static xray_scan *const scans[] = {
         [XRAY_BASIC] = scan_basic, [XRAY_FDR] = xray_scan_buffers, [XRAY_PROFILING] = xray_scan_blocks};
+    struct xray_indexing *indexing = arg;
+    indexing->run = run;
+    indexing->items = pf_run_memory(run, pf_rows_new(2));
+    indexing->index.ranges = pf_run_memory(run, pf_store_new(XRAY_INDEX_HELD));
+    indexing->parts = pf_run_memory(run, xray_parts_new());
+    scans[indexing->header->type](indexing);
+    xray_parts_finish(indexing);
+    name_threads(indexing);
+    pf_notes_sort(&run->notes);
+}
+
+int xray_load_threads(struct pf_model *model, struct pf_error *error)
+{
     struct xray_state *state = xray_state(model);
-    struct pf_rows *items = pf_rows_new(2);
     struct xray_indexing indexing = {
-        .header = &state->header,
-        .size = pf_input_size(state->input),
-        .index = {.ranges = pf_store_new(XRAY_INDEX_HELD), .start = UINT64_MAX},
-        .parts = xray_parts_new(),
-    };
+        .header = &state->header, .size = pf_input_size(state->input), .index.start = UINT64_MAX};
     xray_decoder_init(&indexing.decoder, state->input, &state->header, indexing.size);
-    int failed = items && indexing.index.ranges && indexing.parts ? 0 : pf_fail_memory(error);
-    if (!failed)
-        failed = scans[state->header.type](&indexing, error) || xray_parts_finish(&indexing, error) ||
-                 name_threads(state, &indexing.index, items, error);
-    pf_notes_sort(&indexing.notes);
-    if (failed || pf_notes_publish(&indexing.notes, model, error)) {
-        pf_rows_free(items);
+    int failed = pf_run(model, index_file, &indexing, error);
+    if (failed) {
+        pf_rows_free(indexing.items);
         xray_index_free(&indexing.index);
-        failed = -1;
     } else {
         state->index = indexing.index;
         atomic_store(&state->start, indexing.index.start);
-        model->partitions.items = items;
+        model->partitions.items = indexing.items;
     }
     xray_decoder_free(&indexing.decoder);
-    pf_notes_free(&indexing.notes);
     pf_hash_free(&indexing.by_ids);
     pf_sorter_free(indexing.parts);
     return failed;

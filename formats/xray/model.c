@@ -8,29 +8,44 @@ static const struct pf_note_kind negative = {
 
 static const char *const kinds[] = {"function"};
 
-int xray_model_begin(struct xray_model *model, const struct pf_model *profile, unsigned measures,
-                     struct pf_error *error)
+void xray_model_begin(struct pf_run *run, struct xray_model *model, unsigned measures)
 {
-    const struct xray_state *state = xray_state(profile);
-    *model = (struct xray_model){
-        .tree = pf_tree_new(kinds),
-        .fold = xray_fold_new(measures, state->derivations, profile->n_metrics, profile->options->cache),
-        .fields = pf_rows_new(profile->partitions.n_fields),
-    };
-    return model->tree && model->fold && model->fields ? 0 : pf_fail_memory(error);
+    const struct pf_model *profile = run->model;
+    model->run = run;
+    model->tree = pf_run_memory(run, pf_tree_new(kinds));
+    model->fields = pf_run_memory(run, pf_rows_new(profile->partitions.n_fields));
+    model->fold = pf_run_memory(run, xray_fold_new(measures, xray_state(profile)->derivations,
+                                                   profile->n_metrics, profile->options->cache));
 }
 
-int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed, struct pf_error *error)
+uint32_t xray_model_context(struct xray_model *model, uint32_t parent, uint32_t id, uint32_t name)
 {
-    struct xray_state *state = xray_state(profile);
-    pf_notes_sort(&model->notes);
+    uint8_t flags = parent == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
+    uint32_t context = pf_tree_child(model->tree, parent, id, name, 0, flags, model->run->error);
+    pf_run_check(model->run, context == PF_NO_CONTEXT ? -1 : 0);
+    return context;
+}
+
+void xray_model_end_thread(struct xray_model *model, const struct pf_cell *fields)
+{
+    pf_run_check(model->run, pf_rows_add(model->fields, fields, model->run->error));
+    pf_run_check(model->run, xray_fold_end_partition(model->fold, model->run->error));
+}
+
+void xray_model_finish(struct xray_model *model)
+{
+    struct pf_run *run = model->run;
+    pf_notes_sort(&run->notes);
     if (model->negative)
-        xray_note_number(&model->notes, &negative, UINT64_MAX, model->negative);
-    failed = failed || pf_tree_finish(model->tree, error) ||
-             pf_notes_publish(&model->notes, profile, error) ||
-             xray_names_tell(&state->names, model->tree, profile, error);
+        xray_note_number(run, &negative, UINT64_MAX, model->negative);
+    xray_names_warn(run, &xray_state(run->model)->names, model->tree);
+    pf_run_check(run, pf_tree_finish(model->tree, run->error));
+}
+
+int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed)
+{
     if (!failed) {
-        state->fold.fold = model->fold;
+        xray_state(profile)->fold.fold = model->fold;
         profile->contexts = model->tree;
         profile->partitions.fields = model->fields;
     } else {
@@ -38,6 +53,5 @@ int xray_model_end(struct xray_model *model, struct pf_model *profile, int faile
         xray_fold_free(model->fold);
         pf_rows_free(model->fields);
     }
-    pf_notes_free(&model->notes);
-    return failed ? -1 : 0;
+    return failed;
 }

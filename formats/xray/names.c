@@ -161,36 +161,28 @@ static uint64_t highest_id(const struct pf_tree *contexts, uint64_t limit)
     return highest;
 }
 
-/* Warns of functions of shared objects, which the program's map does not contain. */
-static int tell_objects(const struct xray_names *names, uint64_t highest, struct pf_model *model,
-                        struct pf_error *error)
-{
-    return pf_warn(model, 0, -1, "warning", "shared-objects", error,
-                   "the log has functions of shared objects, up to #%" PRIu64 " (object %" PRIu64
-                   ", function %" PRIu64 "); the instrumentation map %s knows those of the program only",
-                   highest, highest >> XRAY_OBJECT_SHIFT, highest % (UINT64_C(1) << XRAY_OBJECT_SHIFT),
-                   names->map);
-}
-
-int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
-                    struct pf_model *model, struct pf_error *error)
+void xray_names_warn(struct pf_run *run, const struct xray_names *names, const struct pf_tree *contexts)
 {
     if (!names->map)
-        return 0;
-    if (*names->problem)
-        return pf_warn(model, names->problem_line, -1, "warning", "bad-map", error,
-                       "the instrumentation map %s: %s", names->map, names->problem);
+        return;
+    if (*names->problem) {
+        pf_run_warn(run, "warning", "bad-map", names->problem_line, -1, "the instrumentation map %s: %s",
+                    names->map, names->problem);
+        return;
+    }
     uint64_t known = names->count ? names->items[names->count - 1].id : 0;
     uint64_t highest = highest_id(contexts, UINT64_MAX), objects = UINT64_C(1) << XRAY_OBJECT_SHIFT;
-    if (highest >= objects && known < objects) {
-        if (tell_objects(names, highest, model, error))
-            return -1;
+    if (highest >= objects &&
+        known < objects) { /* the program's map does not contain functions of shared objects */
+        pf_run_warn(run, "warning", "shared-objects", 0, -1,
+                    "the log has functions of shared objects, up to #%" PRIu64 " (object %" PRIu64
+                    ", function %" PRIu64 "); the instrumentation map %s knows those of the program only",
+                    highest, highest >> XRAY_OBJECT_SHIFT, highest % objects, names->map);
         highest = highest_id(contexts, objects);
     }
-    if (highest <= known)
-        return 0;
-    return pf_warn(model, 0, -1, "warning", "short-map", error,
-                   "the log has a function #%" PRIu64 ", but the instrumentation map %s ends with #%" PRIu64
-                   ": it may be that of another program",
-                   highest, names->map, known);
+    if (highest > known)
+        pf_run_warn(run, "warning", "short-map", 0, -1,
+                    "the log has a function #%" PRIu64 ", but the instrumentation map %s ends with #%" PRIu64
+                    ": it may be that of another program",
+                    highest, names->map, known);
 }

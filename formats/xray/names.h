@@ -8,6 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/kit/strings.h"
+#include "formats/runtime/run.h"
 
 /*
  * Names of functions. A log identifies functions by number. The program's instrumentation map gives their addresses,
@@ -98,12 +99,8 @@ void xray_maps_free(struct xray_maps *maps);
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,
                     struct pf_error *error);
 
-/*
- * Adds the map's problems to the profile's warnings. contexts: their keys are the functions of the log. Returns 0, or
- * -1 with *error filled.
- */
-int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts, struct pf_model *model,
-                    struct pf_error *error);
+/* Warns of the map's problems. contexts: their keys are the functions of the log. */
+void xray_names_warn(struct pf_run *run, const struct xray_names *names, const struct pf_tree *contexts);
 
 /*
  * Readers of maps in programs (elf_map.c) and in YAML as `llvm-xray extract` prints it (yaml_map.c). *has: whether the

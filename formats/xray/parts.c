@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/pass.h"
 #include "formats/kit/sorter.h"
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
@@ -31,31 +30,28 @@ static bool is_thread(const void *of, uint32_t number, const void *key)
     return thread->tid == wanted->tid && thread->pid == wanted->pid && thread->has_pid == wanted->has_pid;
 }
 
-/* Returns the number of a part's thread, added if new; -1 with *error filled. */
-static int64_t thread_number(struct xray_indexing *indexing, const struct xray_part *part,
-                             struct pf_error *error)
+/* Returns the number of a part's thread, added if new. */
+static uint64_t thread_number(struct xray_indexing *indexing, const struct xray_part *part)
 {
+    struct pf_run *run = indexing->run;
     struct xray_index *index = &indexing->index;
     struct xray_thread wanted = {.tid = part->tid, .pid = part->pid, .has_pid = part->has_pid};
     uint64_t hash = pf_siphash_number(
         (uint64_t)wanted.tid ^ pf_siphash_number((uint64_t)wanted.has_pid << 32 | (uint32_t)wanted.pid));
     int64_t number = pf_hash_find(&indexing->by_ids, hash, is_thread, index->threads, &wanted);
     if (number != PF_NOT_THERE)
-        return number;
-    if (pf_array_room(&index->threads, &indexing->threads_room, index->n_threads, sizeof wanted, error) ||
-        pf_hash_add(&indexing->by_ids, hash, (uint32_t)index->n_threads, error))
-        return -1;
+        return (uint64_t)number;
+    pf_run_check(run, pf_array_room(&index->threads, &indexing->threads_room, index->n_threads, sizeof wanted,
+                                    run->error));
+    pf_run_check(run, pf_hash_add(&indexing->by_ids, hash, (uint32_t)index->n_threads, run->error));
     index->threads[index->n_threads] = wanted;
-    return (int64_t)index->n_threads++;
+    return index->n_threads++;
 }
 
-int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error)
+void xray_index_add(struct xray_indexing *indexing, const struct xray_part *part)
 {
-    int64_t thread = thread_number(indexing, part, error);
-    if (thread < 0)
-        return -1;
     uint64_t record[WORDS] = {
-        [THREAD] = (uint64_t)thread,
+        [THREAD] = thread_number(indexing, part),
         [SECONDS] = pf_ordered(part->seconds),
         [MICROS] = pf_ordered(part->micros),
         [HAS_TSC] = part->has_tsc,
@@ -64,19 +60,18 @@ int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part,
         [BODY] = part->range.body,
         [END] = part->range.end,
     };
-    return pf_sorter_add(indexing->parts, record, error);
+    pf_run_check(indexing->run, pf_sorter_add(indexing->parts, record, indexing->run->error));
 }
 
-int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struct pf_error *error)
+void xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset)
 {
     enum { DAMAGE_MAX = 65536 };
     struct xray_index *index = &indexing->index;
     if (index->n_damage == DAMAGE_MAX)
-        return 0;
-    if (pf_array_room(&index->damage, &indexing->damage_room, index->n_damage, sizeof offset, error))
-        return -1;
+        return;
+    pf_run_check(indexing->run, pf_array_room(&index->damage, &indexing->damage_room, index->n_damage,
+                                              sizeof offset, indexing->run->error));
     index->damage[index->n_damage++] = offset;
-    return 0;
 }
 
 uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64_t to)
@@ -114,18 +109,17 @@ static bool is_copy(const uint64_t *last, const uint64_t *record)
     return record[HAS_TSC] && !memcmp(last, record, LENGTH * sizeof *record);
 }
 
-int xray_parts_finish(struct xray_indexing *indexing, struct pf_error *error)
+void xray_parts_finish(struct xray_indexing *indexing)
 {
     enum { PARTS_PER_STEP = 65536 };
+    struct pf_run *run = indexing->run;
     struct xray_index *index = &indexing->index;
     uint64_t last[WORDS] = {[THREAD] = UINT64_MAX};
     const uint64_t *record;
-    int more;
-    if (pf_sorter_finish(indexing->parts, error))
-        return -1;
-    while ((more = pf_sorter_next(indexing->parts, &record, error)) > 0) {
+    pf_run_check(run, pf_sorter_finish(indexing->parts, run->error));
+    while (pf_run_check(run, pf_sorter_next(indexing->parts, &record, run->error))) {
         if (is_copy(last, record)) {
-            xray_note(&indexing->notes, &duplicate, xray_buffer_offset(indexing->header, record[BODY]));
+            xray_note(run, &duplicate, xray_buffer_offset(indexing->header, record[BODY]));
             continue;
         }
         memcpy(last, record, sizeof last);
@@ -134,9 +128,8 @@ int xray_parts_finish(struct xray_indexing *indexing, struct pf_error *error)
         if (!thread->count++)
             thread->first = index->n_ranges;
         index->bytes += range.end - range.body;
-        if (pf_store_append(index->ranges, &range, sizeof range, error) ||
-            (++index->n_ranges % PARTS_PER_STEP == 0 && pf_pass_step(index->n_ranges, 0, error)))
-            return -1;
+        pf_run_check(run, pf_store_append(index->ranges, &range, sizeof range, run->error));
+        if (++index->n_ranges % PARTS_PER_STEP == 0)
+            pf_run_step(run, index->n_ranges, 0);
     }
-    return more;
 }

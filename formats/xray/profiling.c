@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/xray/records.h"
 
 /* Problems of a file. Some messages end in a number. */
@@ -32,32 +31,29 @@ enum {
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-int xray_scan_blocks(struct xray_indexing *scan, struct pf_error *error)
+void xray_scan_blocks(struct xray_indexing *scan)
 {
+    struct pf_run *run = scan->run;
     uint64_t offset = XRAY_HEADER_SIZE, left;
-    for (; (left = scan->size - offset) >= BLOCK_HEADER;) {
+    while ((left = scan->size - offset) >= BLOCK_HEADER) {
         size_t have;
         scan->decoder.done = offset;
-        const unsigned char *bytes = xray_peek(&scan->decoder, offset, BLOCK_HEADER, &have, error);
-        if (!bytes)
-            return -1;
+        const unsigned char *bytes = xray_peek_in(run, &scan->decoder, offset, BLOCK_HEADER, &have);
         uint32_t size = pf_u32(bytes, scan->header->big_endian);
         if (size < BLOCK_HEADER) {
-            xray_note_number(&scan->notes, &block_size, offset, size);
-            return 0;
+            xray_note_number(run, &block_size, offset, size);
+            return;
         }
         if (size > left)
-            xray_note_number(&scan->notes, &block_cut, offset, size - left);
+            xray_note_number(run, &block_cut, offset, size - left);
         uint64_t body = offset + BLOCK_HEADER;
         offset = size <= left ? offset + size : scan->size;
         struct xray_part part = {.range = {body, offset},
                                  .tid = (int64_t)pf_u64(bytes + 8, scan->header->big_endian)};
-        if (xray_index_add(scan, &part, error))
-            return -1;
+        xray_index_add(scan, &part);
     }
     if (left)
-        xray_note(&scan->notes, &xray_file_cut, offset);
-    return 0;
+        xray_note(run, &xray_file_cut, offset);
 }
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
@@ -68,153 +64,127 @@ enum { PID, TID, BLOCKS, FIELDS };
 /* Measures of a context in a thread. */
 enum { CALLS, TICKS, PRESENT, MEASURES };
 
-struct model {
+/* State of the model pass. */
+struct contexts {
     const struct xray_state *state;
+    struct pf_run *run;
     struct xray_decoder decoder;
-    uint64_t at;    /* file offset of the next item */
-    uint32_t *path; /* ids, innermost first */
-    size_t path_room;
-    struct xray_model made;
+    uint64_t at;            /* file offset of the next item */
+    PF_LIST(uint32_t) path; /* ids, innermost first */
+    struct xray_model model;
 };
 
-/* Returns the next `want` bytes, which must be inside the file, and advances; NULL with *error filled. */
-static const unsigned char *take(struct model *model, size_t want, struct pf_error *error)
+/* Returns the next `want` bytes, which must be inside the file, and advances. */
+static const unsigned char *take(struct contexts *contexts, size_t want)
 {
     size_t have;
-    uint64_t at = model->at;
-    model->at += want;
-    return xray_peek(&model->decoder, at, want, &have, error);
+    uint64_t at = contexts->at;
+    contexts->at += want;
+    return xray_peek_in(contexts->run, &contexts->decoder, at, want, &have);
 }
 
-/*
- * Reads ids up to the zero. Returns 1 with *size set to their number; 0 if the block ends first; -1 with *error filled.
- */
-static int read_path(struct model *model, uint64_t end, size_t *size, struct pf_error *error)
+/* Reads ids up to the zero, and sets *size to their number. Returns false if the block ends first. */
+static bool read_path(struct contexts *contexts, uint64_t end, size_t *size)
 {
-    for (*size = 0; end - model->at >= sizeof(uint32_t); ++*size) {
-        const unsigned char *bytes = take(model, sizeof(uint32_t), error);
-        if (!bytes)
-            return -1;
-        uint32_t id = pf_u32(bytes, model->state->header.big_endian);
+    contexts->path.n = 0;
+    for (*size = 0; end - contexts->at >= sizeof(uint32_t); ++*size) {
+        uint32_t id = pf_u32(take(contexts, sizeof id), contexts->state->header.big_endian);
         if (!id)
-            return 1;
-        if (*size >= PATH_MAX_IDS) /* beyond the limit, ids are only counted */
-            continue;
-        if (pf_array_room(&model->path, &model->path_room, *size, sizeof id, error))
-            return -1;
-        model->path[*size] = id;
+            return true;
+        if (*size < PATH_MAX_IDS) /* beyond the limit, ids are only counted */
+            *PF_PUSH(contexts->run, contexts->path) = id;
     }
-    return 0;
+    return false;
 }
 
-/* Returns the context of the path just read; PF_NO_CONTEXT with *error filled. */
-static uint32_t context_of(struct model *model, size_t size, struct pf_error *error)
+/* Returns the context of the path just read. */
+static uint32_t context_of(struct contexts *contexts)
 {
+    struct xray_model *model = &contexts->model;
     uint32_t context = PF_NO_CONTEXT;
-    for (size_t i = size; i > 0; i--) {
-        uint32_t id = model->path[i - 1];
+    for (size_t i = contexts->path.n; i > 0; i--) {
+        uint32_t id = contexts->path.at[i - 1];
         char buffer[XRAY_NAME_MAX];
-        struct pf_cell text = xray_name(&model->state->names, id, buffer);
-        uint32_t name = pf_intern(model->made.tree->strings, text.text, text.size, error);
-        if (name == PF_NO_STRING)
-            return PF_NO_CONTEXT;
-        uint8_t flags = i == size ? PF_FRAME | PF_ROOT : PF_FRAME;
-        context = pf_tree_child(model->made.tree, context, id, name, 0, flags, error);
-        if (context == PF_NO_CONTEXT)
-            return PF_NO_CONTEXT;
+        struct pf_cell text = xray_name(&contexts->state->names, id, buffer);
+        uint32_t name = pf_run_intern(contexts->run, model->tree->strings, text.text, text.size);
+        context = xray_model_context(model, context, id, name);
     }
     return context;
 }
 
 /* A path may occur several times, even in one block; the values are added, modulo 2^64. */
-static int add_values(struct model *model, size_t size, const unsigned char *bytes, struct pf_error *error)
+static void add_values(struct contexts *contexts, const unsigned char *bytes)
 {
-    uint64_t calls = pf_u64(bytes, model->state->header.big_endian);
-    uint64_t ticks = pf_u64(bytes + 8, model->state->header.big_endian);
-    uint32_t context = context_of(model, size, error);
-    if (context == PF_NO_CONTEXT)
-        return -1;
-    union pf_measure *measures = xray_fold_at(model->made.fold, context, error);
-    if (!measures)
-        return -1;
+    uint64_t calls = pf_u64(bytes, contexts->state->header.big_endian);
+    uint64_t ticks = pf_u64(bytes + 8, contexts->state->header.big_endian);
+    union pf_measure *measures = xray_model_at(&contexts->model, context_of(contexts));
     measures[CALLS].i = (int64_t)((uint64_t)measures[CALLS].i + calls);
     measures[TICKS].i = (int64_t)((uint64_t)measures[TICKS].i + ticks);
     measures[PRESENT].i = 1;
-    model->made.negative += (int64_t)ticks < 0;
-    return 0;
+    contexts->model.negative += (int64_t)ticks < 0;
 }
 
-/*
- * Reads one record of the block that ends at `end`. Returns 1; 0 if the block ends inside it (noted); -1 with *error
- * filled.
- */
-static int read_record(struct model *model, uint64_t end, struct pf_error *error)
+/* Reads one record of the block that ends at `end`. Returns false, and warns, if the block ends inside it. */
+static bool read_record(struct contexts *contexts, uint64_t end)
 {
     enum { VALUES = 16 };
-    uint64_t offset = model->at;
+    uint64_t offset = contexts->at;
     size_t size;
-    int whole = read_path(model, end, &size, error);
-    if (whole < 0)
-        return -1;
-    if (!whole || end - model->at < VALUES) {
-        xray_note(&model->made.notes,
-                  end == pf_input_size(model->state->input) ? &xray_file_cut : &cut_in_block, offset);
-        return 0;
+    if (!read_path(contexts, end, &size) || end - contexts->at < VALUES) {
+        bool last = end == pf_input_size(contexts->state->input);
+        xray_note(contexts->run, last ? &xray_file_cut : &cut_in_block, offset);
+        return false;
     }
-    const unsigned char *bytes = take(model, VALUES, error);
-    if (!bytes)
-        return -1;
+    const unsigned char *bytes = take(contexts, VALUES);
     if (!size)
-        xray_note(&model->made.notes, &no_path, offset);
+        xray_note(contexts->run, &no_path, offset);
     else if (size > PATH_MAX_IDS)
-        xray_note_number(&model->made.notes, &long_path, offset, size);
-    else if (add_values(model, size, bytes, error))
-        return -1;
-    return 1;
+        xray_note_number(contexts->run, &long_path, offset, size);
+    else
+        add_values(contexts, bytes);
+    return true;
 }
 
-static int read_thread(struct model *model, const struct xray_thread *thread, struct pf_error *error)
+static void read_blocks(struct contexts *contexts, const struct xray_thread *thread)
 {
+    struct pf_run *run = contexts->run;
     for (uint64_t i = 0; i < thread->count; i++) {
         struct xray_range block;
-        if (xray_index_range(&model->state->index, thread->first + i, &block, error))
-            return -1;
-        model->at = block.body;
-        for (int more = 1; more && model->at < block.end;)
-            if ((more = read_record(model, block.end, error)) < 0)
-                return -1;
+        pf_run_check(run, xray_index_range(&contexts->state->index, thread->first + i, &block, run->error));
+        contexts->at = block.body;
+        while (contexts->at < block.end && read_record(contexts, block.end))
+            ;
     }
     struct pf_cell cells[FIELDS] = {
-        [PID] = pf_uint(model->state->header.pid),
+        [PID] = pf_uint(contexts->state->header.pid),
         [TID] = pf_uint((uint64_t)thread->tid),
         [BLOCKS] = pf_uint(thread->count),
     };
-    return xray_fold_end_partition(model->made.fold, error) || pf_rows_add(model->made.fields, cells, error)
-               ? -1
-               : 0;
+    xray_model_end_thread(&contexts->model, cells);
 }
 
-static int read_threads(struct model *model, struct pf_error *error)
+static void make_contexts(struct pf_run *run, void *arg)
 {
-    const struct xray_index *index = &model->state->index;
+    struct contexts *contexts = arg;
+    const struct xray_index *index = &contexts->state->index;
+    contexts->run = run;
+    xray_model_begin(run, &contexts->model, MEASURES);
     for (size_t i = 0; i < index->n_threads; i++)
-        if (read_thread(model, &index->threads[i], error))
-            return -1;
-    return 0;
+        read_blocks(contexts, &index->threads[i]);
+    xray_model_finish(&contexts->model);
 }
 
 int xray_profiling_contexts(struct pf_model *profile, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
-    struct model model = {.state = state};
-    xray_decoder_init(&model.decoder, state->input, &state->header, state->index.bytes);
-    int failed = xray_model_begin(&model.made, profile, MEASURES, error) || read_threads(&model, error);
-    xray_decoder_free(&model.decoder);
-    free(model.path);
-    return xray_model_end(&model.made, profile, failed, error);
+    struct contexts contexts = {.state = state};
+    xray_decoder_init(&contexts.decoder, state->input, &state->header, state->index.bytes);
+    int failed = pf_run(profile, make_contexts, &contexts, error);
+    xray_decoder_free(&contexts.decoder);
+    return xray_model_end(&contexts.model, profile, failed);
 }
 
-/* ---- what there is ------------------------------------------------------------------------------ */
+/* ---- metrics and fields of threads -------------------------------------------------------------- */
 
 static const struct pf_column thread_fields[FIELDS] = {
     [PID] = {"pid", PF_GROUP, 0},
@@ -223,8 +193,19 @@ static const struct pf_column thread_fields[FIELDS] = {
 };
 
 static const struct pf_metric metrics[] = {
-    {0, "calls", "", "exclusive", "int", "calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
-    {1, "ticks", "ticks", "exclusive", "int", "ticks in calls, without what they called", PF_OVER_ALL, PF_SUM,
+    {.id = 0,
+     .name = "calls",
+     .unit = "",
+     .scope = "exclusive",
+     .type = "int",
+     .description = "calls",
+     .partner = PF_NO_PARTNER},
+    {.id = 1,
+     .name = "ticks",
+     .unit = "ticks",
+     .scope = "exclusive",
+     .type = "int",
+     .description = "ticks in calls, without what they called",
      .partner = PF_NO_PARTNER},
 };
 

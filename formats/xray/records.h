@@ -110,6 +110,16 @@ void xray_decoder_free(struct xray_decoder *decoder);
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
                                struct pf_error *error);
 
+/* Like xray_peek, in a run. */
+static inline const unsigned char *xray_peek_in(struct pf_run *run, struct xray_decoder *decoder,
+                                                uint64_t offset, size_t want, size_t *have)
+{
+    const unsigned char *bytes = xray_peek(decoder, offset, want, have, run->error);
+    if (!bytes)
+        pf_run_fail(run);
+    return bytes;
+}
+
 /* Starts decoding the range [body, end) of the file; `end` must not exceed the file's size. */
 void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t end);
 
@@ -176,15 +186,16 @@ static inline int xray_next_event(struct xray_decoder *decoder, struct xray_even
     return found;
 }
 
-/* ---- the light pass ----------------------------------------------------------------------------- */
+/* ---- the index pass ----------------------------------------------------------------------------- */
 
 /* State of the index pass over a file. */
 struct xray_indexing {
+    struct pf_run *run;
     const struct xray_header *header;
     struct xray_decoder decoder; /* its `done` counts the bytes for progress reports */
     uint64_t size;               /* of the file, in bytes */
-    struct pf_notes notes;
     struct xray_index index;
+    struct pf_rows *items; /* the partitions */
     size_t threads_room, damage_room;
     struct pf_hash_table by_ids; /* the threads, by their ids */
     struct pf_sorter *parts;     /* see parts.c */
@@ -206,14 +217,14 @@ struct xray_part {
 
 /* Returns a sorter for parts, which the caller frees; NULL if memory runs out. */
 struct pf_sorter *xray_parts_new(void);
-/* Adds a part of a thread. The caller compares the time of its first event with index.start. 0, or -1 with *error filled. */
-int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error);
-/* Adds an offset to index.damage. Returns 0, or -1 with *error filled. */
-int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struct pf_error *error);
-/* Sorts the parts, drops duplicates, and gives each thread its ranges. 0, or -1 with *error filled. */
-int xray_parts_finish(struct xray_indexing *indexing, struct pf_error *error);
-/* Finds the parts of a file, one function per file type. Returns 0, or -1 with *error filled. */
-typedef int xray_scan(struct xray_indexing *indexing, struct pf_error *error);
+/* Adds a part of a thread. The caller compares the time of its first event with index.start. */
+void xray_index_add(struct xray_indexing *indexing, const struct xray_part *part);
+/* Adds an offset to index.damage. */
+void xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset);
+/* Sorts the parts, drops duplicates, and gives each thread its ranges. */
+void xray_parts_finish(struct xray_indexing *indexing);
+/* Finds the parts of a file, one function per file type. */
+typedef void xray_scan(struct xray_indexing *indexing);
 xray_scan xray_scan_buffers, xray_scan_blocks;
 
 #endif

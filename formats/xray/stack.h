@@ -55,6 +55,15 @@ static inline int xray_stack_reserve(struct xray_stack *stack, struct pf_error *
     return stack->depth + 1 < stack->room ? 0 : xray_stack_grow(stack, error);
 }
 
+/* Returns the number of a function, added if new, and makes room for one more open call. */
+static inline uint32_t xray_stack_function_in(struct pf_run *run, struct xray_stack *stack, uint32_t id)
+{
+    uint32_t function = xray_stack_function(stack, id, run->error);
+    if (function == XRAY_NO_FUNCTION || xray_stack_reserve(stack, run->error))
+        pf_run_fail(run);
+    return function;
+}
+
 static inline bool xray_is_entry(const struct xray_event *event)
 {
     enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "formats/kit/store.h"
-#include "formats/runtime/notes.h"
+#include "formats/runtime/run.h"
 #include "formats/xray/fold.h"
 #include "formats/xray/names.h"
 
@@ -49,7 +49,7 @@ struct xray_header {
 
 #define XRAY_HEADER_SIZE ((size_t)32)
 
-/* ---- what is wrong ------------------------------------------------------------------------------ */
+/* ---- warnings ----------------------------------------------------------------------------------- */
 
 /*
  * Problems noted by several source files: the file, or a buffer, ends inside a record; the file ends inside a buffer
@@ -57,19 +57,19 @@ struct xray_header {
  */
 extern const struct pf_note_kind xray_file_cut, xray_record_cut, xray_buffer_cut;
 
-/* Notes a problem at an offset (UINT64_MAX: no offset), without or with a number. */
-static inline void xray_note(struct pf_notes *notes, const struct pf_note_kind *kind, uint64_t offset)
+/* Warns of a problem at an offset (UINT64_MAX: no offset), without or with a number. */
+static inline void xray_note(struct pf_run *run, const struct pf_note_kind *kind, uint64_t offset)
 {
-    pf_note(notes, kind, 0, (int64_t)offset, NULL);
+    pf_run_note(run, kind, 0, offset, NULL);
 }
 
-static inline void xray_note_number(struct pf_notes *notes, const struct pf_note_kind *kind, uint64_t offset,
+static inline void xray_note_number(struct pf_run *run, const struct pf_note_kind *kind, uint64_t offset,
                                     uint64_t number)
 {
-    pf_note(notes, kind, 0, (int64_t)offset, "%" PRIu64, number);
+    pf_run_note(run, kind, 0, offset, "%" PRIu64, number);
 }
 
-/* ---- whose what is ------------------------------------------------------------------------------ */
+/* ---- the parts of threads ----------------------------------------------------------------------- */
 
 /*
  * Result of the index pass: the threads, and the parts of the file that belong to each. A part is a buffer of an FDR
@@ -151,22 +151,35 @@ static inline struct xray_state *xray_state(const struct pf_model *model)
     return model->state;
 }
 
-/* The model that a pass over the data builds. */
+/* The model that a pass over the data builds; zeroed before the pass. */
 struct xray_model {
+    struct pf_run *run;
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    struct pf_notes notes;
-    uint64_t negative; /* number of (thread, context) pairs with negative ticks */
+    uint64_t negative;      /* number of (thread, context) pairs with negative ticks */
 };
 
-/*
- * Initializes an empty model. Returns 0, or -1 with *error filled; the caller must call xray_model_end in either case.
- */
-int xray_model_begin(struct xray_model *model, const struct pf_model *profile, unsigned measures,
-                     struct pf_error *error);
-/* Moves the model to the profile, or frees it if `failed`. Returns 0, or -1 with *error filled. */
-int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed, struct pf_error *error);
+/* In the run: xray_model_begin makes an empty model, xray_model_finish sorts the warnings and adds those of all threads. */
+void xray_model_begin(struct pf_run *run, struct xray_model *model, unsigned measures);
+void xray_model_finish(struct xray_model *model);
+/* After the run: moves the model to the profile, or frees it if the run has `failed`. Returns `failed`. */
+int xray_model_end(struct xray_model *model, struct pf_model *profile, int failed);
+
+/* Returns the context of a function below `parent`, adding it if it is new. */
+uint32_t xray_model_context(struct xray_model *model, uint32_t parent, uint32_t id, uint32_t name);
+
+/* Returns the record of a context in the open partition (see xray_fold_at). */
+static inline union pf_measure *xray_model_at(struct xray_model *model, uint32_t context)
+{
+    union pf_measure *measures = xray_fold_at(model->fold, context, model->run->error);
+    if (!measures)
+        pf_run_fail(model->run);
+    return measures;
+}
+
+/* Ends a thread: adds its fields and ends the open partition. */
+void xray_model_end_thread(struct xray_model *model, const struct pf_cell *fields);
 
 /* The stages. On failure the profile is unchanged. Return 0, or -1 with *error filled. */
 int xray_load_threads(struct pf_model *model, struct pf_error *error);
