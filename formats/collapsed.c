@@ -146,12 +146,12 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     before = after;
     if (!good || (twice && !take_count(&before))) {
         pf_build_warn(build, line->number, line->offset, "error", "bad-line",
-                      "not a stack and a count: the line is left out");
+                      "not a stack and a count: line skipped");
         return;
     }
     if (!pf_size(before.text))
         pf_build_warn(build, line->number, line->offset, "warning", "no-stack",
-                      "a count without a stack: kept in a context without a name");
+                      "count without a stack: assigned to a context without a name");
     uint32_t context = context_of(build, before.text);
     if (pf_run_is_full(build->run))
         return;
@@ -165,7 +165,7 @@ static const struct pf_build_format format = {
 
 const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
                                               .title = "collapsed stacks, as flamegraph.pl reads them",
-                                              .version = 2,
+                                              .version = 3,
                                               .kit = &format,
                                               .text = true,
                                               .probe = probe,

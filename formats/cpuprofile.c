@@ -4,8 +4,8 @@
 
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
-#include "formats/kit/number.h"
 #include "formats/kit/ids.h"
+#include "formats/kit/number.h"
 #include "formats/kit/sorter.h"
 #include "formats/probe.h"
 
@@ -23,8 +23,7 @@ struct node {
     struct pf_frame frame;
     uint32_t parent, top; /* indexes; top: union-find link to the topmost ancestor */
     uint32_t context;
-    int64_t id,
-        parent_id; /* -1: missing; parent_id: in files that list parents instead of children */
+    int64_t id, parent_id; /* -1: missing; parent_id: in files that list parents instead of children */
     int64_t hits, bytes;
 };
 
@@ -166,7 +165,7 @@ static void begin_node(struct v8 *v8)
 {
     uint32_t node = (uint32_t)v8->nodes.n, parent = v8->open.n ? v8->open.at[v8->open.n - 1] : NONE;
     if (v8->nodes.n >= NONE - 1)
-        pf_run_check(v8->build->run, pf_fail(v8->build->run->error, EFBIG, "more nodes than can be counted"));
+        pf_run_check(v8->build->run, pf_fail(v8->build->run->error, EFBIG, "too many nodes"));
     *PF_PUSH(v8->build->run, v8->nodes) =
         (struct node){.frame = {.name = PF_NO_STRING, .file = PF_NO_STRING, .module = PF_NO_STRING},
                       .parent = parent,
@@ -233,10 +232,10 @@ static void list_ids(struct v8 *v8)
         if (id < 0)
             continue;
         if (node_of(v8, id) != NONE)
-            pf_json_warn(v8->build, NULL, "repeated-id", "two nodes have one id: the first one counts");
+            pf_json_warn(v8->build, NULL, "repeated-id", "duplicate node id: the first node is used");
         else
             pf_run_check(v8->build->run,
-                           pf_ids_add(&v8->ids, (uint64_t)id, (uint32_t)i, v8->build->run->error) < 0 ? -1 : 0);
+                         pf_ids_add(&v8->ids, (uint64_t)id, (uint32_t)i, v8->build->run->error) < 0 ? -1 : 0);
     }
 }
 
@@ -254,13 +253,13 @@ static void set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct node *node = child == NONE ? NULL : &v8->nodes.at[child];
     if (!node || parent == NONE)
-        pf_json_warn(v8->build, NULL, "no-node", "a child or parent does not exist: ignored");
+        pf_json_warn(v8->build, NULL, "no-node", "child or parent does not exist: ignored");
     else if (node->parent == parent)
         return;
     else if (node->parent != NONE)
-        pf_json_warn(v8->build, NULL, "two-parents", "a node has two parents: the first one counts");
+        pf_json_warn(v8->build, NULL, "two-parents", "node with two parents: the first one is used");
     else if (top_of(v8, parent) == child)
-        pf_json_warn(v8->build, NULL, "cycle", "a node is below itself: the cycle is cut where it closes");
+        pf_json_warn(v8->build, NULL, "cycle", "node is its own descendant: cycle cut");
     else
         node->parent = node->top = parent;
 }
@@ -398,11 +397,11 @@ static void read_samples(struct v8 *v8)
             pf_build_step(build, token.offset);
         times = times && next_number(v8, v8->times, &time);
         if (times && !time_of(&time, &at)) {
-            pf_json_warn(build, &time, "bad-number", "invalid time: the sample is left out");
+            pf_json_warn(build, &time, "bad-number", "invalid time: sample skipped");
             continue;
         }
         if (times && !add_time(v8, at, node)) {
-            pf_fail(build->run->error, EBADMSG, "times add up to more than can be");
+            pf_fail(build->run->error, EBADMSG, "sum of times is out of range");
             pf_json_warn_of_damage(build);
             break;
         }
@@ -410,13 +409,13 @@ static void read_samples(struct v8 *v8)
             add_at(v8, (int64_t)(v8->start + (pf_int128)(v8->end - v8->start) * v8->samples / untimed), node);
         v8->samples++;
         if (node == NONE)
-            pf_json_warn(build, &token, "no-node", "a sample of a node that does not exist: ignored");
+            pf_json_warn(build, &token, "no-node", "sample of a node that does not exist: ignored");
         else
             pf_build_add(build, 0, v8->nodes.at[node].context, SAMPLES, pf_int(1));
     }
     /* In old files, the last time stamp is the end of the last sample. */
     if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !time_of(&time, &v8->end))
-        pf_json_warn(build, &time, "bad-number", "invalid time of the end: ignored");
+        pf_json_warn(build, &time, "bad-number", "invalid end time: ignored");
 }
 
 /* Adds a sample, which lasts until the next one begins. */
@@ -452,15 +451,14 @@ static void read_times(struct v8 *v8)
     pf_build_metric(build, "time", strlen("time"), "ns");
     read_samples(v8);
     if (!v8->samples) {
-        pf_json_warn(build, NULL, "no-samples", "there are no samples: hit counts are shown, and no times");
+        pf_json_warn(build, NULL, "no-samples", "no samples: hit counts are shown instead of times");
         add_counts(v8, "samples", "");
         return;
     }
     if (v8->timed != v8->samples)
-        pf_json_warn(build, NULL, "counts",
-                     "there are not as many times as samples: the first ones have times");
+        pf_json_warn(build, NULL, "counts", "fewer times than samples or vice versa: the excess ignored");
     if (v8->backwards)
-        pf_json_warn(build, NULL, "backwards", "time stamps go backwards: samples are sorted by time");
+        pf_json_warn(build, NULL, "backwards", "time stamps decrease: samples sorted by time");
     add_samples(v8);
 }
 
@@ -554,7 +552,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 7,
+                                               .version = 8,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

@@ -191,12 +191,11 @@ static void add_snapshot(struct massif *massif)
         return;
     for (int i = 0; i < FIELDS; i++)
         if (massif->fields[i].type == PF_ABSENT)
-            pf_build_warn(build, massif->begun, -1, "warning", "missing", "a snapshot without %.16s",
+            pf_build_warn(build, massif->begun, -1, "warning", "missing", "snapshot without %.16s",
                           field_columns[i].name);
     massif->partition = pf_build_partition(build, name.text, name.size, massif->fields);
     if (massif->partition < before)
-        pf_build_warn(build, massif->begun, -1, "error", "again",
-                      "a snapshot of a number that another has: its tree is added to that one's");
+        pf_build_warn(build, massif->begun, -1, "error", "again", "duplicate snapshot number: trees merged");
 }
 
 /*
@@ -224,9 +223,9 @@ static void close_nodes(struct massif *massif, size_t depth)
     while (massif->open.n > depth) {
         const struct node *node = &massif->open.at[--massif->open.n];
         if (node->below > node->bytes)
-            warn(massif, "warning", "sum", "callers with more bytes of mem_heap_B than what they call");
+            warn(massif, "warning", "sum", "callers have more bytes of mem_heap_B than their callees");
         if (node->seen < node->announced && node->bytes)
-            warn(massif, "warning", "fewer-callers", "the tree has fewer nodes than it announces");
+            warn(massif, "warning", "fewer-callers", "the tree has fewer nodes than declared");
         add_own(massif, massif->open.n, node->bytes - node->below);
     }
 }
@@ -276,7 +275,7 @@ static bool read_node(struct massif *massif, struct pf_slice line)
     if (!massif->tree || !take_node(&line, &depth, &node))
         return false;
     if (depth > massif->open.n) {
-        warn(massif, "error", "depth", "a node deeper than one below the last: left out");
+        warn(massif, "error", "depth", "node more than one level below the last: skipped");
         return true;
     }
     close_nodes(massif, depth);
@@ -307,7 +306,7 @@ static void read_field(struct massif *massif, int field, struct pf_slice text)
     } else if (is_number(text)) {
         *cell = pf_parse_amount(text.at, pf_size(text), &massif->numbers[field]);
     } else {
-        warn(massif, "error", "bad-number", "a number that is none: left out");
+        warn(massif, "error", "bad-number", "invalid number: skipped");
     }
 }
 
@@ -345,10 +344,10 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     massif->line = *line;
     if (pf_build_line_is_open(massif->build, line)) {
         if (line->continued || !is_whole(text)) {
-            warn(massif, "fatal", "cut", "the last line has no line end: line skipped, the file is cut off");
+            warn(massif, "fatal", "cut", "the last line has no newline: line skipped, the file is truncated");
             return;
         }
-        warn(massif, "warning", "no-newline", "the last line has no line end: the file may be cut off");
+        warn(massif, "warning", "no-newline", "the last line has no newline: the file may be truncated");
     }
     if (!line->size || *line->text == '#' || line->continued)
         return;
@@ -365,16 +364,15 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
             return;
         }
     if (!take_header(&text) && !read_node(massif, text))
-        warn(massif, "warning", "bad-line", "a line that is not understood is left out");
+        warn(massif, "warning", "bad-line", "invalid line: skipped");
 }
 
 /* Bytes of different snapshots never add up: the total shown is the peak. The other two metrics have no tree. */
 static void add_metrics(struct pf_build *build)
 {
     static const char *const names[] = {"mem_heap_B", "mem_heap_extra_B", "mem_stacks_B"};
-    static const char *const descriptions[] = {"bytes that the program has allocated",
-                                               "bytes that the allocator takes for itself",
-                                               "bytes of the stacks"};
+    static const char *const descriptions[] = {"bytes allocated by the program",
+                                               "bytes used by the allocator itself", "bytes of all stacks"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint32_t index = pf_build_metric(build, names[i], strlen(names[i]), "bytes");
         struct pf_metric *metric = &build->metrics[index];
@@ -436,7 +434,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_massif_driver = {
     .name = "massif",
     .title = "Massif's heap profiles (valgrind, heaptrack_print)",
-    .version = 4,
+    .version = 5,
     .kit = &format,
     .text = true,
     .probe = probe,

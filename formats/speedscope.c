@@ -162,7 +162,7 @@ static uint32_t enter(struct scope *scope, uint32_t parent, const struct frame_n
         return pf_build_enter(build, parent, scope->frames.at[number->frame]);
     char name[sizeof number->text + sizeof "[frame ]"];
     int size = snprintf(name, sizeof name, *number->text ? "[frame %s]" : "[no frame]", number->text);
-    pf_json_warn(build, at, "no-frame", "the file has no frame of this number");
+    pf_json_warn(build, at, "no-frame", "the file has no frame with this number");
     return pf_build_enter(build, parent, pf_build_named_frame(build, name, (size_t)size));
 }
 
@@ -242,10 +242,9 @@ static bool next_weight(struct scope *scope, pf_int128 *weight)
         return false;
     *weight = 0;
     if (!amount_of(&token, scope->one.unit, weight))
-        pf_json_warn(scope->build, &token, "no-weight",
-                     "the weight is no number that can be used: taken as 0");
+        pf_json_warn(scope->build, &token, "no-weight", "invalid weight: 0 assumed");
     else if (*weight < 0)
-        pf_json_warn(scope->build, &token, "negative-weight", "the weight is negative");
+        pf_json_warn(scope->build, &token, "negative-weight", "negative weight");
     return true;
 }
 
@@ -264,7 +263,7 @@ static bool read_pairs(struct scope *scope)
         if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
             break;
         if (got != PF_JSON_ARRAY) {
-            pf_fail(build->run->error, EBADMSG, "a sample is no array");
+            pf_fail(build->run->error, EBADMSG, "sample is not an array");
             pf_json_warn_of_damage(build);
             return true;
         }
@@ -277,7 +276,7 @@ static bool read_pairs(struct scope *scope)
         if (i % 1024 == 0)
             pf_build_step(build, token.offset);
         if (!advance(&at, weight) && fits) {
-            pf_json_warn(build, &token, "time-range", "times grow beyond 1e26: later samples start there");
+            pf_json_warn(build, &token, "time-range", "times exceed 1e26: later samples start there");
             fits = false;
         }
     }
@@ -288,7 +287,7 @@ static void read_samples(struct scope *scope)
 {
     if (!read_pairs(scope))
         pf_build_warn(scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
-                      "profile %u: there are not as many weights as samples: those that have both count",
+                      "profile %u: different numbers of weights and samples: the excess ignored",
                       scope->one.number);
 }
 
@@ -363,12 +362,11 @@ static void close_frame(struct scope *scope, const struct event *event, const st
     bool open =
         top || (is_frame(scope, frame) && *PF_ITEM(scope->build->run, scope->open_counts, (size_t)frame));
     if (!open) {
-        pf_json_warn(scope->build, at, "stray-close", "a frame is closed that is not open: ignored");
+        pf_json_warn(scope->build, at, "stray-close", "frame closed that is not open: ignored");
         return;
     }
     if (!top)
-        pf_json_warn(scope->build, at, "close-below",
-                     "a frame is closed before those above it: they are closed too");
+        pf_json_warn(scope->build, at, "close-below", "frame closed before its callees: these closed too");
     while (scope->stack.at[scope->stack.n - 1].frame != frame)
         close_top(scope, event->at);
     close_top(scope, event->at);
@@ -378,12 +376,12 @@ static void take_event(struct scope *scope, struct event *event, pf_int128 *last
                        const struct pf_json_token *at)
 {
     if (!event->timed || (event->type != 'O' && event->type != 'C')) {
-        pf_json_warn(scope->build, at, "bad-event", "an event without type, frame and at: ignored");
+        pf_json_warn(scope->build, at, "bad-event", "event without type, frame and at: ignored");
         return;
     }
     if (event->at < *last) {
         event->at = *last;
-        pf_json_warn(scope->build, at, "backwards", "at is before that of the event before: taken as that");
+        pf_json_warn(scope->build, at, "backwards", "at decreases: the previous value is used");
     }
     pass_time(scope, *last, event->at);
     *last = event->at;
@@ -401,7 +399,7 @@ static void close_rest(struct scope *scope, pf_int128 last, bool whole)
     if (!scope->stack.n)
         return;
     pf_build_warn(scope->build, one->events.line, one->events.offset, "warning", "not-closed",
-                  "profile %u: %zu frames are open at the end: they end there", one->number, scope->stack.n);
+                  "profile %u: %zu frames open at the end: closed there", one->number, scope->stack.n);
     pass_time(scope, last, end);
     while (scope->stack.n)
         close_top(scope, end);
@@ -489,7 +487,7 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
     else if (one->evented)
         read_events(scope);
     else
-        pf_json_warn(build, at, "no-type", "a profile that is neither sampled nor evented has no values");
+        pf_json_warn(build, at, "no-type", "profile is neither sampled nor evented: skipped");
 }
 
 /* Reads a profile. Values are added after all its members are known, even if the file is damaged inside it. */
@@ -554,7 +552,7 @@ static void read_file(struct pf_build *build)
     if (pf_json_got(build, got) < 0)
         pf_json_warn_of_damage(build);
     else if (scope->profiles.line && !scope->shared)
-        pf_build_warn(build, 0, -1, "fatal", "damaged", "there is no member shared: nothing can be named");
+        pf_build_warn(build, 0, -1, "fatal", "damaged", "member shared is missing: no names");
     if (scope->profiles.line && scope->shared && pf_json_enter_array(build, file, &scope->profiles) &&
         pf_json_got(build, pf_json_array(&walk, scope, PF_JSON_OBJECT, read_profile)))
         pf_json_warn_of_damage(build);
@@ -566,12 +564,12 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
                                               .fields = fields,
                                               .n_fields = 1,
                                               .partitioned = true,
-                                              .time_unit = "ns (of what is no time: its own unit)",
+                                              .time_unit = "ns (or the profile's unit if not a time)",
                                               .read = read_file};
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 7,
+                                               .version = 8,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

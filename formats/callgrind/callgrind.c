@@ -107,13 +107,13 @@ static bool open_line(struct pf_build *build, const struct pf_line *line, bool *
     pf_int128 version = 0;
     *events |= word == EVENTS && value.at < value.end;
     if (word == VERSION && pf_take_digits(&digits, &version) && version > 1)
-        pf_run_refuse(build->run, (int64_t)line->number, "a later version of the format, which is not known");
+        pf_run_refuse(build->run, (int64_t)line->number, "unknown later version of the format");
     if (word == CMD || word == CREATOR)
         pf_build_info(build, word == CMD ? "Title" : "Creator", value);
     if (!callgrind_in_body(word) && (!line->size || !callgrind_begins_cost(*line->text)))
         return true;
     if (!*events)
-        pf_run_refuse(build->run, (int64_t)line->number, "costs without a line `events:` before them");
+        pf_run_refuse(build->run, (int64_t)line->number, "costs before the line `events:`");
     return false;
 }
 
@@ -178,7 +178,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 5,
+    .version = 6,
     .kit = &callgrind_format,
     .text = true,
     .probe = probe_callgrind,
@@ -194,7 +194,7 @@ static const struct pf_build_format cachegrind_format = {.state = sizeof(struct 
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",
     .title = "Cachegrind's counts by function (valgrind, cg_merge, cg_diff)",
-    .version = 5,
+    .version = 6,
     .kit = &cachegrind_format,
     .text = true,
     .probe = probe_cachegrind,

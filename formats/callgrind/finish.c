@@ -181,10 +181,10 @@ static void warn_of_shares(struct finish *finish, unsigned metric)
             finish->held[finish->calls[i].key.caller] += finish->calls[i].costs[1 + metric];
     for (uint32_t i = 0; i < finish->functions; i++)
         if (exceeds(finish->own[i], total) || exceeds(finish->held[i], total)) {
-            pf_build_warn(finish->build, 0, -1, "warning", "shares",
-                          "some functions have or hold more %.80s than all functions have themselves: "
-                          "shares may exceed 100 %%",
-                          finish->build->metrics[callgrind->exclusive[metric]].name);
+            pf_build_warn(
+                finish->build, 0, -1, "warning", "shares",
+                "some functions have more %.80s than the total of exclusive costs: shares may exceed 100 %%",
+                finish->build->metrics[callgrind->exclusive[metric]].name);
             return;
         }
 }

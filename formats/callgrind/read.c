@@ -69,17 +69,16 @@ static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_i
     for (unsigned event = 0; counts.at < counts.end; event++) {
         pf_int128 count;
         if (event == callgrind->n_events) {
-            warn(callgrind, "warning", "excess-counts", "more counts than there are events: left out");
+            warn(callgrind, "warning", "excess-counts", "more counts than events: the others skipped");
             return;
         }
         if (!callgrind_take_count(&counts, &count)) {
-            warn(callgrind, "error", "bad-count", "a count that is none: the rest of the line is left out");
+            warn(callgrind, "error", "bad-count", "invalid count: rest of the line skipped");
             return;
         }
         unsigned metric = callgrind->metric[event];
         if (!add_to(&to[metric], count) || (own && !add_to(&callgrind->part[metric], count))) {
-            warn(callgrind, "error", "overflow",
-                 "a sum that needs more than 128 bits: the count is left out");
+            warn(callgrind, "error", "overflow", "sum exceeds 128 bits: count skipped");
             return;
         }
         if (own)
@@ -108,8 +107,7 @@ static void read_call(struct callgrind *callgrind, struct pf_slice counts)
     callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
     callgrind->calling = false;
     if (!add_to(costs, callgrind->calls))
-        warn(callgrind, "error", "overflow",
-             "a sum that needs more than 128 bits: the calls are not counted");
+        warn(callgrind, "error", "overflow", "sum exceeds 128 bits: calls not counted");
     add_counts(callgrind, counts, costs + 1, false);
 }
 
@@ -118,7 +116,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
     pf_int128 address = 0; /* ignored */
     for (unsigned i = 0; i < callgrind->positions; i++)
         if (!callgrind_take_position(&line, i == callgrind->line_column ? &callgrind->line_at : &address)) {
-            warn(callgrind, "error", "bad-position", "a position that is none: the line is left out");
+            warn(callgrind, "error", "bad-position", "invalid position: line skipped");
             return;
         }
     bool jumping = callgrind->jumping;
@@ -126,7 +124,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
     if (jumping)
         return;
     if (callgrind->function == PF_NO_STRING) {
-        warn(callgrind, "error", "no-function", "costs before any function: told of `???`");
+        warn(callgrind, "error", "no-function", "costs outside any function: assigned to `???`");
         enter_function(callgrind, unknown_name(callgrind));
     }
     if (callgrind->calling) {
@@ -153,12 +151,12 @@ static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary
     if (text.at == text.end && known != PF_NO_ID)
         return known;
     if (text.at == text.end) {
-        warn(callgrind, "error", "undefined", "the number of a name that is not defined: `???`");
+        warn(callgrind, "error", "undefined", "undefined name number: shown as `???`");
         return unknown_name(callgrind);
     }
     uint32_t name = pf_build_slice(callgrind->build, text);
     if (known != PF_NO_ID && known != name)
-        warn(callgrind, "warning", "redefined", "the number of another name: the new one counts");
+        warn(callgrind, "warning", "redefined", "redefined name number: the new name is used");
     pf_run_check(callgrind->build->run, pf_ids_set(names, number, name, callgrind->build->run->error));
     return name;
 }
@@ -174,7 +172,7 @@ static uint32_t take_place(struct callgrind *callgrind, enum callgrind_dictionar
 static void end_call(struct callgrind *callgrind)
 {
     if (callgrind->calling)
-        warn(callgrind, "error", "no-costs", "a call without costs is left out");
+        warn(callgrind, "error", "no-costs", "call without costs: skipped");
     callgrind->calling = false;
 }
 
@@ -184,11 +182,11 @@ static void take_calls(struct callgrind *callgrind, struct pf_slice text)
     end_call(callgrind);
     callgrind->calling = true;
     if (!pf_take_digits(&count, &callgrind->calls) || count.at < count.end) {
-        warn(callgrind, "error", "bad-calls", "invalid number of calls: none are counted");
+        warn(callgrind, "error", "bad-calls", "invalid number of calls: not counted");
         callgrind->calls = 0;
     }
     if (callgrind->callee_name == PF_NO_STRING) {
-        warn(callgrind, "error", "no-callee", "a call without cfn=: told of `???`");
+        warn(callgrind, "error", "no-callee", "call without cfn=: assigned to `???`");
         callgrind->callee_name = unknown_name(callgrind);
     }
 }
@@ -333,7 +331,7 @@ static void read_events(struct callgrind *callgrind, struct pf_slice text)
     for (callgrind->n_events = 0; text.at < text.end; callgrind->n_events++) {
         struct pf_slice name = pf_take_word(&text);
         if (callgrind->n_events == CALLGRIND_METRICS || callgrind->n_metrics == CALLGRIND_METRICS) {
-            warn(callgrind, "error", "events", "more events than are read: the others are left out");
+            warn(callgrind, "error", "events", "too many events: the others skipped");
             return;
         }
         callgrind->metric[callgrind->n_events] = (uint8_t)find_metric(callgrind, name);
@@ -381,7 +379,7 @@ static void end_part(struct callgrind *callgrind)
         unsigned metric = callgrind->metric[i];
         if (callgrind->told[i] != callgrind->part[metric])
             pf_build_warn(callgrind->build, callgrind->told_line, -1, "warning", "totals",
-                          "%.80s of the functions adds up to another number than this line says",
+                          "%.80s of the functions has another sum than this line",
                           callgrind->build->metrics[callgrind->exclusive[metric]].name);
     }
     memset(callgrind->part, 0, sizeof callgrind->part);
@@ -440,15 +438,15 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     if (line->continued || text.at == text.end || *text.at == '#')
         return;
     if (line->more)
-        warn(callgrind, "warning", "long-line", "a line of which only the beginning is read");
+        warn(callgrind, "warning", "long-line", "line too long: only its beginning is read");
     bool costs = callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at);
     enum callgrind_word word = costs ? NO_WORD : callgrind_take_word(&text);
     if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends here */
-        warn(callgrind, "fatal", "cut", "the last line has no line end: line skipped, the file is cut off");
+        warn(callgrind, "fatal", "cut", "the last line has no newline: line skipped, the file is truncated");
         return;
     }
     if (open)
-        warn(callgrind, "warning", "no-newline", "the last line has no line end: the file may be cut off");
+        warn(callgrind, "warning", "no-newline", "the last line has no newline: the file may be truncated");
     if (costs)
         read_costs(callgrind, text);
     else if (callgrind_in_body(word) && (!callgrind->cachegrind || callgrind_in_both(word)))
@@ -456,7 +454,7 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     else if (word != NO_WORD && (!callgrind->cachegrind || callgrind_in_both(word)))
         read_header(callgrind, word, text);
     else
-        warn(callgrind, "warning", "bad-line", "a line that is not understood is left out");
+        warn(callgrind, "warning", "bad-line", "invalid line: skipped");
 }
 
 void callgrind_read(struct pf_build *build, bool cachegrind)
@@ -474,7 +472,7 @@ void callgrind_read(struct pf_build *build, bool cachegrind)
     pf_build_lines(build, read_line);
     if (callgrind->cachegrind && !callgrind->n_told)
         warn(callgrind, "warning", "no-summary",
-             "no line `summary:` at the end: the file is cut or not finished");
+             "no line `summary:` at the end: the file is truncated or unfinished");
     end_part(callgrind);
     callgrind_finish(callgrind);
     pf_line_sums_end(callgrind->lines, CALLGRIND_LINES);

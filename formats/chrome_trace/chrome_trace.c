@@ -296,7 +296,7 @@ static bool enter_args(struct reading *reading)
     struct pf_json_token token;
     struct pf_error ignored;
     if (reading->event.args_cut)
-        warn(reading, "bad-args", "args of more than 64 KB, ignored");
+        warn(reading, "bad-args", "args exceed 64 KB: ignored");
     if (!reading->event.has_args)
         return false;
     pf_json_text(reading->args_reader, reading->args.bytes, strlen(reading->args.bytes));
@@ -316,7 +316,7 @@ static int next_arg(struct reading *reading, struct pf_json_token *member, struc
         got = pf_json_skip(reading->args_reader, value, &error);
     }
     if (got < 0)
-        warn(reading, "bad-args", "args are not JSON: what is before the error is used");
+        warn(reading, "bad-args", "args are invalid JSON: members before the error are used");
     return got < 0 || got == PF_JSON_OBJECT_END ? 0 : got;
 }
 
@@ -369,9 +369,9 @@ static int64_t duration_of(struct reading *reading)
     const struct time *given = &reading->event.duration;
     int64_t longest = TRACE_TIME_MAX - reading->event.time.ns;
     if (given->given != GIVEN)
-        warn(reading, "no-duration", "X without a usable dur, taken as 0");
+        warn(reading, "no-duration", "X without a valid dur: 0 assumed");
     else if (given->ns < 0)
-        warn(reading, "negative-duration", "dur is negative, taken as 0");
+        warn(reading, "negative-duration", "negative dur: 0 assumed");
     else
         return given->ns < longest ? given->ns : longest;
     return 0;
@@ -445,7 +445,7 @@ static void add_event(struct reading *reading)
 {
     reading->number++;
     if (!reading->event.phase) {
-        warn(reading, "no-event", "no object with ph, ignored");
+        warn(reading, "no-event", "not an object with ph: ignored");
     } else if (reading->event.phase == 'M') {
         name_thread(reading);
     } else {
@@ -453,7 +453,7 @@ static void add_event(struct reading *reading)
         if (reading->event.time.given == GIVEN)
             add_record(reading, thread);
         else
-            warn(reading, "no-time", "no usable ts, ignored");
+            warn(reading, "no-time", "invalid or missing ts: ignored");
     }
 }
 
@@ -508,7 +508,7 @@ static void read_events(struct reading *reading)
         return;
     struct pf_error damage = *build->run->error;
     pf_build_warn(build, damage.line, damage.offset, "fatal", damage.code == ENODATA ? "cut" : "damaged",
-                  "%s: the events before it are kept", damage.what);
+                  "%s: only the events before it are read", damage.what);
 }
 
 static void read_file(struct pf_build *build)
@@ -550,7 +550,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 7,
+    .version = 8,
     .kit = &format,
     .text = true,
     .probe = probe,

@@ -141,7 +141,7 @@ static void add_end(struct nesting *n, uint32_t i)
 {
     const struct slice *slice = &n->open.at[i];
     if (n->ends.n && n->open.at[n->ends.at[0]].end < slice->end)
-        warn(n, "overlap", "overlaps the end of the slice that it began in", slice->name, slice->begin);
+        warn(n, "overlap", "overlaps the end of its enclosing slice", slice->name, slice->begin);
     *PF_PUSH(n->build->run, n->ends) = i;
     sift_up(n, n->ends.n - 1);
 }
@@ -162,8 +162,7 @@ static void begin(struct nesting *n, const struct event *event)
     if (event->phase == 'X' && event->duration <= 0)
         return;
     if (n->open.n >= UINT32_MAX - 1)
-        pf_run_check(n->build->run, pf_fail(n->build->run->error, EFBIG,
-                                            "more slices are open at once than can be counted"));
+        pf_run_check(n->build->run, pf_fail(n->build->run->error, EFBIG, "too many open slices"));
     *PF_PUSH(n->build->run, n->open) =
         (struct slice){.end = event->phase == 'B' ? NO_END : event->time + event->duration,
                        .row = number,
@@ -186,8 +185,8 @@ static void end(struct nesting *n, const struct event *event)
         end_slice(n, i);
         return;
     }
-    warn(n, "stray-end", "ends nothing that has begun, and is ignored",
-         any ? n->state->nameless : event->name, event->time);
+    warn(n, "stray-end", "has no matching begin: ignored", any ? n->state->nameless : event->name,
+         event->time);
 }
 
 static void take(struct nesting *n, struct event *event)
@@ -230,7 +229,7 @@ static void end_thread(struct nesting *n)
     end_until(n, n->last);
     while (n->open.n) {
         const struct slice *slice = &n->open.at[n->open.n - 1];
-        warn(n, "no-end", "has no end: it ends with its thread", slice->name, slice->begin);
+        warn(n, "no-end", "has no end: ended with its thread", slice->name, slice->begin);
         pf_build_lasts(n->build, slice->row, pf_int(n->last - slice->begin));
         end_slice(n, n->open.n - 1);
     }
@@ -264,7 +263,7 @@ static void take_group(struct nesting *n)
 static void warn_of_large_group(struct nesting *n)
 {
     const struct event *event = &n->group.at[0];
-    warn(n, "equal-times", "is one of more than 1048576 events at this time: each 1048576 of them nest apart",
+    warn(n, "equal-times", "is one of more than 1048576 events at this time: nested in groups of 1048576",
          event->name == PF_NO_STRING ? n->state->nameless : event->name, event->time);
 }
 

@@ -14,9 +14,8 @@ struct call {
     uint32_t region;          /* number of the region */
     uint32_t outer_of_region; /* like `outer`, for the same region */
     uint32_t function;
-    uint32_t
-        outer; /* stack index + 1 of the nearest caller of the same function; 0: not recursive */
-    uint64_t held; /* completed calls of the same function inside this one, at any depth */
+    uint32_t outer; /* stack index + 1 of the nearest caller of the same function; 0: not recursive */
+    uint64_t held;  /* completed calls of the same function inside this one, at any depth */
     int64_t start;
     pf_int128 time; /* without callees */
     uint64_t row;   /* row of the time line */
@@ -25,8 +24,8 @@ struct call {
 /* A region that has been entered. Undefined regions have numbers after the defined ones. */
 struct region {
     bool met;
-    uint32_t name;     /* string number */
-    uint32_t function; /* regions with the same name and file are one function, as in functions.csv */
+    uint32_t name;      /* string number */
+    uint32_t function;  /* regions with the same name and file are one function, as in functions.csv */
     uint32_t innermost; /* stack index + 1 of its innermost open call; 0: not open */
 };
 
@@ -43,7 +42,7 @@ struct follow {
     PF_LIST(struct region) regions; /* indexed by number */
     struct pf_ids unknown;          /* undefined regions: id -> number */
     struct pf_strings *functions;   /* keys: the string numbers of a function's name and file */
-    PF_LIST(uint32_t) innermost; /* by function: stack index + 1 of its innermost open call; 0: not open */
+    PF_LIST(uint32_t) innermost;    /* by function: stack index + 1 of its innermost open call; 0: not open */
     struct reading {
         uint64_t bits;
         uint32_t reader; /* place of the location + 1; 0: not read yet */
@@ -53,8 +52,8 @@ struct follow {
 static void warn(struct follow *follow, const char *code, const char *what, uint32_t region)
 {
     pf_build_warn(follow->build, 0, -1, "warning", code,
-                  "location %" PRIu64 ": region %u %s at %" PRId64 " ns", follow->about[OTF2_ID], region,
-                  what, follow->now);
+                  "location %" PRIu64 ": region %u at %" PRId64 " ns: %s", follow->about[OTF2_ID], region,
+                  follow->now, what);
 }
 
 /* ---- regions ------------------------------------------------------------------------------------ */
@@ -74,7 +73,7 @@ static uint32_t number_of(struct follow *follow, uint32_t id)
     uint32_t number = find_region(follow, id);
     if (number != OTF2_NONE)
         return number;
-    warn(follow, "undefined", "is not defined, entered", id);
+    warn(follow, "undefined", "not defined", id);
     pf_run_check(build->run, pf_array_room(&state->unknown, &state->unknown_room, state->n_unknown,
                                            sizeof *state->unknown, build->run->error));
     state->unknown[state->n_unknown++] = id;
@@ -180,12 +179,12 @@ static void leave(struct follow *follow, uint32_t id)
     uint32_t region = find_region(follow, id);
     uint32_t call = region < follow->regions.room ? follow->regions.at[region].innermost : 0;
     if (!call) {
-        warn(follow, "not-open", "is left, which is not open: that is ignored,", id);
+        warn(follow, "not-open", "leave without an enter: ignored", id);
         return;
     }
     pass_time(follow);
     while (follow->stack.n > call) {
-        warn(follow, "no-leave", "has no leave: it is closed with its caller", top(follow)->id);
+        warn(follow, "no-leave", "leave is missing: closed with its caller", top(follow)->id);
         leave_top(follow);
     }
     leave_top(follow);
@@ -301,10 +300,11 @@ static void tell_end(struct follow *follow, const struct pf_error *end)
     uint64_t id = follow->about[OTF2_ID], announced = follow->about[OTF2_LOCATION_EVENTS];
     if (end->code == ENOENT && announced)
         pf_build_warn(follow->build, 0, -1, "error", "no-events",
-                      "location %" PRIu64 ": no file of events, %" PRIu64 " are announced", id, announced);
+                      "location %" PRIu64 ": no file of events, %" PRIu64 " are declared", id, announced);
     else if (end->code && end->code != ENOENT)
         pf_build_warn(follow->build, 0, end->offset, "fatal", "events",
-                      "location %" PRIu64 ": the events end here: %.80s; %" PRIu64 " of %" PRIu64 " are read",
+                      "location %" PRIu64 ": reading of events ends here: %.80s; %" PRIu64 " of %" PRIu64
+                      " are read",
                       id, end->what, follow->count, announced);
     else if (!end->code && follow->count != announced)
         pf_build_warn(follow->build, 0, -1, "warning", "event-count",
@@ -339,7 +339,7 @@ static void follow_location(struct follow *follow)
     read_events(follow);
     pass_time(follow);
     while (follow->stack.n) {
-        warn(follow, "still-open", "is open at the end: it is closed", top(follow)->id);
+        warn(follow, "still-open", "open at the end: closed there", top(follow)->id);
         leave_top(follow);
     }
 }
@@ -355,7 +355,8 @@ void otf2_follow(struct otf2_state *state)
     struct follow *follow = PF_OWN(build->run, calloc(1, sizeof *follow), free);
     follow->build = build;
     follow->state = state;
-    follow->last = PF_OWN(build->run, calloc(state->definitions.class_members.n + 1, sizeof *follow->last), free);
+    follow->last =
+        PF_OWN(build->run, calloc(state->definitions.class_members.n + 1, sizeof *follow->last), free);
     follow->functions = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     PF_OWN(build->run, &follow->unknown, pf_ids_free);
     pf_own(build->run, &follow->events, close_events);

@@ -19,7 +19,7 @@ int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct 
     const unsigned char *bytes = (const unsigned char *)anchor->text;
     if (got < 9 || bytes[0] != OTF2_CHUNK || (bytes[1] != 'B' && bytes[1] != '#') ||
         memcmp(bytes + 2, "OTF2", 4) != 0)
-        return pf_fail_at(error, EINVAL, 0, "no anchor of an archive");
+        return pf_fail_at(error, EINVAL, 0, "not an anchor file");
     struct otf2_fields fields = {.at = bytes + 9, .end = bytes + got, .big_endian = bytes[1] == '#'};
     for (int i = 0; i < 3; i++)
         anchor->version[i] = otf2_byte(&fields);
@@ -32,9 +32,9 @@ int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct 
     anchor->creator = otf2_text(&fields, &size);
     anchor->description = otf2_text(&fields, &size);
     if (fields.bad)
-        return pf_fail_at(error, EINVAL, got, "the anchor is cut off");
+        return pf_fail_at(error, EINVAL, got, "the anchor file is truncated");
     if (substrate != POSIX || compression > PLAIN)
-        return pf_fail(error, EINVAL, "an archive in one container, or compressed, which is not read");
+        return pf_fail(error, EINVAL, "archives in one container or compressed are not supported");
     return 0;
 }
 
@@ -167,7 +167,7 @@ static void take_definition(struct otf2_state *state, struct otf2_record *record
         add_thing(state, records[record->type].kind, fields, n);
     else
         pf_build_warn(build, 0, record->offset, "error", "definition",
-                      "a definition of kind %u is shorter than it should be: left out", record->type);
+                      "definition of kind %u is too short: skipped", record->type);
 }
 
 /* The first group of all locations of a paradigm wins. */
@@ -205,11 +205,11 @@ void otf2_read_definitions(struct otf2_state *state)
     }
     if (more < 0)
         pf_build_warn(build, 0, build->run->error->offset, "fatal", "definitions",
-                      "the global definitions end here: %.150s", build->run->error->what);
+                      "reading of global definitions ends here: %.150s", build->run->error->what);
     index_groups(&state->definitions);
     uint32_t found = otf2_count(&state->definitions, OTF2_LOCATIONS);
     if (found != state->anchor.locations)
-        pf_build_warn(build, 0, -1, "warning", "locations", "%u locations are defined, %llu announced", found,
+        pf_build_warn(build, 0, -1, "warning", "locations", "%u locations defined, %llu declared", found,
                       (unsigned long long)state->anchor.locations);
 }
 

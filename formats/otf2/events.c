@@ -11,7 +11,8 @@ static int open_file(const struct otf2_events *events, uint64_t location, const 
 {
     char name[512];
     snprintf(name, sizeof name, "%s/%" PRIu64 ".%s", events->state->archive, location, extension);
-    return pf_source_open(events->state->build->model->source, name, PF_RAW, input, events->state->build->run->error);
+    return pf_source_open(events->state->build->model->source, name, PF_RAW, input,
+                          events->state->build->run->error);
 }
 
 /* ---- a location's own definitions --------------------------------------------------------------- */
@@ -37,7 +38,8 @@ static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
             continue;
         for (uint32_t i = 0; i < count && !fields->bad; i++) {
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
-            uint32_t mapped = (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* PF_NO_ID is reserved; this
+            uint32_t mapped =
+                (uint32_t)value < PF_NO_ID ? (uint32_t)value : PF_NO_ID - 1; /* PF_NO_ID is reserved; this
                                                                                             * id is undefined too */
             if (!fields->bad && value != UINT64_MAX)
                 pf_run_check(build->run, pf_ids_set(&events->maps[kind], id, mapped, build->run->error));

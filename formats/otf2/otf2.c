@@ -78,7 +78,7 @@ static void open_definitions(struct otf2_state *state)
     snprintf(name, sizeof name, "%s.def", state->archive);
     if (pf_source_open(build->model->source, name, PF_RAW, &state->global, build->run->error)) {
         if (build->run->error->code == ENOENT)
-            pf_fail(build->run->error, EINVAL, "no file %.100s: the definitions are missing", name);
+            pf_fail(build->run->error, EINVAL, "no file %.100s: definitions missing", name);
         pf_run_fail(build->run);
     }
     int failed = otf2_reader_open(&reader, state->global, 0, false, build->run->error);
@@ -200,7 +200,7 @@ static void add_counter(struct otf2_state *state, uint32_t member)
         return;
     state->counter[member] = (int)state->build->n_metrics; /* PF_NO_METRIC if there are too many metrics */
     add_metric(state, name.text, unit.type == PF_TEXT ? unit.text : "",
-               "what the counter counts meanwhile, callees left out")
+               "increase of the counter, without callees")
         ->type = about[OTF2_MEMBER_TYPE] == REAL ? "double" : "int";
 }
 
@@ -217,13 +217,13 @@ static void add_metrics(struct otf2_state *state)
     state->counter = PF_OWN(state->build->run, malloc(((size_t)members + 1) * sizeof *state->counter), free);
     for (uint32_t i = 0; i < members; i++)
         state->counter[i] = -1;
-    add_metric(state, "calls", "#", "how often a region was entered")->partner = OTF2_HELD_CALLS;
+    add_metric(state, "calls", "#", "number of times a region was entered")->partner = OTF2_HELD_CALLS;
     struct pf_metric *held =
-        add_metric(state, "calls (inc)", "#", "the same with what it calls of the same region");
+        add_metric(state, "calls (inc)", "#", "the same, with nested calls of the same region");
     held->scope = "inclusive";
     held->over_contexts = PF_OVER_ROOTS;
     held->partner = OTF2_CALLS;
-    add_metric(state, "time", "ns", "time in a region, callees left out");
+    add_metric(state, "time", "ns", "time in a region, without callees");
     for (uint32_t i = 0; (class = otf2_at(definitions, OTF2_CLASSES, i)); i++)
         for (uint32_t m = 0; m < class[OTF2_CLASS_COUNT] && !class[OTF2_CLASS_OCCURRENCE]; m++) {
             uint64_t id = definitions->class_members.at[class[OTF2_CLASS_FIRST] + m];
@@ -279,7 +279,7 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
     .title = "OTF2 archives (Score-P)",
-    .version = 8,
+    .version = 9,
     .matters = is_anchor,
     .directories = true,
     .kit = &format,

@@ -86,7 +86,7 @@ static ssize_t look(struct otf2_reader *reader, uint64_t want, struct pf_error *
 
 static int cut(const struct otf2_reader *reader, struct pf_error *error)
 {
-    return pf_fail_at(error, EINVAL, (int64_t)reader->at, "the file is cut off inside a record");
+    return pf_fail_at(error, EINVAL, (int64_t)reader->at, "the file is truncated within a record");
 }
 
 /* Sets the byte order, which each chunk declares after its record type. */
@@ -107,8 +107,7 @@ int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_
     if (have < 0)
         return -1;
     if (have < 2 || reader->here[0] != OTF2_CHUNK || !take_order(reader, reader->here[1]))
-        return pf_fail_at(error, EINVAL, 0,
-                          have ? "it does not begin as a file of an archive" : "it is empty");
+        return pf_fail_at(error, EINVAL, 0, have ? "bad magic" : "the file is empty");
     return 0;
 }
 
@@ -198,7 +197,7 @@ int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_
         } else if (type != OTF2_CHUNK) {
             return 1;
         } else if (!take_order(reader, *record->fields.at)) {
-            return pf_fail_at(error, EINVAL, (int64_t)record->offset, "a chunk of neither byte order");
+            return pf_fail_at(error, EINVAL, (int64_t)record->offset, "chunk of invalid byte order");
         }
     }
     return 0;

@@ -275,7 +275,7 @@ static void warn_line(struct perf_script *script, uint64_t number, uint64_t offs
                       const char *what)
 {
     pf_build_warn(script->build, number, offset, "error", is_frame ? "bad-frame" : "bad-line",
-                  "%s: the line is left out", what);
+                  "%s: line skipped", what);
 }
 
 /* The kept line is a header if a frame follows or, in a file with weak headers, a blank line, a comment or the end of the file. */
@@ -335,8 +335,8 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     } else if (!script->skipping || kind == PERF_FRAME || !pf_is_blank(*line->text)) {
         script->bad_end = line->offset + line->size;
         warn_line(script, line->number, line->offset, kind == PERF_FRAME,
-                  cut                  ? "a line that is cut off"
-                  : kind == PERF_FRAME ? "a frame without a sample"
+                  cut                  ? "truncated line"
+                  : kind == PERF_FRAME ? "frame without a sample"
                                        : "neither a sample nor a frame");
     }
 }
@@ -365,7 +365,7 @@ static void read_file(struct pf_build *build)
     list_times(script);
     end_lines(script);
     if (script->bad_end && script->bad_end == pf_input_size(build->input))
-        pf_build_warn(build, 0, script->bad_end, "fatal", "cut-line", "the file ends inside a line");
+        pf_build_warn(build, 0, script->bad_end, "fatal", "cut-line", "the file is truncated within a line");
 }
 
 /* Copies the machine's description from `perf script --header`, in lines `# hostname : vm`. */
@@ -401,7 +401,7 @@ static const struct pf_build_format format = {.state = sizeof(struct perf_script
 
 const struct pf_driver pf_perf_script_driver = {.name = "perf-script",
                                                 .title = "text of `perf script`",
-                                                .version = 5,
+                                                .version = 6,
                                                 .kit = &format,
                                                 .text = true,
                                                 .probe = probe,

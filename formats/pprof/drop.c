@@ -54,7 +54,7 @@ struct pprof_drop *pprof_drop_new(struct pf_cell dropped, struct pf_cell kept, c
     if (drop && compile_both(drop, dropped, kept))
         return drop;
     pprof_drop_free(drop);
-    *wrong = "drop_frames or keep_frames is no expression: nothing is dropped";
+    *wrong = "invalid expression in drop_frames or keep_frames: nothing dropped";
     return NULL;
 }
 

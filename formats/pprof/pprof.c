@@ -258,7 +258,7 @@ static const struct pf_build_format format = {.state = sizeof(struct pprof),
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
-                                          .version = 7,
+                                          .version = 8,
                                           .kit = &format,
                                           .probe = probe,
                                           PF_BUILD_OPERATIONS};

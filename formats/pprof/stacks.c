@@ -139,7 +139,7 @@ static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *w
     stacks->id = stacks->name = pf_absent();
     memset(stacks->thread, 0, sizeof stacks->thread);
     while ((more = pprof_take_field(stacks->pprof, &message, form, whole->offset, &field, wrong)) > 0) {
-        *wrong = "a number does not end";
+        *wrong = "unterminated number";
         if (field.number == 3
                 ? !take_label(stacks, form->of[3], &field, best, wrong)
                 : !pprof_numbers(stacks->build, field.number == 1 ? &stacks->locations : &stacks->values,
@@ -242,7 +242,7 @@ static uint32_t context_of(struct pprof_stacks *stacks)
         } else {
             context = pf_build_enter(stacks->build, context, pprof->unknown_frame);
             stacks->leaf = (struct pf_source_line){.line = 0};
-            pprof_warn(stacks->pprof, stacks->offset, "no-location", "location %ju of a sample is not there",
+            pprof_warn(stacks->pprof, stacks->offset, "no-location", "undefined location %ju in a sample",
                        (uintmax_t)id);
         }
     }
@@ -266,8 +266,8 @@ static void add_values(struct pprof_stacks *stacks)
     struct pprof *pprof = stacks->pprof;
     struct pf_build *build = stacks->build;
     if (stacks->values.n != pprof->types.n)
-        pprof_warn(pprof, stacks->offset, "values", "a sample has %zu values instead of %zu",
-                   stacks->values.n, pprof->types.n);
+        pprof_warn(pprof, stacks->offset, "values", "sample with %zu values instead of %zu", stacks->values.n,
+                   pprof->types.n);
     uint32_t context = context_of(stacks);
     if (stacks->too_many || pf_run_is_full(build->run) ||
         !count_made(stacks, (uint64_t)stacks->labels.n * pprof->types.n))
@@ -292,15 +292,14 @@ bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *fi
     if (field->wire != WIRE_BYTES)
         return true; /* already warned of */
     if (!take_sample(stacks, field, &wrong)) {
-        pprof_warn(stacks->pprof, field->offset, "bad-message", "a sample is left out: %s", wrong);
+        pprof_warn(stacks->pprof, field->offset, "bad-message", "sample skipped: %s", wrong);
         return true;
     }
     add_values(stacks);
     if (!stacks->too_many)
         return true;
     pf_build_warn(stacks->build, 0, field->offset, "fatal", "many-frames",
-                  "a sample makes more frames or labels than a file of this size can be meant to have: "
-                  "reading ends here");
+                  "too many frames or labels for a file of this size: reading ends here");
     return false;
 }
 

@@ -24,7 +24,7 @@ int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const s
         if (pprof_fits(form, field))
             return 1;
         if (pprof_is(form, field->number))
-            pprof_warn(pprof, offset, "bad-type", "field %u of a %s has another type: it is left out",
+            pprof_warn(pprof, offset, "bad-type", "field %u of a %s has the wrong type: skipped",
                        (unsigned)field->number, form->what);
     }
     return more;
@@ -52,7 +52,7 @@ static bool take_message(struct pprof *pprof, const struct pprof_field *whole, c
         else if (each && !each(pprof, form->of[field.number], &field))
             return false;
     if (more)
-        pprof_warn(pprof, whole->offset, "bad-message", "a %s is left out: %s", form->what, wrong);
+        pprof_warn(pprof, whole->offset, "bad-message", "%s skipped: %s", form->what, wrong);
     return !more;
 }
 
@@ -78,11 +78,11 @@ static uint32_t add_id(struct pprof *pprof, struct pf_ids *ids, uint64_t id, uin
 {
     uint32_t found = pf_ids_find(ids, id);
     if (!id) {
-        pprof_warn(pprof, offset, "bad-id", "a %s has the id 0: it is left out", what);
+        pprof_warn(pprof, offset, "bad-id", "%s with id 0: skipped", what);
         return PF_NO_ID;
     }
     if (found != PF_NO_ID) {
-        pprof_warn(pprof, offset, "double-id", "two %ss have the id %ju: the later one counts", what,
+        pprof_warn(pprof, offset, "double-id", "two %ss with id %ju: the later one is used", what,
                    (uintmax_t)id);
         return found;
     }
@@ -142,7 +142,7 @@ static void take_string(struct pprof *pprof, const struct pprof_field *field)
 {
     bool first = !pprof->strings.n;
     if (first && field->size)
-        pprof_warn(pprof, field->offset, "bad-string", "the first string is not empty: it counts as empty");
+        pprof_warn(pprof, field->offset, "bad-string", "the first string is not empty: treated as empty");
     uint32_t name = field->size && !first
                         ? pf_build_name(pprof->build, (const char *)field->bytes, field->size)
                         : PF_NO_STRING;
@@ -155,7 +155,7 @@ void pprof_take(struct pprof *pprof, const struct pprof_field *field)
     if (!pprof_fits(&pprof_file_form, field)) {
         if (pprof_is(&pprof_file_form, number))
             pprof_warn(pprof, field->offset, "bad-type",
-                       "field %u of the profile has another type: it is left out", (unsigned)number);
+                       "field %u of the profile has the wrong type: skipped", (unsigned)number);
         return;
     }
     switch (number) {
@@ -176,12 +176,11 @@ void pprof_take(struct pprof *pprof, const struct pprof_field *field)
         break;
     case PPROF_COMMENT:
         if (!pprof_numbers(pprof->build, &pprof->comments, field))
-            pprof_warn(pprof, field->offset, "bad-message", "a number in comments does not end");
+            pprof_warn(pprof, field->offset, "bad-message", "unterminated number in comments");
         break;
     default:
         if (number == PPROF_TIME && pprof->header[PPROF_TIME])
-            pprof->refused =
-                "the file is several profiles one after the other, of which each has ids of its own";
+            pprof->refused = "the file consists of several concatenated profiles with separate ids";
         pprof->header[number] = field->value;
     }
 }
@@ -193,7 +192,7 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what)
     if (index < pprof->strings.n)
         return pprof->strings.at[index];
     if (index)
-        pprof_warn(pprof, PPROF_NOWHERE, "bad-string", "%s is string %jd of %zu: it counts as empty", what,
+        pprof_warn(pprof, PPROF_NOWHERE, "bad-string", "%s is string %jd of %zu: treated as empty", what,
                    (intmax_t)index, pprof->strings.n);
     return PF_NO_STRING;
 }
@@ -207,7 +206,7 @@ static void number_functions(struct pprof *pprof)
     bool none = !pprof->functions.count;
     if (none && pprof->unnumbered.n)
         pf_build_warn(pprof->build, 0, PPROF_NOWHERE, "warning", "no-ids",
-                      "no function has an id: they are numbered as they come");
+                      "functions have no ids: numbered in file order");
     for (size_t i = 0; i < pprof->unnumbered.n; i++) {
         const struct pprof_function *function = &pprof->unnumbered.at[i];
         uint32_t place = add_id(pprof, &pprof->functions, none ? i + 1 : 0, function->offset, "function");
@@ -313,7 +312,7 @@ static void check_mapping(struct pprof *pprof, const struct pprof_location *loca
     if (pf_run_check(build->run,
                      pf_ids_add(&pprof->missing, location->mapping, pprof->missing.count, build->run->error)))
         pf_build_warn(build, 0, PPROF_NOWHERE, "warning", "no-mapping",
-                      "mapping %ju of location %ju is not there: its locations have no module",
+                      "undefined mapping %ju in location %ju: its locations have no module",
                       (uintmax_t)location->mapping, (uintmax_t)location->id);
 }
 
@@ -329,7 +328,7 @@ static void resolve_location(struct pprof *pprof, struct pprof_location *locatio
         struct pprof_line *line = &pprof->lines.at[location->first + k];
         const struct pprof_function *function = pprof_function(pprof, line->function);
         if (!function)
-            pprof_warn(pprof, PPROF_NOWHERE, "no-function", "function %ju of location %ju is not there",
+            pprof_warn(pprof, PPROF_NOWHERE, "no-function", "undefined function %ju in location %ju",
                        (uintmax_t)line->function, (uintmax_t)location->id);
         line->frame = make_frame(pprof, location, function);
         if (function && function->dropped && !found_any) {
@@ -368,7 +367,7 @@ static void find_dropped(struct pprof *pprof)
         function->dropped = *drops == 2;
     }
     if (drop && pprof_drop_gave_up(drop))
-        wrong = "to match drop_frames takes too long for some names: these are not dropped";
+        wrong = "matching drop_frames takes too long for some names: not dropped";
     if (wrong)
         pprof_warn(pprof, PPROF_NOWHERE, "bad-expression", "%s", wrong);
 }
@@ -432,9 +431,9 @@ static void add_metrics(struct pprof *pprof)
 void pprof_resolve(struct pprof *pprof)
 {
     if (!pprof->strings.n)
-        pprof->refused = "the profile has no strings, so that nothing in it has a name";
+        pprof->refused = "the profile has no strings: no names are shown";
     else if (pprof->samples && !pprof->types.n)
-        pprof->refused = "nothing says what the samples' values are";
+        pprof->refused = "the profile has no sample types";
     if (pprof->refused)
         return;
     add_metrics(pprof);

@@ -73,16 +73,16 @@ static const char *take_head(struct pprof_message *message, struct pprof_field *
 {
     uint64_t tag, size = 0;
     if (!pprof_varint(message, &tag))
-        return "no field begins here";
+        return "not a field";
     *field = (struct pprof_field){.number = tag >> 3, .wire = tag & 7};
     if (!field->number)
-        return "a field has the number 0";
+        return "field number 0";
     switch (field->wire) {
     case WIRE_VARINT:
-        return pprof_varint(message, &field->value) ? NULL : "a number does not end";
+        return pprof_varint(message, &field->value) ? NULL : "unterminated number";
     case WIRE_BYTES:
         if (!pprof_varint(message, &size))
-            return "a number does not end";
+            return "unterminated number";
         field->size = size;
         return NULL;
     case WIRE_8:
@@ -90,7 +90,7 @@ static const char *take_head(struct pprof_message *message, struct pprof_field *
         field->size = field->wire == WIRE_8 ? 8 : 4;
         return NULL;
     }
-    return "a field has no known type";
+    return "unknown field type";
 }
 
 int pprof_next(struct pprof_message *message, struct pprof_field *field, const char **wrong)
@@ -99,7 +99,7 @@ int pprof_next(struct pprof_message *message, struct pprof_field *field, const c
         return 0;
     *wrong = take_head(message, field);
     if (!*wrong && field->size > (size_t)(message->end - message->at))
-        *wrong = "a field is longer than what is left";
+        *wrong = "field exceeds the rest of the file";
     if (*wrong)
         return -1;
     field->bytes = message->at;
@@ -153,14 +153,14 @@ int pprof_stream_next(struct pprof_stream *stream, struct pprof_field *field, st
     field->offset = stream->base + stream->start;
     size_t head = (size_t)(message.at - (stream->buffer + stream->start));
     if (!stream->wrong && field->size > FIELD_MAX)
-        stream->wrong = "a field is longer than 64 MB";
+        stream->wrong = "field exceeds 64 MB";
     if (stream->wrong)
         return 0;
     if (fill(stream, head + field->size, error))
         return -1;
     message = rest(stream);
     if ((size_t)(message.end - message.at) < head + field->size) {
-        stream->wrong = "a field is longer than what is left";
+        stream->wrong = "field exceeds the rest of the file";
         return 0;
     }
     field->bytes = message.at + head;
