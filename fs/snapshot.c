@@ -188,14 +188,6 @@ void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
     pf_lock_drop(&set->lock);
 }
 
-bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snapshot, uint64_t seconds)
-{
-    pf_lock_take(&set->lock);
-    bool old = pf_monotonic_seconds() - snapshot->looked >= seconds;
-    pf_lock_drop(&set->lock);
-    return old;
-}
-
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
 static bool is_made(struct pf_snapshot *snapshot, uint64_t item)
@@ -214,7 +206,13 @@ static int run_item(struct pf_owner *owner, uint64_t item, struct pf_error *erro
     return is_made(snapshot, item) ? 0 : set->ops->make(set, snapshot, (uint32_t)item, error);
 }
 
-static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, NULL, run_item};
+static bool is_short(struct pf_owner *owner, uint64_t item)
+{
+    const struct pf_snapshot_ops *ops = ((struct pf_snapshot *)owner)->set->ops;
+    return ops->is_short && ops->is_short((uint32_t)item);
+}
+
+static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, is_short, run_item};
 
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
 {

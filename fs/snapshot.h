@@ -40,6 +40,8 @@ struct pf_snapshot_ops {
                 struct pf_error *error);
     /* Returns true if an item is made. Called with the set's lock held. */
     bool (*is_made)(const struct pf_snapshot *snapshot, uint32_t item);
+    /* Returns true if an item takes about a millisecond: it is then made on the operation's thread. NULL: none does. */
+    bool (*is_short)(uint32_t item);
     /* Frees the struct that embeds the snapshot; the texts are freed already. */
     void (*free)(struct pf_snapshot *snapshot);
 };
@@ -74,8 +76,6 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
                                     bool replace);
 /* Records that the profiles were compared just now. If they differ (not `same`), hides the snapshot from look-ups; users keep it. */
 void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, bool same);
-/* Returns true if the last comparison was at least `seconds` ago. */
-bool pf_snapshot_is_old(struct pf_snapshots *set, const struct pf_snapshot *snapshot, uint64_t seconds);
 
 /* Assigns a new number, so that the kernel requests attributes again. Called with the set's lock held. */
 void pf_snapshot_renumber(struct pf_snapshots *set, struct pf_snapshot *snapshot);

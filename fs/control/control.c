@@ -200,7 +200,7 @@ static bool is_made(const struct pf_snapshot *snapshot, uint32_t item)
                         : snapshot->n_texts > 0;
 }
 
-static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, free_snapshot};
+static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, NULL, free_snapshot};
 
 /* Returns the current snapshot of a subject, with a use; it may not have texts yet. NULL: out of memory. */
 static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
@@ -372,10 +372,9 @@ static const char *name_in(uint64_t folder, uint64_t number)
     return number + CONTROL_README < CONTROLS ? control_names[CONTROL_README + number] : NULL;
 }
 
-static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr)
+static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr, struct pf_op *op)
 {
-    struct pf_op none = PF_OP;
-    return place->ino == PF_ROOT_INO ? get_attr(self, node_ino(CONTROL_DIR), attr, &none) : ENOENT;
+    return place->ino == PF_ROOT_INO ? get_attr(self, node_ino(CONTROL_DIR), attr, op) : ENOENT;
 }
 
 static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/clock.h"
 #include "fs/runs/folder.h"
 #include "fs/snapshot.h"
 #include "fs/text/csv.h"
@@ -51,6 +52,9 @@ enum node {
     METRIC_NODES = 8
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
+
+/* Items of a snapshot: checking whether the members are unchanged, the list of metrics, and nodes whose texts are made. */
+enum { LOOK = TOP, LIST = CHANGES };
 
 /* The texts of a snapshot: the summary, then those of each metric. */
 enum { SUMMARY_TEXT, METRIC_TEXTS };
@@ -134,36 +138,6 @@ static void release_runs(struct all_runs *all, struct runs *runs)
     pf_snapshot_release(&all->snapshots, &runs->snapshot);
 }
 
-/* Lists the members again if BELIEVED_SECONDS have passed. Returns true if they are unchanged. */
-static bool is_fresh(struct all_runs *all, struct runs *runs)
-{
-    struct pf_members members = {0};
-    uint64_t believed = pf_fs_options(all->fs)->always_look ? 0 : BELIEVED_SECONDS;
-    if (!pf_snapshot_is_old(&all->snapshots, &runs->snapshot, believed))
-        return true;
-    struct pf_folder *folder = pf_folder_open(pf_fs_env(all->fs)->top, *runs->path ? runs->path : ".");
-    int result = folder ? pf_members_list(all->fs, folder, runs->path, &members) : errno;
-    pf_folder_free(folder);
-    pf_lock_take(&all->snapshots.lock);
-    bool inside = runs->inside;
-    uint64_t state = runs->snapshot.state;
-    pf_lock_drop(&all->snapshots.lock);
-    bool same = pf_is_transient(result) || (!result && pf_members_state(all->fs, &members, inside) == state);
-    pf_members_free(&members);
-    pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
-    return same;
-}
-
-/* Returns the runs that a node belongs to, with a use; NULL if they have changed. */
-static struct runs *enter_runs(struct all_runs *all, uint64_t ino)
-{
-    struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
-    if (!runs || is_fresh(all, runs))
-        return runs;
-    release_runs(all, runs);
-    return NULL;
-}
-
 /*
  * Withdraws other users' access if a text was made from files that not all users may read (closed). The kernel caches
  * the old permissions, so runs/ gets another inode number, which makes the kernel ask again. The caller holds the
@@ -236,12 +210,29 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
                                texts.table, PF_RUNS_TABLES, error);
 }
 
-/* The item is a node: a metric's text, SUMMARY, or CHANGES for the list of metrics. */
+/* Lists the members again. Errors that may pass count as no change. */
+static void look_again(struct all_runs *all, struct runs *runs)
+{
+    struct pf_members members = {0};
+    struct pf_folder *folder = pf_folder_open(pf_fs_env(all->fs)->top, *runs->path ? runs->path : ".");
+    int result = folder ? pf_members_list(all->fs, folder, runs->path, &members) : errno;
+    pf_folder_free(folder);
+    pf_lock_take(&all->snapshots.lock);
+    bool inside = runs->inside;
+    uint64_t state = runs->snapshot.state;
+    pf_lock_drop(&all->snapshots.lock);
+    bool same = pf_is_transient(result) || (!result && pf_members_state(all->fs, &members, inside) == state);
+    pf_members_free(&members);
+    pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
+}
+
 static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
                      struct pf_error *error)
 {
     struct all_runs *all = set->owner;
     struct runs *runs = (struct runs *)snapshot;
+    if (node == LOOK)
+        return look_again(all, runs), 0;
     look_inside(all, runs);
     return is_metric(node)   ? make_metric(all, runs, metric_of(node), error)
            : node == SUMMARY ? make_summary(all, runs, error)
@@ -250,12 +241,43 @@ static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uin
 
 static bool is_made(const struct pf_snapshot *snapshot, uint32_t node)
 {
-    const struct runs *runs = (const struct runs *)snapshot;
-    size_t text = node == CHANGES ? 0 : text_of(node);
-    return node == CHANGES ? runs->listed : text < snapshot->n_texts && snapshot->texts[text];
+    const struct all_runs *all = snapshot->set->owner;
+    uint64_t believed = pf_fs_options(all->fs)->always_look ? 0 : BELIEVED_SECONDS;
+    if (node == LOOK)
+        return snapshot->replaced || pf_monotonic_seconds() - snapshot->looked < believed;
+    if (node == LIST)
+        return ((const struct runs *)snapshot)->listed;
+    size_t text = text_of(node);
+    return text < snapshot->n_texts && snapshot->texts[text];
 }
 
-static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, free_runs};
+/* LOOK lists one folder. On a pass thread, a look-up of runs/ would wait for the passes of other profiles. */
+static bool is_short(uint32_t node)
+{
+    return node == LOOK;
+}
+
+static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, is_short, free_runs};
+
+/* Checks that the members are unchanged, unless that was done in the last BELIEVED_SECONDS. Returns 0, ESTALE, or another errno value. */
+static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
+{
+    int result = pf_snapshot_need(&all->snapshots, &runs->snapshot, LOOK, op);
+    pf_lock_take(&all->snapshots.lock);
+    bool replaced = runs->snapshot.replaced;
+    pf_lock_drop(&all->snapshots.lock);
+    return result ? result : replaced ? ESTALE : 0;
+}
+
+/* Finds the runs that a node belongs to, with a reference for the caller. Returns 0; ESTALE if they have changed; or another errno value. */
+static int enter_runs(struct all_runs *all, uint64_t ino, struct runs **runs, struct pf_op *op)
+{
+    *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
+    int result = *runs ? check_runs(all, *runs, op) : ESTALE;
+    if (result && *runs)
+        release_runs(all, *runs);
+    return result;
+}
 
 /* Makes the items that searching or reading a node requires. Returns 0 or an errno value. */
 static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, struct pf_op *op)
@@ -263,7 +285,7 @@ static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, str
     struct pf_snapshots *set = &all->snapshots;
     if (node == TOP || node == INFO || node == OVERVIEW || node == EXPORT_LINK)
         return 0;
-    int result = pf_snapshot_need(set, &runs->snapshot, node == SUMMARY ? SUMMARY : CHANGES, op);
+    int result = pf_snapshot_need(set, &runs->snapshot, node == SUMMARY ? SUMMARY : LIST, op);
     if (result || !is_metric(node))
         return result;
     if (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR)
@@ -384,17 +406,20 @@ static bool entry_of(const struct runs *runs, uint32_t folder, uint64_t i, const
     return *name != NULL;
 }
 
-static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr)
+static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr, struct pf_op *op)
 {
     struct all_runs *all = self;
     struct pf_members members;
     struct runs *runs = (struct runs *)pf_snapshot_of(&all->snapshots, place->ino);
-    if (runs && (strcmp(runs->path, place->path) != 0 || !is_fresh(all, runs))) {
+    int result = !runs ? 0 : strcmp(runs->path, place->path) != 0 ? ESTALE : check_runs(all, runs, op);
+    if (result) {
         release_runs(all, runs);
         runs = NULL;
     }
+    if (result && result != ESTALE)
+        return result;
     if (!runs) {
-        int result = pf_members_list(all->fs, place->open, place->path, &members);
+        result = pf_members_list(all->fs, place->open, place->path, &members);
         if (result)
             return result;
         runs = add_runs(all, place, &members);
@@ -416,12 +441,13 @@ static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool besid
 static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
 {
     struct all_runs *all = self;
-    struct runs *runs = enter_runs(all, parent);
-    if (!runs)
-        return ESTALE;
+    struct runs *runs;
+    int result = enter_runs(all, parent, &runs, op);
+    if (result)
+        return result;
     const char *entry;
     uint32_t node = 0;
-    int result = is_folder((uint32_t)parent) ? need_node(all, runs, (uint32_t)parent, op) : ENOTDIR;
+    result = is_folder((uint32_t)parent) ? need_node(all, runs, (uint32_t)parent, op) : ENOTDIR;
     for (uint64_t i = 0; !result; i++) {
         if (!entry_of(runs, (uint32_t)parent, i, &entry, &node))
             result = ENOENT;
@@ -439,10 +465,11 @@ static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr
 static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     struct all_runs *all = self;
-    struct runs *runs = enter_runs(all, ino);
-    if (!runs)
-        return ESTALE;
-    int result = is_folder((uint32_t)ino) ? 0 : need_node(all, runs, (uint32_t)ino, op);
+    struct runs *runs;
+    int result = enter_runs(all, ino, &runs, op);
+    if (result)
+        return result;
+    result = is_folder((uint32_t)ino) ? 0 : need_node(all, runs, (uint32_t)ino, op);
     if (!result)
         fill_attr(all, runs, (uint32_t)ino, attr);
     release_runs(all, runs);
@@ -452,10 +479,11 @@ static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op
 static int open_folder(void *self, uint64_t ino, struct pf_op *op)
 {
     struct all_runs *all = self;
-    struct runs *runs = enter_runs(all, ino);
-    if (!runs)
-        return ESTALE;
-    int result = is_folder((uint32_t)ino) ? need_node(all, runs, (uint32_t)ino, op) : ENOTDIR;
+    struct runs *runs;
+    int result = enter_runs(all, ino, &runs, op);
+    if (result)
+        return result;
+    result = is_folder((uint32_t)ino) ? need_node(all, runs, (uint32_t)ino, op) : ENOTDIR;
     release_runs(all, runs);
     return result;
 }
@@ -465,7 +493,8 @@ static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dire
     struct all_runs *all = self;
     const char *name;
     uint32_t node;
-    struct runs *runs = enter_runs(all, ino);
+    /* open_folder has checked the members. */
+    struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
     /* EXPORT, the target of the symbolic link, is the last entry of the root and is not listed. */
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;
     if (more) {
@@ -494,10 +523,11 @@ static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, str
 {
     struct all_runs *all = self;
     uint32_t node = (uint32_t)ino;
-    struct runs *runs = enter_runs(all, ino);
-    if (!runs)
-        return ESTALE;
-    int result = is_folder(node) ? EISDIR : need_node(all, runs, node, op);
+    struct runs *runs;
+    int result = enter_runs(all, ino, &runs, op);
+    if (result)
+        return result;
+    result = is_folder(node) ? EISDIR : need_node(all, runs, node, op);
     if (!result && copy_small_text(runs, node, &text->bytes, &text->size) == ENOMEM)
         result = ENOMEM;
     if (!result && !text->bytes) {
@@ -515,10 +545,11 @@ static int read_link(void *self, uint64_t ino, char **target, struct pf_op *op)
     uint64_t size;
     if (!is_link((uint32_t)ino))
         return EINVAL;
-    struct runs *runs = enter_runs(all, ino);
-    if (!runs)
-        return ESTALE;
-    int result = need_node(all, runs, (uint32_t)ino, op);
+    struct runs *runs;
+    int result = enter_runs(all, ino, &runs, op);
+    if (result)
+        return result;
+    result = need_node(all, runs, (uint32_t)ino, op);
     if (!result)
         result = copy_small_text(runs, (uint32_t)ino, target, &size);
     release_runs(all, runs);

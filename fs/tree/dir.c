@@ -331,7 +331,8 @@ static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dir
             !at->is_listed(self, dir->ino, profiles, beside))
             continue;
         struct pf_attr top = {.st = {.st_ino = 0}};
-        if (at->hides && at->find(self, &(struct pf_virtual_place){.ino = dir->ino}, &top))
+        struct pf_op op = PF_OP;
+        if (at->hides && at->find(self, &(struct pf_virtual_place){.ino = dir->ino}, &top, &op))
             continue;
         strcpy(entry->name, at->name);
         entry->ino = at->hides ? top.st.st_ino : pf_shown_ino(dir->entry, at->name);

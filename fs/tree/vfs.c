@@ -343,7 +343,7 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     if (!result)
         result = pf_classify_in_time(fs, open, name, &info);
     bool found_virtual =
-        result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr));
+        result == ENOENT && open && !(result = pf_virtual_find(fs, folder->id, open, name, attr, op));
     pf_folder_free(open);
     pf_lock_take(&fs->lock);
     if (!result && !found_virtual)
@@ -433,7 +433,7 @@ static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool siz
         return ENAMETOOLONG;
     if (within)
         return within->lookup(self, parent, name, attr, op);
-    int result = pf_virtual_find(fs, parent, NULL, name, attr);
+    int result = pf_virtual_find(fs, parent, NULL, name, attr, op);
     if (result != ENOENT)
         return result;
     return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr, op)

@@ -243,7 +243,7 @@ struct pf_virtual {
      * Looks up the virtual folder in a folder of SOURCE. 0 with *attr filled, ENOENT, or another errno value. If
      * `hides`, place->path and place->open are NULL.
      */
-    int (*find)(void *self, const struct pf_virtual_place *place, struct pf_attr *attr);
+    int (*find)(void *self, const struct pf_virtual_place *place, struct pf_attr *attr, struct pf_op *op);
     /*
      * True if the virtual folder is listed in a folder that holds this number of profiles. beside: one of these is made
      * from the folder itself. If `hides`, profiles is 0 and beside false at look-ups.

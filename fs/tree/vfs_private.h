@@ -392,6 +392,7 @@ bool pf_virtual_hides(const struct pf_fs *fs, uint64_t folder, const char *name)
  * otherwise only virtual folders that entries take precedence over. 0 with *attr filled, ENOENT, or another errno
  * value.
  */
-int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *open, const char *name, struct pf_attr *attr);
+int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *open, const char *name,
+                    struct pf_attr *attr, struct pf_op *op);
 
 #endif

@@ -53,7 +53,7 @@ bool pf_virtual_hides(const struct pf_fs *fs, uint64_t folder, const char *name)
 }
 
 int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *open, const char *name,
-                    struct pf_attr *attr)
+                    struct pf_attr *attr, struct pf_op *op)
 {
     const struct pf_virtual *const *virtuals = fs->options.virtuals;
     size_t v = 0;
@@ -63,14 +63,14 @@ int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *o
         return ENOENT;
     struct pf_virtual_place place = {.ino = folder, .open = open};
     if (!open)
-        return virtuals[v]->find(fs->virtuals[v], &place, attr);
+        return virtuals[v]->find(fs->virtuals[v], &place, attr, op);
     struct pf_entry *entry = pf_entry_hold(fs, folder);
     if (!entry)
         return ESTALE;
     char *path = pf_entry_path(fs, entry);
     place.path = path;
     place.shown = pf_shown_ino(entry, name);
-    int result = path ? virtuals[v]->find(fs->virtuals[v], &place, attr) : ENOMEM;
+    int result = path ? virtuals[v]->find(fs->virtuals[v], &place, attr, op) : ENOMEM;
     free(path);
     pf_entry_release(fs, entry);
     return result;
