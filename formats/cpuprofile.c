@@ -8,6 +8,7 @@
 #include "formats/kit/number.h"
 #include "formats/kit/sorter.h"
 #include "formats/probe.h"
+#include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_cpuprofile_driver;
 
@@ -190,7 +191,7 @@ static int read_node(const struct pf_json_walk *walk)
     int failed = 0;
     int64_t id;
     begin_node(v8);
-    while (v8->open.n && !failed && !(failed = pf_json_check_full(v8->build))) {
+    while (v8->open.n && !failed && !(failed = pf_json_check_full(v8->build->run))) {
         uint32_t node = v8->open.at[v8->open.n - 1];
         int got = pf_json_next(walk->json, &token, walk->error);
         bool children = got == PF_JSON_NAME && pf_json_is(&token, "children");
@@ -213,7 +214,7 @@ static int read_node(const struct pf_json_walk *walk)
         v8->nodes.n = before; /* drop an incomplete node */
     if (before % 1024 == 0)
         pf_build_step(v8->build, offset);
-    return failed || pf_json_check_full(v8->build) ? -1 : 0;
+    return failed || pf_json_check_full(v8->build->run) ? -1 : 0;
 }
 
 /* ---- the tree ----------------------------------------------------------------------------------- */
@@ -232,7 +233,7 @@ static void list_ids(struct v8 *v8)
         if (id < 0)
             continue;
         if (node_of(v8, id) != NONE)
-            pf_json_warn(v8->build, NULL, "repeated-id", "duplicate node id: the first node is used");
+            pf_json_warn(v8->build->run, NULL, "repeated-id", "duplicate node id: the first node is used");
         else
             pf_run_check(v8->build->run,
                          pf_ids_add(&v8->ids, (uint64_t)id, (uint32_t)i, v8->build->run->error) < 0 ? -1 : 0);
@@ -253,13 +254,13 @@ static void set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct node *node = child == NONE ? NULL : &v8->nodes.at[child];
     if (!node || parent == NONE)
-        pf_json_warn(v8->build, NULL, "no-node", "child or parent does not exist: ignored");
+        pf_json_warn(v8->build->run, NULL, "no-node", "child or parent does not exist: ignored");
     else if (node->parent == parent)
         return;
     else if (node->parent != NONE)
-        pf_json_warn(v8->build, NULL, "two-parents", "node with two parents: the first one is used");
+        pf_json_warn(v8->build->run, NULL, "two-parents", "node with two parents: the first one is used");
     else if (top_of(v8, parent) == child)
-        pf_json_warn(v8->build, NULL, "cycle", "node is its own descendant: cycle cut");
+        pf_json_warn(v8->build->run, NULL, "cycle", "node is its own descendant: cycle cut");
     else
         node->parent = node->top = parent;
 }
@@ -340,7 +341,7 @@ static bool time_of(const struct pf_json_token *token, int64_t *time)
 /* Reads the next number of an array. Returns false at its end. */
 static bool next_number(struct v8 *v8, struct pf_json *json, struct pf_json_token *token)
 {
-    int got = pf_json_got(v8->build, pf_json_skip(json, token, v8->build->run->error));
+    int got = pf_json_got(v8->build->run, pf_json_skip(json, token, v8->build->run->error));
     return got > 0 && got != PF_JSON_ARRAY_END;
 }
 
@@ -375,7 +376,7 @@ static uint64_t count_untimed(struct v8 *v8)
     uint64_t n = 0;
     if (!v8->old || v8->stamps.line || v8->deltas.line || v8->end <= v8->start)
         return 0;
-    bool listed = pf_json_enter_array(v8->build, v8->json, &v8->sample_list);
+    bool listed = pf_json_enter_array(v8->build->run, v8->json, &v8->sample_list);
     while (listed && next_number(v8, v8->json, &token))
         n++;
     return n;
@@ -387,8 +388,8 @@ static void read_samples(struct v8 *v8)
     struct pf_build *build = v8->build;
     struct pf_json_token token, time;
     uint64_t untimed = count_untimed(v8), read = 0;
-    bool times = pf_json_enter_array(build, v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas);
-    bool listed = pf_json_enter_array(build, v8->json, &v8->sample_list);
+    bool times = pf_json_enter_array(build->run, v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas);
+    bool listed = pf_json_enter_array(build->run, v8->json, &v8->sample_list);
     v8->last = v8->start;
     while (listed && next_number(v8, v8->json, &token)) {
         int64_t id = -1, at = 0;
@@ -397,25 +398,25 @@ static void read_samples(struct v8 *v8)
             pf_build_step(build, token.offset);
         times = times && next_number(v8, v8->times, &time);
         if (times && !time_of(&time, &at)) {
-            pf_json_warn(build, &time, "bad-number", "invalid time: sample skipped");
+            pf_json_warn(build->run, &time, "bad-number", "invalid time: sample skipped");
             continue;
         }
         if (times && !add_time(v8, at, node)) {
             pf_fail(build->run->error, EBADMSG, "sum of times is out of range");
-            pf_json_warn_of_damage(build);
+            pf_json_warn_of_damage(build->run);
             break;
         }
         if (v8->samples < untimed)
             add_at(v8, (int64_t)(v8->start + (pf_int128)(v8->end - v8->start) * v8->samples / untimed), node);
         v8->samples++;
         if (node == NONE)
-            pf_json_warn(build, &token, "no-node", "sample of a node that does not exist: ignored");
+            pf_json_warn(build->run, &token, "no-node", "sample of a node that does not exist: ignored");
         else
             pf_build_add(build, 0, v8->nodes.at[node].context, SAMPLES, pf_int(1));
     }
     /* In old files, the last time stamp is the end of the last sample. */
     if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !time_of(&time, &v8->end))
-        pf_json_warn(build, &time, "bad-number", "invalid end time: ignored");
+        pf_json_warn(build->run, &time, "bad-number", "invalid end time: ignored");
 }
 
 /* Adds a sample, which lasts until the next one begins. */
@@ -451,14 +452,15 @@ static void read_times(struct v8 *v8)
     pf_build_metric(build, "time", strlen("time"), "ns");
     read_samples(v8);
     if (!v8->samples) {
-        pf_json_warn(build, NULL, "no-samples", "no samples: hit counts are shown instead of times");
+        pf_json_warn(build->run, NULL, "no-samples", "no samples: hit counts are shown instead of times");
         add_counts(v8, "samples", "");
         return;
     }
     if (v8->timed != v8->samples)
-        pf_json_warn(build, NULL, "counts", "fewer times than samples or vice versa: the excess ignored");
+        pf_json_warn(build->run, NULL, "counts",
+                     "fewer times than samples or vice versa: the excess ignored");
     if (v8->backwards)
-        pf_json_warn(build, NULL, "backwards", "time stamps decrease: samples sorted by time");
+        pf_json_warn(build->run, NULL, "backwards", "time stamps decrease: samples sorted by time");
     add_samples(v8);
 }
 
@@ -531,8 +533,8 @@ static void read_file(struct pf_build *build)
     int got = pf_json_next(v8->json, &token, build->run->error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, v8, file_members);
-    if (pf_json_got(build, got) < 0)
-        pf_json_warn_of_damage(build);
+    if (pf_json_got(build->run, got) < 0)
+        pf_json_warn_of_damage(build->run);
     /* Old files have seconds here, but microseconds in `timestamps`. */
     v8->start = ns_of(&v8->started, v8->old && !v8->heap, 0);
     v8->end = ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);

@@ -7,6 +7,7 @@
 #include "formats/json/walk.h"
 #include "formats/kit/number.h"
 #include "formats/probe.h"
+#include "formats/runtime/build.h"
 
 extern const struct pf_driver pf_speedscope_driver;
 
@@ -121,7 +122,7 @@ static int read_frame(const struct pf_json_walk *walk)
         return -1;
     pf_build_add_file(scope->build, &scope->files, frame.name, frame.file);
     *PF_PUSH(scope->build->run, scope->frames) = pf_build_frame(scope->build, &frame);
-    return pf_json_check_full(scope->build);
+    return pf_json_check_full(scope->build->run);
 }
 
 static int read_frames(const struct pf_json_walk *walk)
@@ -162,7 +163,7 @@ static uint32_t enter(struct scope *scope, uint32_t parent, const struct frame_n
         return pf_build_enter(build, parent, scope->frames.at[number->frame]);
     char name[sizeof number->text + sizeof "[frame ]"];
     int size = snprintf(name, sizeof name, *number->text ? "[frame %s]" : "[no frame]", number->text);
-    pf_json_warn(build, at, "no-frame", "the file has no frame with this number");
+    pf_json_warn(build->run, at, "no-frame", "the file has no frame with this number");
     return pf_build_enter(build, parent, pf_build_named_frame(build, name, (size_t)size));
 }
 
@@ -219,14 +220,14 @@ static bool read_stack(struct scope *scope, uint32_t *context)
     unsigned inside = pf_json_depth(json);
     int got;
     *context = PF_NO_CONTEXT;
-    while ((got = pf_json_got(scope->build, pf_json_next(json, &token, error))) > 0 &&
+    while ((got = pf_json_got(scope->build->run, pf_json_next(json, &token, error))) > 0 &&
            pf_json_depth(json) >= inside) {
         if (pf_run_is_full(scope->build->run))
             return false;
         if (got == PF_JSON_ARRAY || got == PF_JSON_ARRAY_END)
             continue;
         struct frame_number number = frame_number_of(&token);
-        if (got == PF_JSON_OBJECT && pf_json_got(scope->build, pf_json_leave(json, error)) < 0)
+        if (got == PF_JSON_OBJECT && pf_json_got(scope->build->run, pf_json_leave(json, error)) < 0)
             return false;
         *context = enter(scope, *context, &number, &token);
     }
@@ -237,14 +238,14 @@ static bool read_stack(struct scope *scope, uint32_t *context)
 static bool next_weight(struct scope *scope, pf_int128 *weight)
 {
     struct pf_json_token token;
-    int got = pf_json_got(scope->build, pf_json_skip(scope->weights, &token, scope->build->run->error));
+    int got = pf_json_got(scope->build->run, pf_json_skip(scope->weights, &token, scope->build->run->error));
     if (got <= 0 || got == PF_JSON_ARRAY_END)
         return false;
     *weight = 0;
     if (!amount_of(&token, scope->one.unit, weight))
-        pf_json_warn(scope->build, &token, "no-weight", "invalid weight: 0 assumed");
+        pf_json_warn(scope->build->run, &token, "no-weight", "invalid weight: 0 assumed");
     else if (*weight < 0)
-        pf_json_warn(scope->build, &token, "negative-weight", "negative weight");
+        pf_json_warn(scope->build->run, &token, "negative-weight", "negative weight");
     return true;
 }
 
@@ -256,15 +257,15 @@ static bool read_pairs(struct scope *scope)
     pf_int128 at = scope->one.start, weight;
     uint32_t context = PF_NO_CONTEXT;
     bool fits = true;
-    bool samples = pf_json_enter_array(build, scope->json, &scope->one.samples);
-    bool weights = pf_json_enter_array(build, scope->weights, &scope->one.weights);
+    bool samples = pf_json_enter_array(build->run, scope->json, &scope->one.samples);
+    bool weights = pf_json_enter_array(build->run, scope->weights, &scope->one.weights);
     for (uint64_t i = 0; samples && weights && !pf_run_is_full(build->run); i++) {
-        int got = pf_json_got(build, pf_json_next(scope->json, &token, build->run->error));
+        int got = pf_json_got(build->run, pf_json_next(scope->json, &token, build->run->error));
         if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
             break;
         if (got != PF_JSON_ARRAY) {
             pf_fail(build->run->error, EBADMSG, "sample is not an array");
-            pf_json_warn_of_damage(build);
+            pf_json_warn_of_damage(build->run);
             return true;
         }
         if (!next_weight(scope, &weight))
@@ -276,7 +277,7 @@ static bool read_pairs(struct scope *scope)
         if (i % 1024 == 0)
             pf_build_step(build, token.offset);
         if (!advance(&at, weight) && fits) {
-            pf_json_warn(build, &token, "time-range", "times exceed 1e26: later samples start there");
+            pf_json_warn(build->run, &token, "time-range", "times exceed 1e26: later samples start there");
             fits = false;
         }
     }
@@ -362,11 +363,12 @@ static void close_frame(struct scope *scope, const struct event *event, const st
     bool open =
         top || (is_frame(scope, frame) && *PF_ITEM(scope->build->run, scope->open_counts, (size_t)frame));
     if (!open) {
-        pf_json_warn(scope->build, at, "stray-close", "frame closed that is not open: ignored");
+        pf_json_warn(scope->build->run, at, "stray-close", "frame closed that is not open: ignored");
         return;
     }
     if (!top)
-        pf_json_warn(scope->build, at, "close-below", "frame closed before its callees: these closed too");
+        pf_json_warn(scope->build->run, at, "close-below",
+                     "frame closed before its callees: these closed too");
     while (scope->stack.at[scope->stack.n - 1].frame != frame)
         close_top(scope, event->at);
     close_top(scope, event->at);
@@ -376,12 +378,12 @@ static void take_event(struct scope *scope, struct event *event, pf_int128 *last
                        const struct pf_json_token *at)
 {
     if (!event->timed || (event->type != 'O' && event->type != 'C')) {
-        pf_json_warn(scope->build, at, "bad-event", "event without type, frame and at: ignored");
+        pf_json_warn(scope->build->run, at, "bad-event", "event without type, frame and at: ignored");
         return;
     }
     if (event->at < *last) {
         event->at = *last;
-        pf_json_warn(scope->build, at, "backwards", "at decreases: the previous value is used");
+        pf_json_warn(scope->build->run, at, "backwards", "at decreases: the previous value is used");
     }
     pass_time(scope, *last, event->at);
     *last = event->at;
@@ -411,14 +413,14 @@ static void read_events(struct scope *scope)
     struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->run->error};
     struct pf_json_token token;
     pf_int128 last = -ONE * ONE * 100000000000;
-    int got = pf_json_enter_array(build, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
+    int got = pf_json_enter_array(build->run, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0 && !pf_run_is_full(build->run); i++) {
         struct event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
-        got = pf_json_got(build, pf_json_next(scope->json, &token, build->run->error));
+        got = pf_json_got(build->run, pf_json_next(scope->json, &token, build->run->error));
         if (got == PF_JSON_OBJECT)
-            got = pf_json_got(build, pf_json_object(&walk, &event, event_members)) ? -1 : got;
+            got = pf_json_got(build->run, pf_json_object(&walk, &event, event_members)) ? -1 : got;
         if (got == PF_JSON_ARRAY)
-            got = pf_json_got(build, pf_json_leave(scope->json, build->run->error)) ? -1 : got;
+            got = pf_json_got(build->run, pf_json_leave(scope->json, build->run->error)) ? -1 : got;
         if (got <= 0 || got == PF_JSON_ARRAY_END)
             break;
         take_event(scope, &event, &last, &token);
@@ -464,7 +466,8 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf
     struct pf_json_token token;
     pf_json_seek(scope->weights, place->offset, place->line);
     return place->line &&
-           pf_json_got(scope->build, pf_json_next(scope->weights, &token, scope->build->run->error)) > 0 &&
+           pf_json_got(scope->build->run, pf_json_next(scope->weights, &token, scope->build->run->error)) >
+               0 &&
            amount_of(&token, scope->one.unit, amount);
 }
 
@@ -487,7 +490,7 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
     else if (one->evented)
         read_events(scope);
     else
-        pf_json_warn(build, at, "no-type", "profile is neither sampled nor evented: skipped");
+        pf_json_warn(build->run, at, "no-type", "profile is neither sampled nor evented: skipped");
 }
 
 /* Reads a profile. Values are added after all its members are known, even if the file is damaged inside it. */
@@ -496,10 +499,10 @@ static int read_profile(const struct pf_json_walk *walk)
     struct scope *scope = pf_build_state(walk->model);
     const struct pf_json_token at = *walk->token;
     scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
-    int failed = pf_json_got(scope->build, pf_json_object(walk, &scope->one, profile_members));
+    int failed = pf_json_got(scope->build->run, pf_json_object(walk, &scope->one, profile_members));
     struct pf_error damage = *walk->error;
     add_profile(scope, &at);
-    if (pf_json_check_full(scope->build))
+    if (pf_json_check_full(scope->build->run))
         return -1;
     *walk->error = damage;
     return failed;
@@ -549,13 +552,13 @@ static void read_file(struct pf_build *build)
     int got = pf_json_next(file, &token, build->run->error);
     if (got == PF_JSON_OBJECT)
         got = pf_json_object(&walk, scope, file_members);
-    if (pf_json_got(build, got) < 0)
-        pf_json_warn_of_damage(build);
+    if (pf_json_got(build->run, got) < 0)
+        pf_json_warn_of_damage(build->run);
     else if (scope->profiles.line && !scope->shared)
         pf_build_warn(build, 0, -1, "fatal", "damaged", "member shared is missing: no names");
-    if (scope->profiles.line && scope->shared && pf_json_enter_array(build, file, &scope->profiles) &&
-        pf_json_got(build, pf_json_array(&walk, scope, PF_JSON_OBJECT, read_profile)))
-        pf_json_warn_of_damage(build);
+    if (scope->profiles.line && scope->shared && pf_json_enter_array(build->run, file, &scope->profiles) &&
+        pf_json_got(build->run, pf_json_array(&walk, scope, PF_JSON_OBJECT, read_profile)))
+        pf_json_warn_of_damage(build->run);
 }
 
 static const struct pf_column fields[] = {{"unit", PF_PLAIN, 0}};

@@ -474,7 +474,7 @@ static int take_event(const struct pf_json_walk *walk)
     if (reading->number % 1024 == 0)
         pf_build_step(reading->build, pf_json_tell(walk->json));
     reading->inside = false;
-    return pf_json_check_full(reading->build);
+    return pf_json_check_full(reading->build->run);
 }
 
 static int take_events(const struct pf_json_walk *walk)
@@ -504,7 +504,7 @@ static void read_events(struct reading *reading)
         if (!got)
             got = pf_json_next(reading->json, &token, build->run->error); /* no value may follow */
     }
-    if (pf_json_got(build, got) >= 0)
+    if (pf_json_got(build->run, got) >= 0)
         return;
     struct pf_error damage = *build->run->error;
     pf_build_warn(build, damage.line, damage.offset, "fatal", damage.code == ENODATA ? "cut" : "damaged",

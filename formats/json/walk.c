@@ -68,13 +68,13 @@ int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_jso
     return got;
 }
 
-bool pf_json_enter_array(struct pf_build *build, struct pf_json *json, const struct pf_json_place *place)
+bool pf_json_enter_array(struct pf_run *run, struct pf_json *json, const struct pf_json_place *place)
 {
     struct pf_json_token token;
     if (!place->line)
         return false;
     pf_json_seek(json, place->offset, place->line);
-    return pf_json_got(build, pf_json_next(json, &token, build->run->error)) == PF_JSON_ARRAY;
+    return pf_json_got(run, pf_json_next(json, &token, run->error)) == PF_JSON_ARRAY;
 }
 
 /* ---- takers ------------------------------------------------------------------------------------- */
@@ -156,26 +156,26 @@ bool pf_json_is_damage(const struct pf_error *error)
     return error->code == ENODATA || error->code == EBADMSG || error->code == E2BIG;
 }
 
-int pf_json_got(struct pf_build *build, int got)
+int pf_json_got(struct pf_run *run, int got)
 {
-    if (got < 0 && !pf_json_is_damage(build->run->error))
-        pf_run_fail(build->run);
+    if (got < 0 && !pf_json_is_damage(run->error))
+        pf_run_fail(run);
     return got;
 }
 
-int pf_json_check_full(struct pf_build *build)
+int pf_json_check_full(struct pf_run *run)
 {
-    return pf_run_is_full(build->run) ? pf_fail(build->run->error, EBADMSG, PF_RUN_FULL) : 0;
+    return pf_run_is_full(run) ? pf_fail(run->error, EBADMSG, PF_RUN_FULL) : 0;
 }
 
-void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what)
+void pf_json_warn(struct pf_run *run, const struct pf_json_token *at, const char *code, const char *what)
 {
-    pf_build_warn(build, at ? at->line : 0, at ? (int64_t)at->offset : -1, "warning", code, "%s", what);
+    pf_run_warn(run, "warning", code, at ? at->line : 0, at ? (int64_t)at->offset : -1, "%s", what);
 }
 
-void pf_json_warn_of_damage(struct pf_build *build)
+void pf_json_warn_of_damage(struct pf_run *run)
 {
-    struct pf_error damage = *build->run->error;
-    pf_build_warn(build, damage.line, damage.offset, "fatal", "damaged", "%s: what is before it is kept",
-                  damage.what);
+    struct pf_error damage = *run->error;
+    pf_run_warn(run, "fatal", "damaged", damage.line, damage.offset, "%s: what is before it is kept",
+                damage.what);
 }

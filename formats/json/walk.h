@@ -5,7 +5,7 @@
 #include "formats/driver.h"
 #include "formats/json/json.h"
 #include "formats/probe.h"
-#include "formats/runtime/build.h"
+#include "formats/runtime/run.h"
 
 /*
  * Parses objects by tables of their members, for files whose members come in any order. A table maps member names to
@@ -77,8 +77,7 @@ struct pf_json_place {
  * Moves to the first element of the array at a place. Returns false if the array is missing. Errors other than damage
  * end the pass.
  */
-struct pf_build;
-bool pf_json_enter_array(struct pf_build *build, struct pf_json *json, const struct pf_json_place *place);
+bool pf_json_enter_array(struct pf_run *run, struct pf_json *json, const struct pf_json_place *place);
 
 /* Takers for walk->place. A value of another type leaves *place unchanged. */
 pf_json_taker pf_json_take_place;  /* any value; place: struct pf_json_place */
@@ -106,16 +105,16 @@ pf_json_taker pf_json_count_down; /* walk->into: unsigned, the number of missing
 /* True if the error means malformed or truncated text, after which the data read so far are kept. */
 bool pf_json_is_damage(const struct pf_error *error);
 
-/* Passes on the result of a read: -1 for damage, with *build->run->error filled. Other failures end the pass. */
-int pf_json_got(struct pf_build *build, int got);
+/* Passes on the result of a read: -1 for damage, with *run->error filled. Other failures end the pass. */
+int pf_json_got(struct pf_run *run, int got);
 
 /* Returns 0, or -1 as for damage if the pass has reached its limit (pf_run_is_full). */
-int pf_json_check_full(struct pf_build *build);
+int pf_json_check_full(struct pf_run *run);
 
 /* Adds a warning about a token (NULL: no position). */
-void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what);
+void pf_json_warn(struct pf_run *run, const struct pf_json_token *at, const char *code, const char *what);
 
-/* Adds a fatal warning for the damage in *build->run->error. */
-void pf_json_warn_of_damage(struct pf_build *build);
+/* Adds a fatal warning for the damage in *run->error. */
+void pf_json_warn_of_damage(struct pf_run *run);
 
 #endif
