@@ -35,7 +35,6 @@
     LOCK(SUMS, 42, "sums")                                                                                   \
     LOCK(KNOWN, 43, "known")                                                                                 \
     LOCK(PROBE_RESULTS, 44, "probe results")                                                                 \
-    LOCK(SIZES, 45, "table sizes")                                                                           \
     LOCK(BLOCKS, 50, "blocks")                                                                               \
     LOCK(POOL, 60, "pool")                                                                                   \
     LOCK(DB, 70, "db")                                                                                       \

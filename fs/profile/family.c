@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/lock.h"
 #include "fs/text/table.h"
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
+
+/* Severities of a piece's failure: it ended because another piece failed, the pass is to be repeated, an error. */
+enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
 struct piece {
@@ -26,9 +28,9 @@ struct measuring {
     struct piece *pieces;
     size_t n;
     _Atomic uint64_t done; /* thousandths, summed over all pieces */
-    atomic_bool failed;    /* a piece has failed; the others stop early */
-    struct pf_lock lock;   /* guards error */
-    struct pf_error error; /* the most severe failure (see `weight`) */
+    /* By severity: a piece has failed so; the first one's error. Each error is written by one thread, and read after the split. */
+    atomic_bool failed[SEVERITIES];
+    struct pf_error errors[SEVERITIES];
 };
 
 static bool by_partition(const struct measuring *all)
@@ -86,6 +88,32 @@ static int tell_progress(struct measuring *all, const struct pf_measure *measure
     return pf_pass_step(done, 1000 * all->n, error);
 }
 
+static void note_failure(struct measuring *all, const struct pf_error *error)
+{
+    enum severity severity = error->code == ECANCELED ? ENDED : error->code == EAGAIN ? REPEAT : FAILED;
+    if (!atomic_exchange(&all->failed[severity], true))
+        all->errors[severity] = *error;
+}
+
+static bool has_failed(struct measuring *all)
+{
+    bool failed = false;
+    for (int s = 0; s < SEVERITIES; s++)
+        failed |= atomic_load_explicit(&all->failed[s], memory_order_relaxed);
+    return failed;
+}
+
+/* Returns 0, or -1 with *error filled if a piece has failed: the most severe failure. */
+static int result_of_pieces(struct measuring *all, struct pf_error *error)
+{
+    for (int s = SEVERITIES - 1; s >= 0; s--)
+        if (atomic_load(&all->failed[s])) {
+            *error = all->errors[s];
+            return -1;
+        }
+    return 0;
+}
+
 static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure,
                         struct pf_error *error)
 {
@@ -101,27 +129,12 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
         if (rows % ROWS_PER_STEP == 0) {
             if (tell_progress(all, measure, &told, error))
                 return -1;
-            if (atomic_load_explicit(&all->failed, memory_order_relaxed))
+            if (has_failed(all))
                 return pf_fail(error, ECANCELED, "another part of the pass failed");
         }
     }
     atomic_fetch_add_explicit(&all->done, 1000 - told, memory_order_relaxed);
     return more;
-}
-
-/* Severity: a real error outranks EAGAIN, and EAGAIN outranks ECANCELED. */
-static int weight(int code)
-{
-    return code == ECANCELED ? 1 : code == EAGAIN ? 2 : code ? 3 : 0;
-}
-
-static void note_failure(struct measuring *all, const struct pf_error *error)
-{
-    pf_lock_take(&all->lock);
-    if (weight(error->code) > weight(all->error.code))
-        all->error = *error;
-    pf_lock_drop(&all->lock);
-    atomic_store(&all->failed, true);
 }
 
 static void measure_piece(void *arg, size_t i)
@@ -186,14 +199,10 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
     if (!all->pieces)
         return pf_fail_memory(error);
     atomic_store(&all->done, 0);
-    atomic_store(&all->failed, false);
-    all->error = (struct pf_error){0};
+    for (int s = 0; s < SEVERITIES; s++)
+        atomic_store(&all->failed[s], false);
     pf_pool_split(pool, all->n, measure_piece, all);
-    int result = 0;
-    if (atomic_load(&all->failed)) {
-        *error = all->error;
-        result = -1;
-    }
+    int result = result_of_pieces(all, error);
     uint64_t last = 0;
     family->whole = all->header.full;
     for (size_t i = 0; i < all->n && !result; i++)
@@ -240,7 +249,6 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, co
     }
     struct measuring all = {
         .model = model, .table = table, .family = family, .header = pf_header_size(table)};
-    pf_lock_init(&all.lock, PF_RANK_SIZES);
     int result = -1;
     for (int tries = 0; tries < TRIES && result; tries++) {
         reset(family, &all.header);
@@ -248,7 +256,6 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, co
         if (result && error->code != EAGAIN)
             break;
     }
-    pf_lock_destroy(&all.lock);
     if (result) {
         pf_family_free(family);
         return NULL;
