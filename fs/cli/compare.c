@@ -118,8 +118,8 @@ static bool is_cut_off(const struct pf_model *model)
     return false;
 }
 
-static int add_live(struct comparison *comparison, unsigned run, struct pf_profile *profile,
-                    struct pf_error *error)
+static int add_run(struct comparison *comparison, unsigned run, struct pf_profile *profile,
+                   struct pf_error *error)
 {
     struct pf_op op = PF_OP;
     struct pf_aggregate *aggregate;
@@ -161,7 +161,7 @@ static int add_found(void *arg, const char *path, const struct pf_entry_info *in
         return pf_fail(error, EINVAL, "a folder of profiles, not a single profile");
     opening->found = true;
     struct pf_profile *profile = pf_fs_open_profile(opening->fs, path, info->driver, error);
-    int result = profile ? add_live(opening->comparison, opening->run, profile, error) : -1;
+    int result = profile ? add_run(opening->comparison, opening->run, profile, error) : -1;
     pf_profile_release(profile);
     return result;
 }

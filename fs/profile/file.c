@@ -237,7 +237,7 @@ struct pf_file *pf_file_hold(struct pf_file *file)
     return file;
 }
 
-struct pf_profile *pf_file_live(const struct pf_file *file)
+struct pf_profile *pf_file_profile(const struct pf_file *file)
 {
     return file->profile;
 }

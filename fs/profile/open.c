@@ -20,8 +20,8 @@ static char *source_path(const struct pf_env *env, const struct pf_driver *drive
 }
 
 /* Creates a profile with a closed source. */
-static struct pf_profile *live_below(struct pf_env *env, const struct pf_driver *driver, const char *path,
-                                     struct pf_error *error)
+static struct pf_profile *profile_below(struct pf_env *env, const struct pf_driver *driver, const char *path,
+                                        struct pf_error *error)
 {
     struct pf_profile *profile = pf_profile_new(env, driver, error);
     char *where = profile ? source_path(env, driver, path) : NULL;
@@ -40,7 +40,7 @@ static struct pf_profile *live_below(struct pf_env *env, const struct pf_driver 
 struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *driver, const char *path,
                                  const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
 {
-    struct pf_profile *profile = live_below(env, driver, path, error);
+    struct pf_profile *profile = profile_below(env, driver, path, error);
     if (!profile)
         return NULL;
     profile->device = st ? st->st_dev : 0;
@@ -58,7 +58,7 @@ struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf
                                              const struct pf_buf *inputs)
 {
     struct pf_error error;
-    struct pf_profile *profile = inputs->size ? live_below(env, driver, path, &error) : NULL;
+    struct pf_profile *profile = inputs->size ? profile_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     profile->device = st->st_dev;
@@ -73,7 +73,7 @@ char *pf_profile_recall_part(struct pf_env *env, const struct pf_driver *driver,
                              const struct stat *st, size_t *size)
 {
     struct pf_error error;
-    struct pf_profile *profile = env->cache ? live_below(env, driver, path, &error) : NULL;
+    struct pf_profile *profile = env->cache ? profile_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
     size_t all = 0;

@@ -201,7 +201,7 @@ struct pf_file;
 int pf_file_open(struct pf_profile *profile, struct pf_node node, struct pf_file **file, struct pf_op *op);
 struct pf_file *pf_file_hold(struct pf_file *file);
 void pf_file_close(struct pf_file *file); /* drops a reference */
-struct pf_profile *pf_file_live(const struct pf_file *file);
+struct pf_profile *pf_file_profile(const struct pf_file *file);
 struct pf_node pf_file_node(const struct pf_file *file);
 
 /*

@@ -108,7 +108,7 @@ static int run_preparation(struct pf_owner *owner, uint64_t number, struct pf_er
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, error))
         return -1;
     struct pf_op op = PF_OP;
-    pf_profile_release(what->version ? pf_version_live(what->fs, what->version, &op) : NULL);
+    pf_profile_release(what->version ? pf_version_profile(what->fs, what->version, &op) : NULL);
     return 0;
 }
 

@@ -70,7 +70,7 @@ static int enter_present(struct pf_fs *fs, const struct pf_version *old, struct 
         return result == ENOENT ? ESTALE : result; /* the next look-up of the path finds the new node */
     result = to->version->failed ? 0 : pf_prepare_profile(fs, to->version, op);
     if (!result)
-        to->profile = pf_version_live(fs, to->version, op);
+        to->profile = pf_version_profile(fs, to->version, op);
     if (!result && !to->profile && !to->version->failed)
         result = pf_op_errno(op, -1);
     if (!result)
@@ -142,11 +142,11 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     pf_lock_drop(&fs->lock);
     if (!place->version)
         return ESTALE;
-    place->profile = pf_version_live_now(fs, place->version);
+    place->profile = pf_version_profile_now(fs, place->version);
     bool open = place->profile != NULL, stale = false;
     int result = open || place->version->failed ? 0 : pf_prepare_profile(fs, place->version, op);
     if (!result && !open) {
-        place->profile = pf_version_live(fs, place->version, op);
+        place->profile = pf_version_profile(fs, place->version, op);
         stale = !place->profile && op->error.code == ESTALE;
         if (!place->profile && !place->version->failed && !stale)
             result = pf_op_errno(op, -1);

@@ -157,7 +157,7 @@ static bool is_present(struct pf_fs *fs, const struct pf_version *version)
 /*
  * Opens or reopens the profile of a version. Fails with ESTALE if the file on disk differs from that version.
  */
-static struct pf_profile *open_live(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
+static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
 {
     char *path = is_present(fs, version) ? pf_entry_path(fs, version->entry) : NULL;
     struct pf_profile *profile = NULL;
@@ -171,7 +171,7 @@ static struct pf_profile *open_live(struct pf_fs *fs, struct pf_version *version
     return profile;
 }
 
-struct pf_profile *pf_version_live_now(struct pf_fs *fs, struct pf_version *version)
+struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version)
 {
     struct pf_profile *spoilt = NULL;
     bool loaded = false;
@@ -220,7 +220,7 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     uint64_t now = pf_monotonic_ms();
     pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */
     pf_reaper_make_room(fs, version->st.st_dev);
-    struct pf_profile *profile = open_live(fs, version, error);
+    struct pf_profile *profile = open_version(fs, version, error);
     if (!profile)
         return pf_is_transient(error->code) || note_failure(fs, version, error) ? -1 : pf_fail_memory(error);
     pf_lock_take(&fs->lock);
@@ -239,11 +239,11 @@ static bool opens_here(struct pf_owner *owner, uint64_t number)
 
 static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
 
-struct pf_profile *pf_version_live(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
+struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
 {
     struct pf_profile *profile;
     /* More than one round only if another operation has found the new profile to need reopening. */
-    while (!(profile = pf_version_live_now(fs, version)))
+    while (!(profile = pf_version_profile_now(fs, version)))
         if (pf_need(op, &open_work, &version->owner, 0))
             return NULL;
     return profile;

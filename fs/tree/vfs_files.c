@@ -252,12 +252,12 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     struct pf_file *new = NULL;
     const char *bytes;
     size_t before, after;
-    struct pf_profile *profile = pf_version_live(fs, handle->version, op);
+    struct pf_profile *profile = pf_version_profile(fs, handle->version, op);
     if (profile && pf_profile_acquire(profile, &op->error)) {
         pf_profile_release(profile);
         return -1;
     }
-    bool another = profile && profile != pf_file_live(old);
+    bool another = profile && profile != pf_file_profile(old);
     if (!another || pf_file_open(profile, pf_file_node(old), &new, op)) {
         release_acquired(profile);
         return -1;
@@ -356,7 +356,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
         return result;
     struct pf_file *file = handle->file ? hold_file(handle) : NULL;
     struct pf_access now =
-        pf_version_access(handle->fs, handle->version, file ? pf_file_live(file) : handle->profile);
+        pf_version_access(handle->fs, handle->version, file ? pf_file_profile(file) : handle->profile);
     if (file)
         pf_file_close(file);
     if (pf_access_same(&now, &handle->access))

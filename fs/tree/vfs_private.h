@@ -238,10 +238,10 @@ void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name
  * The profile of a version in use, opened by a job on this thread if necessary; one job opens for all operations that
  * wait. Returns a reference, or NULL with op->error filled; version->failed is set for a broken profile.
  */
-struct pf_profile *pf_version_live(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
+struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
 /* The profile of a version in use. Returns a reference, or NULL if it is not open or must be reopened. */
-struct pf_profile *pf_version_live_now(struct pf_fs *fs, struct pf_version *version);
+struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version);
 
 /*
  * The names of an old, closed version, from the cache. Returns a reference to a profile that cannot be opened, or NULL

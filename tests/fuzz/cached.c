@@ -34,8 +34,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     snprintf(fuzzed.cache, sizeof fuzzed.cache, "%s/cache", fuzzed.folder);
     write_text(fuzzed.folder, "log", "3 8 400");
     env_init(&fuzzed.env, fuzzed.cache);
-    struct pf_profile *profile = live_of(&fuzzed.env, fuzzed.folder, &error);
-    save_live(profile);
+    struct pf_profile *profile = profile_in(&fuzzed.env, fuzzed.folder, &error);
+    save_results(profile);
     pf_profile_release(profile);
     fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
     fuzzed.head = pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &fuzzed.head_size);
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pf_cache_put(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
     pf_cache_put(fuzzed.env.cache, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
     pf_buf_free(&payload);
-    struct pf_profile *profile = live_of(&fuzzed.env, fuzzed.folder, &error);
+    struct pf_profile *profile = profile_in(&fuzzed.env, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},
                                            {PF_TABLE_WHOLE + FAKE_EVENTS, 0},
                                            {PF_TABLE_OF_PARTITION, 1},

@@ -29,7 +29,7 @@ static void test_stages(const char *folder)
     struct background first, second;
     control = (struct control){.gate = {[PF_PARTITIONED] = &gate}};
     env_init(&env, NULL);
-    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_profile *profile = profile_in(&env, folder, &error);
     ok(profile && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
     ok(pf_profile_stage(profile, PF_OPENED, &op) == 0, "an open profile is opened");
     background_start(&first, ask_modelled, profile);
@@ -58,7 +58,7 @@ static void test_failing_stages(const char *folder)
     struct pf_error error = {0};
     control = (struct control){.fails = {[PF_MODELLED] = EIO}};
     env_init(&env, NULL);
-    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_profile *profile = profile_in(&env, folder, &error);
     uint64_t size;
     ok(stage_of(profile, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
     ok(stage_of(profile, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
@@ -72,7 +72,7 @@ static void test_failing_stages(const char *folder)
     struct gate gate = GATE_CLOSED;
     struct background waiting;
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
-    profile = live_of(&env, folder, &error);
+    profile = profile_in(&env, folder, &error);
     background_start(&waiting, ask_modelled, profile);
     gate_await(&gate, 1);
     pf_op_interrupt(env.pool, &waiting.op);
@@ -95,7 +95,7 @@ static void test_broken(const char *folder)
     control = (struct control){0};
     env_init(&env, NULL);
     write_text(folder, "log", "rubbish");
-    ok(!live_of(&env, folder, &error) && error.code == EINVAL && error.offset == 0,
+    ok(!profile_in(&env, folder, &error) && error.code == EINVAL && error.offset == 0,
        "a profile that can't be opened tells why and where");
     ok(control.closes == 1, "and its driver is told to close");
     env_end(&env);
@@ -134,7 +134,7 @@ static void test_files(const char *folder, const char *what)
     struct pf_error error = {0};
     control = (struct control){0};
     env_init(&env, NULL);
-    struct visit visit = {.file = check_file, .env = &env, .profile = live_of(&env, folder, &error)};
+    struct visit visit = {.file = check_file, .env = &env, .profile = profile_in(&env, folder, &error)};
     if (!ok(visit.profile && !stage_of(visit.profile, PF_DERIVED, &error), "%s: it opens", what))
         return;
     visit_all(&visit, top, "");
@@ -157,7 +157,7 @@ static void test_tree(const char *folder)
     control = (struct control){0};
     env_init(&env, NULL);
     write_text(folder, "log", "1 2 3");
-    struct visit visit = {.file = note_nothing, .env = &env, .profile = live_of(&env, folder, &error)};
+    struct visit visit = {.file = note_nothing, .env = &env, .profile = profile_in(&env, folder, &error)};
     stage_of(visit.profile, PF_MODELLED, &error);
     uint64_t passes = env.passes;
     visit_all(&visit, top, "");
@@ -223,7 +223,7 @@ static void test_changes(const char *folder)
     control = (struct control){0};
     env_init(&env, NULL);
     write_text(folder, "log", "3 20 500");
-    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_profile *profile = profile_in(&env, folder, &error);
     ok(!pf_profile_check(profile, &error) && pf_profile_intact(profile), "an unchanged profile is what it was");
     size_of(profile, values, &size, &error);
     write_text(folder, "log", "4 20 500");
@@ -234,7 +234,7 @@ static void test_changes(const char *folder)
     ok(size_of(profile, events, &size, &error) && error.code == ESTALE, "and no pass is believed");
     pf_profile_release(profile);
 
-    profile = live_of(&env, folder, &error);
+    profile = profile_in(&env, folder, &error);
     replace_text(folder, "log", "5 20 500");
     ok(pf_profile_check(profile, &error) && pf_profile_intact(profile) &&
            !read_file(&env, profile, values, 4096, &out, &error) && out.size > 0,
@@ -242,7 +242,7 @@ static void test_changes(const char *folder)
     pf_buf_free(&out);
     pf_profile_release(profile);
 
-    profile = live_of(&env, folder, &error);
+    profile = profile_in(&env, folder, &error);
     write_text(folder, "log.extra", "x");
     ok(pf_profile_check(profile, &error), "a sibling that was absent and comes is a change");
     unlink(path_in(folder, "log.extra"));
@@ -282,7 +282,7 @@ static void test_one_of_many(const char *folder)
     write_text(folder, "log", "200 50 10");
     const struct pf_driver_extra before = made_up_extra;
     made_up_extra.facts = NULL;
-    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_profile *profile = profile_in(&env, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) == ROWS,
        "the size of one partition's file takes that partition's rows alone");
     /* One in five partitions has no rows. */
@@ -293,7 +293,7 @@ static void test_one_of_many(const char *folder)
     ok(exact, "and are exact either way");
     pf_profile_release(profile);
     made_up_extra = before;
-    profile = live_of(&env, folder, &error);
+    profile = profile_in(&env, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) > ROWS,
        "where a whole pass may find facts that rows are made from, it goes first");
     pf_profile_release(profile);
@@ -343,7 +343,7 @@ static void test_readers(const char *folder)
     control = (struct control){.changes = 2};
     env_init(&env, NULL);
     write_text(folder, "log", "10 600 20000");
-    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_profile *profile = profile_in(&env, folder, &error);
     for (unsigned t = 0; t < 4; t++) {
         readers[t] = (struct reader){&env, profile, t, 0};
         pthread_create(&threads[t], NULL, read_some, &readers[t]);
@@ -381,7 +381,7 @@ static void test_many_contexts(const char *folder, bool skims)
     env_init(&few, NULL);
     env_init(&many, NULL);
     many.options.cache = 64; /* low enough that any number of contexts counts as many */
-    struct pf_profile *whole = live_of(&few, folder, &error), *single = live_of(&many, folder, &error);
+    struct pf_profile *whole = profile_in(&few, folder, &error), *single = profile_in(&many, folder, &error);
     for (uint32_t m = 0; m < FAKE_METRICS; m++) {
         struct pf_buf want = functions_of(&few, whole, m), have = functions_of(&many, single, m);
         is(have.data, want.data, "where contexts are many, views of a metric are the same");
@@ -411,7 +411,7 @@ static void test_leaning_metrics(const char *folder)
     control = (struct control){.skips = PF_SEEKS_METRIC, .leans = true};
     env_init(&env, NULL);
     env.options.cache = 64;
-    struct pf_profile *profile = live_of(&env, folder, &error);
+    struct pf_profile *profile = profile_in(&env, folder, &error);
     struct pf_buf text = functions_of(&env, profile, 0);
     ok(pf_profile_aggregate_now(profile, 0) && !pf_profile_aggregate_now(profile, 1),
        "what is added up for a metric does not do for one that it leans on");

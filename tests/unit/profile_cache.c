@@ -63,7 +63,7 @@ static void begin(struct process *process, const char *folder, const char *cache
 {
     struct pf_error error;
     env_init(&process->env, cache);
-    process->profile = live_of(&process->env, folder, &error);
+    process->profile = profile_in(&process->env, folder, &error);
     if (!process->profile)
         abort();
 }
@@ -71,7 +71,7 @@ static void begin(struct process *process, const char *folder, const char *cache
 static void end(struct process *process, bool save)
 {
     if (save)
-        save_live(process->profile);
+        save_results(process->profile);
     pf_profile_release(process->profile);
     env_end(&process->env);
 }
@@ -189,7 +189,7 @@ static void test_keys(const char *folder, const char *cache)
     struct process process;
     env_init(&process.env, cache);
     process.env.options.metric = "time";
-    process.profile = live_of(&process.env, folder, &error);
+    process.profile = profile_in(&process.env, folder, &error);
     uint64_t size;
     ok(!pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
        "nor with other options");
@@ -199,7 +199,7 @@ static void test_keys(const char *folder, const char *cache)
     struct pf_access access;
     uint64_t machine = PF_MACHINE, swapped = __builtin_bswap64(machine);
     env_init(&process.env, cache);
-    process.profile = live_of(&process.env, folder, &error);
+    process.profile = profile_in(&process.env, folder, &error);
     pf_profile_pack_head(process.profile, &head);
     struct pf_unpack in = {head.data, head.data + head.size, false};
     ok(head.size > sizeof machine && !memcmp(head.data, &machine, sizeof machine) &&

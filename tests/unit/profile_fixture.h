@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef LIVE_FIXTURE_H
-#define LIVE_FIXTURE_H
+#ifndef PROFILE_FIXTURE_H
+#define PROFILE_FIXTURE_H
 
 #include "formats/driver_extra.h"
 #include "formats/probe.h"
@@ -140,7 +140,8 @@ __attribute__((unused)) static void env_end(struct pf_env *env)
 }
 
 /* Opens a profile without a path; takes ownership of the source. NULL with *error filled. */
-static struct pf_profile *open_live(struct pf_env *env, struct pf_source *source, struct pf_error *error)
+static struct pf_profile *open_profile_of(struct pf_env *env, struct pf_source *source,
+                                          struct pf_error *error)
 {
     struct pf_profile *profile = pf_profile_new(env, &made_up_driver, error);
     if (!profile) {
@@ -155,20 +156,20 @@ static struct pf_profile *open_live(struct pf_env *env, struct pf_source *source
 }
 
 /* Caches the results of passes, however short the passes were. */
-__attribute__((unused)) static void save_live(struct pf_profile *profile)
+__attribute__((unused)) static void save_results(struct pf_profile *profile)
 {
     pf_profile_remember(profile);
     profile->unsaved_ns = 0;
 }
 
 /* Returns the profile FOLDER/log, or NULL. */
-__attribute__((unused)) static struct pf_profile *live_of(struct pf_env *env, const char *folder,
-                                                          struct pf_error *error)
+__attribute__((unused)) static struct pf_profile *profile_in(struct pf_env *env, const char *folder,
+                                                             struct pf_error *error)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pf_source *source = pf_source_new(fd, "log", error);
     close(fd);
-    return source ? open_live(env, source, error) : NULL;
+    return source ? open_profile_of(env, source, error) : NULL;
 }
 
 /* ---- every file of a profile --------------------------------------------------------------------- */
