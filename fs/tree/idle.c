@@ -22,18 +22,18 @@ static void unlist(struct pf_fs *fs, struct pf_version *version)
     version->has_files = false;
 }
 
-void pf_open_add(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
+void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
 {
     version->profile = profile;
     fs->open_profiles++;
 }
 
-void pf_open_use(struct pf_fs *fs, struct pf_version *version)
+void pf_idle_remove(struct pf_fs *fs, struct pf_version *version)
 {
     unlist(fs, version);
 }
 
-void pf_open_rest(struct pf_fs *fs, struct pf_version *version)
+void pf_idle_add(struct pf_fs *fs, struct pf_version *version)
 {
     unlist(fs, version);
     version->listed = true;
@@ -59,7 +59,7 @@ static void note_inputs(struct pf_version *version, const struct pf_profile *pro
     }
 }
 
-struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_version *version)
+struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version)
 {
     struct pf_profile *profile = version->profile;
     note_inputs(version, profile);

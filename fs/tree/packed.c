@@ -30,7 +30,7 @@ struct pf_preparation {
     char *path;         /* path of a folder; NULL: none */
     char *name;         /* name of a file to prepare in the folder; NULL: all files, if `all` */
     bool all;
-    struct pf_version *version;   /* to be opened; used; NULL: none */
+    struct pf_version *version;   /* to be opened; held; NULL: none */
     struct pf_opened file;        /* to be unpacked up to `end`, unless `end` is 0 */
     uint64_t end;
 };
@@ -137,7 +137,7 @@ static void release_preparation(struct pf_owner *owner)
         return;
     pf_owner_end(owner);
     if (what->version)
-        pf_version_unuse(what->version);
+        pf_version_release(what->version);
     free_preparation(what);
 }
 
@@ -173,7 +173,7 @@ static struct pf_preparation *share_preparation(struct pf_preparation *what)
         what->next = fs->preparing;
         fs->preparing = what;
         if (what->version)
-            pf_version_use(fs, what->version);
+            pf_version_hold(fs, what->version);
     }
     pf_lock_drop(&fs->lock);
     if (same)

@@ -18,7 +18,7 @@ void pf_place_leave(struct pf_place *place)
     if (place->acquired)
         pf_profile_unacquire(place->profile);
     pf_profile_release(place->profile);
-    pf_version_unuse(place->version);
+    pf_version_release(place->version);
 }
 
 /* Finds the node of the same path in a newer version. */
@@ -134,7 +134,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         place->version = pf_map_get(&fs->versions, ino >> 40);
     }
     if (place->version) {
-        pf_version_use(fs, place->version);
+        pf_version_hold(fs, place->version);
         place->told = place->version->access;
         if (check == PF_CHECK_LATELY && checked_lately(fs, place->version))
             check = PF_CHECK_NOT;

@@ -190,7 +190,7 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 {
     if (!queue_task(fs, CLOSE_PROFILE, version->profile, version->st.st_dev))
         return false;
-    pf_open_close(fs, version);
+    pf_version_detach(fs, version);
     pf_version_free_if_unused(fs, version);
     return true;
 }
@@ -345,7 +345,7 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device)
     while (at && at->st.st_dev != device)
         at = at->newer;
     if (at) {
-        profile = pf_open_close(fs, at);
+        profile = pf_version_detach(fs, at);
         pf_version_free_if_unused(fs, at);
     }
     pf_lock_drop(&fs->lock);

@@ -18,7 +18,7 @@ static bool same_version(const struct stat *a, const struct stat *b)
 
 static void release_version(struct pf_owner *owner)
 {
-    pf_version_unuse((struct pf_version *)owner);
+    pf_version_release((struct pf_version *)owner);
 }
 
 static const char *version_name(const struct pf_owner *owner)
@@ -118,25 +118,25 @@ int pf_version_renew(struct pf_fs *fs, const struct pf_version *old, struct pf_v
         drop_version(fs, entry);
     *renewed = pf_version_of(fs, entry, &info);
     if (*renewed)
-        pf_version_use(fs, *renewed);
+        pf_version_hold(fs, *renewed);
     pf_lock_drop(&fs->lock);
     return *renewed ? 0 : ENOMEM;
 }
 
-void pf_version_use(struct pf_fs *fs, struct pf_version *version)
+void pf_version_hold(struct pf_fs *fs, struct pf_version *version)
 {
     pf_assert_held(&fs->lock);
     atomic_fetch_add(&version->owner.references, 1);
-    pf_open_use(fs, version);
+    pf_idle_remove(fs, version);
 }
 
-void pf_version_unuse(struct pf_version *version)
+void pf_version_release(struct pf_version *version)
 {
     struct pf_fs *fs = version->fs;
     pf_lock_take(&fs->lock);
     bool last = atomic_fetch_sub(&version->owner.references, 1) == 1;
     if (last && version->profile)
-        pf_open_rest(fs, version);
+        pf_idle_add(fs, version);
     pf_version_free_if_unused(fs, version);
     if (pf_reaper_wants(fs))
         pf_reaper_wake(fs);
@@ -178,7 +178,7 @@ struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *v
     pf_lock_take(&fs->lock);
     if (version->profile && pf_profile_is_spoilt(version->profile, &loaded) &&
         !pf_shortage_lasts(&version->shortage))
-        spoilt = pf_open_close(fs, version);
+        spoilt = pf_version_detach(fs, version);
     if (loaded)
         version->shortage = (struct pf_shortage){0};
     struct pf_profile *profile = version->profile ? pf_profile_hold(version->profile) : NULL;
@@ -224,7 +224,7 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     if (!profile)
         return pf_is_transient(error->code) || note_failure(fs, version, error) ? -1 : pf_fail_memory(error);
     pf_lock_take(&fs->lock);
-    pf_open_add(fs, version, profile);
+    pf_version_attach(fs, version, profile);
     version->checked = now;
     pf_lock_drop(&fs->lock);
     return 0;

@@ -11,7 +11,7 @@
 struct pf_handle {
     struct pf_fs *fs;
     atomic_uint references;
-    struct pf_version *version;   /* used; NULL: not in a profile */
+    struct pf_version *version;   /* held; NULL: not in a profile */
     struct pf_access access;      /* access rights at open */
     struct pf_file *
         file; /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
@@ -172,7 +172,7 @@ void pf_fs_close(struct pf_handle *handle)
     close_text(handle);
     pf_buf_free(&handle->passage);
     if (handle->version)
-        pf_version_unuse(handle->version);
+        pf_version_release(handle->version);
     if (handle->fd >= 0)
         close(handle->fd);
     pf_opened_close(&handle->packed);

@@ -39,7 +39,7 @@ struct pf_entry {
 struct pf_version {
     /*
      * First. Counts the users: operations, handles, directories and jobs. A user drops its reference with
-     * pf_version_unuse, the last one under fs->lock.
+     * pf_version_release, the last one under fs->lock.
      */
     struct pf_owner owner;
     struct pf_fs *fs;
@@ -63,7 +63,7 @@ struct pf_version {
 };
 
 /* Idle versions, ordered by last use. */
-struct pf_open_list {
+struct pf_idle_list {
     struct pf_version *newest, *oldest;
     size_t count, with_files;
 };
@@ -123,7 +123,7 @@ struct pf_fs {
     struct pf_map versions;  /* by id */
     uint64_t next_entry;
     uint32_t next_version;
-    struct pf_open_list idle;
+    struct pf_idle_list idle;
     size_t open_profiles;
     size_t files_max;                /* maximum number of idle versions with open files */
     uint64_t heap_seen;              /* pf_opened_and_passed() at the last heap check */
@@ -223,9 +223,9 @@ void pf_probe_results_save(struct pf_probe_results *results);
  * Called with fs->lock held.
  */
 struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info);
-void pf_version_use(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
-void pf_version_unuse(struct pf_version *version);                 /* takes fs->lock */
-/* Classifies the source again and returns a new version in *renewed, with a use taken. 0 or an errno value. */
+void pf_version_hold(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
+void pf_version_release(struct pf_version *version);                /* takes fs->lock */
+/* Classifies the source again and returns a new version in *renewed, held. 0 or an errno value. */
 int pf_version_renew(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed);
 
 /* As pf_entry_note, and drops the version of an entry that is no longer a profile. Called with fs->lock held. */
@@ -235,12 +235,12 @@ struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, cons
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of a version in use, opened by a job on this thread if necessary; one job opens for all operations that
+ * The profile of a version that is held, opened by a job on this thread if necessary; one job opens for all operations that
  * wait. Returns a reference, or NULL with op->error filled; version->failed is set for a broken profile.
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
-/* The profile of a version in use. Returns a reference, or NULL if it is not open or must be reopened. */
+/* The profile of a version that is held. Returns a reference, or NULL if it is not open or must be reopened. */
 struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version);
 
 /*
@@ -259,7 +259,7 @@ void pf_node_stat(const struct pf_version *version, const struct pf_access *acce
 /* ---- places.c ------------------------------------------------------------------------------------ */
 
 /*
- * A node in the newest version of its profile, resolved from a node number. Holds a use of the version and a reference
+ * A node in the newest version of its profile, resolved from a node number. Holds the version and a reference
  * to the profile until pf_place_leave. If the source has changed, `moved` is set and the place is the node of the same
  * path in the new version.
  */
@@ -283,15 +283,15 @@ void pf_place_leave(struct pf_place *place);
  */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
-/* ---- open_profiles.c ---------------------------------------------------------------------------- */
+/* ---- idle.c ------------------------------------------------------------------------------------- */
 
-/* Call all of these with fs->lock held. pf_open_add: a version in use has been opened; takes over the reference. */
-void pf_open_add(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
-/* pf_open_use takes a version off the idle list. pf_open_rest puts an open version without users on it. */
-void pf_open_use(struct pf_fs *fs, struct pf_version *version);
-void pf_open_rest(struct pf_fs *fs, struct pf_version *version);
+/* Call all of these with fs->lock held. pf_version_attach: a version that is held has been opened; takes over the reference. */
+void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
+/* pf_idle_remove takes a version off the idle list. pf_idle_add puts an open version without users on it. */
+void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
+void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
 /* Detaches the profile. The caller releases it after unlocking. */
-struct pf_profile *pf_open_close(struct pf_fs *fs, struct pf_version *version);
+struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
 /* Frees a version without look-ups, users and profile. The reaper soon closes the profile of a stale version. */
 void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
 
@@ -364,7 +364,7 @@ int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op
 /* Before `name` in a folder is looked up; NULL: before all its entries are. */
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
                     struct pf_op *op);
-/* Before a profile is opened. The caller uses the version. */
+/* Before a profile is opened. The caller holds the version. */
 int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 /* Before a file that is made by unpacking is read up to an offset. */
 int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);
