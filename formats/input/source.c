@@ -75,7 +75,7 @@ static int open_folders(struct pf_source *source, struct pf_folder *parent, stru
     return 0;
 }
 
-int pf_source_wake(struct pf_source *source, struct pf_error *error)
+int pf_source_reopen(struct pf_source *source, struct pf_error *error)
 {
     struct pf_source_folders *folders = pf_source_folders_hold(source);
     pf_source_folders_release(folders);
@@ -133,7 +133,7 @@ static void close_all(struct pf_source *source)
     pf_source_folders_release(folders);
 }
 
-void pf_source_rest(struct pf_source *source)
+void pf_source_close(struct pf_source *source)
 {
     struct pf_input *input;
     close_all(source);
@@ -374,14 +374,14 @@ static bool use_source(struct pf_source *source, size_t *at, const struct pf_inp
     return open;
 }
 
-int pf_source_acquire(struct pf_source *source, struct pf_error *error)
+int pf_source_hold_files(struct pf_source *source, struct pf_error *error)
 {
     const struct pf_input *next;
     struct pf_input *input;
     size_t at = 0;
     int failed = 0;
     while (!failed && !use_source(source, &at, &next)) {
-        failed = pf_source_wake(source, error) ||
+        failed = pf_source_reopen(source, error) ||
                  (next && open_recorded(source, next->name, false, &input, error));
     }
     if (!failed)
@@ -392,7 +392,7 @@ int pf_source_acquire(struct pf_source *source, struct pf_error *error)
     return -1;
 }
 
-void pf_source_release(struct pf_source *source)
+void pf_source_release_files(struct pf_source *source)
 {
     pf_lock_take(&source->lock);
     source->uses--;

@@ -31,15 +31,15 @@ struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bo
  * *error filled. */
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
 /* Opens a closed source; a no-op if it is open. Returns 0, or -1 with *error filled. One thread at a time. */
-int pf_source_wake(struct pf_source *source, struct pf_error *error);
+int pf_source_reopen(struct pf_source *source, struct pf_error *error);
 /* Closes the source and all inputs. Inputs stay recorded: when they are reopened they must be unchanged. No other
  * thread may use the inputs. */
-void pf_source_rest(struct pf_source *source);
-/* Takes a use of an open source: its files stay open until pf_source_release. Reopens the files that
+void pf_source_close(struct pf_source *source);
+/* Keeps the files of an open source open until pf_source_release_files. Reopens the files that
  * pf_source_close_files has closed. Returns 0, or -1 with *error filled: ESTALE if an input has changed. */
-int pf_source_acquire(struct pf_source *source, struct pf_error *error);
-void pf_source_release(struct pf_source *source); /* never blocks */
-/* Closes the files of a source without uses. Inputs and their unpacked views stay valid. */
+int pf_source_hold_files(struct pf_source *source, struct pf_error *error);
+void pf_source_release_files(struct pf_source *source); /* never blocks */
+/* Closes the files of a source unless they are held. Inputs and their unpacked views stay valid. */
 void pf_source_close_files(struct pf_source *source);
 /* Frees the source and its inputs. */
 void pf_source_free(struct pf_source *source);

@@ -106,7 +106,7 @@ int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *s
 {
     if (pf_size_if_kept(profile, node, size))
         return 0;
-    int result = pf_profile_wake(profile, op);
+    int result = pf_profile_open(profile, op);
     if (!result)
         result = is_measured_alone(profile, node) ? size_alone(profile, node, size, op)
                                          : size_in_family(profile, node, size, op);
@@ -121,7 +121,7 @@ int pf_file_walk(struct pf_profile *profile, struct pf_node node, struct pf_line
     *lines = NULL;
     if (pf_profile_known_size(profile, node, &size))
         return 0;
-    if (pf_profile_wake(profile, op))
+    if (pf_profile_open(profile, op))
         return -1;
     if (needs_facts(profile, node))
         return 0;
@@ -163,7 +163,7 @@ static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf
                       struct pf_op *op)
 {
     struct pf_family *family = NULL;
-    if (pf_profile_wake(profile, op))
+    if (pf_profile_open(profile, op))
         return -1;
     bool alone = is_measured_alone(profile, node);
     int result = prepare(profile, node, op);

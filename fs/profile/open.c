@@ -46,7 +46,7 @@ struct pf_profile *pf_profile_at(struct pf_env *env, const struct pf_driver *dri
     profile->device = st ? st->st_dev : 0;
     profile->key = st ? pf_profile_key(profile, st->st_dev, st->st_ino) : 0;
     bool others = inputs && inputs->size && pf_profile_expect(profile, inputs->data, inputs->size, error);
-    if (others || (!pf_profile_recall_known(profile) && pf_profile_open(profile, error))) {
+    if (others || (!pf_profile_recall_known(profile) && pf_profile_open_here(profile, error))) {
         pf_profile_release(profile);
         return NULL;
     }

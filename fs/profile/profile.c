@@ -115,14 +115,14 @@ static void close_profile(struct pf_profile *profile)
     profile->model = (struct pf_model){0};
 }
 
-int pf_profile_open(struct pf_profile *profile, struct pf_error *error)
+int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error)
 {
-    int result = pf_source_wake(profile->source, error) || open_profile(profile, error) ? -1 : 0;
+    int result = pf_source_reopen(profile->source, error) || open_profile(profile, error) ? -1 : 0;
     atomic_fetch_add(&profile->env->opened, 1);
     if (result && profile->model.driver)
         close_profile(profile);
     if (result)
-        pf_source_rest(profile->source);
+        pf_source_close(profile->source);
     atomic_store(&profile->opened, !result);
     return result;
 }
@@ -131,7 +131,7 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
 {
     struct pf_profile *profile = (struct pf_profile *)owner;
     (void)number;
-    return atomic_load(&profile->opened) ? 0 : pf_profile_open(profile, error);
+    return atomic_load(&profile->opened) ? 0 : pf_profile_open_here(profile, error);
 }
 
 /* Runs on the calling thread: opening is fast, since compressed sources are already unpacked (fs/tree/packed.c). */
@@ -143,7 +143,7 @@ static bool opens_here(struct pf_owner *owner, uint64_t number)
 
 static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
 
-int pf_profile_wake(struct pf_profile *profile, struct pf_op *op)
+int pf_profile_open(struct pf_profile *profile, struct pf_op *op)
 {
     return atomic_load(&profile->opened) ? 0 : pf_need(op, &open_work, &profile->owner, 0);
 }
@@ -320,13 +320,13 @@ static const struct pf_work names_work = {"names of", PF_WORK_NAMES, names_are_f
 
 int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op)
 {
-    return pf_profile_wake(profile, op) || need_stage(profile, stage, op) ? -1 : 0;
+    return pf_profile_open(profile, op) || need_stage(profile, stage, op) ? -1 : 0;
 }
 
 /* Opens the profile and loads everything that the node needs. */
 static int load_node(struct pf_profile *profile, struct pf_node node, struct pf_op *op)
 {
-    if (pf_profile_wake(profile, op))
+    if (pf_profile_open(profile, op))
         return -1;
     int result = pf_profile_stage(profile, pf_node_stage(&profile->model, node), op);
     if (!result && pf_needs_context_names(node.kind) && !are_contexts_named(profile))

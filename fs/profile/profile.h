@@ -62,7 +62,7 @@ struct pf_profile *pf_profile_recall_version(struct pf_env *env, const struct pf
  * Opens the profile if it is not open, for callers of pf_profile_model that need no stage. 0, or -1 with op->error
  * filled.
  */
-int pf_profile_wake(struct pf_profile *profile, struct pf_op *op);
+int pf_profile_open(struct pf_profile *profile, struct pf_op *op);
 
 struct pf_profile *pf_profile_hold(struct pf_profile *profile);
 /* Drops a reference (NULL: no-op). The last one saves, and closes the files: no lock of fs/ may be held then. */
@@ -89,13 +89,13 @@ bool pf_profile_is_one_file(struct pf_profile *profile);
 struct pf_access pf_profile_access(struct pf_profile *profile);
 
 /*
- * pf_profile_acquire keeps the profile's files open until pf_profile_unacquire, and reopens closed files. 0, or -1 with
- * *error filled: ESTALE if an input has changed. Required for every read, except by a pass of a profile that is already
- * acquired.
+ * pf_profile_hold_files keeps the profile's files open until pf_profile_release_files, and reopens closed files. 0, or
+ * -1 with *error filled: ESTALE if an input has changed. Required for every read, except by a pass of a profile whose
+ * files are held already.
  */
-int pf_profile_acquire(struct pf_profile *profile, struct pf_error *error);
-void pf_profile_unacquire(struct pf_profile *profile);
-/* Closes the files unless the profile is acquired. The model stays loaded. May block on a file server. */
+int pf_profile_hold_files(struct pf_profile *profile, struct pf_error *error);
+void pf_profile_release_files(struct pf_profile *profile);
+/* Closes the files unless they are held. The model stays loaded. May block on a file server. */
 void pf_profile_close_files(struct pf_profile *profile);
 
 /* Appends the inputs read so far to out, in the form that pf_profile_at takes. */

@@ -103,7 +103,7 @@ struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metr
  * profile.c: opens a profile on this thread. No other thread may use the profile meanwhile. 0, or -1 with *error
  * filled.
  */
-int pf_profile_open(struct pf_profile *profile, struct pf_error *error);
+int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error);
 /* profile.c: allocates a profile that is not open. NULL with *error filled. */
 struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *driver, struct pf_error *error);
 

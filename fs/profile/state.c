@@ -55,14 +55,14 @@ struct pf_access pf_profile_access(struct pf_profile *profile)
     return access;
 }
 
-int pf_profile_acquire(struct pf_profile *profile, struct pf_error *error)
+int pf_profile_hold_files(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_source_acquire(profile->source, error);
+    return pf_source_hold_files(profile->source, error);
 }
 
-void pf_profile_unacquire(struct pf_profile *profile)
+void pf_profile_release_files(struct pf_profile *profile)
 {
-    pf_source_release(profile->source);
+    pf_source_release_files(profile->source);
 }
 
 void pf_profile_close_files(struct pf_profile *profile)

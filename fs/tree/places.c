@@ -15,8 +15,8 @@ enum {
 
 void pf_place_leave(struct pf_place *place)
 {
-    if (place->acquired)
-        pf_profile_unacquire(place->profile);
+    if (place->holds_files)
+        pf_profile_release_files(place->profile);
     pf_profile_release(place->profile);
     pf_version_release(place->version);
 }
@@ -54,10 +54,10 @@ static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node
 }
 
 /* Opens the profile's files if they are closed. 0; ESTALE if they belong to an old version; or another errno value. */
-static int acquire(struct pf_place *place, struct pf_op *op)
+static int hold_files(struct pf_place *place, struct pf_op *op)
 {
-    int result = place->profile ? pf_op_errno(op, pf_profile_acquire(place->profile, &op->error)) : 0;
-    place->acquired = place->profile && !result;
+    int result = place->profile ? pf_op_errno(op, pf_profile_hold_files(place->profile, &op->error)) : 0;
+    place->holds_files = place->profile && !result;
     return result;
 }
 
@@ -74,7 +74,7 @@ static int enter_present(struct pf_fs *fs, const struct pf_version *old, struct 
     if (!result && !to->profile && !to->version->failed)
         result = pf_op_errno(op, -1);
     if (!result)
-        result = acquire(to, op);
+        result = hold_files(to, op);
     if (result)
         pf_place_leave(to);
     return result;
@@ -160,7 +160,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         stale = true;
     int changed = check && open ? check_inputs(fs, place, op) : 0;
     if (!changed)
-        changed = acquire(place, op);
+        changed = hold_files(place, op);
     if (changed && changed != ESTALE) {
         pf_place_leave(place);
         return changed;

@@ -374,7 +374,7 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
 static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr,
                                 struct pf_op *op)
 {
-    int result = pf_op_errno(op, pf_profile_wake(place->profile, op));
+    int result = pf_op_errno(op, pf_profile_open(place->profile, op));
     if (result)
         return result;
     pf_lock_take(&fs->lock);

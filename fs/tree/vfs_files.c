@@ -20,7 +20,8 @@ struct pf_handle {
     uint64_t start, end;        /* offset of the file in the open file; its maximum size */
     struct pf_opened packed;    /* a passed-through file that is read from unpacked bytes */
     struct pf_lines *lines;     /* a generated file that is read once */
-    struct pf_profile *profile; /* acquired; the profile of `file` or `lines`; replaced together with `file` */
+    struct pf_profile
+        *profile; /* its files are held; the profile of `file` or `lines`; replaced together with `file` */
     struct pf_buf passage;      /* result of the last read of `lines` */
     char *bytes;                /* a small text: error.txt, .profilefs */
     size_t size;
@@ -73,10 +74,10 @@ static int open_generated(const struct pf_place *place, bool once, struct pf_han
     return pf_op_errno(op, result);
 }
 
-static void release_acquired(struct pf_profile *profile)
+static void release_with_files(struct pf_profile *profile)
 {
     if (profile)
-        pf_profile_unacquire(profile);
+        pf_profile_release_files(profile);
     pf_profile_release(profile);
 }
 
@@ -86,7 +87,7 @@ static void close_text(struct pf_handle *handle)
         handle->lines->ops->close(handle->lines);
     if (handle->file)
         pf_file_close(handle->file);
-    release_acquired(handle->profile);
+    release_with_files(handle->profile);
     pf_store_free(handle->text);
     free(handle->bytes);
 }
@@ -253,13 +254,13 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     const char *bytes;
     size_t before, after;
     struct pf_profile *profile = pf_version_profile(fs, handle->version, op);
-    if (profile && pf_profile_acquire(profile, &op->error)) {
+    if (profile && pf_profile_hold_files(profile, &op->error)) {
         pf_profile_release(profile);
         return -1;
     }
     bool another = profile && profile != pf_file_profile(old);
     if (!another || pf_file_open(profile, pf_file_node(old), &new, op)) {
-        release_acquired(profile);
+        release_with_files(profile);
         return -1;
     }
     pf_file_bytes(old, &bytes, &before);
@@ -272,7 +273,7 @@ static int renew_file(struct pf_handle *handle, const struct pf_file *old, struc
     handle->profile = same ? profile : handle->profile;
     pf_lock_drop(&fs->lock);
     pf_file_close(useless);
-    release_acquired(left);
+    release_with_files(left);
     return same ? 0 : -1;
 }
 

@@ -266,7 +266,7 @@ void pf_node_stat(const struct pf_version *version, const struct pf_access *acce
 struct pf_place {
     struct pf_version *version;
     struct pf_profile *profile; /* NULL: version->failed is set */
-    bool acquired;              /* the files are kept open; false: they belong to an old version and are closed */
+    bool holds_files; /* the files are kept open; false: they belong to an old version and are closed */
     struct pf_node node;
     struct pf_access
         told; /* access rights at entry, as last reported to the kernel */

@@ -149,7 +149,7 @@ static struct pf_profile *open_profile_of(struct pf_env *env, struct pf_source *
         return NULL;
     }
     profile->source = source;
-    if (!pf_profile_open(profile, error))
+    if (!pf_profile_open_here(profile, error))
         return profile;
     pf_profile_release(profile);
     return NULL;

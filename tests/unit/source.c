@@ -310,9 +310,9 @@ static void test_closed(void)
     ok(check_code(one) == ESTALE, "what was looked for and comes is one");
     must(pf_source_input_at(file, 0, &stamp) == NULL && pf_source_matches(many, "sub/b", &stamp) == 0);
 
-    ok(!pf_source_wake(many, &error) && open_code(many, "a") == 0 && pf_source_input_count(many) == 4,
+    ok(!pf_source_reopen(many, &error) && open_code(many, "a") == 0 && pf_source_input_count(many) == 4,
        "awake, what it was told of can be opened");
-    pf_source_rest(many);
+    pf_source_close(many);
     ok(descriptors() == before && !check_code(many), "and closed again");
     write_text(place.path, "db/sub/c", "new");
     ok(check_code(many) == ESTALE, "what comes to a folder in it is a change");
@@ -324,7 +324,7 @@ static void test_closed(void)
     ok(!check_code(again), "a member that is as it was");
     write_text(place.path, "db/a", "rewritten in place");
     ok(check_code(again) == ESTALE, "and one that was written to in place, which its folder does not tell");
-    ok(!pf_source_wake(again, &error) && open_code(again, "a") == ESTALE, "cannot be opened any more");
+    ok(!pf_source_reopen(again, &error) && open_code(again, "a") == ESTALE, "cannot be opened any more");
 
     struct pf_source *const all[] = {file, database, one, many, again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -338,7 +338,7 @@ static struct pf_source *open_below(const struct pf_folder *top, struct pf_input
 {
     struct pf_error error;
     struct pf_source *source = pf_source_at(top, "db", true, &error);
-    must(source && !pf_source_wake(source, &error) && !pf_source_open(source, "a", PF_RAW, input, &error));
+    must(source && !pf_source_reopen(source, &error) && !pf_source_open(source, "a", PF_RAW, input, &error));
     return source;
 }
 
@@ -352,22 +352,22 @@ static void test_close_files(void)
     struct pf_folder *top = pf_folder_new(dup(place.fd), NULL);
     size_t before = descriptors();
     struct pf_source *source = open_below(top, &input);
-    must(!pf_source_acquire(source, &error));
+    must(!pf_source_hold_files(source, &error));
     pf_source_close_files(source);
-    ok(pf_input_read(input, bytes, 1, 0, &error) == 1, "files of a source that is acquired stay open");
-    pf_source_release(source);
+    ok(pf_input_read(input, bytes, 1, 0, &error) == 1, "files of a source that are held stay open");
+    pf_source_release_files(source);
     pf_source_close_files(source);
     ok(descriptors() == before, "files of another are closed");
     ok(!check_code(source) && pf_source_intact(source), "while nothing has changed");
-    ok(!pf_source_acquire(source, &error) && pf_input_read(input, bytes, 1, 0, &error) == 1,
+    ok(!pf_source_hold_files(source, &error) && pf_input_read(input, bytes, 1, 0, &error) == 1,
        "acquiring it opens the same input again");
-    pf_source_release(source);
+    pf_source_release_files(source);
     pf_source_close_files(source);
     replace_text(place.path, "db/a", "another file");
-    ok(pf_source_acquire(source, &error) && error.code == ESTALE, "never another version of the file");
+    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "never another version of the file");
     ok(descriptors() == before, "of which nothing stays open");
     unlink(path_in(place.path, "db/a"));
-    ok(pf_source_acquire(source, &error) && error.code == ESTALE, "a file that is gone is a change, too");
+    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "a file that is gone is a change, too");
     pf_source_free(source);
     pf_folder_free(top);
     tear_down(&place);
