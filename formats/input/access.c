@@ -29,7 +29,7 @@ bool pf_access_same(const struct pf_access *a, const struct pf_access *b)
     return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode;
 }
 
-void pf_access_narrow(struct pf_access *access, const struct pf_access *further, uid_t reader)
+void pf_access_restrict(struct pf_access *access, const struct pf_access *further, uid_t reader)
 {
     if (further->mode == ALL || pf_access_same(access, further))
         return;

@@ -23,7 +23,7 @@ struct pf_access pf_access_through(const struct stat *st);
  * group and one mode, but never more. If the owners differ, only `reader` keeps access: the user of this process, who
  * could read both.
  */
-void pf_access_narrow(struct pf_access *access, const struct pf_access *further, uid_t reader);
+void pf_access_restrict(struct pf_access *access, const struct pf_access *further, uid_t reader);
 
 bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 

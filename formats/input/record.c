@@ -134,7 +134,7 @@ void pf_record_access(struct pf_source *source, int directory, const char *name,
         bare.st_mode = pf_mode_without_list(directory, name, bare.st_mode);
     struct pf_access access = through ? pf_access_through(&bare) : pf_access_of(&bare);
     pf_lock_take(&source->lock);
-    pf_access_narrow(&source->access, &access, getuid());
+    pf_access_restrict(&source->access, &access, getuid());
     pf_lock_drop(&source->lock);
 }
 

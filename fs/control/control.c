@@ -372,9 +372,9 @@ static const char *name_in(uint64_t folder, uint64_t number)
     return number + CONTROL_README < CONTROLS ? control_names[CONTROL_README + number] : NULL;
 }
 
-static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr, struct pf_op *op)
+static int find_top(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op)
 {
-    return place->ino == PF_ROOT_INO ? get_attr(self, node_ino(CONTROL_DIR), attr, op) : ENOENT;
+    return parent->ino == PF_ROOT_INO ? get_attr(self, node_ino(CONTROL_DIR), attr, op) : ENOENT;
 }
 
 static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)

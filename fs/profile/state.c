@@ -51,7 +51,7 @@ bool pf_profile_busy(struct pf_profile *profile)
 struct pf_access pf_profile_access(struct pf_profile *profile)
 {
     struct pf_access access = pf_source_access(profile->source);
-    pf_access_narrow(&access, &profile->access, profile->env->reader);
+    pf_access_restrict(&access, &profile->access, profile->env->reader);
     return access;
 }
 

@@ -111,18 +111,18 @@ static void free_runs(struct pf_snapshot *snapshot)
     free(runs);
 }
 
-static struct runs *add_runs(struct all_runs *all, const struct pf_virtual_place *place,
+static struct runs *add_runs(struct all_runs *all, const struct pf_virtual_parent *parent,
                              struct pf_members *members)
 {
     struct runs *runs = calloc(1, sizeof *runs);
-    char *path = strdup(place->path);
+    char *path = strdup(parent->path);
     if (!runs || !path) {
         free(runs);
         free(path);
         return NULL;
     }
     runs->snapshot.title = "runs of a folder";
-    runs->shown = place->shown;
+    runs->shown = parent->shown;
     runs->path = path;
     runs->members = *members;
     *members = (struct pf_members){0};
@@ -130,7 +130,7 @@ static struct runs *add_runs(struct all_runs *all, const struct pf_virtual_place
     runs->everybodys = true;
     for (unsigned i = 0; i < runs->members.n; i++)
         runs->everybodys &= (runs->members.members[i].info.st.st_mode & 0444) == 0444;
-    return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, place->ino, true);
+    return (struct runs *)pf_snapshot_add(&all->snapshots, &runs->snapshot, parent->ino, true);
 }
 
 static void release_runs(struct all_runs *all, struct runs *runs)
@@ -406,12 +406,12 @@ static bool entry_of(const struct runs *runs, uint32_t folder, uint64_t i, const
     return *name != NULL;
 }
 
-static int find_top(void *self, const struct pf_virtual_place *place, struct pf_attr *attr, struct pf_op *op)
+static int find_top(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op)
 {
     struct all_runs *all = self;
     struct pf_members members;
-    struct runs *runs = (struct runs *)pf_snapshot_of(&all->snapshots, place->ino);
-    int result = !runs ? 0 : strcmp(runs->path, place->path) != 0 ? ESTALE : check_runs(all, runs, op);
+    struct runs *runs = (struct runs *)pf_snapshot_of(&all->snapshots, parent->ino);
+    int result = !runs ? 0 : strcmp(runs->path, parent->path) != 0 ? ESTALE : check_runs(all, runs, op);
     if (result) {
         release_runs(all, runs);
         runs = NULL;
@@ -419,10 +419,10 @@ static int find_top(void *self, const struct pf_virtual_place *place, struct pf_
     if (result && result != ESTALE)
         return result;
     if (!runs) {
-        result = pf_members_list(all->fs, place->open, place->path, &members);
+        result = pf_members_list(all->fs, parent->open, parent->path, &members);
         if (result)
             return result;
-        runs = add_runs(all, place, &members);
+        runs = add_runs(all, parent, &members);
         pf_members_free(&members);
     }
     if (!runs)

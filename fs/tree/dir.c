@@ -19,7 +19,8 @@
  * virtual folder is listed depends on the number of profiles in the folder.
  *
  * Several threads may read a directory at once, each from an offset of its own. Crawlers keep directories open long
- * after their end, so the folder or the place in the profile is closed there; a reader that needs it opens it again.
+ * after their end, so the folder, or the reference into the profile, is closed there. A reader that needs it opens it
+ * again.
  */
 struct pf_dir {
     struct pf_fs *fs;
@@ -33,13 +34,13 @@ struct pf_dir {
     char *names;                     /* in that folder; concatenated, each NUL-terminated */
     size_t names_size;
     bool in_profile; /* a folder inside a profile */
-    bool moved;      /* the node number belongs to an old version */
+    bool superseded; /* the node number belongs to an old version */
 
-    /* Guarded by fs->lock; `folder` and `place` do not change while a reader uses them: */
+    /* Guarded by fs->lock; `folder` and `ref` do not change while a reader uses them: */
     unsigned readers;         /* calls of pf_fs_readdir in progress */
-    bool at_end;              /* the last reader closes `folder` and `place` */
+    bool at_end;              /* the last reader closes `folder` and `ref` */
     struct pf_folder *folder; /* NULL: closed */
-    struct pf_place place;    /* place.version NULL: closed */
+    struct pf_node_ref ref;   /* ref.version NULL: closed */
     size_t counted;           /* names up to this offset have been counted in: */
     uint64_t profiles;        /* number of profiles */
     bool beside;              /* one of the profiles is made from the folder itself */
@@ -110,37 +111,37 @@ static int open_source_dir(struct pf_dir *dir, struct pf_op *op)
     return result ? result : read_names(dir);
 }
 
-/* Enters the folder of a profile. 0 with *place filled, or an errno value with place->version NULL. */
-static int enter_profile(const struct pf_dir *dir, struct pf_place *place, struct pf_op *op)
+/* Opens a reference to the folder of a profile. 0 with *ref filled, or an errno value with ref->version NULL. */
+static int open_ref(const struct pf_dir *dir, struct pf_node_ref *ref, struct pf_op *op)
 {
-    int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, op);
+    int result = pf_node_ref_open(dir->fs, dir->ino, PF_CHECK_NOW, ref, op);
     if (result) {
-        place->version = NULL;
+        ref->version = NULL;
         return result;
     }
-    if (!pf_is_folder(place->node.kind)) {
+    if (!pf_is_folder(ref->node.kind)) {
         result = ENOTDIR;
-    } else if (place->profile) {
-        result = pf_op_errno(op, pf_profile_ready(place->profile, place->node, op));
-        if (!result && place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place))
+    } else if (ref->profile) {
+        result = pf_op_errno(op, pf_profile_ready(ref->profile, ref->node, op));
+        if (!result && ref->node.kind != PF_TOP && pf_node_ref_is_restricted(dir->fs, ref))
             result = ESTALE;
     }
     if (result) {
-        pf_place_leave(place);
-        place->version = NULL;
+        pf_node_ref_close(ref);
+        ref->version = NULL;
     }
     return result;
 }
 
 static int open_profile_dir(struct pf_dir *dir, struct pf_op *op)
 {
-    int result = enter_profile(dir, &dir->place, op);
+    int result = open_ref(dir, &dir->ref, op);
     if (result)
         return result;
     dir->in_profile = true;
-    dir->moved = dir->place.moved;
-    if (dir->place.node.kind == PF_TOP)
-        set_dots(dir, dir->place.version->entry);
+    dir->superseded = dir->ref.superseded;
+    if (dir->ref.node.kind == PF_TOP)
+        set_dots(dir, dir->ref.version->entry);
     return 0;
 }
 
@@ -185,8 +186,8 @@ void pf_fs_closedir(struct pf_dir *dir)
     struct pf_fs *fs = dir->fs;
     if (atomic_fetch_sub(&dir->references, 1) > 1)
         return;
-    if (dir->place.version)
-        pf_place_leave(&dir->place);
+    if (dir->ref.version)
+        pf_node_ref_close(&dir->ref);
     pf_folder_free(dir->folder);
     if (dir->entry)
         pf_entry_release(fs, dir->entry);
@@ -196,12 +197,12 @@ void pf_fs_closedir(struct pf_dir *dir)
 
 bool pf_dir_keeps_cache(const struct pf_dir *dir)
 {
-    return dir->in_profile && !dir->moved && dir->ino != PF_ROOT_INO;
+    return dir->in_profile && !dir->superseded && dir->ino != PF_ROOT_INO;
 }
 
 /* ---- readers ------------------------------------------------------------------------------------ */
 
-/* Keeps `folder` and `place` as they are, once open, until end_reading. */
+/* Keeps `folder` and `ref` as they are, once open, until end_reading. */
 static void begin_reading(struct pf_dir *dir)
 {
     pf_lock_take(&dir->fs->lock);
@@ -212,19 +213,19 @@ static void begin_reading(struct pf_dir *dir)
 static void end_reading(struct pf_dir *dir)
 {
     struct pf_folder *folder = NULL;
-    struct pf_place place = {.version = NULL};
+    struct pf_node_ref ref = {.version = NULL};
     pf_lock_take(&dir->fs->lock);
     if (--dir->readers == 0 && dir->at_end) {
         folder = dir->folder;
-        place = dir->place;
+        ref = dir->ref;
         dir->folder = NULL;
-        dir->place.version = NULL;
+        dir->ref.version = NULL;
         dir->at_end = false;
     }
     pf_lock_drop(&dir->fs->lock);
     pf_folder_free(folder);
-    if (place.version)
-        pf_place_leave(&place);
+    if (ref.version)
+        pf_node_ref_close(&ref);
 }
 
 /* Records that the end has been reached. offset: the one after the last entry in a profile; otherwise 0. */
@@ -262,31 +263,31 @@ static struct pf_folder *folder_of(struct pf_dir *dir)
     return folder;
 }
 
-/* As folder_of, for a folder of a profile. 0 with *place filled, or an errno value. */
-static int place_of(struct pf_dir *dir, struct pf_place *place, struct pf_op *op)
+/* As folder_of, for a folder of a profile. 0 with *ref filled, or an errno value. */
+static int ref_of(struct pf_dir *dir, struct pf_node_ref *ref, struct pf_op *op)
 {
     struct pf_fs *fs = dir->fs;
     pf_lock_take(&fs->lock);
-    *place = dir->place;
+    *ref = dir->ref;
     pf_lock_drop(&fs->lock);
-    if (place->version)
+    if (ref->version)
         return 0;
-    struct pf_place new;
-    int result = enter_profile(dir, &new, op);
+    struct pf_node_ref new;
+    int result = open_ref(dir, &new, op);
     if (result)
         return result;
-    if (new.moved) { /* the listed version is gone */
-        pf_place_leave(&new);
+    if (new.superseded) { /* the listed version is gone */
+        pf_node_ref_close(&new);
         return ESTALE;
     }
     pf_lock_take(&fs->lock);
-    bool first = !dir->place.version;
+    bool first = !dir->ref.version;
     if (first)
-        dir->place = new;
-    *place = dir->place;
+        dir->ref = new;
+    *ref = dir->ref;
     pf_lock_drop(&fs->lock);
     if (!first)
-        pf_place_leave(&new);
+        pf_node_ref_close(&new);
     return 0;
 }
 
@@ -332,7 +333,7 @@ static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dir
             continue;
         struct pf_attr top = {.st = {.st_ino = 0}};
         struct pf_op op = PF_OP;
-        if (at->hides && at->find(self, &(struct pf_virtual_place){.ino = dir->ino}, &top, &op))
+        if (at->hides && at->find(self, &(struct pf_virtual_parent){.ino = dir->ino}, &top, &op))
             continue;
         strcpy(entry->name, at->name);
         entry->ino = at->hides ? top.st.st_ino : pf_shown_ino(dir->entry, at->name);
@@ -454,9 +455,9 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
  * Returns the first listed entry whose number is at least *number, and sets *number to it; at the end, to the number of
  * entries. False at the end.
  */
-static bool next_listed(const struct pf_place *place, uint64_t *number, char *name, struct pf_node *node)
+static bool next_listed(const struct pf_node_ref *ref, uint64_t *number, char *name, struct pf_node *node)
 {
-    while (pf_folder_entry(place->profile, place->node, *number, name, node)) {
+    while (pf_folder_entry(ref->profile, ref->node, *number, name, node)) {
         if (!pf_is_hidden(node->kind))
             return true;
         ++*number;
@@ -464,50 +465,50 @@ static bool next_listed(const struct pf_place *place, uint64_t *number, char *na
     return false;
 }
 
-static bool has_entry(const struct pf_place *place, uint64_t number)
+static bool has_entry(const struct pf_node_ref *ref, uint64_t number)
 {
     char name[PF_NAME_MAX + 1];
     struct pf_node node;
-    return place->profile ? pf_folder_entry(place->profile, place->node, number, name, &node) : number == 0;
+    return ref->profile ? pf_folder_entry(ref->profile, ref->node, number, name, &node) : number == 0;
 }
 
 /* If SOURCE is a profile, virtual folders follow the entries of the profile and continue their numbers. */
-static int end_of_profile(const struct pf_dir *dir, const struct pf_place *place, uint64_t asked,
+static int end_of_profile(const struct pf_dir *dir, const struct pf_node_ref *ref, uint64_t asked,
                           struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
 {
     size_t number = 0;
     if (!dir->root)
         return 0;
-    while (asked && !has_entry(place, asked - 1)) {
+    while (asked && !has_entry(ref, asked - 1)) {
         asked--;
         number++;
     }
-    while (has_entry(place, asked))
+    while (has_entry(ref, asked))
         asked++;
     int more = virtual_entry(dir, &number, entry, want_attr, attr);
     entry->next = DOTS + asked + number + 1;
     return more;
 }
 
-static int profile_entry(const struct pf_dir *dir, const struct pf_place *place, uint64_t number,
+static int profile_entry(const struct pf_dir *dir, const struct pf_node_ref *ref, uint64_t number,
                          struct pf_dirent *entry, bool want_attr, struct pf_attr *attr, struct pf_op *op)
 {
     struct pf_node node = {PF_ERROR, 0};
     uint64_t asked = number;
-    bool more = place->profile ? next_listed(place, &number, entry->name, &node) : number == 0;
+    bool more = ref->profile ? next_listed(ref, &number, entry->name, &node) : number == 0;
     entry->next = DOTS + number + 1;
     if (!more)
-        return end_of_profile(dir, place, asked, entry, want_attr, attr);
-    if (!place->profile)
+        return end_of_profile(dir, ref, asked, entry, want_attr, attr);
+    if (!ref->profile)
         strcpy(entry->name, "error.txt");
     entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
-    entry->ino = pf_ino(place->version->id, node.kind, node.item);
+    entry->ino = pf_ino(ref->version->id, node.kind, node.item);
     if (want_attr && node.kind != PF_SOURCE_FOLDER) {
-        if (pf_place_attr(dir->fs, place, node, false, attr, op)) {
+        if (pf_node_ref_attr(dir->fs, ref, node, false, attr, op)) {
             attr->st.st_ino = 0;
         } else {
             pf_lock_take(&dir->fs->lock);
-            place->version->lookups++;
+            ref->version->lookups++;
             pf_lock_drop(&dir->fs->lock);
         }
     }
@@ -517,16 +518,16 @@ static int profile_entry(const struct pf_dir *dir, const struct pf_place *place,
 static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr, struct pf_op *op)
 {
-    struct pf_place place;
+    struct pf_node_ref ref;
     pf_lock_take(&dir->fs->lock);
     uint64_t end = dir->end;
     pf_lock_drop(&dir->fs->lock);
     if (end && offset >= end)
         return 0;
-    int result = place_of(dir, &place, op);
+    int result = ref_of(dir, &ref, op);
     if (result)
         return -result;
-    int more = profile_entry(dir, &place, offset - DOTS, entry, want_attr, attr, op);
+    int more = profile_entry(dir, &ref, offset - DOTS, entry, want_attr, attr, op);
     if (!more)
         note_end(dir, offset);
     return more;

@@ -269,7 +269,7 @@ struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version,
     if (profile)
         read = pf_profile_access(profile);
     pf_lock_take(&fs->lock);
-    pf_access_narrow(&version->access, &read, fs->env.reader);
+    pf_access_restrict(&version->access, &read, fs->env.reader);
     struct pf_access access = version->access;
     pf_lock_drop(&fs->lock);
     return access;

@@ -283,40 +283,40 @@ char *pf_error_text(const struct pf_version *version, size_t *size)
     return out.failed ? NULL : out.data;
 }
 
-static int node_size(const struct pf_place *place, struct pf_node node, bool may_wait, uint64_t *size,
+static int node_size(const struct pf_node_ref *ref, struct pf_node node, bool may_wait, uint64_t *size,
                      struct pf_op *op)
 {
     if (node.kind == PF_ERROR) {
         size_t n = 0;
-        free(pf_error_text(place->version, &n));
+        free(pf_error_text(ref->version, &n));
         *size = n;
         return 0;
     }
-    if (!place->profile)
+    if (!ref->profile)
         return ESTALE;
     if (!may_wait)
-        return pf_profile_known_size(place->profile, node, size) ? 0 : EAGAIN;
-    return pf_op_errno(op, pf_profile_size(place->profile, node, size, op));
+        return pf_profile_known_size(ref->profile, node, size) ? 0 : EAGAIN;
+    return pf_op_errno(op, pf_profile_size(ref->profile, node, size, op));
 }
 
-int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
-                  struct pf_attr *attr, struct pf_op *op)
+int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
+                     struct pf_attr *attr, struct pf_op *op)
 {
     /*
-     * If users other than the mounter have access, the kernel asks each time, since a further input may narrow the
+     * If users other than the mounter have access, the kernel asks each time, since a further input may restrict the
      * access rights. Exception: the profile's top folder shows no contents of the inputs, and asking would open the
      * profile.
      */
     bool settled = !fs->options.others || node.kind == PF_TOP;
     double seconds =
-        place->profile && pf_profile_is_one_file(place->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
+        ref->profile && pf_profile_is_one_file(ref->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
     *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
     uint64_t size = 0;
-    int result = pf_is_folder(node.kind) ? 0 : node_size(place, node, may_wait, &size, op);
-    struct pf_access access = pf_version_access(fs, place->version, place->profile);
-    pf_node_stat(place->version, &access, node, &attr->st);
+    int result = pf_is_folder(node.kind) ? 0 : node_size(ref, node, may_wait, &size, op);
+    struct pf_access access = pf_version_access(fs, ref->version, ref->profile);
+    pf_node_stat(ref->version, &access, node, &attr->st);
     if (node.kind == PF_TOP)
-        attr->shown = pf_entry_shown_ino(place->version->entry);
+        attr->shown = pf_entry_shown_ino(ref->version->entry);
     if (pf_is_folder(node.kind))
         return 0;
     attr->st.st_size = (off_t)size;
@@ -371,51 +371,51 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
 }
 
 /* Looks up the folder of the source that the profile shows; below it, nodes are entries of SOURCE again. */
-static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr,
+static int lookup_source_folder(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_attr *attr,
                                 struct pf_op *op)
 {
-    int result = pf_op_errno(op, pf_profile_open(place->profile, op));
+    int result = pf_op_errno(op, pf_profile_open(ref->profile, op));
     if (result)
         return result;
     pf_lock_take(&fs->lock);
-    struct pf_entry *folder = place->version->entry;
+    struct pf_entry *folder = ref->version->entry;
     folder->holds++;
     pf_lock_drop(&fs->lock);
-    return lookup_in_folder(fs, folder, pf_extra_of(pf_profile_model(place->profile))->src, attr, op);
+    return lookup_in_folder(fs, folder, pf_extra_of(pf_profile_model(ref->profile))->src, attr, op);
 }
 
 /* Finds an entry of a folder inside a profile. */
-static int find_in(const struct pf_place *place, const char *name, struct pf_node *entry, struct pf_op *op)
+static int find_in(const struct pf_node_ref *ref, const char *name, struct pf_node *entry, struct pf_op *op)
 {
-    if (!place->profile) {
+    if (!ref->profile) {
         *entry = (struct pf_node){PF_ERROR, 0};
-        return place->node.kind == PF_TOP && !strcmp(name, "error.txt") ? 0 : ENOENT;
+        return ref->node.kind == PF_TOP && !strcmp(name, "error.txt") ? 0 : ENOENT;
     }
-    if (!pf_is_folder(place->node.kind))
+    if (!pf_is_folder(ref->node.kind))
         return ENOTDIR;
-    int result = pf_op_errno(op, pf_profile_ready(place->profile, place->node, op));
-    return result ? result : pf_folder_find(place->profile, place->node, name, entry) ? 0 : ENOENT;
+    int result = pf_op_errno(op, pf_profile_ready(ref->profile, ref->node, op));
+    return result ? result : pf_folder_find(ref->profile, ref->node, name, entry) ? 0 : ENOENT;
 }
 
 static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, bool sized,
                              struct pf_attr *attr, struct pf_op *op)
 {
-    struct pf_place place = {0};
+    struct pf_node_ref ref = {0};
     struct pf_node entry = {0};
-    int result = pf_place_enter(fs, parent, PF_CHECK_LATELY, &place, op);
+    int result = pf_node_ref_open(fs, parent, PF_CHECK_LATELY, &ref, op);
     if (result)
         return result;
-    result = find_in(&place, name, &entry, op);
+    result = find_in(&ref, name, &entry, op);
     if (!result && entry.kind == PF_SOURCE_FOLDER) {
-        result = lookup_source_folder(fs, &place, attr, op);
+        result = lookup_source_folder(fs, &ref, attr, op);
     } else if (!result) {
-        result = pf_place_attr(fs, &place, entry, sized, attr, op);
+        result = pf_node_ref_attr(fs, &ref, entry, sized, attr, op);
         if (result == EAGAIN && !sized)
             result = 0;
         if (!result)
-            count_use(fs, place.version);
+            count_use(fs, ref.version);
     }
-    pf_place_leave(&place);
+    pf_node_ref_close(&ref);
     return result;
 }
 
@@ -500,13 +500,13 @@ static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
         return within->getattr(self, ino, attr, op);
     if (pf_in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
-    struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, op);
+    struct pf_node_ref ref = {0};
+    int result = pf_node_ref_open(fs, ino, PF_CHECK_NOT, &ref, op);
     if (result)
         return result;
-    result = pf_place_attr(fs, &place, place.node, true, attr, op);
+    result = pf_node_ref_attr(fs, &ref, ref.node, true, attr, op);
     attr->st.st_ino = ino;
-    pf_place_leave(&place);
+    pf_node_ref_close(&ref);
     return result;
 }
 

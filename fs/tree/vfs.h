@@ -214,7 +214,7 @@ static inline uint64_t pf_ino(uint32_t version, unsigned kind, uint32_t item)
 /* ---- virtual folders ---------------------------------------------------------------------------- */
 
 /* The folder of SOURCE in which a virtual folder is looked up. */
-struct pf_virtual_place {
+struct pf_virtual_parent {
     uint64_t ino;
     const char *path;             /* below SOURCE, "" for the root; NULL for virtuals that hide entries */
     const struct pf_folder *open; /* NULL for virtuals that hide entries */
@@ -241,9 +241,9 @@ struct pf_virtual {
     void (*free)(void *self);
     /*
      * Looks up the virtual folder in a folder of SOURCE. 0 with *attr filled, ENOENT, or another errno value. If
-     * `hides`, place->path and place->open are NULL.
+     * `hides`, parent->path and parent->open are NULL.
      */
-    int (*find)(void *self, const struct pf_virtual_place *place, struct pf_attr *attr, struct pf_op *op);
+    int (*find)(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op);
     /*
      * True if the virtual folder is listed in a folder that holds this number of profiles. beside: one of these is made
      * from the folder itself. If `hides`, profiles is 0 and beside false at look-ups.

@@ -65,12 +65,13 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     return result == ENOENT ? ESTALE : result ? pf_errno_shown(result) : 0;
 }
 
-static int open_generated(const struct pf_place *place, bool once, struct pf_handle *handle, struct pf_op *op)
+static int open_generated(const struct pf_node_ref *ref, bool once, struct pf_handle *handle,
+                          struct pf_op *op)
 {
-    struct pf_profile *profile = place->profile;
-    int result = once ? pf_file_walk(profile, place->node, &handle->lines, op) : 0;
+    struct pf_profile *profile = ref->profile;
+    int result = once ? pf_file_walk(profile, ref->node, &handle->lines, op) : 0;
     if (!result && !handle->lines)
-        result = pf_file_open(profile, place->node, &handle->file, op);
+        result = pf_file_open(profile, ref->node, &handle->file, op);
     return pf_op_errno(op, result);
 }
 
@@ -95,30 +96,30 @@ static void close_text(struct pf_handle *handle)
 static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle *handle,
                            struct pf_op *op)
 {
-    struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, PF_CHECK_NOW, &place, op);
+    struct pf_node_ref ref = {0};
+    int result = pf_node_ref_open(fs, ino, PF_CHECK_NOW, &ref, op);
     if (result)
         return result;
-    if (place.moved) {
+    if (ref.superseded) {
         result = ESTALE; /* the number belongs to the old version; the next look-up of the name finds the new one */
-    } else if (place.node.kind == PF_ERROR) {
-        handle->bytes = pf_error_text(place.version, &handle->size);
+    } else if (ref.node.kind == PF_ERROR) {
+        handle->bytes = pf_error_text(ref.version, &handle->size);
         result = handle->bytes ? 0 : ENOMEM;
-    } else if (!place.profile || pf_is_folder(place.node.kind)) {
-        result = place.profile ? EISDIR : ESTALE;
+    } else if (!ref.profile || pf_is_folder(ref.node.kind)) {
+        result = ref.profile ? EISDIR : ESTALE;
     } else {
-        result = open_generated(&place, once, handle, op);
+        result = open_generated(&ref, once, handle, op);
     }
-    if (!result && pf_place_has_narrowed(fs, &place))
+    if (!result && pf_node_ref_is_restricted(fs, &ref))
         result = ESTALE; /* the next look-up of the name finds the new access rights */
     if (result) {
         close_text(handle);
-        pf_place_leave(&place);
+        pf_node_ref_close(&ref);
         return result;
     }
-    handle->access = pf_version_access(fs, place.version, place.profile);
-    handle->version = place.version;
-    handle->profile = place.profile;
+    handle->access = pf_version_access(fs, ref.version, ref.profile);
+    handle->version = ref.version;
+    handle->profile = ref.profile;
     return 0;
 }
 
@@ -379,16 +380,16 @@ void pf_data_release(struct pf_fs *fs, struct pf_data *data)
 
 static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
-    struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, op);
+    struct pf_node_ref ref = {0};
+    int result = pf_node_ref_open(fs, ino, PF_CHECK_NOT, &ref, op);
     if (result)
         return result;
-    if (place.profile && pf_is_link(place.node.kind)) {
-        result = pf_op_errno(op, pf_profile_link(place.profile, place.node, target, op));
+    if (ref.profile && pf_is_link(ref.node.kind)) {
+        result = pf_op_errno(op, pf_profile_link(ref.profile, ref.node, target, op));
     } else {
         result = EINVAL;
     }
-    pf_place_leave(&place);
+    pf_node_ref_close(&ref);
     return result;
 }
 

@@ -249,43 +249,41 @@ struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *v
  */
 struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *version);
 
-/* The access rights of a version, narrowed by the inputs that `profile` (may be NULL) has read so far. */
+/* The access rights of a version, restricted by the inputs that `profile` (may be NULL) has read so far. */
 struct pf_access pf_version_access(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 
 /* Fills the attributes of a node. The caller sets size and blocks of files. */
 void pf_node_stat(const struct pf_version *version, const struct pf_access *access, struct pf_node node,
                   struct stat *st);
 
-/* ---- places.c ------------------------------------------------------------------------------------ */
+/* ---- node_refs.c -------------------------------------------------------------------------------- */
 
 /*
- * A node in the newest version of its profile, resolved from a node number. Holds the version and a reference
- * to the profile until pf_place_leave. If the source has changed, `moved` is set and the place is the node of the same
- * path in the new version.
+ * An operation's reference to a node in the newest version of its profile, resolved from a node number. Holds the
+ * version, the profile and its files until pf_node_ref_close.
  */
-struct pf_place {
+struct pf_node_ref {
     struct pf_version *version;
     struct pf_profile *profile; /* NULL: version->failed is set */
     bool holds_files; /* the files are kept open; false: they belong to an old version and are closed */
     struct pf_node node;
-    struct pf_access
-        told; /* access rights at entry, as last reported to the kernel */
-    bool moved;
+    struct pf_access reported; /* the access rights when it was opened, as last reported to the kernel */
+    bool superseded; /* the number was that of an old version; `node` has the same path in the newest one */
 };
 /* When inputs are compared with the disk: never; unless done within the last second (for look-ups); always. */
 enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
-int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
-                   struct pf_op *op);
-void pf_place_leave(struct pf_place *place);
+int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_node_ref *ref,
+                     struct pf_op *op);
+void pf_node_ref_close(struct pf_node_ref *ref);
 /*
- * True if users other than the mounter have access, and the access rights have changed since the place was entered
+ * True if users other than the mounter have access, and the access rights have changed since the reference was opened
  * because more inputs have been read.
  */
-bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
+bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
 
 /* ---- idle.c ------------------------------------------------------------------------------------- */
 
-/* Call all of these with fs->lock held. pf_version_attach: a version that is held has been opened; takes over the reference. */
+/* Call all of these with fs->lock held. pf_version_attach: a version has been opened; takes over the reference. */
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 /* pf_idle_remove takes a version off the idle list. pf_idle_add puts an open version without users on it. */
 void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
@@ -342,8 +340,8 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile. may_wait: a pass may compute the size. */
-int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
-                  struct pf_attr *attr, struct pf_op *op);
+int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
+                     struct pf_attr *attr, struct pf_op *op);
 
 /*
  * The contents of error.txt of a broken profile, derived from the error only. The caller frees them; *size: their

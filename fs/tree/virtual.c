@@ -61,16 +61,16 @@ int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *o
         v++;
     if (!virtuals || !virtuals[v])
         return ENOENT;
-    struct pf_virtual_place place = {.ino = folder, .open = open};
+    struct pf_virtual_parent parent = {.ino = folder, .open = open};
     if (!open)
-        return virtuals[v]->find(fs->virtuals[v], &place, attr, op);
+        return virtuals[v]->find(fs->virtuals[v], &parent, attr, op);
     struct pf_entry *entry = pf_entry_hold(fs, folder);
     if (!entry)
         return ESTALE;
     char *path = pf_entry_path(fs, entry);
-    place.path = path;
-    place.shown = pf_shown_ino(entry, name);
-    int result = path ? virtuals[v]->find(fs->virtuals[v], &place, attr, op) : ENOMEM;
+    parent.path = path;
+    parent.shown = pf_shown_ino(entry, name);
+    int result = path ? virtuals[v]->find(fs->virtuals[v], &parent, attr, op) : ENOMEM;
     free(path);
     pf_entry_release(fs, entry);
     return result;

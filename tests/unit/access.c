@@ -18,7 +18,7 @@ static struct stat file(uid_t uid, gid_t gid, mode_t mode)
 static void both(struct stat a, struct stat b, uid_t uid, gid_t gid, mode_t mode, const char *name)
 {
     struct pf_access access = pf_access_of(&a), further = pf_access_of(&b);
-    pf_access_narrow(&access, &further, READER);
+    pf_access_restrict(&access, &further, READER);
     ok(access.uid == uid && access.gid == gid && access.mode == mode, "%s: %u:%u %03o", name, access.uid,
        access.gid, access.mode);
 }
@@ -45,7 +45,7 @@ static void test_never_more(void)
                 struct stat one = file(1, 11, modes[0]),
                             two = file(1 + (owners & 1), 11 + (owners >> 1), modes[1]);
                 struct pf_access access = pf_access_of(&one), further = pf_access_of(&two);
-                pf_access_narrow(&access, &further, READER);
+                pf_access_restrict(&access, &further, READER);
                 struct stat shown = file(access.uid, access.gid, access.mode);
                 for (uid_t uid = 1; uid < 4; uid++)
                     for (gid_t gid = 11; gid < 14; gid++, tried++)

@@ -13,12 +13,12 @@ enum {
 
 /* ---- resolving node numbers --------------------------------------------------------------------- */
 
-void pf_place_leave(struct pf_place *place)
+void pf_node_ref_close(struct pf_node_ref *ref)
 {
-    if (place->holds_files)
-        pf_profile_release_files(place->profile);
-    pf_profile_release(place->profile);
-    pf_version_release(place->version);
+    if (ref->holds_files)
+        pf_profile_release_files(ref->profile);
+    pf_profile_release(ref->profile);
+    pf_version_release(ref->version);
 }
 
 /* Finds the node of the same path in a newer version. */
@@ -54,16 +54,16 @@ static int follow(struct pf_profile *from, struct pf_profile *to, struct pf_node
 }
 
 /* Opens the profile's files if they are closed. 0; ESTALE if they belong to an old version; or another errno value. */
-static int hold_files(struct pf_place *place, struct pf_op *op)
+static int hold_files(struct pf_node_ref *ref, struct pf_op *op)
 {
-    int result = place->profile ? pf_op_errno(op, pf_profile_hold_files(place->profile, &op->error)) : 0;
-    place->holds_files = place->profile && !result;
+    int result = ref->profile ? pf_op_errno(op, pf_profile_hold_files(ref->profile, &op->error)) : 0;
+    ref->holds_files = ref->profile && !result;
     return result;
 }
 
-/* Opens the version that is on disk now. 0, or an errno value with nothing to leave. */
-static int enter_present(struct pf_fs *fs, const struct pf_version *old, struct pf_place *to,
-                         struct pf_op *op)
+/* Opens the version that is on disk now. 0, or an errno value with nothing to close. */
+static int open_present(struct pf_fs *fs, const struct pf_version *old, struct pf_node_ref *to,
+                        struct pf_op *op)
 {
     int result = pf_version_renew(fs, old, &to->version);
     if (result)
@@ -76,25 +76,25 @@ static int enter_present(struct pf_fs *fs, const struct pf_version *old, struct 
     if (!result)
         result = hold_files(to, op);
     if (result)
-        pf_place_leave(to);
+        pf_node_ref_close(to);
     return result;
 }
 
-/* Replaces a place in an old version by the same place in the current version. */
-static int move(struct pf_fs *fs, struct pf_place *place, struct pf_op *op)
+/* Replaces a reference to a node of an old version by one to the node of the same path in the current version. */
+static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct pf_op *op)
 {
-    struct pf_place to = {.node = place->node, .moved = true};
-    if (!place->profile && place->node.kind != PF_TOP)
-        place->profile = pf_version_recall(
-            fs, place->version); /* before the names of the current version replace them in the cache */
-    int result = enter_present(fs, place->version, &to, op);
-    if (!result && place->node.kind != PF_TOP) {
-        result = to.profile && place->profile ? follow(place->profile, to.profile, &to.node, op) : ESTALE;
+    struct pf_node_ref to = {.node = ref->node, .superseded = true};
+    if (!ref->profile && ref->node.kind != PF_TOP)
+        /* before the names of the current version replace them in the cache */
+        ref->profile = pf_version_recall(fs, ref->version);
+    int result = open_present(fs, ref->version, &to, op);
+    if (!result && ref->node.kind != PF_TOP) {
+        result = to.profile && ref->profile ? follow(ref->profile, to.profile, &to.node, op) : ESTALE;
         if (result)
-            pf_place_leave(&to);
+            pf_node_ref_close(&to);
     }
-    pf_place_leave(place);
-    *place = to;
+    pf_node_ref_close(ref);
+    *ref = to;
     return result;
 }
 
@@ -110,71 +110,71 @@ static bool checked_lately(const struct pf_fs *fs, const struct pf_version *vers
 }
 
 /* Compares the inputs with the disk. 0; ESTALE if they have changed; or another errno value. */
-static int check_inputs(struct pf_fs *fs, const struct pf_place *place, struct pf_op *op)
+static int check_inputs(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_op *op)
 {
     uint64_t now = pf_monotonic_ms();
-    int result = pf_op_errno(op, pf_profile_check(place->profile, &op->error));
+    int result = pf_op_errno(op, pf_profile_check(ref->profile, &op->error));
     pf_lock_take(&fs->lock);
-    place->version->checked = result ? 0 : now;
+    ref->version->checked = result ? 0 : now;
     pf_lock_drop(&fs->lock);
     return result;
 }
 
-int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
-                   struct pf_op *op)
+int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_node_ref *ref,
+                     struct pf_op *op)
 {
-    *place = (struct pf_place){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
+    *ref = (struct pf_node_ref){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
     pf_lock_take(&fs->lock);
     if (ino == PF_ROOT_INO) {
         struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
-        place->node = (struct pf_node){PF_TOP, 0};
+        ref->node = (struct pf_node){PF_TOP, 0};
         struct pf_entry_info info = {.type = root->type, .st = root->st, .driver = root->driver};
-        place->version = root->version ? root->version : pf_version_of(fs, root, &info);
+        ref->version = root->version ? root->version : pf_version_of(fs, root, &info);
     } else {
-        place->version = pf_map_get(&fs->versions, ino >> 40);
+        ref->version = pf_map_get(&fs->versions, ino >> 40);
     }
-    if (place->version) {
-        pf_version_hold(fs, place->version);
-        place->told = place->version->access;
-        if (check == PF_CHECK_LATELY && checked_lately(fs, place->version))
+    if (ref->version) {
+        pf_version_hold(fs, ref->version);
+        ref->reported = ref->version->access;
+        if (check == PF_CHECK_LATELY && checked_lately(fs, ref->version))
             check = PF_CHECK_NOT;
     }
     pf_lock_drop(&fs->lock);
-    if (!place->version)
+    if (!ref->version)
         return ESTALE;
-    place->profile = pf_version_profile_now(fs, place->version);
-    bool open = place->profile != NULL, stale = false;
-    int result = open || place->version->failed ? 0 : pf_prepare_profile(fs, place->version, op);
+    ref->profile = pf_version_profile_now(fs, ref->version);
+    bool open = ref->profile != NULL, stale = false;
+    int result = open || ref->version->failed ? 0 : pf_prepare_profile(fs, ref->version, op);
     if (!result && !open) {
-        place->profile = pf_version_profile(fs, place->version, op);
-        stale = !place->profile && op->error.code == ESTALE;
-        if (!place->profile && !place->version->failed && !stale)
+        ref->profile = pf_version_profile(fs, ref->version, op);
+        stale = !ref->profile && op->error.code == ESTALE;
+        if (!ref->profile && !ref->version->failed && !stale)
             result = pf_op_errno(op, -1);
     }
     if (result) {
-        pf_place_leave(place);
+        pf_node_ref_close(ref);
         return result;
     }
-    pf_version_access(fs, place->version, place->profile);
-    if (place->version->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
+    pf_version_access(fs, ref->version, ref->profile);
+    if (ref->version->failed && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
         stale = true;
-    int changed = check && open ? check_inputs(fs, place, op) : 0;
+    int changed = check && open ? check_inputs(fs, ref, op) : 0;
     if (!changed)
-        changed = hold_files(place, op);
+        changed = hold_files(ref, op);
     if (changed && changed != ESTALE) {
-        pf_place_leave(place);
+        pf_node_ref_close(ref);
         return changed;
     }
     if (!stale && !changed)
         return 0;
-    result = move(fs, place, op);
+    result = follow_to_present(fs, ref, op);
     if (!result)
-        place->told = pf_version_access(fs, place->version, place->profile);
+        ref->reported = pf_version_access(fs, ref->version, ref->profile);
     return result;
 }
 
-bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place)
+bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref)
 {
-    struct pf_access now = pf_version_access(fs, place->version, place->profile);
-    return fs->options.others && !pf_access_same(&now, &place->told);
+    struct pf_access now = pf_version_access(fs, ref->version, ref->profile);
+    return fs->options.others && !pf_access_same(&now, &ref->reported);
 }
