@@ -3,15 +3,11 @@
  * A cancelled load leaves no trace: each load of every profile among the samples is cancelled at its k-th check for k = 1, 2, 4, 8, ..., then
  * repeated, and the profile must equal one that was loaded without cancelling.
  */
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "formats/driver_extra.h"
 #include "formats/kit/pass.h"
-#include "formats/recognise.h"
 #include "tests/profile.h"
 #include "tests/sound.h"
+#include "tests/unit/each_profile.h"
 #include "tests/unit/tap.h"
 
 /* ---- kit/pass.c, with a counter ----------------------------------------------------------------- */
@@ -186,55 +182,8 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
                (unsigned long long)sample.k);
 }
 
-/* ---- the samples -------------------------------------------------------------------------------- */
-
-/* Maximum nesting of folders, as deep as that of archives. */
-enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
-
-/* Returns true if the entry was tested as a profile. */
-static bool check_entry(int folder, const char *name, const char *path, bool directory)
-{
-    static unsigned char head[PF_HEAD_MAX];
-    struct stat st;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st))
-        abort();
-    struct pf_probe probe = {.name = name,
-                             .directory = directory,
-                             .size = directory ? 0 : (uint64_t)st.st_size,
-                             .fd = fd,
-                             .bytes = head};
-    struct pf_probe_result result;
-    const struct pf_driver *driver = pf_recognise(&probe, &result);
-    if (driver)
-        check_profile(driver, folder, name, path);
-    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, &result) : NULL;
-    if (beside)
-        check_profile(beside, folder, name, path);
-    close(fd);
-    return driver != NULL;
-}
-
-static void check_folder(const char *path, unsigned depth)
-{
-    DIR *listing = opendir(path);
-    const struct dirent *entry;
-    while (listing && (entry = readdir(listing))) {
-        char below[PATH_ROOM];
-        bool directory = entry->d_type == DT_DIR;
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-            (!directory && entry->d_type != DT_REG) ||
-            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= PATH_ROOM)
-            continue;
-        if (!check_entry(dirfd(listing), entry->d_name, below, directory) && directory && depth < DEPTH_MAX)
-            check_folder(below, depth + 1);
-    }
-    if (listing)
-        closedir(listing);
-}
-
 int main(void)
 {
-    check_folder("tests/samples/archive", 0);
+    each_profile("tests/samples/archive", check_profile);
     return done();
 }

@@ -3,18 +3,11 @@
  * Every profile among the samples (and in the folder that PROFILEFS_SHARED names) keeps the promises of
  * formats/driver.h: see tests/sound.h.
  */
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "formats/model.h"
-#include "formats/recognise.h"
-#include "tests/profile.h"
 #include "tests/sound.h"
+#include "formats/model.h"
+#include "tests/profile.h"
+#include "tests/unit/each_profile.h"
 #include "tests/unit/tap.h"
-
-/* Maximum nesting of folders, as deep as that of archives. */
-enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
 
 /* Returns the first, a middle or the last of n items; -1 if n is 0. */
 static int64_t item_of(int64_t n, int64_t third)
@@ -49,51 +42,6 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
     profile_close(&model);
 }
 
-/* Returns true if the entry was tested as a profile. */
-static bool check_entry(int folder, const char *name, const char *path, bool directory)
-{
-    static unsigned char head[PF_HEAD_MAX];
-    struct stat st;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st)) {
-        if (fd >= 0)
-            close(fd);
-        return true;
-    }
-    struct pf_probe probe = {.name = name,
-                             .directory = directory,
-                             .size = directory ? 0 : (uint64_t)st.st_size,
-                             .fd = fd,
-                             .bytes = head};
-    struct pf_probe_result result;
-    const struct pf_driver *driver = pf_recognise(&probe, &result);
-    if (driver)
-        check_profile(driver, folder, name, path);
-    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, &result) : NULL;
-    if (beside)
-        check_profile(beside, folder, name, path);
-    close(fd);
-    return driver != NULL;
-}
-
-static void check_folder(const char *path, unsigned depth)
-{
-    DIR *listing = opendir(path);
-    const struct dirent *entry;
-    while (listing && (entry = readdir(listing))) {
-        char below[PATH_ROOM];
-        bool directory = entry->d_type == DT_DIR;
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-            (!directory && entry->d_type != DT_REG) ||
-            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= PATH_ROOM)
-            continue;
-        if (!check_entry(dirfd(listing), entry->d_name, below, directory) && directory && depth < DEPTH_MAX)
-            check_folder(below, depth + 1);
-    }
-    if (listing)
-        closedir(listing);
-}
-
 /* Memory may run out before a profile is opened; it must be possible to close it nevertheless. */
 static void check_closing_unopened(void)
 {
@@ -109,13 +57,13 @@ static void check_closing_unopened(void)
 
 int main(void)
 {
-    char corpus[PATH_ROOM];
+    char corpus[EACH_PATH_ROOM];
     const char *shared = getenv("PROFILEFS_SHARED");
     check_closing_unopened();
-    check_folder("tests/samples/archive", 0);
+    each_profile("tests/samples/archive", check_profile);
     if (!shared || !*shared)
         fputs("# profiles of PROFILEFS_SHARED, not set: skipped\n", stderr);
-    else if (snprintf(corpus, sizeof corpus, "%s/corpus", shared) < PATH_ROOM)
-        check_folder(corpus, 0);
+    else if (snprintf(corpus, sizeof corpus, "%s/corpus", shared) < EACH_PATH_ROOM)
+        each_profile(corpus, check_profile);
     return done();
 }
