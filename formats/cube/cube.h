@@ -2,17 +2,10 @@
 #ifndef PF_CUBE_H
 #define PF_CUBE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "formats/driver.h"
+#include "formats/cube/types.h"
 #include "formats/input/window.h"
 #include "formats/kit/bytes.h"
 #include "formats/kit/store.h"
-#include "formats/kit/strings.h"
-#include "formats/kit/tree.h"
 #include "formats/runtime/run.h"
 
 /*
@@ -21,7 +14,8 @@
  * then its data are located (indexes). The results of each step are immutable afterwards and may be read by many
  * threads.
  *
- * Modules, each of which depends only on those listed before it:
+ * Files, each of which depends only on those listed before it:
+ *   types.h         the data
  *   archive.c       members of the archive
  *   type.c          kinds of values and their arithmetic
  *   shape.c         properties derived from the call tree
@@ -35,67 +29,6 @@
  *   cube.c          opening, loading, closing
  *   metrics.c, threads.c, components.c, values.c, cubex.c: the driver (cubex.h)
  */
-#define PF_CUBE_NONE UINT32_MAX
-
-/* ---- archive.c ---------------------------------------------------------------------------------- */
-
-/*
- * A member of a .cubex, which is a tar archive without folders. Checksums are ignored (one writer computes all of them
- * wrongly), and a single block of zeros does not end the archive (Cube writes one after each member whose size is a
- * multiple of 512).
- */
-struct pf_cube_member {
-    const char *name; /* NUL-terminated */
-    uint64_t offset, size;
-};
-
-struct pf_cube_archive {
-    struct pf_strings *names;
-    struct pf_cube_member *members; /* by the index of the name in `names`; the last member of a name wins */
-    size_t count, room;
-};
-
-/* Lists the members with one read per header. Damage is a warning; the members before it are kept. The caller frees the archive. */
-void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, struct pf_input *input);
-void pf_cube_archive_free(struct pf_cube_archive *archive);
-
-/* The member of this name; NULL if there is none. Owned by the archive. */
-const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name);
-
-struct pf_inflate;
-
-/* The kind of the elements of a matrix, which determines how they aggregate. */
-enum pf_cube_kind {
-    PF_CUBE_NO_KIND,  /* unknown type */
-    PF_CUBE_SIGNED,   /* integers of 1, 2, 4 or 8 bytes; sums are exact */
-    PF_CUBE_UNSIGNED, /* the same, unsigned */
-    PF_CUBE_REAL,     /* a double */
-    PF_CUBE_LEAST,    /* a double, aggregated by minimum */
-    PF_CUBE_LARGEST,  /* a double, aggregated by maximum */
-    PF_CUBE_RATE,     /* two doubles, shown as a / b */
-    PF_CUBE_COMPLEX,  /* two doubles, shown as the absolute value */
-    PF_CUBE_AVERAGE,  /* TAU_ATOMIC: count and sum of the observations, shown as b / a */
-    PF_CUBE_BINS,     /* HISTOGRAM: the counts of its bins, shown as their sum */
-    PF_CUBE_LIST,     /* NDOUBLES: shown as the sum */
-    PF_CUBE_FUNCTION, /* SCALE_FUNC: shown only as components */
-};
-
-/* A decoded value: `i` for integer kinds, `a` or both doubles for the others. */
-union pf_cube_number {
-    pf_int128 i;
-    struct {
-        double a, b;
-    };
-};
-
-/* The meaning of a metric's stored values. Derived metrics have a formula instead of values. */
-enum pf_cube_stored {
-    PF_CUBE_EXCLUSIVE,
-    PF_CUBE_INCLUSIVE,
-    PF_CUBE_DERIVED, /* computed from sums, exclusive or inclusive */
-    PF_CUBE_DERIVED_EXCLUSIVE,
-    PF_CUBE_DERIVED_INCLUSIVE,
-};
 
 /* Format of a metric's name in warnings, which truncates it. */
 #define PF_CUBE_NAME "%.80s"
@@ -104,107 +37,14 @@ enum pf_cube_stored {
 #define pf_cube_break(run, cube, code, what, number)                                                         \
     ((cube)->broken = true, pf_run_warn((run), "fatal", (code), 0, -1, what, (unsigned long long)(number)))
 
-struct pf_cube_type {
-    enum pf_cube_kind kind;
-    uint32_t size; /* of an element, in bytes */
-};
+/* ---- archive.c ---------------------------------------------------------------------------------- */
 
-/* A range of bytes of the input. */
-struct pf_cube_range {
-    uint64_t offset, size;
-};
+/* Lists the members with one read per header. Damage is a warning; the members before it are kept. The caller frees the archive. */
+void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, struct pf_input *input);
+void pf_cube_archive_free(struct pf_cube_archive *archive);
 
-struct pf_cube_metric {
-    uint64_t id;
-    uint32_t parent; /* index, or PF_CUBE_NONE */
-    enum pf_cube_stored stored;
-    struct pf_cube_type type;
-    bool ghost;
-    /* NUL-terminated, as in the file; "" if missing. */
-    const char *kind, *name, *title, *dtype, *unit, *description, *expression;
-
-    /* The positions of the values; valid after pf_cube_find_data. */
-    bool has_data;
-    bool big;         /* big-endian */
-    uint64_t rows;    /* number of rows, including those that no position refers to */
-    uint64_t base;    /* offset in the input: of row 0, or of the streams if the rows are compressed */
-    uint64_t end;     /* offset in the input of the end of the data */
-    uint32_t *row_at; /* by position: its row; >= `rows`: no row. NULL: row == position */
-    struct pf_cube_range
-        *streams; /* the zlib stream of each row, with size 0 if the row has no data. NULL: not compressed */
-};
-
-/* Attributes of a call path that the tree does not hold. */
-struct pf_cube_path {
-    uint32_t region;     /* index, or PF_CUBE_NONE */
-    uint32_t end;        /* index after its subtree, which is a contiguous range */
-    uint32_t wide;       /* its position in the row order of inclusive metrics */
-    uint32_t line, file; /* of the call site; 0 and PF_NO_STRING: unknown */
-    uint32_t parameters; /* string, or PF_NO_STRING */
-};
-
-struct pf_cube_location {
-    uint64_t id;
-    uint32_t group; /* the index of its group in the table of the system, or PF_CUBE_NONE */
-    bool there;
-    struct pf_cell cells[3]; /* by the next enum */
-};
-enum { PF_CUBE_LOCATION_NAME, PF_CUBE_LOCATION_RANK, PF_CUBE_LOCATION_TYPE };
-
-/*
- * Columns of the table of regions and of the table of machines, nodes and processes. The file numbers the latter per
- * class; the table uses the row as id.
- */
-enum {
-    PF_CUBE_REGION_ID,
-    PF_CUBE_REGION_BEGIN,
-    PF_CUBE_REGION_END,
-    PF_CUBE_REGION_PARADIGM,
-    PF_CUBE_REGION_ROLE,
-    PF_CUBE_REGION_MANGLED,
-    PF_CUBE_REGION_URL,
-    PF_CUBE_REGION_NAME,
-    PF_CUBE_REGION_FILE,
-    PF_CUBE_REGION_DESCRIPTION,
-    PF_CUBE_REGION_COLUMNS
-};
-enum {
-    PF_CUBE_NODE_ID,
-    PF_CUBE_NODE_PARENT,
-    PF_CUBE_NODE_DEPTH,
-    PF_CUBE_NODE_CLASS,
-    PF_CUBE_NODE_NUMBER,
-    PF_CUBE_NODE_RANK,
-    PF_CUBE_NODE_NAME,
-    PF_CUBE_NODE_COLUMNS
-};
-
-enum { PF_CUBE_KINDS = 256 };
-
-struct pf_cube {
-    struct pf_input *input; /* borrowed */
-    struct pf_cube_archive archive;
-    const struct pf_cube_member *anchor; /* NULL: missing */
-    struct pf_inflate *inflate;          /* decompressor of the anchor; NULL: it is not compressed */
-    char version[16];                    /* of the anchor's syntax */
-    struct pf_rows *attributes;          /* key, value */
-    struct pf_strings *texts;            /* strings of the metrics */
-    struct pf_cube_metric *metrics;
-    size_t n_metrics, room_metrics;
-
-    /* Valid from pf_cube_load on. Call paths are in document order, parents before children. */
-    bool broken;                      /* the anchor is too damaged to assign values */
-    struct pf_tree *tree;             /* owned unless tree_taken */
-    bool tree_taken;                  /* the profile has taken ownership of the tree as its contexts */
-    const char *kinds[PF_CUBE_KINDS]; /* of call paths: roles of regions */
-    size_t n_kinds;
-    struct pf_cube_path *paths;
-    struct pf_rows *regions, *system;
-    struct pf_cube_location *locations; /* by id, which is the column in the data */
-    uint32_t n_locations;
-};
-
-/* ---- archive.c: members ------------------------------------------------------------------------- */
+/* The member of this name; NULL if there is none. Owned by the archive. */
+const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name);
 
 /* Finds anchor.xml, which may be gzip-compressed under the same name. Warns if it is missing. */
 void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube);
