@@ -22,7 +22,9 @@
  *   meta.c        records, strings and metrics of meta.db    (meta.h)
  *   meta_tree.c   contexts of meta.db
  *   load.c        loading the calling-context tree
- *   tables.c      cursors
+ *   values.c      values and samples of threads               (this and the next two: tables.h)
+ *   summary.c     values of the summary
+ *   tables.c      the tables
  *   hpctoolkit.c  the driver
  */
 

@@ -64,15 +64,17 @@ enum { HPC_PAIR = 12 }; /* size of a pair in bytes */
  */
 bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block);
 
-/* Reads blocks. The caller sets the state and the input of both windows, and closes the reader. */
+/* Reads blocks. */
 struct hpc_block_reader {
     const struct hpc_state *state;
     struct pf_window pairs, values;
 };
 
+/* Initialises a reader whose windows read at least `room` bytes at once. The caller closes it. */
+void hpc_block_reader_init(struct hpc_block_reader *reader, const struct hpc_state *state, size_t room);
 void hpc_block_reader_close(struct hpc_block_reader *reader);
 
-/* Returns a reader that the run owns; its windows read at least `room` bytes at once. */
+/* The same for a new reader, which the run owns. */
 struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*

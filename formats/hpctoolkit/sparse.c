@@ -65,6 +65,12 @@ bool hpc_block_fits(const struct hpc_state *state, struct hpc_block *block)
     return hpc_fits(block->indices, (uint64_t)block->n_contexts + xml4, PAIR, end);
 }
 
+void hpc_block_reader_init(struct hpc_block_reader *reader, const struct hpc_state *state, size_t room)
+{
+    struct pf_window window = {.input = state->profile_db, .room = room};
+    *reader = (struct hpc_block_reader){state, window, window};
+}
+
 void hpc_block_reader_close(struct hpc_block_reader *reader)
 {
     pf_window_close(&reader->pairs);
@@ -80,8 +86,7 @@ static void free_block_reader(struct hpc_block_reader *reader)
 struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room)
 {
     struct hpc_block_reader *reader = PF_OWN(run, calloc(1, sizeof *reader), free_block_reader);
-    reader->state = hpc_state(run->model);
-    reader->pairs = reader->values = (struct pf_window){.input = reader->state->profile_db, .room = room};
+    hpc_block_reader_init(reader, hpc_state(run->model), room);
     return reader;
 }
 
