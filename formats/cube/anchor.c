@@ -54,7 +54,7 @@ static const struct element *find_element(const struct pf_cube_reading *reading,
     return NULL;
 }
 
-static void on_start(void *arg, const char *name)
+static void anchor_start(void *arg, const char *name)
 {
     struct pf_cube_reading *reading = arg;
     const struct element *element = find_element(reading, name);
@@ -68,7 +68,7 @@ static void on_start(void *arg, const char *name)
 }
 
 /* Restores the parent of an element that ends as the current subject. */
-static void go_up(struct pf_cube_reading *reading, enum pf_cube_subject subject)
+static void leave_subject(struct pf_cube_reading *reading, enum pf_cube_subject subject)
 {
     const struct pf_cube *cube = reading->cube;
     reading->subject = OF_NOTHING;
@@ -82,7 +82,7 @@ static void go_up(struct pf_cube_reading *reading, enum pf_cube_subject subject)
         reading->subject = OF_NODE;
 }
 
-static void on_end(void *arg, const char *name, const char *text, size_t size)
+static void anchor_end(void *arg, const char *name, const char *text, size_t size)
 {
     struct pf_cube_reading *reading = arg;
     const struct element *element = find_element(reading, name);
@@ -94,14 +94,14 @@ static void on_end(void *arg, const char *name, const char *text, size_t size)
     pf_cube_end_region(reading);
     if (element->subject == OF_PATH)
         pf_cube_end_cnode(reading);
-    go_up(reading, element->subject);
+    leave_subject(reading, element->subject);
 }
 
 /*
  * Handles a damaged tag. If call paths or locations may be missing, the rows of the data cannot be assigned; in the
  * head and in regions only the tag is lost. Each of the two passes reports its own part.
  */
-static void on_fault(void *arg, bool lost)
+static void anchor_fault(void *arg, bool lost)
 {
     struct pf_cube_reading *reading = arg;
     bool body = reading->section != IN_HEAD;
@@ -113,7 +113,7 @@ static void on_fault(void *arg, bool lost)
 
 static void read_elements(struct pf_cube_reading *reading)
 {
-    static const struct pf_xml_events events = {on_start, on_end, on_fault};
+    static const struct pf_xml_events events = {anchor_start, anchor_end, anchor_fault};
     struct pf_run *run = reading->run;
     const struct pf_cube *cube = reading->cube;
     size_t piece = reading->head_only ? HEAD_PIECE : PIECE;
@@ -147,7 +147,7 @@ static void check_damage(const struct pf_cube_reading *reading)
                     "anchor.xml cannot be inflated to its end: %.150s", damage.what);
 }
 
-static void free_reading(struct pf_cube_reading *reading)
+static void free_anchor_reading(struct pf_cube_reading *reading)
 {
     pf_ids_free(&reading->region_ids);
     pf_ids_free(&reading->path_ids);
@@ -155,9 +155,9 @@ static void free_reading(struct pf_cube_reading *reading)
 }
 
 /* Reads anchor.xml, if there is one. Returns the state, which the run owns. */
-static struct pf_cube_reading *read_anchor(struct pf_run *run, struct pf_cube *cube, bool head_only)
+static struct pf_cube_reading *read_anchor_xml(struct pf_run *run, struct pf_cube *cube, bool head_only)
 {
-    struct pf_cube_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    struct pf_cube_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_anchor_reading);
     reading->run = run;
     reading->cube = cube;
     reading->head_only = head_only;
@@ -170,7 +170,7 @@ static struct pf_cube_reading *read_anchor(struct pf_run *run, struct pf_cube *c
 
 void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube)
 {
-    read_anchor(run, cube, true);
+    read_anchor_xml(run, cube, true);
     for (size_t i = 0; i < cube->n_metrics; i++)
         cube->metrics[i].type = pf_cube_type_of(cube->metrics[i].dtype);
 }
@@ -181,7 +181,7 @@ void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube)
  * Copies the attributes of regions to their call paths. Sets the ids, unless they are ambiguous: then the index is the
  * id.
  */
-static void finish_tree(const struct pf_cube_reading *reading)
+static void finish_call_tree(const struct pf_cube_reading *reading)
 {
     struct pf_run *run = reading->run;
     struct pf_tree *tree = reading->cube->tree;
@@ -206,13 +206,13 @@ static void finish_tree(const struct pf_cube_reading *reading)
 
 void pf_cube_anchor_body(struct pf_run *run, struct pf_cube *cube)
 {
-    struct pf_cube_reading *reading = read_anchor(run, cube, false);
+    struct pf_cube_reading *reading = read_anchor_xml(run, cube, false);
     if (cube->anchor)
         check_damage(reading);
     pf_cube_end_region(reading);
     while (reading->open_paths.n)
         pf_cube_end_cnode(reading);
-    finish_tree(reading);
+    finish_call_tree(reading);
     for (size_t i = 0; i < reading->nodes.n; i++)
         pf_run_check(run, pf_rows_add(cube->system, reading->nodes.at[i].cells, run->error));
     pf_cube_shape(run, cube);

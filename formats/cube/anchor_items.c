@@ -14,12 +14,12 @@ enum { PARAMETERS_MAX = 4096 };
 
 /* ---- attributes --------------------------------------------------------------------------------- */
 
-static const char *attribute(const struct pf_cube_reading *reading, const char *name)
+static const char *anchor_attribute(const struct pf_cube_reading *reading, const char *name)
 {
     return pf_xml_attribute(reading->xml, name);
 }
 
-static int64_t int_or(const char *text, int64_t otherwise)
+static int64_t integer_or(const char *text, int64_t otherwise)
 {
     char *end;
     if (!text)
@@ -35,7 +35,7 @@ static int64_t int_or(const char *text, int64_t otherwise)
 /* Reads an id, which is never negative. An invalid id makes the file's values unusable. */
 static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
 {
-    int64_t id = int_or(attribute(reading, name), -1);
+    int64_t id = integer_or(anchor_attribute(reading, name), -1);
     if (id >= 0 && id < UINT32_MAX)
         return (uint32_t)id;
     reading->cube->broken = true;
@@ -45,7 +45,7 @@ static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
 }
 
 /* Interns a string in the tree's pool. Returns PF_NO_STRING for a missing or empty one. */
-static uint32_t intern(const struct pf_cube_reading *reading, const char *text, size_t size)
+static uint32_t intern_in_tree(const struct pf_cube_reading *reading, const char *text, size_t size)
 {
     return text && size ? pf_run_intern(reading->run, reading->cube->tree->strings, text, size)
                         : PF_NO_STRING;
@@ -53,8 +53,8 @@ static uint32_t intern(const struct pf_cube_reading *reading, const char *text, 
 
 static uint32_t intern_attribute(const struct pf_cube_reading *reading, const char *name)
 {
-    const char *value = attribute(reading, name);
-    return intern(reading, value, value ? strlen(value) : 0);
+    const char *value = anchor_attribute(reading, name);
+    return intern_in_tree(reading, value, value ? strlen(value) : 0);
 }
 
 static struct pf_cell string_cell(const struct pf_cube_reading *reading, uint32_t string)
@@ -63,14 +63,14 @@ static struct pf_cell string_cell(const struct pf_cube_reading *reading, uint32_
 }
 
 /* A line or a rank; -1 means none. */
-static struct pf_cell number_cell(const char *text)
+static struct pf_cell line_or_rank_cell(const char *text)
 {
-    int64_t number = int_or(text, -1);
+    int64_t number = integer_or(text, -1);
     return number >= 0 ? pf_int(number) : pf_absent();
 }
 
 /* Returns a NUL-terminated copy without surrounding whitespace, owned by the cube. */
-static const char *keep(const struct pf_cube_reading *reading, const char *text, size_t size)
+static const char *keep_trimmed(const struct pf_cube_reading *reading, const char *text, size_t size)
 {
     const struct pf_cube *cube = reading->cube;
     while (size && isspace((unsigned char)*text))
@@ -85,7 +85,7 @@ static const char *keep(const struct pf_cube_reading *reading, const char *text,
 
 void pf_cube_start_cube(struct pf_cube_reading *reading)
 {
-    const char *version = attribute(reading, "version");
+    const char *version = anchor_attribute(reading, "version");
     reading->is_cube = true;
     if (version)
         snprintf(reading->cube->version, sizeof reading->cube->version, "%s", version);
@@ -94,7 +94,7 @@ void pf_cube_start_cube(struct pf_cube_reading *reading)
 /* Attributes of the file are direct children of <cube>; others belong to nodes of the system. */
 void pf_cube_start_attr(struct pf_cube_reading *reading)
 {
-    const char *key = attribute(reading, "key"), *value = attribute(reading, "value");
+    const char *key = anchor_attribute(reading, "key"), *value = anchor_attribute(reading, "value");
     if (reading->depth != 2 || !key)
         return;
     struct pf_cell cells[] = {pf_string(key), pf_string(value ? value : "")};
@@ -119,11 +119,11 @@ void pf_cube_start_metric(struct pf_cube_reading *reading)
 {
     struct pf_run *run = reading->run;
     struct pf_cube *cube = reading->cube;
-    const char *kind = attribute(reading, "type"), *shown = attribute(reading, "viztype");
-    int64_t id = int_or(attribute(reading, "id"), -1);
+    const char *kind = anchor_attribute(reading, "type"), *shown = anchor_attribute(reading, "viztype");
+    int64_t id = integer_or(anchor_attribute(reading, "id"), -1);
     if (!kind)
         kind = "EXCLUSIVE"; /* children may have no type */
-    kind = keep(reading, kind, strlen(kind));
+    kind = keep_trimmed(reading, kind, strlen(kind));
     pf_run_check(run, pf_array_room(&cube->metrics, &cube->room_metrics, cube->n_metrics,
                                     sizeof *cube->metrics, run->error));
     if (id < 0) {
@@ -149,13 +149,13 @@ void pf_cube_start_metric(struct pf_cube_reading *reading)
 
 void pf_cube_start_region(struct pf_cube_reading *reading)
 {
-    int64_t begin = int_or(attribute(reading, "begin"), 0);
+    int64_t begin = integer_or(anchor_attribute(reading, "begin"), 0);
     reading->region.line = begin > 0 && begin < UINT32_MAX ? (uint32_t)begin : 0;
     reading->region.file = intern_attribute(reading, "mod");
     memset(reading->cells, 0, sizeof reading->cells); /* absent */
     reading->cells[PF_CUBE_REGION_ID] = pf_uint(read_id(reading, "id"));
-    reading->cells[PF_CUBE_REGION_BEGIN] = number_cell(attribute(reading, "begin"));
-    reading->cells[PF_CUBE_REGION_END] = number_cell(attribute(reading, "end"));
+    reading->cells[PF_CUBE_REGION_BEGIN] = line_or_rank_cell(anchor_attribute(reading, "begin"));
+    reading->cells[PF_CUBE_REGION_END] = line_or_rank_cell(anchor_attribute(reading, "end"));
     reading->cells[PF_CUBE_REGION_FILE] = string_cell(reading, reading->region.file);
 }
 
@@ -166,7 +166,7 @@ static uint8_t find_kind(const struct pf_cube_reading *reading, struct pf_cell r
     struct pf_cube *cube = reading->cube;
     if (role.type != PF_TEXT)
         return 0;
-    const char *name = keep(reading, role.text, role.size < ROLE_MAX ? role.size : ROLE_MAX);
+    const char *name = keep_trimmed(reading, role.text, role.size < ROLE_MAX ? role.size : ROLE_MAX);
     size_t k = 1;
     while (k < cube->n_kinds && cube->kinds[k] != name) /* names are interned */
         k++;
@@ -187,7 +187,7 @@ void pf_cube_end_region(struct pf_cube_reading *reading)
     if (reading->subject != OF_REGION)
         return;
     reading->subject = OF_NOTHING;
-    region->name = intern(reading, name->text, name->size);
+    region->name = intern_in_tree(reading, name->text, name->size);
     region->kind = find_kind(reading, cells[PF_CUBE_REGION_ROLE]);
     pf_run_check(run, pf_rows_add(cube->regions, cells, run->error));
     if (!pf_run_check(run, pf_ids_add(&reading->region_ids, id, (uint32_t)reading->regions.n, run->error)))
@@ -202,7 +202,7 @@ void pf_cube_start_cnode(struct pf_cube_reading *reading)
     struct pf_cube *cube = reading->cube;
     struct pf_tree *tree = cube->tree;
     uint32_t id = read_id(reading, "id"), callee = read_id(reading, "calleeId");
-    int64_t line = int_or(attribute(reading, "line"), 0);
+    int64_t line = integer_or(anchor_attribute(reading, "line"), 0);
     struct pf_cube_path path = {.parameters = PF_NO_STRING,
                                 .line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0,
                                 .region = pf_ids_find(&reading->region_ids, callee),
@@ -226,7 +226,7 @@ void pf_cube_start_cnode(struct pf_cube_reading *reading)
 /* Appends "KEY=VALUE" to the parameters of the innermost open call path, if it fits. */
 void pf_cube_start_parameter(struct pf_cube_reading *reading)
 {
-    const char *key = attribute(reading, "parkey"), *value = attribute(reading, "parvalue");
+    const char *key = anchor_attribute(reading, "parkey"), *value = anchor_attribute(reading, "parvalue");
     if (!reading->open_paths.n || !key || !value)
         return;
     size_t begin = reading->open_paths.at[reading->open_paths.n - 1], size = reading->parameters.n - begin;
@@ -248,7 +248,7 @@ void pf_cube_end_cnode(struct pf_cube_reading *reading)
     size_t size = reading->parameters.n - begin;
     reading->parameters.n = begin;
     if (size)
-        cube->paths[reading->path].parameters = intern(reading, reading->parameters.at + begin, size);
+        cube->paths[reading->path].parameters = intern_in_tree(reading, reading->parameters.at + begin, size);
     reading->path = cube->tree->parent[reading->path];
 }
 
@@ -269,8 +269,8 @@ void pf_cube_start_node(struct pf_cube_reading *reading)
         node.cells[PF_CUBE_NODE_DEPTH] =
             pf_uint(reading->nodes.at[node.parent].cells[PF_CUBE_NODE_DEPTH].u + 1);
     }
-    node.cells[PF_CUBE_NODE_CLASS] = string_cell(reading, intern(reading, class, strlen(class)));
-    node.cells[PF_CUBE_NODE_NUMBER] = pf_uint((uint64_t)int_or(attribute(reading, "Id"), 0));
+    node.cells[PF_CUBE_NODE_CLASS] = string_cell(reading, intern_in_tree(reading, class, strlen(class)));
+    node.cells[PF_CUBE_NODE_NUMBER] = pf_uint((uint64_t)integer_or(anchor_attribute(reading, "Id"), 0));
     reading->node = (uint32_t)reading->nodes.n;
     *PF_PUSH(reading->run, reading->nodes) = node;
 }
@@ -279,7 +279,7 @@ void pf_cube_start_location(struct pf_cube_reading *reading)
 {
     struct pf_cube *cube = reading->cube;
     struct pf_cube_location location = {.there = true, .group = reading->node, .id = read_id(reading, "Id")};
-    location.cells[PF_CUBE_LOCATION_TYPE] = string_cell(reading, intern(reading, "thread", 6));
+    location.cells[PF_CUBE_LOCATION_TYPE] = string_cell(reading, intern_in_tree(reading, "thread", 6));
     pf_run_check(reading->run, pf_array_room(&cube->locations, &reading->room_locations, cube->n_locations,
                                              sizeof location, reading->run->error));
     cube->locations[cube->n_locations++] = location;
@@ -336,9 +336,10 @@ void pf_cube_take_text(struct pf_cube_reading *reading, const char *name, const 
         return;
     if (reading->subject == OF_METRIC) {
         const char **to = (void *)((char *)&reading->cube->metrics[reading->metric] + field->at);
-        *to = keep(reading, text, size);
+        *to = keep_trimmed(reading, text, size);
         return;
     }
-    row_of_subject(reading)[field->at] =
-        field->sort == NUMBER ? number_cell(text) : string_cell(reading, intern(reading, text, size));
+    row_of_subject(reading)[field->at] = field->sort == NUMBER
+                                             ? line_or_rank_cell(text)
+                                             : string_cell(reading, intern_in_tree(reading, text, size));
 }

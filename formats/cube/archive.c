@@ -33,12 +33,12 @@ struct walk {
 
 /* ---- headers ------------------------------------------------------------------------------------ */
 
-static bool is_header(const unsigned char *block)
+static bool is_tar_header(const unsigned char *block)
 {
     return !memcmp(block + MAGIC_AT, "ustar", 5);
 }
 
-static bool is_zero(const unsigned char *block)
+static bool is_zero_block(const unsigned char *block)
 {
     return !block[0] && !memcmp(block, block + 1, BLOCK - 1);
 }
@@ -47,7 +47,7 @@ static bool is_zero(const unsigned char *block)
  * Parses octal digits, or GNU tar's encoding of large sizes (big-endian, top bit set). Returns false if the field is
  * neither.
  */
-static bool read_size(const unsigned char *block, uint64_t *size)
+static bool read_size_field(const unsigned char *block, uint64_t *size)
 {
     char digits[SIZE_LENGTH + 1] = "", *end;
     const unsigned char *field = block + SIZE_AT;
@@ -64,8 +64,8 @@ static bool read_size(const unsigned char *block, uint64_t *size)
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* A later member replaces an earlier one of the same name. */
-static void add_member(struct pf_run *run, struct pf_cube_archive *archive, const char *name, uint64_t offset,
-                       uint64_t size)
+static void add_archive_member(struct pf_run *run, struct pf_cube_archive *archive, const char *name,
+                               uint64_t offset, uint64_t size)
 {
     uint32_t at = pf_run_intern(run, archive->names, name, strlen(name) + 1);
     pf_run_check(run,
@@ -100,7 +100,7 @@ static void take_pax(struct walk *walk, uint64_t offset, uint64_t size)
     walk->has_size = pf_take_number(&digits, &walk->size);
 }
 
-static void take_member(struct walk *walk, const unsigned char *block, uint64_t offset, uint64_t size)
+static void take_file_member(struct walk *walk, const unsigned char *block, uint64_t offset, uint64_t size)
 {
     char text[NAME_SIZE + 1] = "";
     const char *name = text;
@@ -113,29 +113,29 @@ static void take_member(struct walk *walk, const unsigned char *block, uint64_t 
         pf_run_warn(walk->run, "fatal", "cut", 0, walk->end, "the file ends inside its member %s", name);
     }
     if (*name)
-        add_member(walk->run, walk->archive, name, offset, size);
+        add_archive_member(walk->run, walk->archive, name, offset, size);
 }
 
-static bool is_file(char kind)
+static bool is_file_kind(char kind)
 {
     return kind == '0' || kind == 0 || kind == '7';
 }
 
 /* Handles a header, and skips the member's contents. */
-static void take_header(struct walk *walk, const unsigned char *block)
+static void take_tar_header(struct walk *walk, const unsigned char *block)
 {
     uint64_t size, offset = walk->at + BLOCK;
     char kind = (char)block[KIND_AT];
     walk->zeros = 0;
-    if (!is_header(block) || !read_size(block, &size)) {
+    if (!is_tar_header(block) || !read_size_field(block, &size)) {
         pf_run_warn(walk->run, "fatal", "bad-header", 0, walk->at, "no header of a member here");
         walk->at = walk->end;
         return;
     }
-    if (is_file(kind) && walk->has_size)
+    if (is_file_kind(kind) && walk->has_size)
         size = walk->size;
-    if (is_file(kind))
-        take_member(walk, block, offset, size);
+    if (is_file_kind(kind))
+        take_file_member(walk, block, offset, size);
     else if (kind == 'x')
         take_pax(walk, offset, size);
     uint64_t left = walk->end - offset;
@@ -151,10 +151,10 @@ void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, s
     archive->names = pf_run_memory(run, pf_strings_new());
     while (walk.at < walk.end && walk.end - walk.at >= BLOCK && archive->count < MEMBERS_MAX &&
            pf_run_read(run, input, block, BLOCK, walk.at) == BLOCK) {
-        if (is_zero(block))
+        if (is_zero_block(block))
             walk.at = ++walk.zeros < ZEROS_MAX ? walk.at + BLOCK : walk.end;
         else
-            take_header(&walk, block);
+            take_tar_header(&walk, block);
     }
     if (archive->count == MEMBERS_MAX)
         pf_run_warn(run, "fatal", "limit", 0, walk.at, "members from the %dth on are not read", MEMBERS_MAX);
@@ -163,24 +163,24 @@ void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, s
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* Reads raw bytes of a member. */
-static ssize_t read_member(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
-                           size_t size, uint64_t at, struct pf_error *error)
+static ssize_t read_member_bytes(const struct pf_cube *cube, const struct pf_cube_member *member,
+                                 void *buffer, size_t size, uint64_t at, struct pf_error *error)
 {
     uint64_t left = at < member->size ? member->size - at : 0;
     return pf_input_read(cube->input, buffer, size < left ? size : (size_t)left, member->offset + at, error);
 }
 
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t at, struct pf_error *error)
+static ssize_t read_packed_anchor(void *arg, void *buffer, size_t size, uint64_t at, struct pf_error *error)
 {
     const struct pf_cube *cube = arg;
-    return read_member(cube, cube->anchor, buffer, size, at, error);
+    return read_member_bytes(cube, cube->anchor, buffer, size, at, error);
 }
 
 ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
                      size_t size, uint64_t at, struct pf_error *error)
 {
     return member == cube->anchor && cube->inflate ? pf_inflate_read(cube->inflate, buffer, size, at, error)
-                                                   : read_member(cube, member, buffer, size, at, error);
+                                                   : read_member_bytes(cube, member, buffer, size, at, error);
 }
 
 void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube)
@@ -195,5 +195,5 @@ void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube)
     ssize_t have = pf_cube_read(cube, cube->anchor, head, sizeof head, 0, run->error);
     pf_run_check(run, (int)have);
     if (pf_inflate_is_gzip(head, (size_t)have))
-        cube->inflate = pf_run_memory(run, pf_inflate_new(read_packed, cube, cube->anchor->size));
+        cube->inflate = pf_run_memory(run, pf_inflate_new(read_packed_anchor, cube, cube->anchor->size));
 }

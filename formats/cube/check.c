@@ -19,8 +19,8 @@ struct check {
     uint64_t wrapped;
 };
 
-static void note(const struct check *check, const char *severity, const char *code, uint64_t number,
-                 const char *before, const char *after)
+static void note_checked(const struct check *check, const char *severity, const char *code, uint64_t number,
+                         const char *before, const char *after)
 {
     pf_run_warn(check->run, severity, code, 0, check->metric->base, "metric " PF_CUBE_NAME ": %s%llu%s",
                 check->metric->name, before, (unsigned long long)number, after);
@@ -32,7 +32,7 @@ static bool may_wrap(const struct pf_cube_metric *metric)
     return metric->type.kind == PF_CUBE_UNSIGNED && metric->type.size == 8;
 }
 
-static void check_path(struct check *check, uint32_t path)
+static void check_path_values(struct check *check, uint32_t path)
 {
     const struct pf_cube *cube = check->cube;
     const struct pf_cube_metric *metric = check->metric;
@@ -42,8 +42,8 @@ static void check_path(struct check *check, uint32_t path)
                            pf_cube_sums_at(&check->sums, metric, path, metric->stored == PF_CUBE_INCLUSIVE,
                                            &values, check->run->error));
     if (!got && row >= 0 && metric->streams && metric->streams[row].size)
-        note(check, "error", "bad-stream", (uint64_t)row, "row ",
-             " of its data cannot be inflated; it has no values");
+        note_checked(check, "error", "bad-stream", (uint64_t)row, "row ",
+                     " of its data cannot be inflated; it has no values");
     for (uint32_t l = 0; got && may_wrap(metric) && l < cube->n_locations; l++)
         check->wrapped += values[l].i > INT64_MAX;
     for (uint32_t l = 0; got && check->adds_up && l < cube->n_locations; l++)
@@ -81,16 +81,16 @@ static void check_metric(struct check *check)
     memset(check->totals, 0, n * sizeof *check->totals);
     for (uint32_t p = 0; p < n; p++) {
         pf_run_step(check->run, p, n);
-        check_path(check, p);
+        check_path_values(check, p);
     }
     if (check->wrapped)
-        note(check, "warning", "wrapped", check->wrapped, "",
-             " values are 2^63 or more, as of a counter that went below zero; they are "
-             "shown as they are stored, and so are sums of them");
+        note_checked(check, "warning", "wrapped", check->wrapped, "",
+                     " values are 2^63 or more, as of a counter that went below zero; they are "
+                     "shown as they are stored, and so are sums of them");
     uint64_t negative = check->adds_up ? count_negative(check) : 0;
     if (negative)
-        note(check, "warning", "negative", negative, "the exclusive values of ",
-             " call paths come to less than zero, so that others may exceed 100 %");
+        note_checked(check, "warning", "negative", negative, "the exclusive values of ",
+                     " call paths come to less than zero, so that others may exceed 100 %");
 }
 
 static void free_check(struct check *check)

@@ -110,8 +110,8 @@ static uint64_t parts_max(const struct pf_cube_metric *metric)
 /* Size of a part's name, which has no spaces, commas or quotes. */
 enum { PART_NAME = 24 };
 
-static struct pf_cell part_of(const struct pf_cube_metric *metric, const unsigned char *element,
-                              uint32_t part, char name[PART_NAME])
+static struct pf_cell part_cell(const struct pf_cube_metric *metric, const unsigned char *element,
+                                uint32_t part, char name[PART_NAME])
 {
     struct groups of[GROUPS];
     find_groups(metric, element, of);
@@ -145,20 +145,21 @@ struct components {
 };
 
 /* The profile's metric for the parts: exclusive or inclusive, as stored. */
-static int side_of(const struct pf_cubex *cubex, uint32_t metric)
+static int stored_side(const struct pf_cubex *cubex, uint32_t metric)
 {
     bool inclusive = cubex->cube.metrics[metric].stored == PF_CUBE_INCLUSIVE;
     return cubex->sides[metric].side[inclusive];
 }
 
-static uint64_t parts_of(const struct pf_cursor *cursor, uint32_t metric)
+static uint64_t parts_wanted(const struct pf_cursor *cursor, uint32_t metric)
 {
     const struct pf_cubex *cubex = cursor->model->state;
-    bool wanted = pf_wanted(cursor->only.metric, (uint64_t)side_of(cubex, metric));
+    bool wanted = pf_wanted(cursor->only.metric, (uint64_t)stored_side(cubex, metric));
     return wanted ? parts_max(&cubex->cube.metrics[metric]) : 0;
 }
 
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_components(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                            struct pf_error *error)
 {
     const struct pf_cubex *cubex = cursor->model->state;
     struct components *own = numbers->own = calloc(1, sizeof *own);
@@ -166,13 +167,13 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
         return pf_fail_memory(error);
     own->path = own->element = PF_NO_NUMBER;
     pf_cube_reader_init(&own->reader, &cubex->cube, cursor->only.context < 0);
-    if (pf_cubex_numbers_init(&own->numbers, cursor, parts_of, error))
+    if (pf_cubex_numbers_init(&own->numbers, cursor, parts_wanted, error))
         return -1;
     numbers->end = own->numbers.first[cubex->cube.n_metrics];
     return 0;
 }
 
-static void end(void *state)
+static void free_components(void *state)
 {
     struct components *own = state;
     if (!own)
@@ -186,7 +187,7 @@ static void end(void *state)
  * Loads the row of the call path whose first number is `first`, unless it is loaded. Returns 1; 0 if the call path has
  * no row; -1 with *error filled.
  */
-static int read_row(struct components *own, uint64_t first, struct pf_error *error)
+static int load_component_row(struct components *own, uint64_t first, struct pf_error *error)
 {
     const struct pf_cube *cube = own->reader.cube;
     const struct pf_cube_metric *metric = &cube->metrics[own->numbers.metric];
@@ -202,8 +203,8 @@ static int read_row(struct components *own, uint64_t first, struct pf_error *err
     return got;
 }
 
-static int next_row(const struct pf_cursor *cursor, void *state, uint64_t number, struct pf_cell *cells,
-                    struct pf_error *error)
+static int component_row(const struct pf_cursor *cursor, void *state, uint64_t number, struct pf_cell *cells,
+                         struct pf_error *error)
 {
     const struct pf_cubex *cubex = cursor->model->state;
     struct components *own = state;
@@ -213,7 +214,7 @@ static int next_row(const struct pf_cursor *cursor, void *state, uint64_t number
     uint64_t parts = at->each, location = at->rest / parts, part = at->rest % parts;
     uint64_t path = number - at->rest, element = number - part;
     own->next = path + at->locations * parts;
-    int got = read_row(own, path, error);
+    int got = load_component_row(own, path, error);
     if (got <= 0)
         return got;
     const unsigned char *bytes = own->row + location * metric->type.size;
@@ -224,19 +225,19 @@ static int next_row(const struct pf_cursor *cursor, void *state, uint64_t number
     if (part >= own->parts)
         return 0;
     own->next = number + 1;
-    cells[PF_CUBEX_PART_VALUE] = part_of(metric, bytes, (uint32_t)part, own->name);
+    cells[PF_CUBEX_PART_VALUE] = part_cell(metric, bytes, (uint32_t)part, own->name);
     cells[PF_CUBEX_PART_THREAD] = pf_int((int64_t)(at->location_first + location));
     cells[PF_CUBEX_PART_CONTEXT] = pf_int(at->path);
-    cells[PF_CUBEX_PART_METRIC] = pf_int(side_of(cubex, at->metric));
+    cells[PF_CUBEX_PART_METRIC] = pf_int(stored_side(cubex, at->metric));
     cells[PF_CUBEX_PART_COMPONENT] = pf_plain(own->name, strlen(own->name));
     return 1;
 }
 
-static uint64_t after(const struct pf_cursor *cursor, const void *state, uint64_t number)
+static uint64_t after_component(const struct pf_cursor *cursor, const void *state, uint64_t number)
 {
     (void)cursor, (void)number;
     return ((const struct components *)state)->next;
 }
 
-const struct pf_numbered pf_cubex_components = {PF_NUMBERED, .begin = begin, .row = next_row, .after = after,
-                                                .free = end};
+const struct pf_numbered pf_cubex_components = {PF_NUMBERED, .begin = begin_components, .row = component_row,
+                                                .after = after_component, .free = free_components};

@@ -13,7 +13,7 @@
 /* Offsets in a tar header, and number of bytes of the file that are examined. */
 enum { TAR_MAGIC_AT = 257, TAR_BLOCK = 512, LOOK = 8192 };
 
-static bool ends_with(const char *text, const char *end)
+static bool has_ending(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && !strcmp(text + n - m, end);
@@ -29,7 +29,7 @@ static bool names_data(const char *name)
 }
 
 /* Recognises a tar archive as a Cube file if its first member is typical of one, otherwise by the file's name. */
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void probe_cubex(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *head = probe->directory ? NULL : pf_probe_head(probe, LOOK, &have);
@@ -43,7 +43,7 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
                   (memmem(text, have - TAR_BLOCK, "<cube ", 6) || !memcmp(text, "\x1f\x8b", 2));
     if (names_data(member) || anchor || !strcmp(member, "remapping.spec"))
         result->confidence = 48;
-    else if (ends_with(probe->name, ".cubex"))
+    else if (has_ending(probe->name, ".cubex"))
         result->confidence = 40;
 }
 
@@ -94,7 +94,7 @@ static struct pf_cubex *cubex_of(const struct pf_model *model)
     return model->state;
 }
 
-static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
+static void path_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
     const struct pf_cube *cube = &cubex_of(model)->cube;
     const struct pf_cube_path *path = &cube->paths[context];
@@ -106,7 +106,7 @@ static void context_cells(const struct pf_model *model, uint32_t context, struct
     cells[3] = pf_interned(cube->tree->strings, path->parameters);
 }
 
-static void set_tables(struct pf_model *model)
+static void set_cube_tables(struct pf_model *model)
 {
     struct pf_cubex *cubex = cubex_of(model);
     memcpy(cubex->tables, tables, sizeof tables);
@@ -119,14 +119,14 @@ static void set_tables(struct pf_model *model)
     model->cells_value = PF_CUBEX_VALUE;
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
-    model->context_cells = context_cells;
+    model->context_cells = path_cells;
     pf_cubex_declare_threads(model);
 }
 
 /* ---- carried files ------------------------------------------------------------------------------ */
 
 /* Serves all members except the data. If the anchor is missing, the data are served too. */
-static void set_blobs(struct pf_run *run)
+static void set_member_blobs(struct pf_run *run)
 {
     struct pf_cubex *cubex = cubex_of(run->model);
     const struct pf_cube_archive *archive = &cubex->cube.archive;
@@ -143,8 +143,8 @@ static void set_blobs(struct pf_run *run)
     run->model->extra = &cubex->extra;
 }
 
-static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
-                         struct pf_error *error)
+static ssize_t read_member_blob(struct pf_model *model, size_t blob, void *buffer, size_t size,
+                                uint64_t offset, struct pf_error *error)
 {
     const struct pf_cubex *cubex = cubex_of(model);
     return pf_cube_read(&cubex->cube, cubex->members[blob], buffer, size, offset, error);
@@ -153,7 +153,7 @@ static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* Adds the attributes that identify the writer. */
-static void set_info(struct pf_run *run)
+static void add_writer_info(struct pf_run *run)
 {
     static const char *const keys[] = {"Creator", "Cube Version", "CUBE Library version"};
     struct pf_model *model = run->model;
@@ -167,23 +167,23 @@ static void set_info(struct pf_run *run)
         }
 }
 
-static void open_cube(struct pf_run *run, void *arg)
+static void read_cube_head(struct pf_run *run, void *arg)
 {
     struct pf_model *model = run->model;
     struct pf_cubex *cubex = model->state = pf_run_memory(run, calloc(1, sizeof *cubex));
     struct pf_input *input;
     (void)arg;
-    set_tables(model);
+    set_cube_tables(model);
     pf_run_check(run, pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, run->error));
     pf_cube_open(run, &cubex->cube, input);
     pf_cubex_set_metrics(run);
-    set_blobs(run);
-    set_info(run);
+    set_member_blobs(run);
+    add_writer_info(run);
 }
 
-static int open_file(struct pf_model *model, struct pf_error *error)
+static int open_cubex(struct pf_model *model, struct pf_error *error)
 {
-    return pf_run(model, open_cube, NULL, error);
+    return pf_run(model, read_cube_head, NULL, error);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
@@ -195,7 +195,7 @@ static uint64_t columns_limit(const struct pf_model *model)
     return model->options && model->options->cache / 4 < most ? model->options->cache / 4 : most;
 }
 
-static void load_stage(struct pf_run *run, void *arg)
+static void load_cube_stage(struct pf_run *run, void *arg)
 {
     struct pf_cubex *cubex = cubex_of(run->model);
     struct pf_cube *cube = &cubex->cube;
@@ -220,12 +220,12 @@ static void load_stage(struct pf_run *run, void *arg)
     }
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
+static int load_cube(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    return pf_run(model, load_stage, &stage, error);
+    return pf_run(model, load_cube_stage, &stage, error);
 }
 
-static void close_file(struct pf_model *model)
+static void close_cube(struct pf_model *model)
 {
     struct pf_cubex *cubex = cubex_of(model);
     if (!cubex)
@@ -255,9 +255,9 @@ const struct pf_driver pf_cube_driver = {
     .version = 11,
     .matters = matters,
     .archives = true,
-    .probe = probe,
-    .open = open_file,
-    .load = load,
-    .close = close_file,
-    .extra = &(const struct pf_driver_extra){.blob_read = blob_read},
+    .probe = probe_cubex,
+    .open = open_cubex,
+    .load = load_cube,
+    .close = close_cube,
+    .extra = &(const struct pf_driver_extra){.blob_read = read_member_blob},
 };

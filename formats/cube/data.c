@@ -31,13 +31,13 @@ struct looking {
     PF_LIST(unsigned char) bytes; /* buffer */
 };
 
-/* No offset in the file, for note(). */
+/* No offset in the file, for note_metric(). */
 #define UNKNOWN UINT64_MAX
 
 /* Warns about the metric. Returns false. */
-__attribute__((format(printf, 5, 6))) static bool note(const struct looking *looking, uint64_t offset,
-                                                       const char *severity, const char *code,
-                                                       const char *format, ...)
+__attribute__((format(printf, 5, 6))) static bool note_metric(const struct looking *looking, uint64_t offset,
+                                                              const char *severity, const char *code,
+                                                              const char *format, ...)
 {
     char what[128];
     va_list values;
@@ -89,14 +89,15 @@ static bool place_rows(struct looking *looking, const unsigned char *raw, size_t
             continue;
         }
         if (position <= last)
-            return note(looking, offset, "error", "bad-index", "the positions in its index do not ascend");
+            return note_metric(looking, offset, "error", "bad-index",
+                               "the positions in its index do not ascend");
         last = position;
         metric->row_at[position] = (uint32_t)i;
     }
     metric->rows = n;
     if (beyond) {
-        (void)note(looking, offset, "warning", "bad-position",
-                   "%zu of its rows, for call paths that are not there, are left out", beyond);
+        (void)note_metric(looking, offset, "warning", "bad-position",
+                          "%zu of its rows, for call paths that are not there, are left out", beyond);
     } else if (n == looking->cube->tree->count) { /* the usual case: the position is the row */
         free(metric->row_at);
         metric->row_at = NULL;
@@ -105,7 +106,7 @@ static bool place_rows(struct looking *looking, const unsigned char *raw, size_t
 }
 
 /* Returns false if the metric is unusable. */
-static bool read_index(struct looking *looking)
+static bool read_metric_index(struct looking *looking)
 {
     struct pf_cube_metric *metric = looking->metric;
     uint64_t offset = looking->index->offset;
@@ -114,12 +115,13 @@ static bool read_index(struct looking *looking)
     size_t size = read_bytes(looking, looking->index, most, 0);
     const unsigned char *raw = looking->bytes.at;
     if (size < COUNT_AT || memcmp(raw, index_marker, sizeof index_marker - 1) != 0)
-        return note(looking, offset, "error", "bad-index", "its index does not begin as one");
+        return note_metric(looking, offset, "error", "bad-index", "its index does not begin as one");
     metric->big = !memcmp(raw + ORDER_AT, "\0\0\0\1", 4);
     if (!metric->big && memcmp(raw + ORDER_AT, "\1\0\0\0", 4) != 0)
-        return note(looking, offset + ORDER_AT, "error", "bad-index", "its index has no byte order");
+        return note_metric(looking, offset + ORDER_AT, "error", "bad-index", "its index has no byte order");
     if (raw[FORMAT_AT] != SPARSE && raw[FORMAT_AT] != DENSE)
-        return note(looking, offset + FORMAT_AT, "error", "bad-index", "its index is of an unknown kind");
+        return note_metric(looking, offset + FORMAT_AT, "error", "bad-index",
+                           "its index is of an unknown kind");
     metric->rows = paths;
     if (raw[FORMAT_AT] == DENSE)
         return true;
@@ -127,11 +129,12 @@ static bool read_index(struct looking *looking)
     uint64_t count = size < POSITIONS_AT ? 0 : pf_u32(raw + COUNT_AT, metric->big);
     if (count > there) {
         count = there;
-        (void)note(looking, offset, "error", "cut-index", "its index promises more rows than it lists");
+        (void)note_metric(looking, offset, "error", "cut-index",
+                          "its index promises more rows than it lists");
     }
     if (count > (uint64_t)paths + BEYOND_MAX)
-        return note(looking, offset, "error", "bad-index",
-                    "its index lists more rows than there are call paths");
+        return note_metric(looking, offset, "error", "bad-index",
+                           "its index lists more rows than there are call paths");
     metric->row_at = pf_run_memory(looking->run, malloc(((size_t)paths + 1) * sizeof *metric->row_at));
     return place_rows(looking, raw + POSITIONS_AT, (size_t)count);
 }
@@ -142,9 +145,9 @@ static bool read_index(struct looking *looking)
 static void limit_rows(struct looking *looking, uint64_t rows)
 {
     if (rows < looking->metric->rows)
-        (void)note(looking, looking->metric->end, "error", "short-data",
-                   "its data end after %llu of %llu rows; the others have no value", (unsigned long long)rows,
-                   (unsigned long long)looking->metric->rows);
+        (void)note_metric(looking, looking->metric->end, "error", "short-data",
+                          "its data end after %llu of %llu rows; the others have no value",
+                          (unsigned long long)rows, (unsigned long long)looking->metric->rows);
     if (rows < looking->metric->rows)
         looking->metric->rows = rows;
 }
@@ -177,8 +180,9 @@ static void place_streams(struct looking *looking, const unsigned char *raw, uin
     for (uint64_t i = 0; i < metric->rows; i++)
         lost += !metric->streams[i].offset;
     if (lost)
-        (void)note(looking, metric->base, "error", "bad-stream",
-                   "%llu rows have no stream in its data; they have no values", (unsigned long long)lost);
+        (void)note_metric(looking, metric->base, "error", "bad-stream",
+                          "%llu rows have no stream in its data; they have no values",
+                          (unsigned long long)lost);
 }
 
 static bool find_packed(struct looking *looking, uint64_t count)
@@ -186,8 +190,8 @@ static bool find_packed(struct looking *looking, uint64_t count)
     struct pf_cube_metric *metric = looking->metric;
     uint64_t table = looking->data->offset + TABLE_AT;
     if (table > metric->end || count > (metric->end - table) / ENTRY_SIZE)
-        return note(looking, looking->data->offset, "error", "bad-data",
-                    "its table of streams is larger than its data");
+        return note_metric(looking, looking->data->offset, "error", "bad-data",
+                           "its table of streams is larger than its data");
     metric->base = table + count * ENTRY_SIZE;
     limit_rows(looking, count);
     metric->streams = pf_run_memory(looking->run, calloc((size_t)metric->rows + 1, sizeof *metric->streams));
@@ -207,13 +211,13 @@ static bool find_rows(struct looking *looking)
         return find_plain(looking);
     if (!memcmp(head, packed_marker, sizeof packed_marker - 1))
         return find_packed(looking, pf_u64(head + STREAMS_AT, looking->metric->big));
-    return note(looking, looking->data->offset, "error", "bad-data", "its data do not begin as such");
+    return note_metric(looking, looking->data->offset, "error", "bad-data", "its data do not begin as such");
 }
 
 /* ---- all metrics -------------------------------------------------------------------------------- */
 
-static const struct pf_cube_member *find_member(const struct pf_cube *cube,
-                                                const struct pf_cube_metric *metric, const char *what)
+static const struct pf_cube_member *find_metric_member(const struct pf_cube *cube,
+                                                       const struct pf_cube_metric *metric, const char *what)
 {
     char name[64];
     snprintf(name, sizeof name, "%s%llu.%s", metric->ghost ? "ghost_" : "", (unsigned long long)metric->id,
@@ -223,8 +227,8 @@ static const struct pf_cube_member *find_member(const struct pf_cube *cube,
 
 bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric)
 {
-    const struct pf_cube_member *index = find_member(cube, metric, "index"),
-                                *data = find_member(cube, metric, "data");
+    const struct pf_cube_member *index = find_metric_member(cube, metric, "index"),
+                                *data = find_metric_member(cube, metric, "data");
     if (!index || !data || metric->stored >= PF_CUBE_DERIVED || !pf_cube_is_number(metric->type.kind))
         return false;
     bool no_positions = index->size > COUNT_AT && index->size <= POSITIONS_AT;
@@ -242,21 +246,23 @@ static void forget_metric(struct pf_cube_metric *metric)
 }
 
 /* Returns true if the metric has data. */
-static bool look(struct looking *looking)
+static bool find_metric_data(struct looking *looking)
 {
     struct pf_cube_metric *metric = looking->metric;
-    looking->index = find_member(looking->cube, metric, "index");
-    looking->data = find_member(looking->cube, metric, "data");
+    looking->index = find_metric_member(looking->cube, metric, "index");
+    looking->data = find_metric_member(looking->cube, metric, "data");
     if (!looking->index && !looking->data)
         return false; /* normal for a metric that is unused: all values are zero */
     if (!looking->data)
-        return note(looking, UNKNOWN, "error", "no-data", "it has an index but no data: it has no values");
+        return note_metric(looking, UNKNOWN, "error", "no-data",
+                           "it has an index but no data: it has no values");
     if (!looking->index)
-        return note(looking, UNKNOWN, "error", "no-index", "it has data but no index: it has no values");
+        return note_metric(looking, UNKNOWN, "error", "no-index",
+                           "it has data but no index: it has no values");
     if (metric->type.kind == PF_CUBE_NO_KIND)
-        return note(looking, UNKNOWN, "warning", "no-number",
-                    "values of type %.60s are not known: it has no values", metric->dtype);
-    return read_index(looking) && find_rows(looking);
+        return note_metric(looking, UNKNOWN, "warning", "no-number",
+                           "values of type %.60s are not known: it has no values", metric->dtype);
+    return read_metric_index(looking) && find_rows(looking);
 }
 
 void pf_cube_forget_data(struct pf_cube *cube)
@@ -275,7 +281,7 @@ void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
         if (looking->metric->stored >= PF_CUBE_DERIVED)
             continue;
         pf_run_step(run, i, cube->n_metrics);
-        looking->metric->has_data = look(looking);
+        looking->metric->has_data = find_metric_data(looking);
         if (!looking->metric->has_data)
             forget_metric(looking->metric);
     }

@@ -17,7 +17,7 @@ static const char *const scopes[SIDES] = {"exclusive", "inclusive"};
 /* ---- names -------------------------------------------------------------------------------------- */
 
 /* Makes a unique name. If the name is empty or taken, "#" and a number is inserted before the suffix. */
-static const char *unique_name(struct pf_run *run, const struct pf_cubex *cubex, uint32_t m, int side)
+static const char *unique_side_name(struct pf_run *run, const struct pf_cubex *cubex, uint32_t m, int side)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     uint32_t before = pf_strings_count(cubex->names);
@@ -43,7 +43,7 @@ static const char *unique_name(struct pf_run *run, const struct pf_cubex *cubex,
  * maxima aggregate only over locations. Values that are computed from several numbers (rates, averages) do not
  * aggregate.
  */
-static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
+static void set_aggregation(struct pf_metric *metric, enum pf_cube_kind kind, int side)
 {
     metric->over_contexts = PF_OVER_NO_CONTEXTS;
     metric->over_partitions = PF_OVER_NO_PARTITIONS;
@@ -55,7 +55,7 @@ static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
     }
 }
 
-static void add_metric(struct pf_run *run, uint32_t m, int side, bool empty)
+static void add_side_metric(struct pf_run *run, uint32_t m, int side, bool empty)
 {
     struct pf_model *model = run->model;
     struct pf_cubex *cubex = model->state;
@@ -64,7 +64,7 @@ static void add_metric(struct pf_run *run, uint32_t m, int side, bool empty)
     size_t n = model->n_metrics;
     struct pf_metric *added = &cubex->metrics[n];
     *added = (struct pf_metric){.id = (int64_t)n,
-                                .name = unique_name(run, cubex, m, side),
+                                .name = unique_side_name(run, cubex, m, side),
                                 .unit = metric->unit,
                                 .scope = scopes[side],
                                 .type = pf_cube_is_int(metric->type.kind) ? "int" : "double",
@@ -76,7 +76,7 @@ static void add_metric(struct pf_run *run, uint32_t m, int side, bool empty)
     if (derived)
         added->expression = metric->expression;
     else
-        set_sums(added, metric->type.kind, side);
+        set_aggregation(added, metric->type.kind, side);
     if (metric->stored == PF_CUBE_DERIVED)
         added->scope = "derived";
     cubex->metric_of[n] = m;
@@ -91,11 +91,11 @@ static void add_sides(struct pf_run *run, uint32_t m)
     bool empty = !pf_cube_may_have_data(&cubex->cube, metric);
     cubex->sides[m] = (struct pf_cubex_sides){{PF_NO_PARTNER, PF_NO_PARTNER}};
     if (metric->stored >= PF_CUBE_DERIVED) {
-        add_metric(run, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty);
+        add_side_metric(run, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty);
         return;
     }
     for (int side = 0; side < SIDES; side++)
-        add_metric(run, m, side, empty);
+        add_side_metric(run, m, side, empty);
     int first = cubex->sides[m].side[EXCLUSIVE];
     cubex->metrics[first].partner = first + 1;
     cubex->metrics[first + 1].partner = first;

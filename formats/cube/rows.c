@@ -26,8 +26,9 @@ void pf_cube_reader_end(struct pf_cube_reader *reader)
 }
 
 /* Returns bytes of a metric's data, valid until the next call. NULL with *error filled. */
-static const unsigned char *data_at(struct pf_cube_reader *reader, const struct pf_cube_metric *metric,
-                                    uint64_t offset, size_t size, struct pf_error *error)
+static const unsigned char *metric_bytes_at(struct pf_cube_reader *reader,
+                                            const struct pf_cube_metric *metric, uint64_t offset, size_t size,
+                                            struct pf_error *error)
 {
     uint64_t all = metric->end - metric->base;
     if (!reader->ahead || all > SMALL)
@@ -36,7 +37,7 @@ static const unsigned char *data_at(struct pf_cube_reader *reader, const struct 
     return bytes ? bytes + (offset - metric->base) : NULL;
 }
 
-static int make_room(struct pf_cube_reader *reader, size_t row_size, struct pf_error *error)
+static int make_row_room(struct pf_cube_reader *reader, size_t row_size, struct pf_error *error)
 {
     if (!reader->inflater && !(reader->inflater = libdeflate_alloc_decompressor()))
         return pf_fail_memory(error);
@@ -59,8 +60,8 @@ static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metri
     if (!range->size || size / RATIO_MAX > range->size || size > UINT32_MAX / 2 ||
         range->size > size + size / 4 + STREAM_MORE)
         return 0;
-    const unsigned char *bytes = data_at(reader, metric, range->offset, (size_t)range->size, error);
-    if (!bytes || make_room(reader, (size_t)size, error))
+    const unsigned char *bytes = metric_bytes_at(reader, metric, range->offset, (size_t)range->size, error);
+    if (!bytes || make_row_room(reader, (size_t)size, error))
         return -1;
     return libdeflate_zlib_decompress(reader->inflater, bytes, (size_t)range->size, reader->row, (size_t)size,
                                       NULL) == LIBDEFLATE_SUCCESS;
@@ -76,6 +77,6 @@ int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
         return got;
     }
     uint64_t offset = metric->base + row * pf_cube_row_size(reader->cube, metric) + skip;
-    *raw = data_at(reader, metric, offset, size, error);
+    *raw = metric_bytes_at(reader, metric, offset, size, error);
     return *raw ? 1 : -1;
 }

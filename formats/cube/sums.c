@@ -65,7 +65,7 @@ static uint32_t end_range(const struct pf_cube_sums *sums, uint32_t first)
     return end;
 }
 
-static int read_column(struct pf_cube_sums *sums, struct pf_error *error)
+static int read_location_column(struct pf_cube_sums *sums, struct pf_error *error)
 {
     const struct pf_cube_metric *metric = sums->metric;
     sums->column_metric = NULL;
@@ -80,15 +80,15 @@ static int read_column(struct pf_cube_sums *sums, struct pf_error *error)
 }
 
 /* Reads n numbers of a call path's row. Returns 1; 0 if the call path has no row; -1 with *error filled. */
-static int read_row(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
-                    union pf_cube_number *out, struct pf_error *error)
+static int read_path_row(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
+                         union pf_cube_number *out, struct pf_error *error)
 {
     const struct pf_cube_metric *metric = sums->metric;
     const unsigned char *raw;
     int64_t row = pf_cube_row_of(sums->reader.cube, metric, path);
     if (row < 0)
         return 0;
-    if (sums->columns && sums->column_metric != metric && read_column(sums, error))
+    if (sums->columns && sums->column_metric != metric && read_location_column(sums, error))
         return -1;
     int got = 1;
     if (sums->columns)
@@ -100,8 +100,8 @@ static int read_row(struct pf_cube_sums *sums, uint32_t path, uint32_t first, ui
     return got;
 }
 
-static int read_range(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                      struct pf_error *error)
+static int read_path_range(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
+                           struct pf_error *error)
 {
     uint32_t n = sums->width, end = end_range(sums, path);
     sums->metric = metric;
@@ -111,7 +111,7 @@ static int read_range(struct pf_cube_sums *sums, const struct pf_cube_metric *me
         return -1;
     for (uint32_t p = path; p < end; p++) {
         union pf_cube_number *row = sums->stored + (size_t)(p - path) * n;
-        int got = read_row(sums, p, 0, n, row, error);
+        int got = read_path_row(sums, p, 0, n, row, error);
         if (got < 0)
             return -1;
         if (!got)
@@ -123,12 +123,12 @@ static int read_range(struct pf_cube_sums *sums, const struct pf_cube_metric *me
 }
 
 /* Returns n numbers of a row, in the range or after it. Returns 1; 0 if there is no row; -1 with *error filled. */
-static int row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
-                  const union pf_cube_number **row, struct pf_error *error)
+static int path_row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
+                       const union pf_cube_number **row, struct pf_error *error)
 {
     *row = sums->term;
     if (path >= sums->end)
-        return read_row(sums, path, first, n, sums->term, error);
+        return read_path_row(sums, path, first, n, sums->term, error);
     *row = sums->stored + (size_t)(path - sums->first) * sums->width + first;
     return sums->there[path - sums->first];
 }
@@ -149,7 +149,7 @@ static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
     memcpy(sums->derived, sums->stored, (size_t)(sums->end - sums->first) * n * sizeof *sums->derived);
     for (uint32_t p = sums->first; p < sums->end; p++)
         for (uint32_t c = tree->first[p]; c < tree->first[p + 1]; c++) {
-            int got = pf_pass_check(error) ? -1 : row_at(sums, tree->child[c], 0, n, &child, error);
+            int got = pf_pass_check(error) ? -1 : path_row_at(sums, tree->child[c], 0, n, &child, error);
             if (got < 0)
                 return -1;
             if (got)
@@ -184,7 +184,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
     for (uint32_t p = end; p-- > sums->first;) {
         const union pf_cube_number *own;
         union pf_cube_number *sum = levels + ((size_t)(cube->tree->depth[p] - top) + 1) * n;
-        int got = pf_pass_check(error) ? -1 : row_at(sums, p, first, n, &own, error);
+        int got = pf_pass_check(error) ? -1 : path_row_at(sums, p, first, n, &own, error);
         if (got < 0)
             return -1;
         if (got && cube->paths[p].end == p + 1)
@@ -228,7 +228,7 @@ int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metr
     bool in_range = sums->metric == metric && path >= sums->first && path < sums->end;
     if (!metric->has_data)
         return 0;
-    if (!in_range && read_range(sums, metric, path, error))
+    if (!in_range && read_path_range(sums, metric, path, error))
         return -1;
     if (!as_stored && !sums->is_derived &&
         (stored_inclusive ? subtract_children(sums, error) : add_subtrees(sums, error)))

@@ -38,7 +38,7 @@ static struct pf_cell path_cell(const struct pf_cell *node, const struct pf_cube
     return pf_text(text + at, NAME_ROOM - at);
 }
 
-static void add_fields(struct pf_run *run, const struct pf_cube *cube, struct pf_rows *rows)
+static void add_location_fields(struct pf_run *run, const struct pf_cube *cube, struct pf_rows *rows)
 {
     char text[NAME_ROOM];
     for (uint32_t i = 0; i < cube->n_locations; i++) {
@@ -54,7 +54,8 @@ static void add_fields(struct pf_run *run, const struct pf_cube *cube, struct pf
 /* How to make names unique: locations often have the same names in each process. */
 enum naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
 
-static struct pf_cell name_of(const struct pf_cube *cube, uint32_t id, enum naming how, char text[NAME_ROOM])
+static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enum naming how,
+                                    char text[NAME_ROOM])
 {
     const struct pf_cell *name = &cube->locations[id].cells[PF_CUBE_LOCATION_NAME],
                          *group = &node_at(cube, cube->locations[id].group)[PF_CUBE_NODE_NAME];
@@ -69,14 +70,15 @@ static struct pf_cell name_of(const struct pf_cube *cube, uint32_t id, enum nami
 }
 
 /* Adds all names to the rows. Returns false if a name is empty or not unique. */
-static bool add_names(struct pf_run *run, const struct pf_cube *cube, enum naming how, struct pf_rows *rows)
+static bool add_location_names(struct pf_run *run, const struct pf_cube *cube, enum naming how,
+                               struct pf_rows *rows)
 {
     char text[NAME_ROOM];
     struct pf_strings *names = PF_OWN(run, pf_strings_new(), pf_strings_free);
     bool unique = true;
     pf_rows_cut(rows, 0);
     for (uint32_t i = 0; i < cube->n_locations && unique; i++) {
-        struct pf_cell cells[] = {pf_uint(i), name_of(cube, i, how, text)};
+        struct pf_cell cells[] = {pf_uint(i), location_name(cube, i, how, text)};
         unique = pf_run_intern(run, names, text, cells[1].size) == i && cells[1].size;
         pf_run_check(run, pf_rows_add(rows, cells, run->error));
     }
@@ -98,9 +100,9 @@ void pf_cubex_set_threads(struct pf_run *run)
     struct pf_rows *items = PF_OWN(run, pf_rows_new(2), pf_rows_free),
                    *rows = PF_OWN(run, pf_rows_new(FIELDS), pf_rows_free);
     enum naming how = AS_IN_FILE;
-    while (!add_names(run, cube, how, items) && how < WITH_ID)
+    while (!add_location_names(run, cube, how, items) && how < WITH_ID)
         how++;
-    add_fields(run, cube, rows);
+    add_location_fields(run, cube, rows);
     partitions->items = pf_disown(run, items);
     partitions->fields = pf_disown(run, rows);
 }

@@ -48,7 +48,7 @@ static const struct known_type known_types[] = {
 };
 
 /* Parses NAME(n). Returns n, or 0 if it is invalid. */
-static uint32_t parts_of(const char *dtype, const char *name)
+static uint32_t list_length(const char *dtype, const char *name)
 {
     struct pf_slice rest = pf_slice(dtype, strlen(dtype));
     uint64_t n;
@@ -62,10 +62,10 @@ struct pf_cube_type pf_cube_type_of(const char *dtype)
     for (size_t i = 0; i < sizeof known_types / sizeof *known_types; i++)
         if (!strcmp(dtype, known_types[i].name))
             return (struct pf_cube_type){known_types[i].kind, known_types[i].size};
-    uint32_t parts = parts_of(dtype, "HISTOGRAM");
+    uint32_t parts = list_length(dtype, "HISTOGRAM");
     if (parts)
         return (struct pf_cube_type){PF_CUBE_BINS, 8 * (parts + 2)}; /* min and max precede the bins */
-    parts = parts_of(dtype, "NDOUBLES");
+    parts = list_length(dtype, "NDOUBLES");
     if (parts)
         return (struct pf_cube_type){PF_CUBE_LIST, 8 * parts};
     return (struct pf_cube_type){PF_CUBE_NO_KIND, 0};
@@ -136,8 +136,8 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
 }
 
 /* 128-bit sums cannot overflow: values are below 2^64, call paths below 2^32. */
-static inline void combine(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
-                           size_t n, int sign)
+static inline void combine_numbers(enum pf_cube_kind kind, union pf_cube_number *sum,
+                                   const union pf_cube_number *x, size_t n, int sign)
 {
     for (size_t i = 0; i < n; i++)
         if (pf_cube_is_int(kind)) {
@@ -154,13 +154,13 @@ static inline void combine(enum pf_cube_kind kind, union pf_cube_number *sum, co
 
 void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x, size_t n)
 {
-    combine(kind, sum, x, n, 1);
+    combine_numbers(kind, sum, x, n, 1);
 }
 
 void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                       size_t n)
 {
-    combine(kind, sum, x, n, -1);
+    combine_numbers(kind, sum, x, n, -1);
 }
 
 /* ---- shown values ------------------------------------------------------------------------------- */

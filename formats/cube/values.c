@@ -7,7 +7,7 @@
 /* ---- numbers of rows ---------------------------------------------------------------------------- */
 
 /* The range of an axis within a restriction. */
-static void restrict_to(int64_t only, uint32_t count, uint32_t *first, uint32_t *n)
+static void restrict_axis(int64_t only, uint32_t count, uint32_t *first, uint32_t *n)
 {
     bool inside = only >= 0 && only < count;
     *first = inside ? (uint32_t)only : 0;
@@ -24,8 +24,8 @@ int pf_cubex_numbers_init(struct pf_cubex_numbers *numbers, const struct pf_curs
     *numbers = (struct pf_cubex_numbers){.cubex = cubex, .first = first};
     if (!first)
         return pf_fail_memory(error);
-    restrict_to(cursor->only.context, cube->tree->count, &numbers->path_first, &numbers->paths);
-    restrict_to(cursor->only.partition, cube->n_locations, &numbers->location_first, &numbers->locations);
+    restrict_axis(cursor->only.context, cube->tree->count, &numbers->path_first, &numbers->paths);
+    restrict_axis(cursor->only.partition, cube->n_locations, &numbers->location_first, &numbers->locations);
     for (uint32_t m = 0; m < cube->n_metrics; m++) {
         uint64_t n = cube->metrics[m].has_data ? each(cursor, m) : 0;
         first[m + 1] = first[m] + n * numbers->paths * numbers->locations;
@@ -63,7 +63,7 @@ struct values {
     struct pf_cell *cells; /* buffer of next_values, one cell per location */
 };
 
-static uint64_t sides_of(const struct pf_cursor *cursor, uint32_t metric)
+static uint64_t sides_wanted(const struct pf_cursor *cursor, uint32_t metric)
 {
     const struct pf_cubex *cubex = cursor->model->state;
     const int *side = cubex->sides[metric].side;
@@ -72,14 +72,15 @@ static uint64_t sides_of(const struct pf_cursor *cursor, uint32_t metric)
     return wanted && pf_cube_is_number(cubex->cube.metrics[metric].type.kind) ? PF_CUBEX_SIDES : 0;
 }
 
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_cube_values(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                             struct pf_error *error)
 {
     const struct pf_cubex *cubex = cursor->model->state;
     struct values *values = numbers->own = calloc(1, sizeof *values);
     bool all = cursor->only.context < 0;
     if (!values)
         return pf_fail_memory(error);
-    if (pf_cubex_numbers_init(&values->numbers, cursor, sides_of, error))
+    if (pf_cubex_numbers_init(&values->numbers, cursor, sides_wanted, error))
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
@@ -88,7 +89,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
                              by_column ? &cubex->columns : NULL, error);
 }
 
-static void end(void *own)
+static void free_cube_values(void *own)
 {
     struct values *values = own;
     if (!values)
@@ -100,8 +101,8 @@ static void end(void *own)
 }
 
 /* Loads the row of a number. Returns 1; 0 if there is none; -1 with *error filled. */
-static int read_row(const struct pf_cursor *cursor, struct values *values, uint64_t number,
-                    struct pf_error *error)
+static int load_value_row(const struct pf_cursor *cursor, struct values *values, uint64_t number,
+                          struct pf_error *error)
 {
     struct pf_cubex_numbers *at = &values->numbers;
     pf_cubex_find_number(at, number);
@@ -119,14 +120,14 @@ static int read_row(const struct pf_cursor *cursor, struct values *values, uint6
     return got;
 }
 
-static int next_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                    struct pf_error *error)
+static int cube_value_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                          struct pf_error *error)
 {
     struct values *values = own;
     uint32_t n = values->numbers.locations;
     int got = values->row != NULL;
     if (number < values->first || number - values->first >= n)
-        got = read_row(cursor, values, number, error);
+        got = load_value_row(cursor, values, number, error);
     values->next = values->first + n;
     if (got <= 0)
         return got;
@@ -142,7 +143,7 @@ static int next_row(const struct pf_cursor *cursor, void *own, uint64_t number, 
     return 1;
 }
 
-static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t number)
+static uint64_t after_cube_value(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)cursor, (void)number;
     return ((const struct values *)own)->next;
@@ -157,7 +158,7 @@ static int next_values(struct pf_cursor *cursor, struct pf_value_row *row, struc
     if (!values->cells && !(values->cells = malloc(((size_t)n + 1) * sizeof *values->cells)))
         return pf_fail_memory(error);
     while (!got && numbers->next < numbers->end) {
-        got = read_row(cursor, values, numbers->next, error);
+        got = load_value_row(cursor, values, numbers->next, error);
         numbers->next = values->first + n;
     }
     if (got <= 0)
@@ -169,6 +170,6 @@ static int next_values(struct pf_cursor *cursor, struct pf_value_row *row, struc
     return 1;
 }
 
-const struct pf_numbered pf_cubex_values = {PF_NUMBERED,    .ops.next_values = next_values,
-                                            .begin = begin, .row = next_row,
-                                            .after = after, .free = end};
+const struct pf_numbered pf_cubex_values = {
+    PF_NUMBERED,           .ops.next_values = next_values, .begin = begin_cube_values,
+    .row = cube_value_row, .after = after_cube_value,      .free = free_cube_values};

@@ -51,7 +51,7 @@ struct element {
 };
 
 /* Reads an attribute as a number, decimal or `0x` hex, possibly negative. False if it is missing or invalid. */
-static bool read_number(const struct reading *reading, const char *name, int64_t *value)
+static bool number_attribute(const struct reading *reading, const char *name, int64_t *value)
 {
     const char *at = pf_xml_attribute(reading->xml, name);
     char *end;
@@ -65,16 +65,16 @@ static bool read_number(const struct reading *reading, const char *name, int64_t
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* Interns the value of an attribute; "" if it is missing. */
-static const char *keep(const struct reading *reading, const char *name)
+static const char *keep_attribute(const struct reading *reading, const char *name)
 {
     const char *value = pf_xml_attribute(reading->xml, name);
     return value ? hpc_keep(reading->run, value, strnlen(value, HPC_NAME_MAX)) : "";
 }
 
-static void read_root(struct reading *reading)
+static void experiment_root(struct reading *reading)
 {
     struct pf_model *model = reading->run->model;
-    const char *version = keep(reading, "version");
+    const char *version = keep_attribute(reading, "version");
     reading->root = true;
     snprintf(model->version, sizeof model->version, "%s", version);
     if (!strncmp(version, "4.", 2))
@@ -86,22 +86,22 @@ static void read_root(struct reading *reading)
                                                 "version %.20s of experiment.xml is not supported", version));
 }
 
-static void read_title(struct reading *reading)
+static void experiment_title(struct reading *reading)
 {
-    struct pf_cell cells[] = {pf_string("Experiment"), pf_string(keep(reading, "n"))};
+    struct pf_cell cells[] = {pf_string("Experiment"), pf_string(keep_attribute(reading, "n"))};
     pf_run_check(reading->run, pf_rows_add(reading->run->model->info, cells, reading->run->error));
 }
 
-static void read_identifier(struct reading *reading)
+static void experiment_identifier(struct reading *reading)
 {
     struct hpc_state *state = reading->state;
     int64_t i;
-    if (!read_number(reading, "i", &i) || i < 0 || i >= KINDS_MAX)
+    if (!number_attribute(reading, "i", &i) || i < 0 || i >= KINDS_MAX)
         return;
     if (!state->identifiers)
         state->identifiers = pf_run_memory(reading->run, calloc(KINDS_MAX, sizeof *state->identifiers));
     state->n_identifiers = KINDS_MAX;
-    state->identifiers[i] = keep(reading, "n");
+    state->identifiers[i] = keep_attribute(reading, "n");
 }
 
 /* Adds the pending metric of the summary. Called at the end of its element, or at the start of the next one. */
@@ -112,20 +112,21 @@ static void add_pending(struct reading *reading)
     reading->open = false;
 }
 
-static void read_metric(struct reading *reading)
+static void experiment_metric(struct reading *reading)
 {
-    struct hpc_metric_facts facts = {
-        .name = keep(reading, "n"), .scope = keep(reading, "t"), .description = keep(reading, "md")};
+    struct hpc_metric_facts facts = {.name = keep_attribute(reading, "n"),
+                                     .scope = keep_attribute(reading, "t"),
+                                     .description = keep_attribute(reading, "md")};
     add_pending(reading);
     reading->combine = reading->view = NULL;
-    reading->open = read_number(reading, "i", &facts.id);
+    reading->open = number_attribute(reading, "i", &facts.id);
     reading->facts = facts;
 }
 
-static void read_formula(struct reading *reading)
+static void experiment_formula(struct reading *reading)
 {
     const char *type = pf_xml_attribute(reading->xml, "t");
-    *(type && !strcmp(type, "combine") ? &reading->combine : &reading->view) = keep(reading, "frm");
+    *(type && !strcmp(type, "combine") ? &reading->combine : &reading->view) = keep_attribute(reading, "frm");
 }
 
 /* The scope of a metric of the threads: the attribute if there is one, otherwise the suffix of the name. */
@@ -139,28 +140,28 @@ static const char *scope_of(const char *name, const char *attribute)
     return size > 4 && !strcmp(name + size - 4, " (E)") ? "exclusive" : "";
 }
 
-static void read_metric_db(struct reading *reading)
+static void experiment_metric_db(struct reading *reading)
 {
     struct pf_run *run = reading->run;
     struct hpc_state *state = reading->state;
-    struct hpc_metric_facts facts = {.name = keep(reading, "n")};
+    struct hpc_metric_facts facts = {.name = keep_attribute(reading, "n")};
     int64_t column;
-    facts.scope = scope_of(facts.name, keep(reading, "t"));
+    facts.scope = scope_of(facts.name, keep_attribute(reading, "t"));
     /* The value files of 2.x identify metrics by column. */
-    if (read_number(reading, "i", &facts.id) && hpc_add_metric(run, &facts) &&
-        read_number(reading, "db-id", &column) && column >= 0)
+    if (number_attribute(reading, "i", &facts.id) && hpc_add_metric(run, &facts) &&
+        number_attribute(reading, "db-id", &column) && column >= 0)
         pf_run_check(run, pf_ids_add(&state->columns, (uint64_t)column, (uint32_t)state->metrics.count - 1,
                                      run->error));
 }
 
-static void read_trace_db(struct reading *reading)
+static void experiment_trace_db(struct reading *reading)
 {
     int64_t ticks;
-    if (read_number(reading, "u", &ticks) && ticks > 0)
+    if (number_attribute(reading, "u", &ticks) && ticks > 0)
         reading->state->ticks_per_second = (uint64_t)ticks;
 }
 
-static void end_head(struct reading *reading)
+static void experiment_head_end(struct reading *reading)
 {
     reading->complete = true;
     pf_xml_stop(reading->xml);
@@ -184,7 +185,7 @@ static void pair_metrics(struct hpc_state *state)
     }
 }
 
-static struct pf_strings *strings_of(const struct reading *reading)
+static struct pf_strings *experiment_strings(const struct reading *reading)
 {
     return reading->model->tree->strings;
 }
@@ -192,32 +193,33 @@ static struct pf_strings *strings_of(const struct reading *reading)
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
 /* Reads a load module, file or procedure. */
-static void read_item(struct reading *reading)
+static void experiment_item(struct reading *reading)
 {
     struct pf_run *run = reading->run;
     enum hpc_list list = reading->element->what;
     const char *name = pf_xml_attribute(reading->xml, "n");
     int64_t id, offset;
     struct hpc_item item = {.file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
-    if (!read_number(reading, "i", &id))
+    if (!number_attribute(reading, "i", &id))
         return;
     item.id = (uint64_t)id;
     if (!pf_run_check(
             run, pf_ids_add(&reading->ids[list], item.id, reading->model->lists[list].count, run->error)))
         return;
-    if (list == HPC_FUNCTIONS && read_number(reading, "v", &offset) && offset)
+    if (list == HPC_FUNCTIONS && number_attribute(reading, "v", &offset) && offset)
         item.offset = (uint64_t)offset;
     name = name ? name : "";
-    item.name = pf_run_intern(run, strings_of(reading), name, strlen(name));
+    item.name = pf_run_intern(run, experiment_strings(reading), name, strlen(name));
     item.copied = !strncmp(name, "./src/", 6) && name[6];
     hpc_model_add_item(run, reading->model, list, &item);
 }
 
 /* The name of the item whose id the attribute holds; PF_NO_STRING if there is none. */
-static uint32_t name_of(const struct reading *reading, const char *attribute, enum hpc_list list)
+static uint32_t name_of_item_attribute(const struct reading *reading, const char *attribute,
+                                       enum hpc_list list)
 {
     int64_t id;
-    if (!read_number(reading, attribute, &id))
+    if (!number_attribute(reading, attribute, &id))
         return PF_NO_STRING;
     uint32_t i = pf_ids_find(&reading->ids[list], (uint64_t)id);
     return i == PF_NO_ID ? PF_NO_STRING : reading->model->lists[list].items[i].name;
@@ -235,27 +237,28 @@ static uint32_t name_of(const struct reading *reading, const char *attribute, en
  * Reads the attributes of a context's element. Inlined frames lack PF_FRAME: in 2.x the exclusive value of an inlined
  * frame is also included in that of its caller.
  */
-static void read_facts(const struct reading *reading, const struct level *above, struct hpc_context *context)
+static void read_context_attributes(const struct reading *reading, const struct level *above,
+                                    struct hpc_context *context)
 {
     enum hpc_kind kind = reading->element->what;
     bool frame = kind == HPC_FUNCTION || kind == HPC_INLINED;
     int64_t number;
-    uint64_t address = read_number(reading, "v", &number) ? (uint64_t)number : 0;
+    uint64_t address = number_attribute(reading, "v", &number) ? (uint64_t)number : 0;
     *context = (struct hpc_context){
         .offset = address ? address : HPC_NO_OFFSET,
-        .file = name_of(reading, "f", HPC_FILES),
-        .module = name_of(reading, "lm", HPC_MODULES),
+        .file = name_of_item_attribute(reading, "f", HPC_FILES),
+        .module = name_of_item_attribute(reading, "lm", HPC_MODULES),
         .kind = kind == HPC_LINE && address ? HPC_INSTRUCTION : kind,
         .flags = kind == HPC_FUNCTION ? PF_FRAME : 0,
     };
-    if (read_number(reading, "l", &number) && number > 0 && number <= UINT32_MAX)
+    if (number_attribute(reading, "l", &number) && number > 0 && number <= UINT32_MAX)
         context->line = (uint32_t)number;
     if (context->file == PF_NO_STRING && !frame)
         context->file = above->file;
     if (context->module == PF_NO_STRING)
         context->module = above->module;
-    context->name = frame ? name_of(reading, "n", HPC_FUNCTIONS) : PF_NO_STRING;
-    if (!pf_interned(strings_of(reading), context->name).size)
+    context->name = frame ? name_of_item_attribute(reading, "n", HPC_FUNCTIONS) : PF_NO_STRING;
+    if (!pf_interned(experiment_strings(reading), context->name).size)
         hpc_name_context(reading->run, reading->model, context);
 }
 
@@ -282,7 +285,7 @@ static void note_stray(struct reading *reading, const char *text)
 }
 
 /* In 2.x the root has id 1, which is not written; in 4.0 it has id 0. */
-static void read_data(struct reading *reading)
+static void experiment_data(struct reading *reading)
 {
     uint64_t id = reading->state->layout == HPC_OLD;
     uint32_t i = hpc_model_add_root(reading->run, reading->model, id);
@@ -294,13 +297,13 @@ static void read_data(struct reading *reading)
 }
 
 /* Adds the context of an element, or merges the element with the context that has its id. */
-static void add_context(struct reading *reading, const struct level *above, struct level *level)
+static void add_element_context(struct reading *reading, const struct level *above, struct level *level)
 {
     struct pf_run *run = reading->run;
     struct hpc_model *model = reading->model;
     struct hpc_context context;
     int64_t traced;
-    read_facts(reading, above, &context);
+    read_context_attributes(reading, above, &context);
     context.id = level->id;
     level->context = pf_ids_find(&model->ids, level->id);
     if (level->context == PF_NO_ID) {
@@ -316,21 +319,21 @@ static void add_context(struct reading *reading, const struct level *above, stru
     if (context.module != PF_NO_STRING)
         level->module = context.module;
     /* Traces of 2.x number contexts separately. */
-    if (reading->state->layout == HPC_OLD && read_number(reading, "it", &traced) && traced >= 0)
+    if (reading->state->layout == HPC_OLD && number_attribute(reading, "it", &traced) && traced >= 0)
         pf_run_check(run, pf_ids_add(&model->traced, (uint64_t)traced, level->context, run->error));
 }
 
-static void read_context(struct reading *reading)
+static void experiment_context(struct reading *reading)
 {
     int64_t number;
     if (!reading->levels.n)
         return;
     const struct level above = reading->levels.at[reading->levels.n - 1];
     struct level level = {above.id, above.context, above.file, above.module, reading->element};
-    if (read_number(reading, "i", &number) && number >= -(int64_t)UINT32_MAX &&
+    if (number_attribute(reading, "i", &number) && number >= -(int64_t)UINT32_MAX &&
         number <= (int64_t)UINT32_MAX) {
         level.id = (uint64_t)(number < 0 ? -number : number);
-        add_context(reading, &above, &level);
+        add_element_context(reading, &above, &level);
     } else {
         note_stray(reading, "an element has no number");
     }
@@ -338,7 +341,7 @@ static void read_context(struct reading *reading)
 }
 
 /* `<M n="metric" v="value"/>`: a value of the summary, in the context of the enclosing element. */
-static void read_value(struct reading *reading)
+static void experiment_value(struct reading *reading)
 {
     struct hpc_old_value value;
     int64_t id;
@@ -346,7 +349,7 @@ static void read_value(struct reading *reading)
     if (!reading->levels.n || reading->state->layout != HPC_OLD)
         return;
     value.context = reading->levels.at[reading->levels.n - 1].context;
-    value.metric = read_number(reading, "n", &id)
+    value.metric = number_attribute(reading, "n", &id)
                        ? pf_ids_find(&reading->state->summary_metrics.taken.ids, (uint64_t)id)
                        : PF_NO_ID;
     if (value.metric == PF_NO_ID || !text || !pf_parse_double(text, strlen(text), &value.value))
@@ -360,24 +363,24 @@ static void read_value(struct reading *reading)
 /* In order of frequency. */
 enum { DATA = 6, METRIC };
 static const struct element elements[] = {
-    {.name = "M", .in_tree = read_value},
-    {"S", NULL, read_context, 2, HPC_LINE},
-    {"C", NULL, read_context, 1, HPC_CALL},
-    {"L", NULL, read_context, 3, HPC_LOOP},
-    {"Pr", NULL, read_context, 4, HPC_INLINED},
-    {"PF", NULL, read_context, 5, HPC_FUNCTION},
-    [DATA] = {.name = "SecCallPathProfileData", .in_head = end_head, .in_tree = read_data},
-    [METRIC] = {.name = "Metric", .in_head = read_metric},
-    {.name = "Procedure", .in_tree = read_item, .what = HPC_FUNCTIONS},
-    {.name = "File", .in_tree = read_item, .what = HPC_FILES},
-    {.name = "LoadModule", .in_tree = read_item, .what = HPC_MODULES},
-    {.name = "LoadModuleTable", .in_head = end_head},
-    {.name = "TraceDB", .in_head = read_trace_db},
-    {.name = "MetricDB", .in_head = read_metric_db},
-    {.name = "MetricFormula", .in_head = read_formula},
-    {.name = "Identifier", .in_head = read_identifier},
-    {.name = "SecCallPathProfile", .in_head = read_title},
-    {.name = "HPCToolkitExperiment", .in_head = read_root},
+    {.name = "M", .in_tree = experiment_value},
+    {"S", NULL, experiment_context, 2, HPC_LINE},
+    {"C", NULL, experiment_context, 1, HPC_CALL},
+    {"L", NULL, experiment_context, 3, HPC_LOOP},
+    {"Pr", NULL, experiment_context, 4, HPC_INLINED},
+    {"PF", NULL, experiment_context, 5, HPC_FUNCTION},
+    [DATA] = {.name = "SecCallPathProfileData", .in_head = experiment_head_end, .in_tree = experiment_data},
+    [METRIC] = {.name = "Metric", .in_head = experiment_metric},
+    {.name = "Procedure", .in_tree = experiment_item, .what = HPC_FUNCTIONS},
+    {.name = "File", .in_tree = experiment_item, .what = HPC_FILES},
+    {.name = "LoadModule", .in_tree = experiment_item, .what = HPC_MODULES},
+    {.name = "LoadModuleTable", .in_head = experiment_head_end},
+    {.name = "TraceDB", .in_head = experiment_trace_db},
+    {.name = "MetricDB", .in_head = experiment_metric_db},
+    {.name = "MetricFormula", .in_head = experiment_formula},
+    {.name = "Identifier", .in_head = experiment_identifier},
+    {.name = "SecCallPathProfile", .in_head = experiment_title},
+    {.name = "HPCToolkitExperiment", .in_head = experiment_root},
 };
 
 static const struct element *element_of(const char *name)
@@ -388,11 +391,11 @@ static const struct element *element_of(const char *name)
     return NULL;
 }
 
-static void on_start(void *arg, const char *name)
+static void experiment_start(void *arg, const char *name)
 {
     struct reading *reading = arg;
     const struct element *element = reading->element = element_of(name);
-    if (!reading->model && !reading->root && (!element || element->in_head != read_root))
+    if (!reading->model && !reading->root && (!element || element->in_head != experiment_root))
         pf_run_refuse(reading->run, pf_xml_line(reading->xml), NO_EXPERIMENT);
     if (!element)
         return;
@@ -401,7 +404,7 @@ static void on_start(void *arg, const char *name)
         handler(reading);
 }
 
-static void on_end(void *arg, const char *name, const char *text, size_t size)
+static void experiment_end(void *arg, const char *name, const char *text, size_t size)
 {
     (void)text, (void)size;
     struct reading *reading = arg;
@@ -417,7 +420,7 @@ static void on_end(void *arg, const char *name, const char *text, size_t size)
     }
 }
 
-static void free_reading(struct reading *reading)
+static void free_experiment_reading(struct reading *reading)
 {
     for (int list = 0; list < HPC_LISTS; list++)
         pf_ids_free(&reading->ids[list]);
@@ -427,8 +430,8 @@ static void free_reading(struct reading *reading)
 /* Reads the description up to `end`: the contexts into `model`, or the head if it is NULL. Returns the state, which the run owns. */
 static struct reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
 {
-    static const struct pf_xml_events events = {on_start, on_end, NULL};
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    static const struct pf_xml_events events = {experiment_start, experiment_end, NULL};
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_experiment_reading);
     char *bytes = PF_OWN(run, malloc(PIECE), free);
     reading->run = run;
     reading->state = hpc_state(run->model);
@@ -469,6 +472,6 @@ void hpc_experiment_contexts(struct pf_run *run, struct hpc_model *model)
                     "experiment.xml ends inside of an element, or is no XML from here on");
     if (!model->tree->count) {
         pf_run_warn(run, "fatal", "no-tree", 0, -1, "experiment.xml has no calling-context tree");
-        read_data(reading);
+        experiment_data(reading);
     }
 }

@@ -22,26 +22,26 @@ struct reading {
 static double read_sum(struct reading *reading);
 static double read_signed(struct reading *reading);
 
-static char peek(struct reading *reading)
+static char peek_char(struct reading *reading)
 {
     while (*reading->at == ' ' || *reading->at == '\t' || *reading->at == '\n')
         reading->at++;
     return *reading->at;
 }
 
-static bool skip(struct reading *reading, char c)
+static bool skip_char(struct reading *reading, char c)
 {
-    bool there = peek(reading) == c;
+    bool there = peek_char(reading) == c;
     reading->at += there;
     return there;
 }
 
-static void expect(struct reading *reading, char c)
+static void expect_char(struct reading *reading, char c)
 {
-    reading->bad |= !skip(reading, c);
+    reading->bad |= !skip_char(reading, c);
 }
 
-static double read_number(struct reading *reading)
+static double read_literal(struct reading *reading)
 {
     const char *at = reading->at;
     double number = 0;
@@ -74,7 +74,7 @@ static double logarithm(double a, double b)
 }
 
 /* Calls a function of one operand, of two, or a variadic one, which is folded from the left. */
-static double read_call(struct reading *reading)
+static double read_function_call(struct reading *reading)
 {
     static const struct {
         const char *name;
@@ -92,29 +92,29 @@ static double read_call(struct reading *reading)
         i++;
     reading->at += size;
     reading->bad |= i == sizeof functions / sizeof *functions;
-    expect(reading, '(');
+    expect_char(reading, '(');
     if (reading->bad)
         return 0;
     double value = read_sum(reading);
     if (functions[i].of_one)
         value = functions[i].of_one(value);
-    for (; !reading->bad && n < functions[i].most && skip(reading, ','); n++)
+    for (; !reading->bad && n < functions[i].most && skip_char(reading, ','); n++)
         value = functions[i].of_two(value, read_sum(reading));
-    expect(reading, ')');
+    expect_char(reading, ')');
     reading->bad |= n < functions[i].least;
     return value;
 }
 
-static double read_value(struct reading *reading)
+static double read_factor(struct reading *reading)
 {
-    char c = peek(reading);
+    char c = peek_char(reading);
     if (c == '$')
         return read_operand(reading);
     if (c != '(')
-        return (c >= '0' && c <= '9') || c == '.' ? read_number(reading) : read_call(reading);
-    expect(reading, '(');
+        return (c >= '0' && c <= '9') || c == '.' ? read_literal(reading) : read_function_call(reading);
+    expect_char(reading, '(');
     double value = read_sum(reading);
-    expect(reading, ')');
+    expect_char(reading, ')');
     return value;
 }
 
@@ -127,11 +127,11 @@ static double read_signed(struct reading *reading)
         return 0;
     }
     reading->depth++;
-    if (skip(reading, '-'))
+    if (skip_char(reading, '-'))
         value = -read_signed(reading);
-    else if (skip(reading, '+'))
+    else if (skip_char(reading, '+'))
         value = read_signed(reading);
-    else if (value = read_value(reading), skip(reading, '^'))
+    else if (value = read_factor(reading), skip_char(reading, '^'))
         value = pow(value, read_signed(reading));
     reading->depth--;
     return value;
@@ -144,7 +144,7 @@ static double read_binary(struct reading *reading, unsigned level)
     if (level == sizeof operators / sizeof *operators)
         return read_signed(reading);
     double value = read_binary(reading, level + 1);
-    for (char c; !reading->bad && (c = peek(reading)) && strchr(operators[level], c);) {
+    for (char c; !reading->bad && (c = peek_char(reading)) && strchr(operators[level], c);) {
         reading->at++;
         double other = read_binary(reading, level + 1);
         value = c == '+'   ? value + other
@@ -165,5 +165,5 @@ bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double
     struct reading reading = {.at = text, .operand = operand, .arg = arg};
     *value = read_sum(&reading);
     *known = reading.known || !reading.has_operands;
-    return !reading.bad && !peek(&reading);
+    return !reading.bad && !peek_char(&reading);
 }

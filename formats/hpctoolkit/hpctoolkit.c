@@ -46,7 +46,7 @@ static void probe_experiment(struct pf_probe *probe, struct pf_probe_result *res
     free(bytes);
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void probe_database(struct pf_probe *probe, struct pf_probe_result *result)
 {
     if (pf_probe_has(probe, "meta.db"))
         probe_meta(probe, result);
@@ -129,7 +129,7 @@ static void load_threads(struct pf_run *run)
     pf_disown(run, &state->threads);
 }
 
-static void load_stage(struct pf_run *run, void *arg)
+static void load_database_stage(struct pf_run *run, void *arg)
 {
     enum pf_stage stage = *(const enum pf_stage *)arg;
     if (stage == PF_PARTITIONED)
@@ -140,9 +140,9 @@ static void load_stage(struct pf_run *run, void *arg)
         hpc_index_load(run);
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
+static int load_database(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
-    return pf_run(model, load_stage, &stage, error);
+    return pf_run(model, load_database_stage, &stage, error);
 }
 
 static void close_database(struct pf_model *model)
@@ -169,8 +169,8 @@ const struct pf_driver pf_hpctoolkit_driver = {
     .version = 12,
     .matters = name_matters,
     .directories = true,
-    .probe = probe,
+    .probe = probe_database,
     .open = open_database,
-    .load = load,
+    .load = load_database,
     .close = close_database,
 };

@@ -85,7 +85,7 @@ enum { NAME_MAX_SIZE = 240, WORD_MAX = 24 };
 /* How many elements of an identity a name contains. */
 enum detail { INNERMOST, WITHOUT_NODE, ALL, PHYSICAL };
 
-static bool is_shown(const struct hpc_identity *element, bool last, enum detail detail)
+static bool is_element_shown(const struct hpc_identity *element, bool last, enum detail detail)
 {
     if (last || detail >= ALL)
         return true;
@@ -114,7 +114,7 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
     size_t size = 0;
     for (uint32_t i = 0; i < thread->elements && size + WORD_MAX + 60 < NAME_MAX_SIZE; i++) {
         const struct hpc_identity *element = &state->threads.identities[thread->identity + i];
-        if (!is_shown(element, i + 1 == thread->elements, detail))
+        if (!is_element_shown(element, i + 1 == thread->elements, detail))
             continue;
         if (size)
             name[size++] = '.';
@@ -130,7 +130,7 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
  * Names all threads with this much detail and adds a row for each to `items`, with the profile's number appended if the
  * name is taken. If items is NULL, only returns whether the names are unique.
  */
-static bool name_all(struct pf_run *run, enum detail detail, struct pf_rows *items)
+static bool name_identities(struct pf_run *run, enum detail detail, struct pf_rows *items)
 {
     const struct hpc_state *state = hpc_state(run->model);
     struct pf_strings *taken = PF_OWN(run, pf_strings_new(), pf_strings_free);
@@ -153,7 +153,7 @@ static bool name_all(struct pf_run *run, enum detail detail, struct pf_rows *ite
     return unique;
 }
 
-static void add_fields(struct pf_run *run, const struct hpc_thread *thread, struct pf_rows *fields)
+static void add_identity_fields(struct pf_run *run, const struct hpc_thread *thread, struct pf_rows *fields)
 {
     const struct hpc_state *state = hpc_state(run->model);
     struct pf_cell cells[FIELDS] = {0};
@@ -186,11 +186,11 @@ void hpc_publish_threads(struct pf_run *run)
     struct pf_rows *items = PF_OWN(run, pf_rows_new(2), pf_rows_free),
                    *fields = PF_OWN(run, pf_rows_new(FIELDS), pf_rows_free);
     enum detail detail = INNERMOST;
-    while (detail < PHYSICAL && !name_all(run, detail, NULL))
+    while (detail < PHYSICAL && !name_identities(run, detail, NULL))
         detail++;
-    (void)name_all(run, detail, items);
+    (void)name_identities(run, detail, items);
     for (uint32_t i = 0; i < threads->count; i++)
-        add_fields(run, &threads->items[i], fields);
+        add_identity_fields(run, &threads->items[i], fields);
     forget_identities(threads);
     partitions->items = pf_disown(run, items);
     partitions->fields = pf_disown(run, fields);

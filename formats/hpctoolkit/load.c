@@ -20,7 +20,7 @@ struct hpc_search {
     uint64_t done, total;  /* numbers of pairs, for the progress of the pass */
 };
 
-static void hpc_search_add(struct hpc_search *search, uint32_t id)
+static void search_add_context(struct hpc_search *search, uint32_t id)
 {
     if (pf_ids_find(&search->model->ids, id) == PF_NO_ID &&
         pf_run_check(search->run, pf_ids_add(&search->found, id, 0, search->run->error)))
@@ -44,7 +44,7 @@ static void search_block(struct hpc_search *search, struct hpc_block *block, uin
             break;
         if (search->done++ % PAIRS_A_STEP == 0)
             pf_run_step(run, search->done, search->total);
-        hpc_search_add(search, id);
+        search_add_context(search, id);
     }
     if (sound && entry == block->n_contexts)
         return;
@@ -71,7 +71,7 @@ static void search_blocks(struct hpc_search *search)
     }
 }
 
-static int by_id(const void *left, const void *right)
+static int by_context_id(const void *left, const void *right)
 {
     const uint32_t *a = left, *b = right;
     return (*a > *b) - (*a < *b);
@@ -94,7 +94,7 @@ static void add_unlisted(struct pf_run *run, struct hpc_model *model)
     search_blocks(search);
     if (!search->ids.n)
         return;
-    qsort(search->ids.at, search->ids.n, sizeof *search->ids.at, by_id);
+    qsort(search->ids.at, search->ids.n, sizeof *search->ids.at, by_context_id);
     for (size_t i = 0; i < search->ids.n; i++)
         (void)hpc_model_add_bare(run, model, search->ids.at[i], "unlisted instruction", HPC_INSTRUCTION, 0);
     pf_run_warn(run, "warning", "unlisted-contexts", 0, -1,

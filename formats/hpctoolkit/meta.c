@@ -184,7 +184,7 @@ static void read_scopes(struct metrics *all, uint64_t array, unsigned count, str
  * Released: u64 name, u64 scopes, u64 statistics, u16 number of scopes, u16 number of statistics. Draft: u64 name, u16 number
  * of scopes, padding, u64 scopes.
  */
-static void read_metric(struct metrics *all, const unsigned char *bytes, uint32_t i)
+static void read_metric_record(struct metrics *all, const unsigned char *bytes, uint32_t i)
 {
     uint64_t scopes = pf_u64(bytes + (all->draft ? 16 : 8), false);
     unsigned n_scopes = pf_u16(bytes + (all->draft ? 8 : 24), false);
@@ -222,11 +222,11 @@ static void read_instances(struct metrics *all)
         return;
     }
     for (uint32_t i = 0; i < count && i < INSTANCES_MAX && all->threads.list.n < INSTANCES_MAX; i++)
-        read_metric(all, hpc_meta_record(meta, metrics + (uint64_t)i * stride, least), i);
+        read_metric_record(all, hpc_meta_record(meta, metrics + (uint64_t)i * stride, least), i);
 }
 
 /* Sorts exclusive metrics first: the first metric of a profile is its primary one. */
-static int rank(const char *scope)
+static int rank_of_scope(const char *scope)
 {
     static const char *const order[] = {"function", "execution", "point"};
     for (int i = 0; i < 3; i++)
@@ -235,17 +235,17 @@ static int rank(const char *scope)
     return 3;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_instances(const void *left, const void *right)
 {
     const struct instance *a = left, *b = right;
     if (a->metric != b->metric)
         return a->metric < b->metric ? -1 : 1;
-    int order = rank(a->facts.scope) - rank(b->facts.scope);
+    int order = rank_of_scope(a->facts.scope) - rank_of_scope(b->facts.scope);
     return order ? order : (a->facts.id > b->facts.id) - (a->facts.id < b->facts.id);
 }
 
 /* The suffix that hpcviewer appends to the name of a metric with several scopes. */
-static const char *suffix_of(const char *scope)
+static const char *suffix_of_scope(const char *scope)
 {
     return !strcmp(scope, "execution") ? "I" : !strcmp(scope, "function") ? "E" : scope;
 }
@@ -257,11 +257,11 @@ static bool hpc_is_metric_name(const void *of, uint32_t number, const void *key)
 }
 
 /* Sorts the instances, and gives suffixes to metrics that share a name. */
-static void arrange(struct metrics *all, struct instances *instances)
+static void arrange_instances(struct metrics *all, struct instances *instances)
 {
     struct pf_run *run = all->meta->run;
     if (instances->list.n)
-        qsort(instances->list.at, instances->list.n, sizeof *instances->list.at, compare);
+        qsort(instances->list.at, instances->list.n, sizeof *instances->list.at, compare_instances);
     for (size_t i = 0; i < instances->list.n; i++) {
         struct hpc_metric_facts *facts = &instances->list.at[i].facts;
         uint64_t hash = pf_siphash_number((uintptr_t)facts->name);
@@ -271,8 +271,8 @@ static void arrange(struct metrics *all, struct instances *instances)
             continue;
         }
         struct hpc_metric_facts *other = &instances->list.at[first].facts;
-        other->suffix = suffix_of(other->scope);
-        facts->suffix = suffix_of(facts->scope);
+        other->suffix = suffix_of_scope(other->scope);
+        facts->suffix = suffix_of_scope(facts->scope);
     }
     pf_hash_free(&all->names);
 }
@@ -281,7 +281,7 @@ static void arrange(struct metrics *all, struct instances *instances)
  * Makes the scopes of one metric partners; they are adjacent, from index `first` on. Function and execution are each
  * other's partner; the partner of a point is execution.
  */
-static void pair(struct hpc_metrics *metrics, size_t first)
+static void pair_scopes(struct hpc_metrics *metrics, size_t first)
 {
     struct pf_metric *function = NULL, *execution = NULL;
     for (struct pf_metric *metric = metrics->items + metrics->count; metric-- > metrics->items + first;) {
@@ -301,7 +301,7 @@ static void pair(struct hpc_metrics *metrics, size_t first)
     }
 }
 
-static void publish(const struct metrics *all)
+static void publish_metrics(const struct metrics *all)
 {
     struct pf_run *run = all->meta->run;
     struct hpc_metrics *metrics = &all->meta->state->metrics;
@@ -314,7 +314,7 @@ static void publish(const struct metrics *all)
                         (long long)at->facts.id);
         if (i + 1 < n && at[1].metric == at->metric)
             continue;
-        pair(metrics, first);
+        pair_scopes(metrics, first);
         first = metrics->count;
     }
     for (size_t i = 0; i < all->summary.list.n; i++) {
@@ -323,7 +323,7 @@ static void publish(const struct metrics *all)
     }
 }
 
-static void free_metrics(struct metrics *all)
+static void free_meta_metrics(struct metrics *all)
 {
     pf_hash_free(&all->names);
     free(all);
@@ -331,19 +331,19 @@ static void free_metrics(struct metrics *all)
 
 static void read_metrics(struct hpc_meta *meta)
 {
-    struct metrics *all = PF_OWN(meta->run, calloc(1, sizeof *all), free_metrics);
+    struct metrics *all = PF_OWN(meta->run, calloc(1, sizeof *all), free_meta_metrics);
     all->meta = meta;
     all->draft = meta->state->layout == HPC_DRAFT;
     read_instances(all);
-    arrange(all, &all->threads);
-    arrange(all, &all->summary);
-    publish(all);
+    arrange_instances(all, &all->threads);
+    arrange_instances(all, &all->summary);
+    publish_metrics(all);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
 /* General section: u64 title, u64 description. */
-static void read_title(struct hpc_meta *meta)
+static void read_general_section(struct hpc_meta *meta)
 {
     struct pf_run *run = meta->run;
     const unsigned char *general = hpc_meta_record(meta, meta->sections[GENERAL].offset, 16);
@@ -387,7 +387,7 @@ void hpc_meta_open(struct pf_run *run)
     meta->state->layout = metrics[12] == 24 ? HPC_DRAFT : HPC_META;
     snprintf(run->model->version, sizeof run->model->version, "%u.%u%s", major, minor,
              meta->state->layout == HPC_DRAFT ? " draft" : "");
-    read_title(meta);
+    read_general_section(meta);
     read_identifiers(meta);
     read_metrics(meta);
 }

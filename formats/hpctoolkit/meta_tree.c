@@ -34,7 +34,7 @@ struct reading {
  * Interns a string of the file in the tree's strings. Strings of an undamaged file do not overlap, so their total size is
  * at most the file's. Strings beyond that budget become empty.
  */
-static uint32_t intern(const struct reading *reading, uint64_t pointer)
+static uint32_t intern_at(const struct reading *reading, uint64_t pointer)
 {
     struct hpc_meta *meta = reading->meta;
     struct pf_strings *strings = reading->model->tree->strings;
@@ -63,7 +63,8 @@ static const struct {
                                [HPC_FUNCTIONS] = {"functions", FUNCTIONS, 40}};
 
 /* The item at a file offset; NULL if the pointer is invalid. */
-static const struct hpc_item *item_at(const struct reading *reading, enum hpc_list list, uint64_t pointer)
+static const struct hpc_item *item_at_pointer(const struct reading *reading, enum hpc_list list,
+                                              uint64_t pointer)
 {
     const struct hpc_array *array = &reading->lists[list];
     if (!array->count || pointer < array->at || (pointer - array->at) % array->stride)
@@ -74,12 +75,12 @@ static const struct hpc_item *item_at(const struct reading *reading, enum hpc_li
 
 static uint32_t path_at(const struct reading *reading, enum hpc_list list, uint64_t pointer)
 {
-    const struct hpc_item *item = item_at(reading, list, pointer);
+    const struct hpc_item *item = item_at_pointer(reading, list, pointer);
     return item ? item->name : PF_NO_STRING;
 }
 
 /* Names an unnamed function by its offset in the module, or by its source line. */
-static void name_function(const struct reading *reading, struct hpc_item *function)
+static void name_nameless_function(const struct reading *reading, struct hpc_item *function)
 {
     struct hpc_context like = {
         .kind = function->module == PF_NO_STRING && function->file != PF_NO_STRING ? HPC_LINE : HPC_FUNCTION,
@@ -93,7 +94,7 @@ static void name_function(const struct reading *reading, struct hpc_item *functi
 }
 
 /* Function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. Others: u32 flags, padding, u64 path. */
-static void read_item(const struct reading *reading, enum hpc_list list, uint64_t i)
+static void read_item_record(const struct reading *reading, enum hpc_list list, uint64_t i)
 {
     const struct hpc_array *array = &reading->lists[list];
     const unsigned char *bytes =
@@ -109,14 +110,14 @@ static void read_item(const struct reading *reading, enum hpc_list list, uint64_
     } else {
         item.copied = list == HPC_FILES && pf_u32(bytes, false) & 1;
     }
-    item.name = intern(reading, name);
+    item.name = intern_at(reading, name);
     if (list == HPC_FUNCTIONS && is_empty(reading, item.name))
-        name_function(reading, &item);
+        name_nameless_function(reading, &item);
     hpc_model_add_item(reading->run, reading->model, list, &item);
 }
 
 /* Reads a list of items. An invalid array is treated as empty and noted. */
-static void read_list(struct reading *reading, enum hpc_list list)
+static void read_item_list(struct reading *reading, enum hpc_list list)
 {
     struct hpc_meta *meta = reading->meta;
     struct hpc_array *array = &reading->lists[list];
@@ -134,29 +135,29 @@ static void read_list(struct reading *reading, enum hpc_list list)
     for (uint64_t i = 0; i < array->count; i++) {
         if (i % RECORDS_A_STEP == 0)
             pf_run_step(reading->run, array->at + i, meta->size);
-        read_item(reading, list, i);
+        read_item_record(reading, list, i);
     }
 }
 
 /* ---- contexts ----------------------------------------------------------------------------------------- */
 
-static void note(const struct reading *reading, uint64_t offset, const char *code, const char *text)
+static void note_context(const struct reading *reading, uint64_t offset, const char *code, const char *text)
 {
     pf_run_warn(reading->run, "error", code, 0, offset, "meta.db: %s", text);
 }
 
 /* Pushes the children of a context onto the stack of the depth-first walk. */
-static void descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
+static void push_children(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
 {
     const struct hpc_extent *section = &reading->meta->sections[CONTEXTS];
     if (!size)
         return;
     if (at < section->offset || !hpc_fits(at, size, 1, section->offset + section->size)) {
-        note(reading, at, "children", "children of a context lie outside their section");
+        note_context(reading, at, "children", "children of a context lie outside their section");
         return;
     }
     if (size > section->size - reading->walked) {
-        note(reading, at, "children", "children of contexts overlap; these are left out");
+        note_context(reading, at, "children", "children of contexts overlap; these are left out");
         return;
     }
     reading->walked += size;
@@ -172,7 +173,8 @@ static void set_place(const struct reading *reading, struct hpc_context *context
 {
     size_t used = 0;
     if (flags & HAS_FUNCTION && used + 1 <= n_words) {
-        const struct hpc_item *function = item_at(reading, HPC_FUNCTIONS, pf_u64(words + 8 * used++, false));
+        const struct hpc_item *function =
+            item_at_pointer(reading, HPC_FUNCTIONS, pf_u64(words + 8 * used++, false));
         if (function) {
             context->name = function->name;
             context->file = function->file;
@@ -204,7 +206,7 @@ static uint32_t name_by_type(const struct reading *reading, const char *what, un
  * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
  * words that follow the fixed part, u16 propagation (not in drafts).
  */
-static void read_context(struct reading *reading, struct level *level)
+static void read_context_record(struct reading *reading, struct level *level)
 {
     static const enum hpc_kind kinds[] = {HPC_FUNCTION, HPC_LOOP, HPC_LINE, HPC_INSTRUCTION};
     size_t fixed = reading->meta->state->layout == HPC_DRAFT ? DRAFT_CONTEXT_SIZE : CONTEXT_SIZE;
@@ -216,7 +218,7 @@ static void read_context(struct reading *reading, struct level *level)
     if (left >= fixed && (bytes = hpc_meta_record(reading->meta, at, fixed)))
         size = fixed + 8 * (size_t)bytes[0x17];
     if (left < size || !(bytes = hpc_meta_record(reading->meta, at, size))) {
-        note(reading, at, "cut-context", "an array of contexts ends inside this one");
+        note_context(reading, at, "cut-context", "an array of contexts ends inside this one");
         return;
     }
     level->at = at + size;
@@ -239,17 +241,17 @@ static void read_context(struct reading *reading, struct level *level)
         hpc_name_context(reading->run, reading->model, &context);
     uint32_t i = hpc_model_add(reading->run, reading->model, parent, &context);
     if (i != PF_NO_CONTEXT)
-        descend(reading, children, children_size, i);
+        push_children(reading, children, children_size, i);
     else if (!reading->duplicates) /* the check for duplicate ids also stops cycles of children */
-        note(reading, at, "context-twice",
-             "a context's id is taken; it and what else is like it are left out");
+        note_context(reading, at, "context-twice",
+                     "a context's id is taken; it and what else is like it are left out");
     reading->duplicates |= i == PF_NO_CONTEXT;
 }
 
 /* Walks the descendants of a context, depth first. */
-static void walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
+static void walk_contexts(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
 {
-    descend(reading, at, size, parent);
+    push_children(reading, at, size, parent);
     for (uint64_t n = 0; reading->levels.n; n++) {
         struct level *level = &reading->levels.at[reading->levels.n - 1];
         if (n % RECORDS_A_STEP == 0)
@@ -257,25 +259,25 @@ static void walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t p
         if (level->at >= level->end)
             reading->levels.n--;
         else
-            read_context(reading, level);
+            read_context_record(reading, level);
     }
 }
 
 /* Entry: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
-static void read_entry(struct reading *reading, uint64_t at, uint32_t root)
+static void read_entry_record(struct reading *reading, uint64_t at, uint32_t root)
 {
     static const char *const names[] = {"unknown entry", "main thread", "application thread"};
     struct pf_run *run = reading->run;
     const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE);
     if (!bytes) {
-        note(reading, at, "entry", "an entry lies beyond the end of the file");
+        note_context(reading, at, "entry", "an entry lies beyond the end of the file");
         return;
     }
     uint64_t size = pf_u64(bytes, false), children = pf_u64(bytes + 8, false);
     unsigned type = pf_u16(bytes + 0x14, false);
     struct hpc_context context = {
         .id = pf_u32(bytes + 0x10, false),
-        .name = intern(reading, pf_u64(bytes + 0x18, false)),
+        .name = intern_at(reading, pf_u64(bytes + 0x18, false)),
         .file = PF_NO_STRING,
         .module = PF_NO_STRING,
         .offset = HPC_NO_OFFSET,
@@ -288,9 +290,9 @@ static void read_entry(struct reading *reading, uint64_t at, uint32_t root)
                                                            : name_by_type(reading, "entry", type);
     uint32_t i = hpc_model_add(run, reading->model, root, &context);
     if (i == PF_NO_CONTEXT)
-        note(reading, at, "context-twice", "an entry's id is taken; it is left out");
+        note_context(reading, at, "context-twice", "an entry's id is taken; it is left out");
     else
-        walk(reading, children, size, i);
+        walk_contexts(reading, children, size, i);
 }
 
 /* Section: u64 entries, u16 number of entries, u8 stride; drafts: u64 size and u64 offset of the root's children. */
@@ -301,21 +303,21 @@ static void read_tree(struct reading *reading)
     uint32_t root = hpc_model_add_root(reading->run, reading->model, 0);
     const unsigned char *section = hpc_meta_record(reading->meta, offset, 16);
     if (!section || meta->sections[CONTEXTS].size < 16) {
-        note(reading, offset, "contexts", "there is no section of contexts");
+        note_context(reading, offset, "contexts", "there is no section of contexts");
         return;
     }
     uint64_t entries = pf_u64(section, false);
     if (meta->state->layout == HPC_DRAFT) {
-        walk(reading, pf_u64(section + 8, false), entries, root);
+        walk_contexts(reading, pf_u64(section + 8, false), entries, root);
         return;
     }
     unsigned count = pf_u16(section + 8, false), stride = section[10];
     if (stride < ENTRY_SIZE) {
-        note(reading, offset, "contexts", "the records of entries are too short; no context is read");
+        note_context(reading, offset, "contexts", "the records of entries are too short; no context is read");
         return;
     }
     for (unsigned i = 0; i < count; i++)
-        read_entry(reading, entries + (uint64_t)i * stride, root);
+        read_entry_record(reading, entries + (uint64_t)i * stride, root);
 }
 
 void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model)
@@ -325,6 +327,6 @@ void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model)
     reading->model = model;
     reading->meta = hpc_meta_begin(run, true); /* opening has published these warnings already */
     for (int list = 0; list < HPC_LISTS; list++)
-        read_list(reading, (enum hpc_list)list);
+        read_item_list(reading, (enum hpc_list)list);
     read_tree(reading);
 }

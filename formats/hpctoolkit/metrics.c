@@ -42,7 +42,7 @@ const char *hpc_keep(struct pf_run *run, const char *text, size_t size)
  * `CPUTIME (sec):Mean (I)`. experiment.xml appends suffixes such as `:PARTIAL:0` or `:Sum` to the measured metric's
  * name; a coefficient of variation has no unit. "" if there is none.
  */
-static const char *unit_of(struct pf_run *run, const char *name)
+static const char *unit_in_name(struct pf_run *run, const char *name)
 {
     size_t size = strlen(name);
     for (bool suffix = true;; suffix = false) {
@@ -73,8 +73,8 @@ bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *nam
  * Makes a unique name: `NAME`, `NAME (SUFFIX)` if there is a suffix, `NAME (SUFFIX) (ID)` if that is taken. An empty
  * NAME becomes `metric ID`.
  */
-static const char *unique_name(struct pf_run *run, struct pf_strings *names,
-                               const struct hpc_metric_facts *facts)
+static const char *unique_metric_name(struct pf_run *run, struct pf_strings *names,
+                                      const struct hpc_metric_facts *facts)
 {
     /* NAME and SUFFIX come from hpc_keep, which replaces a byte by up to three. */
     char name[6 * HPC_NAME_MAX + 128], id[64];
@@ -88,15 +88,15 @@ static const char *unique_name(struct pf_run *run, struct pf_strings *names,
 }
 
 /* Registers id and name of the metric at index `number`, and determines its unit. Returns false if the id is taken. */
-static bool take(struct pf_run *run, struct hpc_taken *taken, size_t number,
-                 const struct hpc_metric_facts *facts, const char **name, const char **unit)
+static bool register_metric(struct pf_run *run, struct hpc_taken *taken, size_t number,
+                            const struct hpc_metric_facts *facts, const char **name, const char **unit)
 {
     if (!taken->names)
         taken->names = pf_run_memory(run, pf_strings_new());
     if (!pf_run_check(run, pf_ids_add(&taken->ids, (uint64_t)facts->id, (uint32_t)number, run->error)))
         return false;
-    *name = unique_name(run, taken->names, facts);
-    *unit = unit_of(run, facts->name);
+    *name = unique_metric_name(run, taken->names, facts);
+    *unit = unit_in_name(run, facts->name);
     return true;
 }
 
@@ -142,7 +142,7 @@ bool hpc_add_metric(struct pf_run *run, const struct hpc_metric_facts *facts)
     };
     pf_run_check(run,
                  pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof metric, run->error));
-    if (!take(run, &metrics->taken, metrics->count, facts, &metric.name, &metric.unit))
+    if (!register_metric(run, &metrics->taken, metrics->count, facts, &metric.name, &metric.unit))
         return false;
     metrics->items[metrics->count++] = metric;
     return true;
@@ -157,7 +157,7 @@ bool hpc_add_summary_metric(struct pf_run *run, const struct hpc_metric_facts *f
     const char *name, *unit;
     if (!metrics->rows)
         metrics->rows = pf_run_memory(run, pf_rows_new(HPC_SUMMARY_COLUMNS));
-    if (!take(run, &metrics->taken, pf_rows_count(metrics->rows), facts, &name, &unit))
+    if (!register_metric(run, &metrics->taken, pf_rows_count(metrics->rows), facts, &name, &unit))
         return false;
     struct pf_cell cells[HPC_SUMMARY_COLUMNS] = {
         [HPC_SUMMARY_ID] = pf_int(facts->id),

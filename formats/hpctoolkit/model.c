@@ -36,7 +36,7 @@ void hpc_model_free(struct hpc_model *model)
 }
 
 /* Grows the columns of contexts that the tree does not manage itself to the tree's room. */
-static void make_room(struct pf_run *run, struct hpc_model *model)
+static void grow_context_columns(struct pf_run *run, struct hpc_model *model)
 {
     struct pf_tree *tree = model->tree;
     model->room = tree->room;
@@ -58,7 +58,7 @@ uint32_t hpc_model_add(struct pf_run *run, struct hpc_model *model, uint32_t par
         pf_tree_add(tree, parent, 0, context->name, (uint8_t)context->kind, context->flags, run->error);
     pf_run_check(run, i == PF_NO_CONTEXT ? -1 : 0);
     if (model->room < tree->room)
-        make_room(run, model);
+        grow_context_columns(run, model);
     hpc_model_set(model, i, context);
     tree->id[i] = context->id;
     return i;
@@ -118,7 +118,7 @@ void hpc_context_cells(const struct pf_model *profile, uint32_t context, struct 
 enum { PART_MAX = 400 };
 
 /* The last component of a path, ignoring a trailing slash, truncated between UTF-8 characters. */
-static struct pf_cell last_part(const struct hpc_model *model, uint32_t path)
+static struct pf_cell base_name_of(const struct hpc_model *model, uint32_t path)
 {
     struct pf_cell cell = pf_interned(model->tree->strings, path);
     if (cell.type != PF_TEXT || !cell.size)
@@ -137,7 +137,7 @@ void hpc_name_context(struct pf_run *run, const struct hpc_model *model, struct 
     char name[PART_MAX + 64];
     bool loop = context->kind == HPC_LOOP, call = context->kind == HPC_CALL && context->line;
     bool place = loop || call || context->kind == HPC_LINE, offset = context->offset != HPC_NO_OFFSET;
-    struct pf_cell part = last_part(model, place ? context->file : context->module);
+    struct pf_cell part = base_name_of(model, place ? context->file : context->module);
     int size = snprintf(name, sizeof name, "%s%.*s", loop ? "loop at " : "", (int)part.size, part.text);
     if (place && !part.size)
         size += snprintf(name + size, sizeof name - (size_t)size, "<unknown file>");

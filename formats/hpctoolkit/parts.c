@@ -67,7 +67,7 @@ struct listing {
     int failed;
 };
 
-static int list_entry(void *arg, const char *name, unsigned char type)
+static int list_part(void *arg, const char *name, unsigned char type)
 {
     static const struct {
         const char *end;
@@ -92,7 +92,7 @@ static int list_entry(void *arg, const char *name, unsigned char type)
     return listing->failed;
 }
 
-static int by_name(const void *left, const void *right)
+static int by_part_name(const void *left, const void *right)
 {
     const struct hpc_part *a = left, *b = right;
     return strcmp(a->name, b->name);
@@ -103,10 +103,10 @@ void hpc_parts_open(struct pf_run *run)
     struct hpc_parts *parts = hpc_state(run->model)->parts = pf_run_memory(run, calloc(1, sizeof *parts));
     struct listing listing = {.parts = parts, .error = run->error};
     parts->source = run->model->source;
-    pf_run_check(run, pf_source_list(parts->source, list_entry, &listing, run->error));
+    pf_run_check(run, pf_source_list(parts->source, list_part, &listing, run->error));
     pf_run_check(run, listing.failed);
     if (parts->count > 1)
-        qsort(parts->items, parts->count, sizeof *parts->items, by_name);
+        qsort(parts->items, parts->count, sizeof *parts->items, by_part_name);
     for (uint32_t i = 0; i < parts->count; i++)
         if (!parts->items[i].traces)
             return;
@@ -157,7 +157,7 @@ static void note_piece(const struct pieces *pieces, const struct piece *piece, b
 }
 
 /* File names are PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX; the fields are counted from the end. */
-static void read_name(struct piece *piece, const char *name)
+static void read_part_name(struct piece *piece, const char *name)
 {
     const char *at = strrchr(name, '.'), *thread = NULL;
     int dashes = 0;
@@ -216,7 +216,7 @@ static void read_merged(struct pieces *pieces, const struct piece *file, struct 
 }
 
 /* Adds the pieces of one file. An unreadable file is skipped with a warning. */
-static void read_part(struct pieces *pieces, uint32_t i)
+static void read_part_pieces(struct pieces *pieces, uint32_t i)
 {
     struct pf_run *run = pieces->run;
     const struct hpc_part *file = &pieces->parts->items[i];
@@ -233,7 +233,7 @@ static void read_part(struct pieces *pieces, uint32_t i)
     if (piece.merged) {
         read_merged(pieces, &piece, input);
     } else {
-        read_name(&piece, file->name);
+        read_part_name(&piece, file->name);
         add_piece(pieces, &piece);
     }
     for (struct piece *at = pieces->list.at + first; at < pieces->list.at + pieces->list.n; at++)
@@ -265,7 +265,7 @@ static void find_pieces(struct pieces *pieces, bool traces)
         if (!merged && pieces->list.n > first && pieces->list.at[first].merged)
             left_out = left_out ? left_out : part->name;
         else
-            read_part(pieces, i);
+            read_part_pieces(pieces, i);
         if (pieces->cut)
             pf_run_warn(run, "fatal", "part", 0, -1, "%s: more than %d threads: the rest is left out",
                         part->name, PIECES_MAX);
@@ -293,7 +293,7 @@ static int compare_keys(const struct piece *a, const struct piece *b)
 }
 
 /* For qsort: by key; among equal keys in the order of discovery, in which values precede traces. */
-static int by_key(const void *left, const void *right)
+static int by_piece_key(const void *left, const void *right)
 {
     const struct piece *const *x = left, *const *y = right, *a = *x, *b = *y;
     int order = compare_keys(a, b);
@@ -312,7 +312,7 @@ static void pair_up(struct pieces *pieces)
     for (size_t i = 0; i < pieces->list.n && !named; i++)
         sorted[i]->name_size = 0;
     if (pieces->list.n)
-        qsort(sorted, pieces->list.n, sizeof *sorted, by_key);
+        qsort(sorted, pieces->list.n, sizeof *sorted, by_piece_key);
     /* values: index of the first piece of the current key that may be values without a trace */
     for (size_t i = 0, values = 0; i < pieces->list.n; i++) {
         if (compare_keys(sorted[values], sorted[i]) != 0)
@@ -327,7 +327,8 @@ static void pair_up(struct pieces *pieces)
 /* ---- threads -------------------------------------------------------------------------------------------- */
 
 /* Reads the header of a table of values. */
-static void take_values(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread)
+static void take_values_header(const struct pieces *pieces, const struct piece *piece,
+                               struct hpc_thread *thread)
 {
     const unsigned char *bytes = piece->head;
     if (piece->head_size < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 ||
@@ -348,7 +349,8 @@ static void take_values(const struct pieces *pieces, const struct piece *piece, 
 }
 
 /* Reads the header of a trace. */
-static void take_trace(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread)
+static void take_trace_header(const struct pieces *pieces, const struct piece *piece,
+                              struct hpc_thread *thread)
 {
     const unsigned char *bytes = piece->head;
     if (piece->head_size < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 ||
@@ -372,7 +374,7 @@ static void take_trace(const struct pieces *pieces, const struct piece *piece, s
 }
 
 /* Adds the thread of a piece of values and its trace, or of a trace without values. */
-static void add_thread(const struct pieces *pieces, const struct piece *piece)
+static void add_thread_of_piece(const struct pieces *pieces, const struct piece *piece)
 {
     struct pf_run *run = pieces->run;
     bool stream = piece->thread >= FIRST_STREAM;
@@ -382,15 +384,15 @@ static void add_thread(const struct pieces *pieces, const struct piece *piece)
     struct hpc_identity inner = {.kind = stream ? HPC_STREAM : HPC_THREAD,
                                  .logical = stream ? piece->thread - FIRST_STREAM : piece->thread};
     if (!piece->traces)
-        take_values(pieces, piece, &thread);
+        take_values_header(pieces, piece, &thread);
     if (trace)
-        take_trace(pieces, trace, &thread);
+        take_trace_header(pieces, trace, &thread);
     hpc_add_thread(run, &thread);
     hpc_add_identity(run, &rank);
     hpc_add_identity(run, &inner);
 }
 
-static void free_pieces(struct pieces *pieces)
+static void free_thread_pieces(struct pieces *pieces)
 {
     pf_window_close(&pieces->window);
     free(pieces);
@@ -399,7 +401,7 @@ static void free_pieces(struct pieces *pieces)
 /* Threads with values come first, in the order of their files, followed by threads with only a trace. */
 void hpc_parts_load(struct pf_run *run)
 {
-    struct pieces *pieces = PF_OWN(run, calloc(1, sizeof *pieces), free_pieces);
+    struct pieces *pieces = PF_OWN(run, calloc(1, sizeof *pieces), free_thread_pieces);
     pieces->run = run;
     pieces->parts = hpc_state(run->model)->parts;
     find_pieces(pieces, false);
@@ -407,5 +409,5 @@ void hpc_parts_load(struct pf_run *run)
     pair_up(pieces);
     for (size_t i = 0; i < pieces->list.n; i++)
         if (!pieces->list.at[i].taken)
-            add_thread(pieces, &pieces->list.at[i]);
+            add_thread_of_piece(pieces, &pieces->list.at[i]);
 }

@@ -52,7 +52,7 @@ static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, c
 }
 
 /* Opens a file of the database. Returns NULL if the file is missing or unreadable. */
-static struct pf_input *open_file(struct pf_run *run, const char *name)
+static struct pf_input *open_database_file(struct pf_run *run, const char *name)
 {
     struct pf_input *input;
     if (!pf_source_open(run->model->source, name, PF_RAW, &input, run->error))
@@ -104,7 +104,7 @@ struct reading {
     bool seen[1 << 16]; /* by metric id, which has 16 bits: the metric has a value other than zero */
 };
 
-static void free_reading(struct reading *reading)
+static void free_profiles_reading(struct reading *reading)
 {
     pf_window_close(&reading->window);
     pf_window_close(&reading->others);
@@ -112,9 +112,9 @@ static void free_reading(struct reading *reading)
 }
 
 /* Returns the state of reading, which the run owns. */
-static struct reading *begin(struct pf_run *run)
+static struct reading *begin_profiles(struct pf_run *run)
 {
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_profiles_reading);
     reading->run = run;
     reading->state = hpc_state(run->model);
     reading->window = (struct pf_window){.input = reading->state->profile_db, .room = 64 * 1024};
@@ -124,7 +124,7 @@ static struct reading *begin(struct pf_run *run)
 }
 
 /* Reads record i. A block that exceeds the file is treated as empty, with a warning unless `quiet`. */
-static struct info read_record(struct reading *reading, uint64_t i, bool quiet)
+static struct info read_profile_record(struct reading *reading, uint64_t i, bool quiet)
 {
     const struct hpc_array *profiles = &reading->state->profiles;
     uint64_t at = profiles->at + i * profiles->stride;
@@ -203,7 +203,7 @@ static void look_for_metrics(struct reading *reading, const struct hpc_block *bl
     }
 }
 
-static bool is_inclusive(const struct pf_metric *metric)
+static bool is_inclusive_scope(const struct pf_metric *metric)
 {
     return !strcmp(metric->scope, "execution") || !strcmp(metric->scope, "inclusive");
 }
@@ -218,9 +218,9 @@ static void mark_empty(const struct reading *reading, bool whole)
     struct hpc_state *state = reading->state;
     for (size_t i = 0; i < state->metrics.count; i++) {
         struct pf_metric *metric = &state->metrics.items[i], *told = metric;
-        if (!whole && !is_inclusive(metric) && metric->partner != PF_NO_PARTNER)
+        if (!whole && !is_inclusive_scope(metric) && metric->partner != PF_NO_PARTNER)
             told = &state->metrics.items[metric->partner];
-        if (whole || is_inclusive(told))
+        if (whole || is_inclusive_scope(told))
             metric->empty = told->id < 0 || told->id > UINT16_MAX || !reading->seen[told->id];
         if (metric->empty && !strcmp(metric->scope, "point"))
             metric->partner = PF_NO_PARTNER;
@@ -238,7 +238,7 @@ static void look_at_profiles(struct reading *reading)
     bool by_summary = false, whole = false;
     uint64_t left = large ? LOOK_AT : 2 * LOOK_THROUGH;
     for (uint64_t i = 0; i < state->profiles.count && left; i++) {
-        struct info info = read_record(reading, i, true);
+        struct info info = read_profile_record(reading, i, true);
         uint64_t n = info.block.n_values < left / 10 ? info.block.n_values : left / 10;
         uint64_t used = 10 * n + state->profiles.stride;
         left -= used < left ? used : left;
@@ -255,8 +255,8 @@ static void look_at_profiles(struct reading *reading)
 void hpc_profiles_open(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
-    state->profile_db = open_file(run, "profile.db");
-    state->trace_db = open_file(run, "trace.db");
+    state->profile_db = open_database_file(run, "profile.db");
+    state->trace_db = open_database_file(run, "trace.db");
     check_footers(run);
     if (!state->profile_db) {
         pf_run_warn(run, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
@@ -264,7 +264,7 @@ void hpc_profiles_open(struct pf_run *run)
     }
     state->profiles = read_array(run, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
                                  state->layout == HPC_XML4 ? 52 : 40);
-    look_at_profiles(begin(run));
+    look_at_profiles(begin_profiles(run));
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
@@ -308,7 +308,7 @@ static void read_threads(struct reading *reading)
     for (uint64_t i = 0; i < state->profiles.count && i < UINT32_MAX; i++) {
         if (i % RECORDS_A_STEP == 0)
             pf_run_step(run, i, state->profiles.count);
-        struct info info = read_record(reading, i, false);
+        struct info info = read_profile_record(reading, i, false);
         if (!info.summary) {
             struct hpc_thread thread = {.block = info.block, .profile = (uint32_t)i};
             pf_run_check(run, pf_ids_add(&state->threads.profiles, i, state->threads.count, run->error));
@@ -381,7 +381,7 @@ static void read_traces(struct reading *reading)
 
 void hpc_profiles_load(struct pf_run *run)
 {
-    struct reading *reading = begin(run);
+    struct reading *reading = begin_profiles(run);
     read_threads(reading);
     read_traces(reading);
 }

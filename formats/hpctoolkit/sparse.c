@@ -18,7 +18,7 @@ int hpc_group_add(struct hpc_group *group, uint32_t id, uint32_t metric, double 
     return 0;
 }
 
-static int by_id(const void *left, const void *right)
+static int by_metric_id(const void *left, const void *right)
 {
     const struct hpc_group_value *a = left, *b = right;
     if (a->id != b->id)
@@ -34,7 +34,7 @@ static void sort_group(struct hpc_group *group)
         sorted = group->values[i - 1].id < group->values[i].id;
     if (sorted)
         return;
-    qsort(group->values, group->count, sizeof *group->values, by_id);
+    qsort(group->values, group->count, sizeof *group->values, by_metric_id);
     size_t kept = 1;
     for (size_t i = 1; i < group->count; i++)
         if (group->values[i].id != group->values[kept - 1].id)
@@ -91,8 +91,8 @@ struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room)
 }
 
 /* Decodes a pair: u32 context, u64 index of its first value. */
-static void take_pair(const struct hpc_state *state, const unsigned char *bytes, uint32_t *id,
-                      uint64_t *number)
+static void decode_pair(const struct hpc_state *state, const unsigned char *bytes, uint32_t *id,
+                        uint64_t *number)
 {
     *id = pf_u32(bytes, state->big_endian);
     *number = pf_u64(bytes + 4, state->big_endian);
@@ -108,7 +108,7 @@ int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *
         pf_window_at(&reader->pairs, block->indices + (uint64_t)block->n_contexts * PAIR, PAIR, error);
     if (!bytes)
         return -1;
-    take_pair(reader->state, bytes, &id, &number);
+    decode_pair(reader->state, bytes, &id, &number);
     return id == END && number == block->n_values;
 }
 
@@ -121,20 +121,20 @@ int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *bloc
         pf_window_at(&reader->pairs, block->indices + (uint64_t)i * PAIR, last ? PAIR : 2 * PAIR, error);
     if (!bytes)
         return -1;
-    take_pair(reader->state, bytes, id, first);
+    decode_pair(reader->state, bytes, id, first);
     *end = block->n_values;
     if (!last)
-        take_pair(reader->state, bytes + PAIR, &next, end);
+        decode_pair(reader->state, bytes + PAIR, &next, end);
     return *first <= *end && *end <= block->n_values && *end - *first <= GROUP_MAX;
 }
 
 /* Decode the fields of a value. */
-static uint32_t metric_in(const struct hpc_state *state, const unsigned char *bytes)
+static uint32_t metric_id_in_value(const struct hpc_state *state, const unsigned char *bytes)
 {
     return pf_u16(bytes + (state->layout == HPC_XML4 ? 8 : 0), state->big_endian);
 }
 
-static double number_in(const struct hpc_state *state, const unsigned char *bytes)
+static double number_in_value(const struct hpc_state *state, const unsigned char *bytes)
 {
     return pf_f64(bytes + (state->layout == HPC_XML4 ? 0 : 2), state->big_endian);
 }
@@ -145,8 +145,8 @@ int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *blo
     const unsigned char *bytes = pf_window_at(&reader->values, block->values + i * VALUE, VALUE, error);
     if (!bytes)
         return -1;
-    *metric = metric_in(reader->state, bytes);
-    *value = number_in(reader->state, bytes);
+    *metric = metric_id_in_value(reader->state, bytes);
+    *value = number_in_value(reader->state, bytes);
     return 0;
 }
 
@@ -170,8 +170,9 @@ int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *blo
     if (!bytes)
         return -1;
     for (; first < end; first++, bytes += VALUE) {
-        uint32_t metric_id = metric_in(state, bytes), metric = pf_ids_find(known, metric_id);
-        if (metric != PF_NO_ID && hpc_group_add(group, metric_id, metric, number_in(state, bytes), error))
+        uint32_t metric_id = metric_id_in_value(state, bytes), metric = pf_ids_find(known, metric_id);
+        if (metric != PF_NO_ID &&
+            hpc_group_add(group, metric_id, metric, number_in_value(state, bytes), error))
             return -1;
     }
     sort_group(group);

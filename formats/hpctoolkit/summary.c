@@ -100,8 +100,8 @@ static double metric_operand(void *arg, uint32_t id, bool *known)
 }
 
 /* Computes the derived metrics of a context from its values: each entry has one row number per metric. */
-static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                          struct pf_error *error)
+static int summary_statistic_row(const struct pf_cursor *cursor, void *own, uint64_t number,
+                                 struct pf_cell *cells, struct pf_error *error)
 {
     (void)cursor;
     struct summary_reader *reader = own;
@@ -127,7 +127,7 @@ static uint64_t after_statistic(const struct pf_cursor *cursor, const void *own,
         number, reader->group.count ? pf_rows_count(hpc_state(cursor->model)->summary_metrics.rows) : 0);
 }
 
-const struct pf_numbered hpc_statistics = {PF_NUMBERED, .begin = begin_summary, .row = statistics_row,
+const struct pf_numbered hpc_statistics = {PF_NUMBERED, .begin = begin_summary, .row = summary_statistic_row,
                                            .after = after_statistic, .free = free_summary_reader};
 
 /* ---- the summary of 2.x -------------------------------------------------------------------------------- */

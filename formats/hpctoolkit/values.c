@@ -93,8 +93,8 @@ static uint32_t thread_of_row(const struct hpc_threads *threads, enum hpc_rows w
 }
 
 /* Makes the thread that owns a row number the current one. Returns 0, or -1 with *error filled. */
-static int enter_thread(struct thread_reader *reader, enum hpc_rows what, uint64_t number,
-                        struct pf_error *error)
+static int enter_thread_of_row(struct thread_reader *reader, enum hpc_rows what, uint64_t number,
+                               struct pf_error *error)
 {
     const struct hpc_state *state = reader->state;
     if (number >= reader->first && number < reader->end)
@@ -139,7 +139,8 @@ static int choose_cursor_metrics(const struct pf_cursor *cursor, struct thread_r
     return 0;
 }
 
-static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_thread_values(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                               struct pf_error *error)
 {
     enum {
         ROOM = 64 * 1024,
@@ -229,7 +230,7 @@ static int enter_entry(const struct pf_cursor *cursor, struct thread_reader *rea
     reader->group.count = 0;
     if (entry == end)
         return 0;
-    if (enter_thread(reader, HPC_OF_VALUES, entry, error))
+    if (enter_thread_of_row(reader, HPC_OF_VALUES, entry, error))
         return -1;
     const struct hpc_thread *thread = &state->threads.items[reader->thread];
     entry -= reader->first;
@@ -239,8 +240,8 @@ static int enter_entry(const struct pf_cursor *cursor, struct thread_reader *rea
                                  &reader->context, &reader->group, error);
 }
 
-static int values_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                      struct pf_error *error)
+static int thread_value_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                            struct pf_error *error)
 {
     struct thread_reader *reader = own;
     uint64_t entry = number >> HPC_VALUE_BITS, i = number & ((1 << HPC_VALUE_BITS) - 1);
@@ -255,7 +256,7 @@ static int values_row(const struct pf_cursor *cursor, void *own, uint64_t number
     return 1;
 }
 
-static uint64_t after_value(const struct pf_cursor *cursor, const void *own, uint64_t number)
+static uint64_t after_thread_value(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)cursor;
     const struct thread_reader *reader = own;
@@ -263,11 +264,12 @@ static uint64_t after_value(const struct pf_cursor *cursor, const void *own, uin
                                                     : hpc_row_after(number, reader->group.count);
 }
 
-const struct pf_numbered hpc_values = {PF_NUMBERED, .begin = begin_values, .row = values_row,
-                                       .after = after_value, .free = free_thread_reader};
+const struct pf_numbered hpc_values = {PF_NUMBERED, .begin = begin_thread_values, .row = thread_value_row,
+                                       .after = after_thread_value, .free = free_thread_reader};
 
 /* ---- traces ---------------------------------------------------------------------------------------- */
-static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_thread_samples(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                                struct pf_error *error)
 {
     return begin_thread_rows(cursor, numbers, HPC_OF_TRACE, HPC_SAMPLE * 10922, error);
 }
@@ -282,13 +284,13 @@ static struct pf_cell trace_time(const struct hpc_state *state, uint64_t ticks)
     return ns <= (pf_int128)UINT64_MAX ? pf_uint((uint64_t)ns) : pf_absent();
 }
 
-static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                     struct pf_error *error)
+static int thread_sample_row(const struct pf_cursor *cursor, void *own, uint64_t number,
+                             struct pf_cell *cells, struct pf_error *error)
 {
     struct thread_reader *reader = own;
     const struct hpc_state *state = reader->state;
     const struct pf_tree *tree = cursor->model->contexts;
-    if (enter_thread(reader, HPC_OF_TRACE, number, error))
+    if (enter_thread_of_row(reader, HPC_OF_TRACE, number, error))
         return -1;
     const struct hpc_thread *thread = &state->threads.items[reader->thread];
     size_t size = thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
@@ -306,5 +308,5 @@ static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number,
     return 1;
 }
 
-const struct pf_numbered hpc_trace = {PF_NUMBERED, .begin = begin_trace, .row = trace_row,
+const struct pf_numbered hpc_trace = {PF_NUMBERED, .begin = begin_thread_samples, .row = thread_sample_row,
                                       .free = free_thread_reader};
