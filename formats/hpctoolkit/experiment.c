@@ -54,12 +54,15 @@ struct element {
 static bool number_attribute(const struct reading *reading, const char *name, int64_t *value)
 {
     const char *at = pf_xml_attribute(reading->xml, name);
-    char *end;
+    pf_int128 number;
     if (!at)
         return false;
-    errno = 0;
-    *value = (int64_t)strtoull(at, &end, strchr(at, 'x') ? 16 : 10);
-    return end > at && !*end && !errno;
+    struct pf_slice text = pf_slice(at, strlen(at));
+    bool negative = pf_take(&text, "-");
+    if (!pf_take_digits(&text, &number) || pf_size(text) || number > UINT64_MAX)
+        return false;
+    *value = (int64_t)(negative ? 0 - (uint64_t)number : (uint64_t)number);
+    return true;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */

@@ -204,7 +204,7 @@ static void read_instances(struct metrics *all)
     struct hpc_meta *meta = all->meta;
     uint64_t offset = meta->sections[METRICS].offset;
     const unsigned char *section =
-        hpc_meta_record(meta, offset, 15); /* read_all has checked that it is there */
+        hpc_meta_record(meta, offset, 15); /* hpc_meta_open has checked that it is there */
     uint64_t metrics = pf_u64(section, false), least = all->draft ? 24 : 28;
     uint32_t count = pf_u32(section + 8, false);
     unsigned stride = section[12];
