@@ -28,7 +28,7 @@ static void free_texts(struct pf_store **texts, size_t n)
     free(texts);
 }
 
-static void free_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot)
+static void destroy_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 {
     if (!snapshot)
         return;
@@ -40,7 +40,7 @@ static void free_snapshot(struct pf_snapshots *set, struct pf_snapshot *snapshot
 void pf_snapshots_free(struct pf_snapshots *set)
 {
     for (size_t i = 0; set->by_number.slots && i <= set->by_number.mask; i++)
-        free_snapshot(set, set->by_number.slots[i].value);
+        destroy_snapshot(set, set->by_number.slots[i].value);
     pf_map_free(&set->by_number);
     pf_map_free(&set->by_subject);
     pf_lock_destroy(&set->lock);
@@ -54,12 +54,12 @@ static void release_owner(struct pf_owner *owner)
     pf_snapshot_release(snapshot->set, snapshot);
 }
 
-static const char *title_of(const struct pf_owner *owner)
+static const char *snapshot_title(const struct pf_owner *owner)
 {
     return ((const struct pf_snapshot *)owner)->title;
 }
 
-static const struct pf_owner_type snapshot_type = {release_owner, title_of};
+static const struct pf_owner_type snapshot_type = {release_owner, snapshot_title};
 
 static struct pf_snapshot *use_snapshot(struct pf_snapshots *set, const struct pf_map *map, uint64_t key)
 {
@@ -87,7 +87,7 @@ void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
     bool last = atomic_fetch_sub(&snapshot->owner.references, 1) == 1 && snapshot->replaced;
     pf_lock_drop(&set->lock);
     if (last)
-        free_snapshot(set, snapshot);
+        destroy_snapshot(set, snapshot);
 }
 
 /* ---- numbers -------------------------------------------------------------------------------------- */
@@ -170,10 +170,10 @@ struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot
             replace_snapshot(set, snapshot);
     }
     pf_lock_drop(&set->lock);
-    free_snapshot(set, useless);
-    free_snapshot(set, dropped);
+    destroy_snapshot(set, useless);
+    destroy_snapshot(set, dropped);
     if (!present)
-        free_snapshot(set, snapshot);
+        destroy_snapshot(set, snapshot);
     return present;
 }
 
@@ -190,7 +190,7 @@ void pf_snapshot_looked(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
 
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
-static bool is_made(struct pf_snapshot *snapshot, uint64_t item)
+static bool has_item(struct pf_snapshot *snapshot, uint64_t item)
 {
     struct pf_snapshots *set = snapshot->set;
     pf_lock_take(&set->lock);
@@ -203,7 +203,7 @@ static int run_item(struct pf_owner *owner, uint64_t item, struct pf_error *erro
 {
     struct pf_snapshot *snapshot = (struct pf_snapshot *)owner;
     struct pf_snapshots *set = snapshot->set;
-    return is_made(snapshot, item) ? 0 : set->ops->make(set, snapshot, (uint32_t)item, error);
+    return has_item(snapshot, item) ? 0 : set->ops->make(set, snapshot, (uint32_t)item, error);
 }
 
 static bool is_short(struct pf_owner *owner, uint64_t item)
@@ -217,7 +217,7 @@ static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, is_short, run_i
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
 {
     (void)set;
-    return pf_op_errno(op, is_made(snapshot, item) ? 0 : pf_need(op, &item_work, &snapshot->owner, item));
+    return pf_op_errno(op, has_item(snapshot, item) ? 0 : pf_need(op, &item_work, &snapshot->owner, item));
 }
 
 /* ---- texts ---------------------------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ static bool holds_too_much(struct pf_snapshots *set)
 }
 
 /* Grows the array of texts to n. Called with the set's lock held. Returns false if out of memory. */
-static bool make_room(struct pf_snapshot *snapshot, size_t n)
+static bool grow_texts(struct pf_snapshot *snapshot, size_t n)
 {
     if (n <= snapshot->n_texts)
         return true;
@@ -278,7 +278,7 @@ int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, 
                         struct pf_store **texts, size_t n, struct pf_error *error)
 {
     pf_lock_take(&set->lock);
-    bool room = make_room(snapshot, first + n);
+    bool room = grow_texts(snapshot, first + n);
     for (size_t t = 0; room && t < n; t++) {
         struct pf_store *old = snapshot->texts[first + t];
         snapshot->held += pf_store_size(texts[t]) - (old ? pf_store_size(old) : 0);

@@ -19,7 +19,7 @@
 /* ---- finding ------------------------------------------------------------------------------------ */
 
 /* Reports a system error (no such file, no memory, a full disk) and returns the exit status. */
-static int complain(const char *path, const char *reason)
+static int complain_of_path(const char *path, const char *reason)
 {
     fflush(stdout);
     fprintf(stderr, "profilefs: %s: %s\n", path, reason);
@@ -130,7 +130,7 @@ static int from_root(struct pf_fs *fs, struct pf_attr *attr, struct pf_op *op)
 
 /* Removes a `..` from a path, together with the name before it, which must not be a symbolic link. Returns 0, or EXDEV
  * if there is no name before it. */
-static int go_up(char *path, size_t at, size_t next)
+static int remove_parent_step(char *path, size_t at, size_t next)
 {
     size_t above = at;
     while (above && path[above - 1] == '/')
@@ -142,7 +142,7 @@ static int go_up(char *path, size_t at, size_t next)
 }
 
 /* Replaces the name of a symbolic link in a path by the link's target. Returns 0 or an errno value. */
-static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_t next, struct pf_op *op)
+static int follow_link(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_t next, struct pf_op *op)
 {
     char *target, *joined = NULL;
     int result = pf_fs_readlink(fs, link, &target, op);
@@ -165,7 +165,8 @@ static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_
  * path only if `through` is set or a slash follows. EXDEV: a link leads out of SOURCE. After a link or `..` has changed
  * the path, the walk restarts at the root. Returns 0 or an errno value.
  */
-static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr, struct pf_op *op)
+static int find_served_entry(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr,
+                             struct pf_op *op)
 {
     char *path = strdup(typed), name[NAME_MAX + 1];
     unsigned links = 0;
@@ -180,13 +181,13 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
         memcpy(name, path + at, n);
         name[n] = 0;
         if (!strcmp(name, "..")) {
-            result = go_up(path, at, next);
+            result = remove_parent_step(path, at, next);
             changed = true;
         } else if (*name && strcmp(name, ".") != 0) {
             result = pf_fs_lookup(fs, attr->st.st_ino, name, false, attr, op);
             changed = !result && S_ISLNK(attr->st.st_mode) && (through || path[at + n]);
             if (changed)
-                result = links++ < LINKS_MAX ? follow(fs, attr->st.st_ino, &path, at, next, op) : ELOOP;
+                result = links++ < LINKS_MAX ? follow_link(fs, attr->st.st_ino, &path, at, next, op) : ELOOP;
         }
         at = changed ? 0 : next;
         if (changed && !result)
@@ -202,10 +203,10 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
 static int complain_of(const char *path, int code, const struct pf_error *error)
 {
     if (code == EXDEV)
-        return complain(path, "link target is outside SOURCE");
+        return complain_of_path(path, "link target is outside SOURCE");
     if (error->code != code || !*error->what)
-        return complain(path, strerror(code));
-    complain(path, error->what); /* a pass over the data failed */
+        return complain_of_path(path, strerror(code));
+    complain_of_path(path, error->what); /* a pass over the data failed */
     return pf_exit_of(code);
 }
 
@@ -216,7 +217,7 @@ typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const
 
 /* Sets typed->path and finds SOURCE. Replaces a symbolic link at the end of the path if `through` or if a slash follows
  * it. Returns 0, or -1 with errno. */
-static int find_path(struct typed *typed, bool through)
+static int resolve_typed_path(struct typed *typed, bool through)
 {
     struct stat st;
     char *path = NULL, *real = NULL;
@@ -248,12 +249,12 @@ static int complain_of_lookup(struct pf_fs *fs, const struct typed *typed, int c
     struct pf_error error = op->error;
     size_t size = strlen(typed->rest), below = strlen(typed->below);
     char *entry = strndup(typed->rest, size > below ? size - below : 0);
-    bool exists = entry && below && !find(fs, entry, true, &attr, op);
+    bool exists = entry && below && !find_served_entry(fs, entry, true, &attr, op);
     free(entry);
     if (exists && (code == ENOENT || code == ENOTDIR))
-        return complain(typed->as, "not a profile with measurements");
+        return complain_of_path(typed->as, "not a profile with measurements");
     if (code == ENOTDIR)
-        return complain(typed->as, "a part of the path is neither a profile nor a folder");
+        return complain_of_path(typed->as, "a part of the path is neither a profile nor a folder");
     return complain_of(typed->as, code, &error);
 }
 
@@ -265,8 +266,8 @@ static int visit_path(const struct pf_fs_options *options, const struct typed *t
     struct pf_op op = PF_OP;
     struct pf_fs *fs = pf_fs_new(typed->source, options, &error);
     if (!fs)
-        return complain(typed->source, error.what);
-    int code = find(fs, typed->rest, through, &attr, &op);
+        return complain_of_path(typed->source, error.what);
+    int code = find_served_entry(fs, typed->rest, through, &attr, &op);
     int status =
         code ? complain_of_lookup(fs, typed, code, &op) : visit(fs, typed->as, typed->rest, &attr, &op);
     pf_fs_free(fs);
@@ -280,8 +281,8 @@ static int visit_paths(const struct pf_fs_options *options, struct typed *typed,
     int status = PF_EXIT_OK;
     size_t known = 0;
     for (size_t i = 0; i < n; i++)
-        if (find_path(&typed[i], through) || find_source(&typed[i]))
-            status = complain(typed[i].as, strerror(errno));
+        if (resolve_typed_path(&typed[i], through) || find_source(&typed[i]))
+            status = complain_of_path(typed[i].as, strerror(errno));
         else
             sources[known++] = typed[i].source;
     int refused = pf_confine(options, sources, known);
@@ -292,7 +293,7 @@ static int visit_paths(const struct pf_fs_options *options, struct typed *typed,
         status = result > status ? result : status;
     }
     if (fflush(stdout) && !status)
-        status = complain("standard output", strerror(errno));
+        status = complain_of_path("standard output", strerror(errno));
     return status;
 }
 
@@ -333,7 +334,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* All entries of a directory, sorted by name, as "name" or "name/"; the caller frees them. */
-static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *count, struct pf_op *op)
+static int read_sorted_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *count, struct pf_op *op)
 {
     struct pf_dir *dir;
     struct pf_dirent entry;
@@ -377,8 +378,8 @@ static void free_entries(char **names, size_t count)
     free(names);
 }
 
-static int list(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
-                struct pf_op *op)
+static int list_path(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
+                     struct pf_op *op)
 {
     char **names;
     size_t count;
@@ -387,7 +388,7 @@ static int list(struct pf_fs *fs, const char *path, const char *rest, const stru
         puts(path);
         return PF_EXIT_OK;
     }
-    int code = read_entries(fs, attr->st.st_ino, &names, &count, op);
+    int code = read_sorted_entries(fs, attr->st.st_ino, &names, &count, op);
     for (size_t i = 0; i < count; i++)
         puts(names[i]);
     free_entries(names, count);
@@ -397,7 +398,8 @@ static int list(struct pf_fs *fs, const char *path, const char *rest, const stru
 int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv)
 {
     char here[] = ".", *dot[] = {here};
-    return argc ? for_each_path(options, argc, argv, list, true) : for_each_path(options, 1, dot, list, true);
+    return argc ? for_each_path(options, argc, argv, list_path, true)
+                : for_each_path(options, 1, dot, list_path, true);
 }
 
 static bool write_data(const struct pf_data *data)
@@ -438,12 +440,12 @@ static int print_file(struct pf_fs *fs, const char *path, const char *rest, cons
     struct pf_handle *handle;
     struct pf_data data;
     if (S_ISDIR(attr->st.st_mode))
-        return complain(path, strerror(EISDIR));
+        return complain_of_path(path, strerror(EISDIR));
     struct pf_attr now = *attr;
     int code = pf_fs_open(fs, now.st.st_ino, true, &handle, op);
     /* ESTALE: the file has changed since it was found. Look up the path again, as the kernel does. */
     for (int tries = 0; code == ESTALE && tries < OPEN_TRIES; tries++) {
-        code = find(fs, rest, true, &now, op);
+        code = find_served_entry(fs, rest, true, &now, op);
         if (!code)
             code = pf_fs_open(fs, now.st.st_ino, true, &handle, op);
     }
@@ -557,7 +559,7 @@ static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, ui
     *levels = grown;
     struct level *level = &grown[*depth];
     *level = (struct level){.ino = ino};
-    int result = read_entries(fs, ino, &level->names, &level->count, op);
+    int result = read_sorted_entries(fs, ino, &level->names, &level->count, op);
     if (result)
         free_entries(level->names, level->count);
     else

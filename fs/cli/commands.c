@@ -36,8 +36,8 @@ const struct pf_command pf_commands[] = {
      "  --fail PERCENT        exit status 4 if an entry grew by more than this\n"
      "  --min PERCENT         --fail ignores entries below this share of the total (default: 1)\n",
      "  4  an entry grew by more than --fail allows\n"},
-    {"summary", "FILE... [--metric M]", "print a one-page summary of each profile, as Markdown", pf_command_summary,
-     "  --metric M            summarise this metric (default: the primary one)\n", NULL},
+    {"summary", "FILE... [--metric M]", "print a one-page summary of each profile, as Markdown",
+     pf_command_summary, "  --metric M            summarise this metric (default: the primary one)\n", NULL},
     {"formats", "", "list the formats", pf_command_formats, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
@@ -61,14 +61,15 @@ enum { REPORT_MS = 10000 };
 /* An operation that displays the progress of its passes. */
 struct progress {
     struct pf_op op;
-    bool shown;         /* standard error is a terminal */
-    const char *path;   /* of the current profile */
-    const char *source; /* if standard error is not a terminal: SOURCE, for a line of progress every REPORT_MS; NULL: no lines */
+    bool shown;       /* standard error is a terminal */
+    const char *path; /* of the current profile */
+    const char *
+        source; /* if standard error is not a terminal: SOURCE, for a line of progress every REPORT_MS; NULL: no lines */
     uint64_t start, next; /* monotonic ms: the start, and when to print the next line */
     unsigned long profiles;
 };
 
-static void report_progress(struct progress *progress, unsigned percent)
+static void print_progress_line(struct progress *progress, unsigned percent)
 {
     uint64_t now = pf_monotonic_ms();
     if (!progress->source || now < progress->next)
@@ -86,7 +87,7 @@ static void show_progress(const struct pf_pass *pass, struct pf_op *op)
     unsigned percent = total ? (unsigned)(100.0 * (double)done / (double)total) : 0;
     if (progress->shown && total)
         fprintf(stderr, "\r\033[K%3u%% %.60s", percent, progress->path);
-    report_progress(progress, percent);
+    print_progress_line(progress, percent);
 }
 
 static void hide_progress(const struct progress *progress)
@@ -139,7 +140,7 @@ struct learning {
 /* Larger folders of items are only listed. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
-static int read_file(struct learning *learning, struct pf_node node)
+static int read_whole_file(struct learning *learning, struct pf_node node)
 {
     struct pf_file *file;
     struct pf_piece pieces[PF_PIECES];
@@ -174,7 +175,7 @@ static int learn_file(struct learning *learning, struct pf_node node)
     if (is_left_out(learning->profile, node))
         return 0;
     int result = pf_profile_size(learning->profile, node, &size, learning->op);
-    return result || size > PF_KNOWN_TEXT_MAX ? result : read_file(learning, node);
+    return result || size > PF_KNOWN_TEXT_MAX ? result : read_whole_file(learning, node);
 }
 
 static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth)
@@ -202,7 +203,7 @@ struct indexing {
     struct progress progress;
 };
 
-static void note_status(struct indexing *indexing, int status)
+static void raise_index_status(struct indexing *indexing, int status)
 {
     if (status > indexing->status)
         indexing->status = status;
@@ -229,7 +230,7 @@ static int index_profile(void *arg, const char *path, const struct pf_entry_info
     struct pf_op *op = &indexing->progress.op;
     (void)error;
     indexing->progress.path = path;
-    report_progress(&indexing->progress, 0);
+    print_progress_line(&indexing->progress, 0);
     indexing->progress.profiles = ++indexing->profiles;
     struct pf_profile *profile =
         pf_profile_at(pf_fs_env(indexing->fs), info->driver, path, &info->st, NULL, &op->error);
@@ -241,7 +242,7 @@ static int index_profile(void *arg, const char *path, const struct pf_entry_info
     if (result) {
         indexing->problems++;
         print_error(path, &op->error);
-        note_status(indexing, pf_exit_of(op->error.code));
+        raise_index_status(indexing, pf_exit_of(op->error.code));
     } else {
         pf_part_learn(profile, info);
         indexing->problems += pf_rows_count(pf_profile_model(profile)->warnings) > 0;
@@ -344,12 +345,12 @@ static int check_profile(void *arg, const char *path, const struct pf_entry_info
     bool failed = !profile || load_all(profile, &op);
     if (failed) {
         print_error(typed, &op.error);
-        note_status(checking, pf_exit_of(op.error.code));
+        raise_index_status(checking, pf_exit_of(op.error.code));
     }
     const struct pf_rows *warnings = profile ? pf_profile_model(profile)->warnings : NULL;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
         print_warning(typed, pf_rows_at(warnings, i));
-        note_status(checking, PF_EXIT_PROBLEM);
+        raise_index_status(checking, PF_EXIT_PROBLEM);
     }
     checking->profiles++;
     checking->problems += failed || pf_rows_count(warnings);
@@ -380,14 +381,14 @@ static void check_folder(void *arg, const char *path, const struct pf_folder *fo
     struct checked_archive archive = {.typed = typed ? typed : path};
     pf_folder_problems(folder, print_problem, &archive);
     if (archive.any)
-        note_status(checking, PF_EXIT_PROBLEM);
+        raise_index_status(checking, PF_EXIT_PROBLEM);
     checking->problems += archive.any;
     free(typed);
 }
 
 /* Checks a path, typed as `path`, whose location on disk is `source`. */
-static void check_path(const struct pf_fs_options *options, const char *path, const char *source,
-                       struct indexing *checking)
+static void check_typed_path(const struct pf_fs_options *options, const char *path, const char *source,
+                             struct indexing *checking)
 {
     struct pf_error error = {0};
     checking->source = path;
@@ -395,13 +396,13 @@ static void check_path(const struct pf_fs_options *options, const char *path, co
     if (!checking->fs) {
         checking->problems++;
         print_error(path, &error);
-        note_status(checking, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
+        raise_index_status(checking, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
         return;
     }
     checking->folder = !pf_fs_env(checking->fs)->root_name && !pf_root_is_profile(checking->fs);
     if (pf_each_profile_and_folder(checking->fs, check_profile, check_folder, checking, &error)) {
         print_error(path, &error);
-        note_status(checking, PF_EXIT_SYSTEM);
+        raise_index_status(checking, PF_EXIT_SYSTEM);
     }
     pf_fs_free(checking->fs);
 }
@@ -421,7 +422,7 @@ int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
     if (known < argc)
         fprintf(stderr, "profilefs: %s: %s\n", argv[known], strerror(errno));
     for (int i = 0; i < argc && !refused; i++)
-        check_path(options, argv[i], sources[i], &checking);
+        check_typed_path(options, argv[i], sources[i], &checking);
     for (int i = 0; i < known; i++)
         free(sources[i]);
     free(sources);

@@ -25,8 +25,8 @@ struct comparison {
     double fail, min; /* in percent; fail < 0: never fail */
     unsigned n;
     char *const *paths; /* as the user typed them */
-    char **sources; /* owned: the existing part of each path on disk, outside mounts of this program */
-    char **rests;   /* owned: the rest of each path, that of an archive's member; may be empty */
+    char **sources;     /* owned: the existing part of each path on disk, outside mounts of this program */
+    char **rests;       /* owned: the rest of each path, that of an archive's member; may be empty */
 
     struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */
     struct pf_series *series;
@@ -35,17 +35,17 @@ struct comparison {
     int status;
 };
 
-static void note_status(struct comparison *comparison, int status)
+static void raise_status(struct comparison *comparison, int status)
 {
     if (status > comparison->status)
         comparison->status = status;
 }
 
-static void complain(struct comparison *comparison, const char *path, const char *what, int status)
+static void complain_of_profile(struct comparison *comparison, const char *path, const char *what, int status)
 {
     fflush(stdout);
     fprintf(stderr, "profilefs: %s: %s\n", path, what);
-    note_status(comparison, status);
+    raise_status(comparison, status);
 }
 
 /* ---- one profile -------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
 
 /* The index of the metric to compare, or -1. The first profile determines it; in a profile of another format, its name
  * may differ. */
-static int metric_in(struct comparison *comparison, const struct pf_model *model)
+static int find_compared_metric(struct comparison *comparison, const struct pf_model *model)
 {
     int primary = pf_primary_metric(model->metrics, model->n_metrics, comparison->metric);
     const struct pf_metric *chosen = &comparison->chosen;
@@ -130,7 +130,7 @@ static int add_run(struct comparison *comparison, unsigned run, struct pf_profil
         *error = op.error;
         return -1;
     }
-    int metric = metric_in(comparison, model);
+    int metric = find_compared_metric(comparison, model);
     if (metric < 0)
         return fail_metric(comparison, model, error);
     if (pf_profile_aggregate(profile, metric, &aggregate, &op)) {
@@ -138,8 +138,8 @@ static int add_run(struct comparison *comparison, unsigned run, struct pf_profil
         return -1;
     }
     if (is_cut_off(model))
-        complain(comparison, comparison->paths[run], "damaged: comparing only the data before the damage",
-                 PF_EXIT_PROBLEM);
+        complain_of_profile(comparison, comparison->paths[run],
+                            "damaged: comparing only the data before the damage", PF_EXIT_PROBLEM);
     pf_changes_note_total(&comparison->changes, run, aggregate, (unsigned)metric);
     return pf_series_add(comparison->series, run, aggregate, (unsigned)metric, comparison->by, error);
 }
@@ -166,7 +166,7 @@ static int add_found(void *arg, const char *path, const struct pf_entry_info *in
     return result;
 }
 
-static int add_path(struct comparison *comparison, const struct pf_fs_options *options, unsigned run)
+static int add_compared_path(struct comparison *comparison, const struct pf_fs_options *options, unsigned run)
 {
     struct pf_error error = {0};
     struct opening opening = {.comparison = comparison, .run = run};
@@ -176,7 +176,7 @@ static int add_path(struct comparison *comparison, const struct pf_fs_options *o
         result = pf_fail(&error, EINVAL, *comparison->rests[run] ? "no such profile" : "not a profile");
     pf_fs_free(opening.fs);
     if (result)
-        complain(comparison, comparison->paths[run], error.what, pf_exit_of(error.code));
+        complain_of_profile(comparison, comparison->paths[run], error.what, pf_exit_of(error.code));
     return result;
 }
 
@@ -238,17 +238,17 @@ static void print_all(const struct comparison *comparison)
     pf_buf_free(&out);
 }
 
-static int compare(struct comparison *comparison, const struct pf_fs_options *options)
+static int compare_paths(struct comparison *comparison, const struct pf_fs_options *options)
 {
     struct pf_error error = {0};
     comparison->series = pf_series_new(comparison->n, options->profile.cache);
     if (!comparison->series)
         return PF_EXIT_SYSTEM;
     for (unsigned run = 0; run < comparison->n; run++)
-        if (add_path(comparison, options, run))
+        if (add_compared_path(comparison, options, run))
             return comparison->status;
     if (take_changes(comparison, &error)) {
-        complain(comparison, comparison->paths[0], error.what, PF_EXIT_SYSTEM);
+        complain_of_profile(comparison, comparison->paths[0], error.what, PF_EXIT_SYSTEM);
         return comparison->status;
     }
     print_all(comparison);
@@ -274,7 +274,7 @@ static int find_sources(struct comparison *comparison)
         char *rest = comparison->rests[run] =
             path ? strdup(within ? path + size + strspn(path + size, "/") : "") : NULL;
         if (!rest) {
-            complain(comparison, comparison->paths[run], strerror(errno), PF_EXIT_SYSTEM);
+            complain_of_profile(comparison, comparison->paths[run], strerror(errno), PF_EXIT_SYSTEM);
             return -1;
         }
         for (size_t end = strlen(rest); end && rest[end - 1] == '/'; end--)
@@ -285,7 +285,7 @@ static int find_sources(struct comparison *comparison)
     return 0;
 }
 
-static void free_all(struct comparison *comparison)
+static void free_comparison(struct comparison *comparison)
 {
     for (unsigned run = 0; run < comparison->n && comparison->sources && comparison->rests; run++) {
         free(comparison->sources[run]);
@@ -346,7 +346,7 @@ int pf_command_compare(const struct pf_fs_options *options, int argc, char **arg
         return usage();
     int status = PF_EXIT_SYSTEM;
     if (!find_sources(&comparison) && !pf_confine(options, comparison.sources, comparison.n))
-        status = compare(&comparison, options);
-    free_all(&comparison);
+        status = compare_paths(&comparison, options);
+    free_comparison(&comparison);
     return status;
 }

@@ -129,7 +129,7 @@ static const char version[] = "profilefs " PF_VERSION "\n";
 
 /* ---- snapshots ---------------------------------------------------------------------------------- */
 
-static void free_snapshot(struct pf_snapshot *snapshot)
+static void free_control_snapshot(struct pf_snapshot *snapshot)
 {
     free(snapshot);
 }
@@ -152,7 +152,7 @@ static int make_listing(struct control *control, struct pf_snapshot *snapshot, s
     return -1;
 }
 
-static int make_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
+static int make_control_tables(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     struct pf_store *texts[PF_CONTROL_TABLES];
     uint64_t state;
@@ -180,27 +180,28 @@ static int look_again(struct control *control, struct pf_snapshot *snapshot, str
     return 0;
 }
 
-static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
-                     struct pf_error *error)
+static int make_control_text(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
+                             struct pf_error *error)
 {
     struct control *control = set->owner;
     if (item == LOOK)
         return look_again(control, snapshot, error);
     int result = snapshot->subject == LISTING ? make_listing(control, snapshot, error)
-                                              : make_tables(control, snapshot, error);
+                                              : make_control_tables(control, snapshot, error);
     if (!result)
         pf_snapshot_looked(set, snapshot, true);
     return result;
 }
 
-static bool is_made(const struct pf_snapshot *snapshot, uint32_t item)
+static bool has_control_text(const struct pf_snapshot *snapshot, uint32_t item)
 {
     uint64_t believed = snapshot->subject == LISTING ? LISTING_SECONDS : TABLES_SECONDS;
     return item == LOOK ? snapshot->replaced || pf_monotonic_seconds() - snapshot->looked < believed
                         : snapshot->n_texts > 0;
 }
 
-static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, NULL, free_snapshot};
+static const struct pf_snapshot_ops snapshot_ops = {make_control_text, has_control_text, NULL,
+                                                    free_control_snapshot};
 
 /* Returns the current snapshot of a subject, with a use; it may not have texts yet. NULL: out of memory. */
 static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
@@ -216,8 +217,8 @@ static struct pf_snapshot *present_snapshot(struct control *control, enum subjec
 }
 
 /* Finds the node of a text that is fresh enough. Returns 0 or an errno value. */
-static int find_text(struct control *control, enum subject subject, uint32_t text, uint64_t *ino,
-                     struct pf_op *op)
+static int find_fresh_text(struct control *control, enum subject subject, uint32_t text, uint64_t *ino,
+                           struct pf_op *op)
 {
     struct pf_snapshots *set = &control->snapshots;
     int result;
@@ -239,7 +240,7 @@ static int find_text(struct control *control, enum subject subject, uint32_t tex
 }
 
 /* The text of a snapshot's node, with its subject in *subject; NULL if the snapshot has been replaced. */
-static struct pf_store *text_of(struct control *control, uint64_t ino, enum subject *subject)
+static struct pf_store *get_control_text(struct control *control, uint64_t ino, enum subject *subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_enter(&control->snapshots, (uint32_t)(ino >> 40));
     if (!snapshot)
@@ -324,7 +325,7 @@ static uint64_t size_of_fixed(struct control *control, enum node node)
                                      : 0;
 }
 
-static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
+static int get_control_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     struct control *control = self;
     struct pf_fs_status status;
@@ -344,7 +345,7 @@ static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op
                         .st_atim = start};
     if (ino >> 40) {
         enum subject subject;
-        struct pf_store *text = text_of(control, ino, &subject);
+        struct pf_store *text = get_control_text(control, ino, &subject);
         if (!text)
             return ESTALE;
         st->st_size = (off_t)pf_store_size(text);
@@ -372,18 +373,20 @@ static const char *name_in(uint64_t folder, uint64_t number)
     return number + CONTROL_README < CONTROLS ? control_names[CONTROL_README + number] : NULL;
 }
 
-static int find_top(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op)
+static int find_control_folder(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr,
+                               struct pf_op *op)
 {
-    return parent->ino == PF_ROOT_INO ? get_attr(self, node_ino(CONTROL_DIR), attr, op) : ENOENT;
+    return parent->ino == PF_ROOT_INO ? get_control_attr(self, node_ino(CONTROL_DIR), attr, op) : ENOENT;
 }
 
-static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
+static bool is_control_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
 {
     (void)self, (void)profiles, (void)beside;
     return folder == PF_ROOT_INO;
 }
 
-static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
+static int look_up_control(void *self, uint64_t parent, const char *name, struct pf_attr *attr,
+                           struct pf_op *op)
 {
     uint32_t number = 0;
     const char *entry;
@@ -396,21 +399,21 @@ static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr
     uint64_t ino = node_ino(CONTROL_README + number);
     int result = 0;
     if (parent == node_ino(CONTROL_TABLES))
-        result = find_text(self, TABLES, number, &ino, op);
+        result = find_fresh_text(self, TABLES, number, &ino, op);
     else if (ino == node_ino(CONTROL_PROFILES))
-        result = find_text(self, LISTING, LISTED_PROFILES, &ino, op);
+        result = find_fresh_text(self, LISTING, LISTED_PROFILES, &ino, op);
     else if (ino == node_ino(CONTROL_ARCHIVES))
-        result = find_text(self, LISTING, LISTED_ARCHIVES, &ino, op);
-    return result ? result : get_attr(self, ino, attr, op);
+        result = find_fresh_text(self, LISTING, LISTED_ARCHIVES, &ino, op);
+    return result ? result : get_control_attr(self, ino, attr, op);
 }
 
-static int open_folder(void *self, uint64_t ino, struct pf_op *op)
+static int open_control_folder(void *self, uint64_t ino, struct pf_op *op)
 {
     (void)self, (void)op;
     return ino == node_ino(CONTROL_TABLES) || ino == node_ino(CONTROL_DIR) ? 0 : ENOTDIR;
 }
 
-static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry)
+static bool list_control_entry(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry)
 {
     const char *name = name_in(ino, number);
     (void)self;
@@ -431,14 +434,14 @@ static char *copy_of(const char *text, size_t size)
     return copy;
 }
 
-static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op)
+static int open_control_file(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op)
 {
     struct control *control = self;
     size_t size = 0;
     (void)op;
     if (ino >> 40) {
         enum subject subject;
-        text->store = text_of(control, ino, &subject);
+        text->store = get_control_text(control, ino, &subject);
         text->size = text->store ? pf_store_size(text->store) : 0;
         return text->store ? 0 : ESTALE;
     }
@@ -469,7 +472,7 @@ static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, str
     return text->bytes ? 0 : ENOMEM;
 }
 
-static int read_link(void *self, uint64_t ino, char **target, struct pf_op *op)
+static int read_control_link(void *self, uint64_t ino, char **target, struct pf_op *op)
 {
     (void)self, (void)ino, (void)target, (void)op;
     return EINVAL;
@@ -494,7 +497,7 @@ static void free_control(void *self)
     free(control);
 }
 
-static bool shrink(void *self)
+static bool shrink_control(void *self)
 {
     (void)self;
     return false; /* two snapshots, whose texts use few descriptors */
@@ -505,12 +508,12 @@ const struct pf_virtual pf_control = {.name = ".profilefs",
                                       .hides = true,
                                       .make = make_control,
                                       .free = free_control,
-                                      .find = find_top,
-                                      .is_listed = is_listed,
-                                      .lookup = look_up,
-                                      .getattr = get_attr,
-                                      .opendir = open_folder,
-                                      .entry = list_entry,
-                                      .open = open_file,
-                                      .readlink = read_link,
-                                      .shrink = shrink};
+                                      .find = find_control_folder,
+                                      .is_listed = is_control_listed,
+                                      .lookup = look_up_control,
+                                      .getattr = get_control_attr,
+                                      .opendir = open_control_folder,
+                                      .entry = list_control_entry,
+                                      .open = open_control_file,
+                                      .readlink = read_control_link,
+                                      .shrink = shrink_control};

@@ -40,11 +40,12 @@ const char *pf_table_name(uint64_t number)
 /* A walk over all profiles, one at a time, so that memory does not depend on their number. */
 struct making {
     struct pf_fs *fs;
-    uint64_t state;         /* digest of the profiles so far; changes when a profile appears, disappears or changes */
+    uint64_t state; /* digest of the profiles so far; changes when a profile appears, disappears or changes */
     struct pf_store **text; /* NULL: compute the state only */
 };
 
-static int add_member(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error)
+static int add_table_member(void *arg, const char *path, const struct pf_entry_info *info,
+                            struct pf_error *error)
 {
     struct making *making = arg;
     struct pf_error failure = {0};
@@ -74,7 +75,7 @@ static int add_member(void *arg, const char *path, const struct pf_entry_info *i
     return result;
 }
 
-static int make_texts(struct making *making, struct pf_error *error)
+static int make_table_texts(struct making *making, struct pf_error *error)
 {
     for (size_t t = 0; t < TABLES; t++) {
         const char *head = tables_about[t].head;
@@ -84,7 +85,7 @@ static int make_texts(struct making *making, struct pf_error *error)
         if (pf_store_append(making->text[t], head, strlen(head), error))
             return -1;
     }
-    int result = pf_each_profile(making->fs, add_member, making, error);
+    int result = pf_each_profile(making->fs, add_table_member, making, error);
     for (size_t t = 0; t < TABLES && !result; t++)
         result = pf_store_settle(making->text[t], error);
     return result;
@@ -95,7 +96,7 @@ int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], 
 {
     struct making making = {fs, 0, texts};
     memset(texts, 0, TABLES * sizeof *texts);
-    int result = make_texts(&making, error);
+    int result = make_table_texts(&making, error);
     *state = making.state;
     for (size_t t = 0; t < TABLES && result; t++)
         pf_store_free(texts[t]);
@@ -105,7 +106,7 @@ int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], 
 int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error)
 {
     struct making look = {.fs = fs};
-    int result = pf_each_profile(fs, add_member, &look, error);
+    int result = pf_each_profile(fs, add_table_member, &look, error);
     *state = look.state;
     return result;
 }

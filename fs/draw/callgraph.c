@@ -113,7 +113,7 @@ static int number_nodes(struct graph *graph, struct pf_error *error)
     return 0;
 }
 
-static uint32_t node_of(const struct graph *graph, uint32_t string)
+static uint32_t find_graph_node(const struct graph *graph, uint32_t string)
 {
     bool named = pf_interned(graph->edge_strings, string).size > 0;
     return graph->node_of[named ? string : pf_strings_count(graph->edge_strings)];
@@ -126,7 +126,7 @@ static int by_numbers(const void *a, const void *b)
 }
 
 /* The edges between nodes that carry enough, in order of the nodes' numbers; freed by the caller. NULL with *error filled. */
-static struct edge *find_edges(const struct graph *graph, size_t *n, struct pf_error *error)
+static struct edge *find_graph_edges(const struct graph *graph, size_t *n, struct pf_error *error)
 {
     const struct pf_arranged *edges = graph->edges;
     struct edge *found = calloc(edges->n_functions + 1, sizeof *found);
@@ -136,7 +136,7 @@ static struct edge *find_edges(const struct graph *graph, size_t *n, struct pf_e
     for (size_t i = 0; i < edges->n_functions && found; i++) {
         const struct pf_function *it = &edges->functions[i];
         struct edge edge = {
-            node_of(graph, it->file), node_of(graph, it->name),
+            find_graph_node(graph, it->file), find_graph_node(graph, it->name),
             percent_of(&it->inclusive, edges->inclusive_real, graph->names->totals.inclusive)};
         if (!(edge.percent >= edge_percent))
             break;
@@ -171,8 +171,8 @@ static void add_node(const struct graph *graph, size_t i, struct pf_buf *out)
     pf_buf_str(out, "];\n");
 }
 
-static void add_head(const struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
-                     const struct graph *graph, struct pf_buf *out)
+static void add_graph_head(const struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
+                           const struct graph *graph, struct pf_buf *out)
 {
     struct pf_buf title = {0};
     struct pf_cell name = pf_string(model->metrics[metric].name);
@@ -196,7 +196,7 @@ static int add_graph(struct graph *graph, struct pf_buf *out, struct pf_error *e
     find_nodes(graph);
     if (number_nodes(graph, error))
         return -1;
-    struct edge *edges = find_edges(graph, &n, error);
+    struct edge *edges = find_graph_edges(graph, &n, error);
     if (!edges)
         return -1;
     for (size_t i = 0; i < graph->n; i++)
@@ -225,7 +225,7 @@ struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate 
         result = graph.edges ? 0 : -1;
     }
     if (!result)
-        add_head(model, aggregate, metric, &graph, &out);
+        add_graph_head(model, aggregate, metric, &graph, &out);
     if (!result && adds) {
         graph.node_strings = model->contexts->strings;
         graph.edge_strings = graph.edges->strings ? graph.edges->strings : graph.node_strings;

@@ -138,7 +138,7 @@ void chart_name_places(struct pf_buf *out)
 }
 
 /* A rule at a number of the scale. */
-static void add_level(const struct chart *chart, struct pf_buf *out, double number)
+static void add_value_rule(const struct chart *chart, struct pf_buf *out, double number)
 {
     double y = chart_y(chart, number / chart->scale.factor * chart->scale.divisor);
     chart_rule(out, CHART_LEFT, y, CHART_LEFT + CHART_WIDTH, y, SVG_RULE);
@@ -150,7 +150,7 @@ static void add_linear_levels(const struct chart *chart, struct pf_buf *out)
 {
     long n = lround(chart->high / chart->step);
     for (long i = 0; i <= n; i++)
-        add_level(chart, out, chart->step * (double)i);
+        add_value_rule(chart, out, chart->step * (double)i);
 }
 
 /* 1, 2 and 5 times each power of ten; of many powers 1 only. */
@@ -162,15 +162,15 @@ static void add_logarithmic_levels(const struct chart *chart, struct pf_buf *out
         for (size_t i = 0; i < n; i++) {
             double number = steps[i] * pow(10, power);
             if (number >= chart->low * 0.999 && number <= chart->high * 1.001)
-                add_level(chart, out, number);
+                add_value_rule(chart, out, number);
         }
 }
 
 /* ---- drawing ------------------------------------------------------------------------------------ */
 
 /* A line, interrupted where values are missing, with a dot for each value if there is room for dots. */
-static void add_path(const struct chart *chart, const struct chart_line *line, const char *colour,
-                     struct pf_buf *out)
+static void add_chart_path(const struct chart *chart, const struct chart_line *line, const char *colour,
+                           struct pf_buf *out)
 {
     bool drawn = false;
     pf_buf_printf(out, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"", colour);
@@ -195,14 +195,14 @@ static void add_path(const struct chart *chart, const struct chart_line *line, c
     }
 }
 
-static void add_line(const struct chart *chart, size_t l, struct pf_buf *out)
+static void add_chart_line(const struct chart *chart, size_t l, struct pf_buf *out)
 {
     const struct chart_line *line = &chart->lines[l];
     double y = CHART_TOP + 8 + 18 * (double)l;
     pf_buf_str(out, "<g><title>");
     svg_text_cut(out, line->name, line->name_size, 1000);
     pf_buf_str(out, "</title>");
-    add_path(chart, line, colours[l], out);
+    add_chart_path(chart, line, colours[l], out);
     pf_buf_printf(out, "<rect x=\"%d\" width=\"14\" height=\"4\" fill=\"%s\"", CHART_LEFT + CHART_WIDTH + 102,
                   colours[l]);
     svg_attribute(out, "y", y - 5);
@@ -226,5 +226,5 @@ void chart_draw(const struct chart *chart, const char *name, const char *unit, s
     else
         add_linear_levels(chart, out);
     for (size_t l = chart->count; l-- > 0;)
-        add_line(chart, l, out);
+        add_chart_line(chart, l, out);
 }

@@ -45,8 +45,8 @@ static void add_sum(struct flame *flame, const struct pf_aggregate *aggregate, u
 }
 
 /* Fills held[], total and sum. 0, or -1 with *error filled. */
-static int add_up(struct flame *flame, struct pf_aggregate *aggregate, unsigned metric,
-                  struct pf_error *error)
+static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate, unsigned metric,
+                            struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
     struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
@@ -105,7 +105,7 @@ static void add_rect(struct flame *flame, double from, double value, uint32_t le
         flame->deepest = level;
 }
 
-static void add_frame(struct flame *flame, uint32_t context, double from)
+static void add_flame_frame(struct flame *flame, uint32_t context, double from)
 {
     struct pf_cell name = pf_interned(flame->tree->strings, flame->tree->name[context]);
     uint32_t level = flame->tree->depth[context];
@@ -155,7 +155,7 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
             narrow += value > 0 ? value : 0;
             continue;
         }
-        add_frame(flame, context, from);
+        add_flame_frame(flame, context, from);
         if (pf_array_room(&places->all, &places->room, places->count, sizeof *places->all, error))
             return -1;
         places->all[places->count++] = (struct place){context, from};
@@ -169,7 +169,7 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
 }
 
 /* Fills frames; stops once the picture is too large. */
-static int draw(struct flame *flame, struct pf_error *error)
+static int draw_flame_graph(struct flame *flame, struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
     struct places places = {0};
@@ -194,7 +194,7 @@ static int draw_small(struct flame *flame, struct pf_error *error)
     flame->levels = LEVELS_MAX;
     flame->narrowest = flame->total / SHARE;
     for (;;) {
-        if (draw(flame, error))
+        if (draw_flame_graph(flame, error))
             return -1;
         if (flame->frames.size <= room || flame->levels <= 1)
             return 0;
@@ -249,7 +249,8 @@ struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *agg
     struct flame flame = {.model = model, .tree = model->contexts, .metric = &model->metrics[metric]};
     struct pf_buf out = {0};
     struct pf_lines *lines = NULL;
-    if (!add_up(&flame, aggregate, metric, error) && (why_empty(&flame) || !draw_small(&flame, error))) {
+    if (!sum_flame_frames(&flame, aggregate, metric, error) &&
+        (why_empty(&flame) || !draw_small(&flame, error))) {
         compose(&flame, &out);
         lines = pf_lines_of_text(&out, error);
     }

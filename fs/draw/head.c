@@ -19,7 +19,7 @@ void head_value(struct pf_buf *out, double value, const char *unit)
 }
 
 /* The value of a line of the profile's info.txt; absent if there is no such line. */
-static struct pf_cell info_value(const struct pf_model *model, const char *key)
+static struct pf_cell find_info_value(const struct pf_model *model, const char *key)
 {
     for (size_t i = 0; i < pf_rows_count(model->info); i++) {
         const struct pf_cell *row = pf_rows_at(model->info, i);
@@ -32,9 +32,9 @@ static struct pf_cell info_value(const struct pf_model *model, const char *key)
 
 void head_subject(struct pf_buf *out, const struct pf_model *model)
 {
-    struct pf_cell about = info_value(model, "Command");
+    struct pf_cell about = find_info_value(model, "Command");
     if (about.type != PF_TEXT)
-        about = info_value(model, "Title");
+        about = find_info_value(model, "Title");
     if (about.type != PF_TEXT)
         about = pf_string(model->driver->title);
     pf_buf_str(out, model->driver->name);

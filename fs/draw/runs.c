@@ -13,7 +13,7 @@ struct pf_runs_picture {
 
 /* ---- names of runs ------------------------------------------------------------------------------ */
 
-static bool is_separator(char c)
+static bool is_label_separator(char c)
 {
     return c && strchr("-_.,:;+=@#~ ", c);
 }
@@ -34,7 +34,7 @@ static size_t shared_bytes(const struct pf_runs_head *head, bool back, size_t ta
             i++;
         n = i;
     }
-    while (n && !is_separator(back ? first[size - n] : first[n - 1]))
+    while (n && !is_label_separator(back ? first[size - n] : first[n - 1]))
         n--;
     return n;
 }
@@ -100,7 +100,7 @@ static double label_distance(const struct pf_runs_picture *picture)
 }
 
 /* The names of runs, from the last one back, as many as there is room for; and below them what the names share. */
-static void add_runs(const struct pf_runs_picture *picture, struct pf_buf *out)
+static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf *out)
 {
     double distance = label_distance(picture), last = INFINITY;
     for (size_t i = picture->head->n; i-- > 0;) {
@@ -127,7 +127,7 @@ static void add_runs(const struct pf_runs_picture *picture, struct pf_buf *out)
     pf_buf_str(out, "</text>\n");
 }
 
-static struct svg_head head_of(const struct pf_runs_head *head, bool any)
+static struct svg_head runs_picture_head(const struct pf_runs_head *head, bool any)
 {
     struct svg_head texts = {0};
     head_metric(&texts.title, head->metric, head->unit);
@@ -149,11 +149,11 @@ static struct svg_head head_of(const struct pf_runs_head *head, bool any)
 void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out)
 {
     bool any = picture->chart.count && picture->chart.places;
-    struct svg_head head = head_of(picture->head, any);
+    struct svg_head head = runs_picture_head(picture->head, any);
     svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
     if (any) {
         chart_range(&picture->chart, picture->head->unit);
-        add_runs(picture, out);
+        add_run_labels(picture, out);
         chart_draw(&picture->chart, picture->head->metric, picture->head->unit, out);
     }
     svg_end(out);

@@ -38,7 +38,7 @@ const struct pf_table *pf_scaling_table(const struct pf_model *model)
     return NULL;
 }
 
-static double number_of(const struct pf_cell *cell)
+static double scaling_number(const struct pf_cell *cell)
 {
     double value;
     if (cell->type != PF_TEXT)
@@ -61,7 +61,7 @@ static size_t place_points(struct scaling *scaling, size_t parameter)
     size_t n = pf_rows_count(fields), slots = 0;
     scaling->n_places = 0;
     for (size_t i = 0; i < n; i++) {
-        double x = number_of(&pf_rows_at(fields, i)[parameter]);
+        double x = scaling_number(&pf_rows_at(fields, i)[parameter]);
         if (x > 0 && isfinite(x))
             scaling->places[scaling->n_places++] = (struct place){.x = x, .index = (uint32_t)i};
     }
@@ -80,7 +80,7 @@ static double x_of(const struct scaling *scaling, double x)
 }
 
 /* Chooses the first parameter with at least two values. 0, or -1 with *error filled. */
-static int find_parameter(struct scaling *scaling, struct pf_error *error)
+static int choose_scaling_parameter(struct scaling *scaling, struct pf_error *error)
 {
     const struct pf_partitions *partitions = &scaling->model->partitions;
     size_t n = partitions->fields ? pf_rows_count(partitions->fields) : 0;
@@ -108,7 +108,7 @@ static int find_parameter(struct scaling *scaling, struct pf_error *error)
 /* ---- lines -------------------------------------------------------------------------------------- */
 
 /* Makes a line from a row of the table. */
-static int add_row(struct scaling *scaling, const struct pf_cell *cells, struct pf_error *error)
+static int add_scaling_line(struct scaling *scaling, const struct pf_cell *cells, struct pf_error *error)
 {
     const struct pf_tree *tree = scaling->model->contexts;
     double *values = chart_values(&scaling->chart), heaviest = 0;
@@ -117,7 +117,7 @@ static int add_row(struct scaling *scaling, const struct pf_cell *cells, struct 
     for (size_t i = 0; i < scaling->n_places; i++) {
         const struct place *place = &scaling->places[i];
         double value =
-            place->index + 2 < scaling->table->n_columns ? number_of(&cells[1 + place->index]) : NAN;
+            place->index + 2 < scaling->table->n_columns ? scaling_number(&cells[1 + place->index]) : NAN;
         if (!(value > 0) || !isfinite(value))
             continue;
         scaling->sums[place->slot] += value;
@@ -138,7 +138,7 @@ static int read_rows(struct scaling *scaling, struct pf_cursor *cursor, struct p
     const struct pf_cursor_ops *ops = scaling->table->ops;
     int more = ops->open(cursor, error);
     while (more >= 0 && (more = ops->next(cursor, cells, error)) > 0)
-        if (add_row(scaling, cells, error))
+        if (add_scaling_line(scaling, cells, error))
             more = -1;
     ops->close(cursor);
     return more;
@@ -158,7 +158,7 @@ static int read_table(struct scaling *scaling, struct pf_error *error)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-static void add_parameter(const struct scaling *scaling, struct pf_buf *out)
+static void add_parameter_name(const struct scaling *scaling, struct pf_buf *out)
 {
     double last = -1e9;
     for (size_t i = 0; i < scaling->n_places; i++) {
@@ -206,7 +206,7 @@ static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
     add_ideal(scaling, from, to, end, label, out);
 }
 
-static struct svg_head head_of(const struct scaling *scaling)
+static struct svg_head scaling_head(const struct scaling *scaling)
 {
     struct svg_head head = {0};
     const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
@@ -220,15 +220,15 @@ static struct svg_head head_of(const struct scaling *scaling)
     return head;
 }
 
-static void draw(struct scaling *scaling, struct pf_buf *out)
+static void draw_scaling(struct scaling *scaling, struct pf_buf *out)
 {
     const struct pf_metric *metric = &scaling->model->metrics[scaling->metric];
     bool any = scaling->chart.count && scaling->slots > 1;
-    struct svg_head head = head_of(scaling);
+    struct svg_head head = scaling_head(scaling);
     svg_begin(out, any ? CHART_HEIGHT : SVG_HEAD, &head);
     if (any) {
         chart_range(&scaling->chart, metric->unit);
-        add_parameter(scaling, out);
+        add_parameter_name(scaling, out);
         chart_draw(&scaling->chart, metric->name, metric->unit, out);
         add_ideals(scaling, out);
     }
@@ -244,8 +244,8 @@ struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struc
         pf_fail(error, ENOENT, "no such file");
         return NULL;
     }
-    if (!find_parameter(&scaling, error) && !read_table(&scaling, error)) {
-        draw(&scaling, &out);
+    if (!choose_scaling_parameter(&scaling, error) && !read_table(&scaling, error)) {
+        draw_scaling(&scaling, &out);
         lines = pf_lines_of_text(&out, error);
     }
     chart_free(&scaling.chart);

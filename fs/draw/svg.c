@@ -94,7 +94,7 @@ void svg_text(struct pf_buf *out, const char *text, size_t size)
 }
 
 /* The bytes of the character at `at`; 1 for a byte that is not UTF-8. */
-static size_t character_size(const char *at, size_t left)
+static size_t svg_character_size(const char *at, size_t left)
 {
     size_t wrong, size = pf_utf8((const unsigned char *)at, left, &wrong);
     return size ? size : 1;
@@ -104,21 +104,21 @@ static size_t count_characters(const char *text, size_t size)
 {
     size_t n = 0;
     for (size_t at = 0; at < size; n++)
-        at += character_size(text + at, size - at);
+        at += svg_character_size(text + at, size - at);
     return n;
 }
 
 /* The bytes that the first `n` characters take. */
-static size_t bytes_of(const char *text, size_t size, size_t n)
+static size_t svg_prefix_size(const char *text, size_t size, size_t n)
 {
     size_t at = 0;
     for (; at < size && n; n--)
-        at += character_size(text + at, size - at);
+        at += svg_character_size(text + at, size - at);
     return at;
 }
 
 /* Where the last part of a qualified name begins; 0 if the name has one part only. */
-static size_t last_part(const char *text, size_t size)
+static size_t last_name_part(const char *text, size_t size)
 {
     size_t part = 0, depth = 0;
     for (size_t i = 0; i < size; i++) {
@@ -136,18 +136,18 @@ static size_t last_part(const char *text, size_t size)
 void svg_text_cut(struct pf_buf *out, const char *text, size_t size, size_t characters)
 {
     bool cut = count_characters(text, size) > characters;
-    svg_text(out, text, cut ? bytes_of(text, size, characters - 2) : size);
+    svg_text(out, text, cut ? svg_prefix_size(text, size, characters - 2) : size);
     if (cut)
         pf_buf_str(out, "..");
 }
 
 void svg_name_cut(struct pf_buf *out, const char *name, size_t size, size_t characters)
 {
-    size_t count = count_characters(name, size), left = characters - 2, part = last_part(name, size);
+    size_t count = count_characters(name, size), left = characters - 2, part = last_name_part(name, size);
     if (count <= characters || !part) {
         svg_text_cut(out, name, size, characters);
     } else if (count_characters(name + part, size - part) <= left) {
-        size_t cut = bytes_of(name, size, count - left);
+        size_t cut = svg_prefix_size(name, size, count - left);
         pf_buf_str(out, "..");
         svg_text(out, name + cut, size - cut);
     } else {

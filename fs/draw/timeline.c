@@ -93,7 +93,7 @@ static int open_cursor(struct timeline *line, struct pf_error *error)
     return line->ops->open(&line->cursor, error);
 }
 
-static bool number_in(const struct pf_cell *cells, int column, long double *value)
+static bool timeline_number(const struct pf_cell *cells, int column, long double *value)
 {
     *value = column < 0 ? NAN : pf_cell_number(&cells[column]);
     return isfinite(*value);
@@ -105,14 +105,15 @@ static bool depth_in(const struct timeline *line, const struct pf_cell *cells, u
     const struct pf_tree *tree = line->model->contexts;
     long double number;
     if (line->columns.depth >= 0) {
-        bool known = number_in(cells, line->columns.depth, &number) && number >= 0 && number < UINT32_MAX - 1;
+        bool known =
+            timeline_number(cells, line->columns.depth, &number) && number >= 0 && number < UINT32_MAX - 1;
         *depth = known ? (uint32_t)number : 0;
         return known;
     }
     *depth = 0;
     if (line->columns.context < 0)
         return true;
-    if (!number_in(cells, line->columns.context, &number) || number < 0 || number >= 0x1p63L)
+    if (!timeline_number(cells, line->columns.context, &number) || number < 0 || number >= 0x1p63L)
         return false;
     uint64_t context = (uint64_t)number;
     if (tree->id && line->table->columns[line->columns.context].role != PF_CONTEXT)
@@ -125,7 +126,7 @@ static bool depth_in(const struct timeline *line, const struct pf_cell *cells, u
 
 /* ---- the grid ----------------------------------------------------------------------------------- */
 
-static void see(struct timeline *line, long double time)
+static void extend_timeline(struct timeline *line, long double time)
 {
     line->start = !line->any || time < line->start ? time : line->start;
     line->end = !line->any || time > line->end ? time : line->end;
@@ -138,7 +139,8 @@ static size_t bin_of(const struct timeline *line, long double time)
     return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : (size_t)bin;
 }
 
-static void fill(struct timeline *line, int64_t thread, long double from, long double to, uint32_t depth)
+static void fill_timeline(struct timeline *line, int64_t thread, long double from, long double to,
+                          uint32_t depth)
 {
     if (thread < 0 || (uint64_t)thread >= line->threads)
         return;
@@ -156,34 +158,35 @@ static void fill_until_next(struct timeline *line, int64_t thread, long double t
 {
     struct last *last = &line->last;
     if (last->partition >= 0)
-        fill(line, last->partition, last->from, last->partition == thread ? time : last->from, last->depth);
+        fill_timeline(line, last->partition, last->from, last->partition == thread ? time : last->from,
+                      last->depth);
     *last = (struct last){time, thread, depth};
 }
 
-static void take_row(struct timeline *line, const struct pf_cell *cells)
+static void add_timeline_row(struct timeline *line, const struct pf_cell *cells)
 {
     long double time, duration;
     uint32_t depth;
     int64_t thread = cells[line->columns.partition].i;
-    if (!number_in(cells, line->columns.time, &time))
+    if (!timeline_number(cells, line->columns.time, &time))
         return;
-    bool lasts = number_in(cells, line->columns.duration, &duration);
+    bool lasts = timeline_number(cells, line->columns.duration, &duration);
     duration = lasts ? duration : 0;
     if (line->stage == RANGE) {
-        see(line, time);
-        see(line, time + duration);
+        extend_timeline(line, time);
+        extend_timeline(line, time + duration);
     } else if (depth_in(line, cells, &depth)) {
         if (line->columns.duration < 0)
             fill_until_next(line, thread, time, depth);
         else if (lasts)
-            fill(line, thread, time, time + duration, depth);
+            fill_timeline(line, thread, time, time + duration, depth);
     }
 }
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
 /* The unit of times. Speedscope's unit is "ns" followed by a remark. */
-static const char *unit_of(const struct timeline *line)
+static const char *timeline_unit(const struct timeline *line)
 {
     const char *unit = line->model->time_unit ? line->model->time_unit : "";
     return !strncmp(unit, "ns", 2) ? "ns" : unit;
@@ -207,15 +210,15 @@ static void add_axis(struct pf_buf *out, const struct timeline *line)
 {
     enum { TICKS = 8 };
     double range = (double)(line->end - line->start);
-    struct pf_scale scale = pf_scale_of(range, unit_of(line));
-    const char *unit = scale.name ? scale.name : unit_of(line);
+    struct pf_scale scale = pf_scale_of(range, timeline_unit(line));
+    const char *unit = scale.name ? scale.name : timeline_unit(line);
     double end = range * scale.factor / scale.divisor, step = end > 0 ? svg_step(end, TICKS) : 1;
     for (int i = 0; i <= TICKS && step * i <= end; i++)
         add_tick(out, line, SVG_MARGIN + NAMES + (end > 0 ? PLOT * step * i / end : 0), step * i, unit);
 }
 
 /* A row's background and the name of its first thread; its title counts the other threads in the row. */
-static void add_name(struct pf_buf *out, const struct timeline *line, size_t row)
+static void add_timeline_name(struct pf_buf *out, const struct timeline *line, size_t row)
 {
     size_t first = (row * line->threads + line->rows - 1) / line->rows;
     size_t end = ((row + 1) * line->threads + line->rows - 1) / line->rows;
@@ -259,7 +262,7 @@ static void add_shade(struct pf_buf *out, const struct timeline *line, unsigned 
     pf_buf_str(out, "\"/>\n");
 }
 
-static struct svg_head head_of(const struct timeline *line)
+static struct svg_head timeline_head(const struct timeline *line)
 {
     struct svg_head head = {0};
     bool any = line->any && line->rows;
@@ -267,8 +270,8 @@ static struct svg_head head_of(const struct timeline *line)
     if (any) {
         pf_buf_str(&head.title, ": ");
         svg_number(&head.title, (double)(line->end - line->start));
-        pf_buf_printf(&head.title, " %s", unit_of(line));
-        pf_add_readable(&head.title, (double)(line->end - line->start), unit_of(line));
+        pf_buf_printf(&head.title, " %s", timeline_unit(line));
+        pf_add_readable(&head.title, (double)(line->end - line->start), timeline_unit(line));
         pf_buf_str(&head.title, " total");
         pf_buf_printf(&head.about, "the darker, the deeper the stack: up to %u level%s", line->deepest,
                       line->deepest == 1 ? "" : "s");
@@ -281,12 +284,12 @@ static struct svg_head head_of(const struct timeline *line)
     return head;
 }
 
-static void draw(const struct timeline *line, struct pf_buf *out)
+static void draw_timeline(const struct timeline *line, struct pf_buf *out)
 {
-    struct svg_head head = head_of(line);
+    struct svg_head head = timeline_head(line);
     svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, &head);
     for (size_t row = 0; row < line->rows; row++)
-        add_name(out, line, row);
+        add_timeline_name(out, line, row);
     for (unsigned shade = 1; shade <= SHADES && line->deepest; shade++)
         add_shade(out, line, shade);
     if (line->any && line->rows)
@@ -297,13 +300,13 @@ static void draw(const struct timeline *line, struct pf_buf *out)
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
 /* Reads some rows of the table. 1; 0 at its end; -1 with *error filled. */
-static int step(struct timeline *line, struct pf_error *error)
+static int read_timeline_rows(struct timeline *line, struct pf_error *error)
 {
     for (unsigned i = 0; i < STEP; i++) {
         int more = line->ops->next(&line->cursor, line->cells, error);
         if (more <= 0)
             return more;
-        take_row(line, line->cells);
+        add_timeline_row(line, line->cells);
     }
     return 1;
 }
@@ -319,31 +322,31 @@ static int begin_anew(struct timeline *line, struct pf_error *error)
 }
 
 /* One step. The picture is one record: earlier steps append nothing. Position 1 is the end. */
-static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_timeline_step(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct timeline *line = (struct timeline *)lines;
     if (lines->position)
         return 0;
     if (line->stage == DRAWN) {
-        draw(line, out);
+        draw_timeline(line, out);
         lines->position = 1;
         return 1;
     }
     if (!line->open && open_cursor(line, error))
         return -1;
-    int more = step(line, error);
+    int more = read_timeline_rows(line, error);
     if (more < 0 && error->code == EAGAIN && line->anew++ < ANEW_MAX)
         return begin_anew(line, error) ? -1 : 1;
     if (more)
         return more;
     if (line->stage == FILL && line->last.partition >= 0)
-        fill(line, line->last.partition, line->last.from, line->last.from, line->last.depth);
+        fill_timeline(line, line->last.partition, line->last.from, line->last.from, line->last.depth);
     close_cursor(line);
     line->stage++;
     return 1;
 }
 
-static void close_lines(struct pf_lines *lines)
+static void close_timeline(struct pf_lines *lines)
 {
     struct timeline *line = (struct timeline *)lines;
     close_cursor(line);
@@ -353,7 +356,7 @@ static void close_lines(struct pf_lines *lines)
     free(line);
 }
 
-static const struct pf_lines_ops timeline_ops = {.next = next, .close = close_lines};
+static const struct pf_lines_ops timeline_ops = {.next = next_timeline_step, .close = close_timeline};
 
 static int list_contexts(struct timeline *line, struct pf_error *error)
 {
@@ -386,6 +389,6 @@ struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *erro
         return &line->lines;
     if (!line->cells || !line->grid)
         pf_fail_memory(error);
-    close_lines(&line->lines);
+    close_timeline(&line->lines);
     return NULL;
 }

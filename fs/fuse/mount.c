@@ -206,7 +206,7 @@ static bool outlives_server(int pipe, const char *mountpoint)
     return !gone;
 }
 
-static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx *mount)
+static _Noreturn void run_keeper(int pipe, const char *mountpoint, const struct statx *mount)
 {
     static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
@@ -235,7 +235,7 @@ static int start_keeper(struct keeper *keeper, const char *mountpoint)
     }
     keeper->id = fork();
     if (keeper->id == 0)
-        keep(ends[0], mountpoint, &mount);
+        run_keeper(ends[0], mountpoint, &mount);
     close(ends[0]);
     keeper->pipe = ends[1];
     keeper->dead = dead[1];
@@ -265,7 +265,7 @@ static void end_keeper(struct keeper *keeper, struct fuse_session *session)
  * Ends the process while some of its threads hang in system calls. The kernel closes the descriptors only when the last thread has
  * ended, so the descriptors that other processes wait for are closed here.
  */
-static void leave(struct pf_mount *mount)
+static void leave_mount(struct pf_mount *mount)
 {
     dup2(mount->keeper->dead, fuse_session_fd(mount->session));
     close(mount->keeper->pipe);
@@ -345,7 +345,7 @@ static int complete_greeting(struct fuse_session *session, struct pf_mount *moun
 
 /* ---- mounting ----------------------------------------------------------------------------------- */
 
-static int serve(struct fuse_session *session)
+static int serve_session(struct fuse_session *session)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     if (!config)
@@ -370,7 +370,7 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
         fprintf(stderr, "profilefs: cannot create threads\n");
         return -1;
     }
-    int result = serve(session);
+    int result = serve_session(session);
     pf_watch_phase(mount, PF_JOINING);
     return result;
 }
@@ -406,7 +406,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
     int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has said why */
     mount->session = session;
-    mount->leave = leave;
+    mount->leave = leave_mount;
     if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
             if (start_keeper(mount->keeper, options->mountpoint)) {

@@ -156,8 +156,8 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
  * size requires a pass gets name and type only (inode number 0), so that listing a folder computes no size. The request is NULL,
  * since it may be gone, and libfuse does not use it.
  */
-static size_t add_entry(char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
-                        const struct pf_attr *attr)
+static size_t add_dirent(char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
+                         const struct pf_attr *attr)
 {
     if (!plus) {
         struct stat st = {.st_ino = entry->ino, .st_mode = (mode_t)entry->type << 12};
@@ -172,15 +172,15 @@ static size_t add_entry(char *buffer, size_t room, const struct pf_dirent *entry
 }
 
 /* Fills a buffer with entries from `offset` on. Returns the bytes used, or a negative errno value if the first entry failed. */
-static ssize_t fill(struct pf_fs *fs, struct pf_dir *dir, char *buffer, size_t size, uint64_t offset,
-                    bool plus, struct pf_op *op)
+static ssize_t fill_listing(struct pf_fs *fs, struct pf_dir *dir, char *buffer, size_t size, uint64_t offset,
+                            bool plus, struct pf_op *op)
 {
     struct pf_dirent entry;
     struct pf_attr attr;
     size_t used = 0;
     int more;
     while ((more = pf_fs_readdir(dir, offset, &entry, plus, &attr, op)) > 0) {
-        size_t need = add_entry(buffer + used, size - used, &entry, plus, &attr);
+        size_t need = add_dirent(buffer + used, size - used, &entry, plus, &attr);
         if (need > size - used) {
             if (plus && attr.st.st_ino)
                 pf_fs_forget(fs, attr.st.st_ino, 1);
@@ -204,14 +204,15 @@ static void forget_entries(struct pf_fs *fs, const char *buffer, size_t used)
     }
 }
 
-static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+static void reply_listing(fuse_req_t req, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
 {
     struct pf_request request;
     struct pf_fs *fs = fs_of(req);
     struct pf_dir *dir = pf_dir_hold((struct pf_dir *)(uintptr_t)fi->fh);
     pf_request_begin(&request, req);
     char *buffer = malloc(size);
-    ssize_t used = buffer ? fill(fs, dir, buffer, size, (uint64_t)offset, plus, &request.op) : -ENOMEM;
+    ssize_t used =
+        buffer ? fill_listing(fs, dir, buffer, size, (uint64_t)offset, plus, &request.op) : -ENOMEM;
     if (used < 0)
         (void)REPLY(&request, fuse_reply_err(req, (int)-used));
     else if (REPLY(&request, fuse_reply_buf(req, buffer, (size_t)used)) == -ENOENT && plus)
@@ -224,14 +225,14 @@ static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_inf
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     (void)ino;
-    list(req, size, offset, fi, false);
+    reply_listing(req, size, offset, fi, false);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
                            struct fuse_file_info *fi)
 {
     (void)ino;
-    list(req, size, offset, fi, true);
+    reply_listing(req, size, offset, fi, true);
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -268,7 +269,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 }
 
 /* Reads the range from data->fd before the request is claimed, since the file may hang. Returns 0 or an errno value. */
-static int read_range(struct pf_data *data)
+static int read_data_range(struct pf_data *data)
 {
     size_t got = 0;
     ssize_t more = 1;
@@ -308,7 +309,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     int result = pf_fs_read(handle, (uint64_t)offset, size, &data, &request.op);
     bool release = !result;
     if (!result && data.fd >= 0)
-        result = read_range(&data);
+        result = read_data_range(&data);
     if (!result && data.is_cut) /* the kernel would treat a short reply as the end of the file */
         result = EIO;
     (void)REPLY(&request, result ? fuse_reply_err(req, result) : reply_data(req, &data));

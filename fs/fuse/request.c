@@ -93,7 +93,7 @@ static bool should_end(pid_t caller, uint64_t signalled, uint64_t now)
 }
 
 /* Checks one request, and answers it if it should end. Drops mount->lock meanwhile. */
-static void look_at(struct pf_mount *mount, struct pf_request *request, bool over, uint64_t now)
+static void check_request(struct pf_mount *mount, struct pf_request *request, bool over, uint64_t now)
 {
     pf_assert_held(&mount->lock);
     uint64_t signalled = request->signalled;
@@ -121,7 +121,7 @@ static unsigned look_at_all(struct pf_mount *mount)
         if (atomic_load(&at->answered))
             continue;
         if (over || at->ask_at <= now)
-            look_at(mount, at, over, now);
+            check_request(mount, at, over, now);
         if (at->signalled)
             pause = ASK_AGAIN_MS;
     }
@@ -138,7 +138,7 @@ static void wait_ms(struct pf_mount *mount, unsigned ms)
     pf_lock_wait_until(&mount->lock, &mount->work, &until);
 }
 
-static void *save(void *arg)
+static void *save_in_background(void *arg)
 {
     struct pf_mount *mount = arg;
     pf_fs_save(mount->fs);
@@ -156,7 +156,7 @@ static void abandon(struct pf_mount *mount)
     pthread_t saver;
     uint64_t until = pf_monotonic_ms() + SAVE_MS;
     mount->abandoned = true;
-    mount->saved = mount->phase > PF_JOINING || pthread_create(&saver, NULL, save, mount);
+    mount->saved = mount->phase > PF_JOINING || pthread_create(&saver, NULL, save_in_background, mount);
     while (!mount->saved && pf_monotonic_ms() < until)
         wait_ms(mount, TICK_MS);
     mount->leave(mount);

@@ -415,7 +415,7 @@ static int drop_privileges(const struct pf_sandbox *sandbox, struct layers *laye
 #endif
 #endif
 
-static void describe(struct pf_sandbox *sandbox, const struct layers *layers)
+static void describe_sandbox(struct pf_sandbox *sandbox, const struct layers *layers)
 {
     char first[64], user[32] = "";
     int seccomp = layers->seccomp;
@@ -450,7 +450,7 @@ int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
     layers.seccomp = -filter_calls();
     if (layers.seccomp == ENOMEM)
         return pf_fail_memory(error);
-    describe(sandbox, &layers);
+    describe_sandbox(sandbox, &layers);
     return 0;
 #endif
 }

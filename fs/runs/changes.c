@@ -14,7 +14,7 @@ static bool is_larger(const struct pf_change *change, const struct pf_kept *than
     return fabs(pf_figure_double(&change->change)) > fabs(pf_figure_double(&than->change));
 }
 
-static char *escaped(struct pf_cell name)
+static char *escape_name(struct pf_cell name)
 {
     struct pf_buf text = {0};
     if (name.size)
@@ -34,7 +34,7 @@ static int insert(struct pf_kept *list, size_t *n, const struct pf_change *chang
         at--;
     if (at == PF_CHANGES_MOST)
         return 0;
-    char *name = escaped(change->name);
+    char *name = escape_name(change->name);
     if (!name)
         return pf_fail_memory(error);
     if (*n == PF_CHANGES_MOST)
@@ -89,7 +89,7 @@ static void add_padded(struct pf_buf *out, const char *text, size_t width)
     pf_buf_str(out, text);
 }
 
-static void add_figure(struct pf_buf *out, const struct pf_figure *figure, bool sign)
+static void add_figure_text(struct pf_buf *out, const struct pf_figure *figure, bool sign)
 {
     char text[PF_NUMBER_MAX + 1] = "-", *at = text;
     if (figure->there) {
@@ -113,7 +113,7 @@ static void add_percent(struct pf_buf *out, const struct pf_kept *it)
     pf_buf_free(&text);
 }
 
-static void add_run(struct pf_buf *out, const char *run, size_t width)
+static void add_run_name(struct pf_buf *out, const char *run, size_t width)
 {
     struct pf_buf text = {0};
     pf_escape(&text, run, strlen(run));
@@ -149,19 +149,19 @@ static void add_list(struct pf_buf *out, const char *what, const struct pf_kept 
     add_padded(out, "since", width + 1);
     pf_buf_str(out, "  name\n");
     for (size_t i = 0; i < n; i++) {
-        add_figure(out, &list[i].change, true);
+        add_figure_text(out, &list[i].change, true);
         add_percent(out, &list[i]);
-        add_figure(out, &list[i].first, false);
-        add_figure(out, &list[i].last, false);
+        add_figure_text(out, &list[i].first, false);
+        add_figure_text(out, &list[i].last, false);
         pf_buf_char(out, ' ');
-        add_run(out, list[i].since < 0 ? "-" : runs[list[i].since], width + 1);
+        add_run_name(out, list[i].since < 0 ? "-" : runs[list[i].since], width + 1);
         pf_buf_str(out, "  ");
         pf_buf_str(out, list[i].name);
         pf_buf_char(out, '\n');
     }
 }
 
-static void add_number(struct pf_buf *out, double value)
+static void add_change_number(struct pf_buf *out, double value)
 {
     char text[PF_NUMBER_MAX + 1];
     union pf_number number = {.d = {value, 0}};
@@ -169,15 +169,15 @@ static void add_number(struct pf_buf *out, double value)
     pf_buf_str(out, text);
 }
 
-static void add_total(struct pf_buf *out, const double totals[2])
+static void add_totals_line(struct pf_buf *out, const double totals[2])
 {
     double change = totals[1] - totals[0];
     pf_buf_str(out, "\ntotal: ");
-    add_number(out, totals[0]);
+    add_change_number(out, totals[0]);
     pf_buf_str(out, " to ");
-    add_number(out, totals[1]);
+    add_change_number(out, totals[1]);
     pf_buf_str(out, change > 0 ? ", +" : ", ");
-    add_number(out, change);
+    add_change_number(out, change);
     if (totals[0] != 0)
         pf_buf_printf(out, " (%+.2f%%)", 100 * change / fabs(totals[0]));
     pf_buf_char(out, '\n');
@@ -189,5 +189,5 @@ void pf_changes_print(const struct pf_changes *changes, const char *const *runs,
     pf_buf_char(out, '\n');
     add_list(out, "shrank", changes->shrank, changes->n_shrank, runs);
     if (changes->has_total)
-        add_total(out, changes->totals);
+        add_totals_line(out, changes->totals);
 }

@@ -55,7 +55,7 @@ static void visit_one(void *arg, size_t i)
     end_turn(visits, -1, &failure);
 }
 
-static int visit_members(struct visits visits, struct pf_error *error)
+static int visit_folder_members(struct visits visits, struct pf_error *error)
 {
     visits.turns = (struct pf_turns)PF_TURNS;
     visits.error = error;
@@ -190,8 +190,8 @@ static int each_part(struct pf_fs *fs, const struct pf_members *members, enum pf
 {
     struct parts parts = {extent, take, arg, closed};
     *closed = false;
-    return visit_members((struct visits){.fs = fs, .members = members, .visit = visit_part, .arg = &parts},
-                         error);
+    return visit_folder_members(
+        (struct visits){.fs = fs, .members = members, .visit = visit_part, .arg = &parts}, error);
 }
 
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
@@ -262,12 +262,13 @@ struct making {
 enum { IN_MEMORY = 1 << 20 }; /* bytes of a text in memory; a larger text takes a descriptor */
 
 /* Appends rows to their text and empties `out`. */
-static int put(struct making *making, enum pf_runs_table table, struct pf_buf *out, struct pf_error *error)
+static int append_rows(struct making *making, enum pf_runs_table table, struct pf_buf *out,
+                       struct pf_error *error)
 {
     return pf_part_append(making->texts->table[table], out, error);
 }
 
-static int find_metric(const struct pf_model *model, const struct pf_shared *shared)
+static int find_shared_metric(const struct pf_model *model, const struct pf_shared *shared)
 {
     for (size_t m = 0; m < model->n_metrics; m++)
         if (is_shared(shared, &model->metrics[m]))
@@ -289,8 +290,8 @@ static void note_format(struct making *making, const char *name)
 }
 
 /* Adds a run's values of the metric, if it has the metric. */
-static int add_run(struct making *making, const struct pf_member *member, struct pf_profile *profile,
-                   struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+static int add_run_values(struct making *making, const struct pf_member *member, struct pf_profile *profile,
+                          struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
     if (making->n >= making->metric->runs)
         return 0;
@@ -315,7 +316,7 @@ static void visit_run(struct visits *visits, unsigned i)
     struct pf_aggregate *aggregate = NULL;
     struct pf_profile *profile = pf_part_open(visits->fs, member->path, &member->info, failure);
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
-    int metric = model && model->partitions.plural ? find_metric(model, making->metric) : -1;
+    int metric = model && model->partitions.plural ? find_shared_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
     /* Prepare what add_run needs before the turn, since other threads wait during it. */
     struct pf_arranged *functions = NULL;
@@ -323,7 +324,7 @@ static void visit_run(struct visits *visits, unsigned i)
         functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);
     int result = begin_turn(visits, i, failure);
     if (!result && there)
-        result = add_run(making, member, profile, aggregate, (unsigned)metric, failure);
+        result = add_run_values(making, member, profile, aggregate, (unsigned)metric, failure);
     end_turn(visits, result, failure);
     if (functions)
         pf_arranged_put(aggregate, functions);
@@ -347,7 +348,7 @@ static void add_change(const struct making *making, const struct pf_change *chan
         pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-static void add_values(const struct making *making, const struct pf_change *change, struct pf_buf *out)
+static void add_change_values(const struct making *making, const struct pf_change *change, struct pf_buf *out)
 {
     const struct pf_figure *exclusives = making->inclusive ? change->others : change->values;
     const struct pf_figure *inclusives = making->inclusive ? change->values : change->others;
@@ -390,18 +391,18 @@ static int write_functions(struct making *making, struct pf_buf *out, struct pf_
     if (!making->picture)
         return -1;
     pf_buf_str(out, changes_head);
-    if (put(making, PF_RUNS_FUNCTIONS, out, error))
+    if (append_rows(making, PF_RUNS_FUNCTIONS, out, error))
         return -1;
     pf_buf_str(out, "run,exclusive,inclusive,name\n");
-    if (put(making, PF_RUNS_VALUES, out, error))
+    if (append_rows(making, PF_RUNS_VALUES, out, error))
         return -1;
     while ((more = pf_series_next(making->functions, &change, error)) > 0) {
         add_change(making, &change, out);
-        if (put(making, PF_RUNS_FUNCTIONS, out, error))
+        if (append_rows(making, PF_RUNS_FUNCTIONS, out, error))
             return -1;
-        add_values(making, &change, out);
-        if (put(making, PF_RUNS_VALUES, out, error) || pf_changes_note(&making->changes, &change, error) ||
-            draw_change(making, &change, error))
+        add_change_values(making, &change, out);
+        if (append_rows(making, PF_RUNS_VALUES, out, error) ||
+            pf_changes_note(&making->changes, &change, error) || draw_change(making, &change, error))
             return -1;
     }
     return more;
@@ -413,7 +414,7 @@ static int write_contexts(struct making *making, struct pf_buf *out, struct pf_e
     int more = 1;
     pf_buf_str(out, changes_head);
     while (more > 0) {
-        if (put(making, PF_RUNS_CONTEXTS, out, error))
+        if (append_rows(making, PF_RUNS_CONTEXTS, out, error))
             return -1;
         if ((more = pf_series_next(making->contexts, &change, error)) > 0)
             add_change(making, &change, out);
@@ -469,21 +470,21 @@ static int write_overview(struct making *making, struct pf_error *error)
 {
     struct pf_buf out = {0};
     write_changes(making, &out);
-    int result = put(making, PF_RUNS_CHANGES, &out, error);
+    int result = append_rows(making, PF_RUNS_CHANGES, &out, error);
     if (!result) {
         pf_runs_picture_draw(making->picture, &out);
-        result = put(making, PF_RUNS_PICTURE, &out, error);
+        result = append_rows(making, PF_RUNS_PICTURE, &out, error);
     }
     pf_buf_free(&out);
     return result;
 }
 
-static int make_texts(struct making *making, struct pf_error *error)
+static int make_folder_texts(struct making *making, struct pf_error *error)
 {
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
         if (!(making->texts->table[t] = pf_store_new(IN_MEMORY)))
             return pf_fail_memory(error);
-    if (visit_members(
+    if (visit_folder_members(
             (struct visits){.fs = making->fs, .members = making->members, .visit = visit_run, .arg = making},
             error) ||
         write_series(making, error) || write_overview(making, error))
@@ -511,10 +512,11 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                             .metric = metric,
                             .runs = calloc(members->n, sizeof *making.runs),
                             .functions = pf_series_new(metric->runs, limit),
-                            .contexts = pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
+                            .contexts =
+                                pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
                             .texts = texts};
     bool there = making.runs && making.functions && making.contexts;
-    int result = there ? make_texts(&making, error) : pf_fail_memory(error);
+    int result = there ? make_folder_texts(&making, error) : pf_fail_memory(error);
     pf_series_free(making.functions);
     pf_series_free(making.contexts);
     pf_changes_free(&making.changes);

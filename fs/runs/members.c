@@ -51,7 +51,7 @@ static int compare_parts(const char *a, const char *a_end, const char *b, const 
 }
 
 /* Where the file suffixes begin. A suffix is a point, a letter or `~`, and then letters, digits and `~`. */
-static const char *suffix_of(const char *name)
+static const char *file_suffix(const char *name)
 {
     const char *suffix = name + strlen(name), *at = suffix;
     while (at > name) {
@@ -69,7 +69,7 @@ int pf_compare_versions(const char *a, const char *b)
 {
     if ((*a == '.') != (*b == '.'))
         return *a == '.' ? -1 : 1;
-    int result = compare_parts(a, suffix_of(a), b, suffix_of(b));
+    int result = compare_parts(a, file_suffix(a), b, file_suffix(b));
     if (!result)
         result = compare_parts(a, a + strlen(a), b, b + strlen(b));
     return result ? result : strcmp(a, b);
@@ -82,7 +82,7 @@ static int by_version(const void *a, const void *b)
     return pf_compare_versions(((const struct pf_member *)a)->name, ((const struct pf_member *)b)->name);
 }
 
-static uint64_t note(uint64_t state, const char *name, const struct stat *st)
+static uint64_t hash_member(uint64_t state, const char *name, const struct stat *st)
 {
     const uint64_t numbers[] = {st->st_dev,
                                 st->st_ino,
@@ -102,7 +102,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
     struct pf_error error;
     int code = pf_classify_in_time(fs, folder, name, &info);
     if (!code && info.type == PF_ENTRY_FILE)
-        members->others += note(0, name, &info.st); /* a commutative sum: entries come in any order */
+        members->others += hash_member(0, name, &info.st); /* a commutative sum: entries come in any order */
     if (code || info.type != PF_ENTRY_PROFILE)
         return pf_is_transient(code) ? code : 0;
     if (members->n == PF_MEMBERS_MOST) {
@@ -131,7 +131,7 @@ struct listing {
     int result;
 };
 
-static int list_entry(void *arg, const char *name, unsigned char type)
+static int add_listed_member(void *arg, const char *name, unsigned char type)
 {
     struct listing *listing = arg;
     (void)type;
@@ -156,7 +156,7 @@ int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char
     struct listing listing = {fs, folder, path, members, 0};
     int result = look_beside(fs, folder);
     if (!result)
-        result = pf_folder_list(folder, list_entry, &listing);
+        result = pf_folder_list(folder, add_listed_member, &listing);
     if (!result && !members->too_many)
         result = listing.result;
     if (!result && members->n < PF_MEMBERS_LEAST)
@@ -198,7 +198,7 @@ static int note_inside(void *arg, const char *name, unsigned char type)
     inside->left--;
     if (pf_folder_stat(inside->folder, name, &st))
         return 0;
-    inside->state += note(0, name, &st);
+    inside->state += hash_member(0, name, &st);
     struct pf_folder *below =
         S_ISDIR(st.st_mode) && inside->depth ? pf_folder_open(inside->folder, name) : NULL;
     struct inside deeper = {below, inside->depth - 1, inside->left, 0};
@@ -214,7 +214,7 @@ static int note_inside(void *arg, const char *name, unsigned char type)
 uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_entry_info *info,
                          bool look_inside)
 {
-    state = note(state, path, &info->st);
+    state = hash_member(state, path, &info->st);
     if (!look_inside || !S_ISDIR(info->st.st_mode) || pf_driver_extra_of(info->driver)->beside)
         return state;
     struct pf_folder *folder = pf_folder_open(pf_fs_env(fs)->top, path);

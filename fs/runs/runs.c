@@ -70,21 +70,21 @@ static bool is_metric(uint32_t node)
     return node >= METRIC;
 }
 
-static uint32_t metric_of(uint32_t node)
+static uint32_t node_metric(uint32_t node)
 {
     return (node - METRIC) / METRIC_NODES;
 }
 
 /* The role of a metric's node: CHANGES_DIR, EXPORT_DIR, or from TEXT on its texts. */
-static uint32_t part_of(uint32_t node)
+static uint32_t node_role(uint32_t node)
 {
     return (node - METRIC) % METRIC_NODES;
 }
 
-static bool is_folder(uint32_t node)
+static bool is_runs_folder(uint32_t node)
 {
     return is_metric(node)
-               ? part_of(node) == CHANGES_DIR || part_of(node) == EXPORT_DIR
+               ? node_role(node) == CHANGES_DIR || node_role(node) == EXPORT_DIR
                : node == TOP || node == OVERVIEW || node == CHANGES || node == PRIMARY || node == EXPORT;
 }
 
@@ -94,10 +94,11 @@ static bool is_link(uint32_t node)
 }
 
 /* The number of the text in a file; requires is_metric(node) or SUMMARY. */
-static size_t text_of(uint32_t node)
+static size_t node_text(uint32_t node)
 {
-    return node == SUMMARY ? SUMMARY_TEXT
-                           : METRIC_TEXTS + (size_t)metric_of(node) * PF_RUNS_TABLES + part_of(node) - TEXT;
+    return node == SUMMARY
+               ? SUMMARY_TEXT
+               : METRIC_TEXTS + (size_t)node_metric(node) * PF_RUNS_TABLES + node_role(node) - TEXT;
 }
 
 /* ---- snapshots ---------------------------------------------------------------------------------- */
@@ -111,8 +112,8 @@ static void free_runs(struct pf_snapshot *snapshot)
     free(runs);
 }
 
-static struct runs *add_runs(struct all_runs *all, const struct pf_virtual_parent *parent,
-                             struct pf_members *members)
+static struct runs *add_runs_folder(struct all_runs *all, const struct pf_virtual_parent *parent,
+                                    struct pf_members *members)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     char *path = strdup(parent->path);
@@ -168,7 +169,7 @@ static void look_inside(struct all_runs *all, struct runs *runs)
     pf_lock_drop(&all->snapshots.lock);
 }
 
-static int make_list(struct all_runs *all, struct runs *runs, struct pf_error *error)
+static int make_metrics_list(struct all_runs *all, struct runs *runs, struct pf_error *error)
 {
     struct pf_shared_metrics metrics;
     if (pf_shared_find(all->fs, &runs->members, &metrics, error))
@@ -226,20 +227,20 @@ static void look_again(struct all_runs *all, struct runs *runs)
     pf_snapshot_looked(&all->snapshots, &runs->snapshot, same);
 }
 
-static int make_item(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
-                     struct pf_error *error)
+static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t node,
+                          struct pf_error *error)
 {
     struct all_runs *all = set->owner;
     struct runs *runs = (struct runs *)snapshot;
     if (node == LOOK)
         return look_again(all, runs), 0;
     look_inside(all, runs);
-    return is_metric(node)   ? make_metric(all, runs, metric_of(node), error)
+    return is_metric(node)   ? make_metric(all, runs, node_metric(node), error)
            : node == SUMMARY ? make_summary(all, runs, error)
-                             : make_list(all, runs, error);
+                             : make_metrics_list(all, runs, error);
 }
 
-static bool is_made(const struct pf_snapshot *snapshot, uint32_t node)
+static bool has_runs_text(const struct pf_snapshot *snapshot, uint32_t node)
 {
     const struct all_runs *all = snapshot->set->owner;
     uint64_t believed = pf_fs_options(all->fs)->always_look ? 0 : BELIEVED_SECONDS;
@@ -247,7 +248,7 @@ static bool is_made(const struct pf_snapshot *snapshot, uint32_t node)
         return snapshot->replaced || pf_monotonic_seconds() - snapshot->looked < believed;
     if (node == LIST)
         return ((const struct runs *)snapshot)->listed;
-    size_t text = text_of(node);
+    size_t text = node_text(node);
     return text < snapshot->n_texts && snapshot->texts[text];
 }
 
@@ -257,7 +258,7 @@ static bool is_short(uint32_t node)
     return node == LOOK;
 }
 
-static const struct pf_snapshot_ops snapshot_ops = {make_item, is_made, is_short, free_runs};
+static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_short, free_runs};
 
 /* Checks that the members are unchanged, unless that was done in the last BELIEVED_SECONDS. Returns 0, ESTALE, or another errno value. */
 static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
@@ -288,15 +289,16 @@ static int need_node(struct all_runs *all, struct runs *runs, uint32_t node, str
     int result = pf_snapshot_need(set, &runs->snapshot, node == SUMMARY ? SUMMARY : LIST, op);
     if (result || !is_metric(node))
         return result;
-    if (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR)
+    if (node_metric(node) >= runs->metrics.n || node_role(node) > EXPORT_DIR)
         return ENOENT;
     /* One job makes all texts of a metric. */
-    return is_folder(node) ? 0 : pf_snapshot_need(set, &runs->snapshot, node - part_of(node) + TEXT, op);
+    return is_runs_folder(node) ? 0
+                                : pf_snapshot_need(set, &runs->snapshot, node - node_role(node) + TEXT, op);
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */
 
-static void add_info(const struct runs *runs, struct pf_buf *out)
+static void add_runs_info(const struct runs *runs, struct pf_buf *out)
 {
     const struct pf_members *members = &runs->members;
     if (members->too_many) {
@@ -316,7 +318,7 @@ static void add_info(const struct runs *runs, struct pf_buf *out)
 static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf *out)
 {
     if (node == INFO)
-        add_info(runs, out);
+        add_runs_info(runs, out);
     else if (node == LINK && runs->metrics.primary >= 0) {
         pf_buf_str(out, "../changes/");
         pf_buf_str(out, runs->metrics.metrics[runs->metrics.primary].dir);
@@ -330,11 +332,11 @@ static bool add_small_text(const struct runs *runs, uint32_t node, struct pf_buf
 static uint64_t size_of(struct all_runs *all, const struct runs *runs, uint32_t node)
 {
     struct pf_buf small = {0};
-    if (is_folder(node))
+    if (is_runs_folder(node))
         return 0;
     struct pf_store *text = add_small_text(runs, node, &small)
                                 ? NULL
-                                : pf_snapshot_text(&all->snapshots, &runs->snapshot, text_of(node));
+                                : pf_snapshot_text(&all->snapshots, &runs->snapshot, node_text(node));
     uint64_t size = text ? pf_store_size(text) : small.size;
     pf_store_free(text);
     pf_buf_free(&small);
@@ -355,9 +357,9 @@ static void fill_attr(struct all_runs *all, const struct runs *runs, uint32_t no
     }
     *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1, .shown = node == TOP ? runs->shown : 0};
     attr->st = (struct stat){.st_ino = pf_ino(number, KIND_RUNS, node),
-                             .st_mode = is_folder(node) ? S_IFDIR | mode | mode >> 2
-                                        : is_link(node) ? S_IFLNK | 0777
-                                                        : S_IFREG | mode,
+                             .st_mode = is_runs_folder(node) ? S_IFDIR | mode | mode >> 2
+                                        : is_link(node)      ? S_IFLNK | 0777
+                                                             : S_IFREG | mode,
                              .st_nlink = 1,
                              .st_uid = getuid(),
                              .st_gid = getgid(),
@@ -398,15 +400,16 @@ static bool entry_of(const struct runs *runs, uint32_t folder, uint64_t i, const
     } else if ((folder == CHANGES || folder == EXPORT) && i < runs->metrics.n) {
         *name = runs->metrics.metrics[i].dir;
         *node = METRIC + (uint32_t)i * METRIC_NODES + (folder == CHANGES ? CHANGES_DIR : EXPORT_DIR);
-    } else if (is_metric(folder) && (part_of(folder) == EXPORT_DIR ? i == 0 : i < PF_RUNS_PICTURE)) {
-        unsigned text = part_of(folder) == EXPORT_DIR ? PF_RUNS_PICTURE : (unsigned)i;
+    } else if (is_metric(folder) && (node_role(folder) == EXPORT_DIR ? i == 0 : i < PF_RUNS_PICTURE)) {
+        unsigned text = node_role(folder) == EXPORT_DIR ? PF_RUNS_PICTURE : (unsigned)i;
         *name = tables[text];
-        *node = folder - part_of(folder) + TEXT + text;
+        *node = folder - node_role(folder) + TEXT + text;
     }
     return *name != NULL;
 }
 
-static int find_top(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op)
+static int find_runs_folder(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr,
+                            struct pf_op *op)
 {
     struct all_runs *all = self;
     struct pf_members members;
@@ -422,7 +425,7 @@ static int find_top(void *self, const struct pf_virtual_parent *parent, struct p
         result = pf_members_list(all->fs, parent->open, parent->path, &members);
         if (result)
             return result;
-        runs = add_runs(all, parent, &members);
+        runs = add_runs_folder(all, parent, &members);
         pf_members_free(&members);
     }
     if (!runs)
@@ -432,13 +435,13 @@ static int find_top(void *self, const struct pf_virtual_parent *parent, struct p
     return 0;
 }
 
-static bool is_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
+static bool is_runs_listed(void *self, uint64_t folder, uint64_t profiles, bool beside)
 {
     (void)self, (void)folder;
     return profiles >= PF_MEMBERS_LEAST && !beside;
 }
 
-static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
+static int look_up_runs(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op)
 {
     struct all_runs *all = self;
     struct runs *runs;
@@ -447,7 +450,7 @@ static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr
         return result;
     const char *entry;
     uint32_t node = 0;
-    result = is_folder((uint32_t)parent) ? need_node(all, runs, (uint32_t)parent, op) : ENOTDIR;
+    result = is_runs_folder((uint32_t)parent) ? need_node(all, runs, (uint32_t)parent, op) : ENOTDIR;
     for (uint64_t i = 0; !result; i++) {
         if (!entry_of(runs, (uint32_t)parent, i, &entry, &node))
             result = ENOENT;
@@ -455,40 +458,40 @@ static int look_up(void *self, uint64_t parent, const char *name, struct pf_attr
             break;
     }
     if (!result)
-        result = is_folder(node) ? 0 : need_node(all, runs, node, op);
+        result = is_runs_folder(node) ? 0 : need_node(all, runs, node, op);
     if (!result)
         fill_attr(all, runs, node, attr);
     release_runs(all, runs);
     return result;
 }
 
-static int get_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
+static int get_runs_attr(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     struct all_runs *all = self;
     struct runs *runs;
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = is_folder((uint32_t)ino) ? 0 : need_node(all, runs, (uint32_t)ino, op);
+    result = is_runs_folder((uint32_t)ino) ? 0 : need_node(all, runs, (uint32_t)ino, op);
     if (!result)
         fill_attr(all, runs, (uint32_t)ino, attr);
     release_runs(all, runs);
     return result;
 }
 
-static int open_folder(void *self, uint64_t ino, struct pf_op *op)
+static int open_runs_folder(void *self, uint64_t ino, struct pf_op *op)
 {
     struct all_runs *all = self;
     struct runs *runs;
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = is_folder((uint32_t)ino) ? need_node(all, runs, (uint32_t)ino, op) : ENOTDIR;
+    result = is_runs_folder((uint32_t)ino) ? need_node(all, runs, (uint32_t)ino, op) : ENOTDIR;
     release_runs(all, runs);
     return result;
 }
 
-static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry)
+static bool list_runs_entry(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry)
 {
     struct all_runs *all = self;
     const char *name;
@@ -500,7 +503,7 @@ static bool list_entry(void *self, uint64_t ino, uint64_t number, struct pf_dire
     if (more) {
         strcpy(entry->name, name);
         entry->ino = pf_ino((uint32_t)(ino >> 40), KIND_RUNS, node);
-        entry->type = is_folder(node) ? DT_DIR : is_link(node) ? DT_LNK : DT_REG;
+        entry->type = is_runs_folder(node) ? DT_DIR : is_link(node) ? DT_LNK : DT_REG;
     }
     if (runs)
         release_runs(all, runs);
@@ -519,7 +522,7 @@ static int copy_small_text(const struct runs *runs, uint32_t node, char **bytes,
     return small.failed ? ENOMEM : 0;
 }
 
-static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op)
+static int open_runs_file(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op)
 {
     struct all_runs *all = self;
     uint32_t node = (uint32_t)ino;
@@ -527,11 +530,11 @@ static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, str
     int result = enter_runs(all, ino, &runs, op);
     if (result)
         return result;
-    result = is_folder(node) ? EISDIR : need_node(all, runs, node, op);
+    result = is_runs_folder(node) ? EISDIR : need_node(all, runs, node, op);
     if (!result && copy_small_text(runs, node, &text->bytes, &text->size) == ENOMEM)
         result = ENOMEM;
     if (!result && !text->bytes) {
-        text->store = pf_snapshot_text(&all->snapshots, &runs->snapshot, text_of(node));
+        text->store = pf_snapshot_text(&all->snapshots, &runs->snapshot, node_text(node));
         text->size = text->store ? pf_store_size(text->store) : 0;
         result = text->store ? 0 : ESTALE;
     }
@@ -539,7 +542,7 @@ static int open_file(void *self, uint64_t ino, struct pf_virtual_text *text, str
     return result;
 }
 
-static int read_link(void *self, uint64_t ino, char **target, struct pf_op *op)
+static int read_runs_link(void *self, uint64_t ino, char **target, struct pf_op *op)
 {
     struct all_runs *all = self;
     uint64_t size;
@@ -558,7 +561,7 @@ static int read_link(void *self, uint64_t ino, char **target, struct pf_op *op)
 
 /* ---- the folders' state ------------------------------------------------------------------------- */
 
-static void *make_all(struct pf_fs *fs)
+static void *make_all_runs(struct pf_fs *fs)
 {
     struct all_runs *all = calloc(1, sizeof *all);
     if (all) {
@@ -568,7 +571,7 @@ static void *make_all(struct pf_fs *fs)
     return all;
 }
 
-static void free_all(void *self)
+static void free_all_runs(void *self)
 {
     struct all_runs *all = self;
     pf_snapshots_free(&all->snapshots);
@@ -582,14 +585,14 @@ static bool shrink_all(void *self)
 
 const struct pf_virtual pf_runs = {.name = "runs",
                                    .kind = KIND_RUNS,
-                                   .make = make_all,
-                                   .free = free_all,
-                                   .find = find_top,
-                                   .is_listed = is_listed,
-                                   .lookup = look_up,
-                                   .getattr = get_attr,
-                                   .opendir = open_folder,
-                                   .entry = list_entry,
-                                   .open = open_file,
-                                   .readlink = read_link,
+                                   .make = make_all_runs,
+                                   .free = free_all_runs,
+                                   .find = find_runs_folder,
+                                   .is_listed = is_runs_listed,
+                                   .lookup = look_up_runs,
+                                   .getattr = get_runs_attr,
+                                   .opendir = open_runs_folder,
+                                   .entry = list_runs_entry,
+                                   .open = open_runs_file,
+                                   .readlink = read_runs_link,
                                    .shrink = shrink_all};

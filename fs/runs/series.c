@@ -23,7 +23,7 @@ struct pf_series {
 };
 
 /* Appends a name as a component of a call path. */
-static void add_name(struct pf_buf *path, const struct pf_cell *name)
+static void add_path_component(struct pf_buf *path, const struct pf_cell *name)
 {
     size_t at = path->size;
     pf_buf_add(path, name->text, name->size);
@@ -39,7 +39,7 @@ struct pf_series *pf_series_new(unsigned runs, uint64_t limit)
         return NULL;
     *series = (struct pf_series){.runs = runs,
                                  .names = pf_strings_new(),
-                                 .stack = {.add_name = add_name},
+                                 .stack = {.add_name = add_path_component},
                                  .sorter = pf_sorter_new(WORDS, KEYS, limit),
                                  .values = calloc(2 * (size_t)runs, sizeof *series->values),
                                  .plain = calloc(runs, sizeof *series->plain)};
@@ -95,7 +95,7 @@ static struct pf_figure real_figure(double x)
     return (struct pf_figure){true, true, {.d = {x, 0}}};
 }
 
-static void make_real(struct pf_figure *figure)
+static void make_figure_real(struct pf_figure *figure)
 {
     if (!figure->real)
         figure->number = pf_number_real(figure->number);
@@ -103,17 +103,17 @@ static void make_real(struct pf_figure *figure)
 }
 
 /* Adds or subtracts exactly if both numbers are integers and the result fits. */
-static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
+static void sum_figures(struct pf_figure *to, struct pf_figure x, bool subtract)
 {
     if (to->real || x.real) {
-        make_real(to);
-        make_real(&x);
+        make_figure_real(to);
+        make_figure_real(&x);
     }
     bool fits = subtract ? pf_number_subtract(&to->number, &x.number, to->real)
                          : pf_number_add(&to->number, &x.number, to->real);
     if (!fits) {
-        make_real(to);
-        add_figure(to, x, subtract);
+        make_figure_real(to);
+        sum_figures(to, x, subtract);
     }
     to->there = true;
 }
@@ -122,7 +122,7 @@ static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
 
 /* Interns a name; PF_NO_STRING with *error filled. Most runs have the names in the same order, so the successor of the
  * previous name is tried first. */
-static uint32_t intern(struct pf_series *series, struct pf_cell name, struct pf_error *error)
+static uint32_t intern_series_name(struct pf_series *series, struct pf_cell name, struct pf_error *error)
 {
     struct pf_cell next = pf_interned(series->names, series->last + 1);
     bool same = name.size && next.size == name.size && !memcmp(next.text, name.text, name.size);
@@ -132,8 +132,8 @@ static uint32_t intern(struct pf_series *series, struct pf_cell name, struct pf_
     return id;
 }
 
-static int add_value(struct pf_series *series, unsigned run, uint32_t name, union pf_number number, bool real,
-                     bool other, int64_t factor, struct pf_error *error)
+static int add_series_value(struct pf_series *series, unsigned run, uint32_t name, union pf_number number,
+                            bool real, bool other, int64_t factor, struct pf_error *error)
 {
     uint64_t record[WORDS] = {[NAME] = name};
     number = pf_number_times(number, factor, &real);
@@ -145,8 +145,8 @@ static int add_value(struct pf_series *series, unsigned run, uint32_t name, unio
     return pf_sorter_add(series->sorter, record, error);
 }
 
-static int add_functions(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
-                         unsigned metric, struct pf_error *error)
+static int add_series_functions(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
+                                unsigned metric, struct pf_error *error)
 {
     const struct pf_metric *about = &pf_aggregate_model(aggregate)->metrics[metric];
     bool inclusive = about->over_contexts == PF_OVER_ROOTS;
@@ -155,13 +155,15 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
     int result = arranged || !pf_adds_up(about) ? 0 : -1;
     for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
         const struct pf_function *it = &arranged->functions[i];
-        uint32_t name = intern(series, pf_interned(pf_aggregate_model(aggregate)->contexts->strings, it->name), error);
-        result = name == PF_NO_STRING ? -1
-                                      : add_value(series, run, name, it->exclusive, arranged->exclusive_real,
-                                                  inclusive, pf_series_factor(about), error);
+        uint32_t name = intern_series_name(
+            series, pf_interned(pf_aggregate_model(aggregate)->contexts->strings, it->name), error);
+        result = name == PF_NO_STRING
+                     ? -1
+                     : add_series_value(series, run, name, it->exclusive, arranged->exclusive_real, inclusive,
+                                        pf_series_factor(about), error);
         if (!result && !it->lacking)
-            result = add_value(series, run, name, it->inclusive, arranged->inclusive_real, !inclusive,
-                               pf_series_factor(about), error);
+            result = add_series_value(series, run, name, it->inclusive, arranged->inclusive_real, !inclusive,
+                                      pf_series_factor(about), error);
     }
     if (arranged)
         pf_arranged_put(aggregate, arranged);
@@ -185,10 +187,12 @@ static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggreg
         pf_stack_set(stack, tree, outer, i);
         uint32_t name = stack->text.failed
                             ? PF_NO_STRING
-                            : intern(series, pf_text(stack->text.data, stack->text.size), error);
+                            : intern_series_name(series, pf_text(stack->text.data, stack->text.size), error);
         if (stack->text.failed)
             pf_fail_memory(error);
-        result = name == PF_NO_STRING ? -1 : add_value(series, run, name, number, real, false, factor, error);
+        result = name == PF_NO_STRING
+                     ? -1
+                     : add_series_value(series, run, name, number, real, false, factor, error);
     }
     free(outer);
     return result;
@@ -198,7 +202,7 @@ int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *a
                   enum pf_series_by by, struct pf_error *error)
 {
     series->n = run + 1 > series->n ? run + 1 : series->n;
-    int result = by == PF_SERIES_FUNCTIONS ? add_functions(series, run, aggregate, metric, error)
+    int result = by == PF_SERIES_FUNCTIONS ? add_series_functions(series, run, aggregate, metric, error)
                                            : add_contexts(series, run, aggregate, metric, error);
     return result ? result : pf_aggregate_check(aggregate, error);
 }
@@ -235,7 +239,7 @@ int pf_step_of(const double *values, unsigned n)
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* Reads the next record into pending[]. */
-static int advance(struct pf_series *series, struct pf_error *error)
+static int read_next_record(struct pf_series *series, struct pf_error *error)
 {
     const uint64_t *record;
     int more = pf_sorter_next(series->sorter, &record, error);
@@ -254,19 +258,19 @@ static void take_pending(struct pf_series *series)
         memcpy(&x.number.d.sum, &record[LOW], sizeof x.number.d.sum);
     else
         x.number.i = pf_wide_join(&record[LOW]);
-    add_figure(&series->values[record[RUN] / SORTS + (sort & OTHER ? series->runs : 0)], x, false);
+    sum_figures(&series->values[record[RUN] / SORTS + (sort & OTHER ? series->runs : 0)], x, false);
 }
 
 static bool is_less(struct pf_figure a, struct pf_figure b)
 {
     if (a.real || b.real) {
-        make_real(&a);
-        make_real(&b);
+        make_figure_real(&a);
+        make_figure_real(&b);
     }
     return pf_number_compare(&a.number, &b.number, a.real) < 0;
 }
 
-static struct pf_figure mean_of(struct pf_figure sum, unsigned n)
+static struct pf_figure figure_mean(struct pf_figure sum, unsigned n)
 {
     if (sum.real || sum.number.i % n)
         return real_figure(pf_figure_double(&sum) / n);
@@ -275,7 +279,7 @@ static struct pf_figure mean_of(struct pf_figure sum, unsigned n)
 }
 
 /* Computes the statistics over the runs that have a value. */
-static void describe(const struct pf_series *series, struct pf_change *change)
+static void describe_change(const struct pf_series *series, struct pf_change *change)
 {
     struct pf_figure sum = {.there = true};
     double squares = 0;
@@ -289,11 +293,11 @@ static void describe(const struct pf_series *series, struct pf_change *change)
             change->min = *x;
         if (is_less(change->max, *x))
             change->max = *x;
-        add_figure(&sum, *x, false);
+        sum_figures(&sum, *x, false);
     }
     if (!change->runs)
         return;
-    change->mean = mean_of(sum, change->runs);
+    change->mean = figure_mean(sum, change->runs);
     for (unsigned run = 0; run < series->n; run++) {
         double off = series->plain[run] - pf_figure_double(&change->mean);
         squares += series->values[run].there ? off * off : 0;
@@ -305,7 +309,7 @@ static void compare_ends(struct pf_change *change)
 {
     change->change = change->last.there ? change->last : (struct pf_figure){.there = true};
     if (change->first.there)
-        add_figure(&change->change, change->first, true);
+        sum_figures(&change->change, change->first, true);
     double first = fabs(pf_figure_double(&change->first));
     if (first > 0 && isfinite(first))
         change->percent = real_figure(pf_figure_double(&change->change) / first * 100);
@@ -315,7 +319,7 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
 {
     if (!series->finished) {
         series->finished = true;
-        if (pf_sorter_finish(series->sorter, error) || advance(series, error))
+        if (pf_sorter_finish(series->sorter, error) || read_next_record(series, error))
             return -1;
     }
     if (!series->more)
@@ -324,7 +328,7 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
     memset(series->values, 0, 2 * (size_t)series->runs * sizeof *series->values);
     while (series->more && series->pending[NAME] == name) {
         take_pending(series);
-        if (advance(series, error))
+        if (read_next_record(series, error))
             return -1;
     }
     bool finite = true;
@@ -338,7 +342,7 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
                                  .first = series->values[0],
                                  .last = series->values[series->n - 1],
                                  .since = finite ? pf_step_of(series->plain, series->n) : -1};
-    describe(series, change);
+    describe_change(series, change);
     if (change->runs)
         compare_ends(change);
     return 1;

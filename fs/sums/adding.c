@@ -15,7 +15,7 @@ struct value {
     double d; /* set for integers, too */
 };
 
-static inline void add_number(union pf_number *sum, const struct value *value, bool real)
+static inline void add_value_number(union pf_number *sum, const struct value *value, bool real)
 {
     if (real)
         pf_real_add(sum, value->d);
@@ -38,7 +38,8 @@ static int contexts_to_real(struct pf_arena *arena, struct pf_context_sums *cont
 }
 
 /* Converts an integer metric's sums so far to doubles, once the metric turns out to need doubles. */
-static int make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric, struct pf_error *error)
+static int make_sums_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric,
+                          struct pf_error *error)
 {
     size_t n = aggregate->n_partitions;
     for (size_t i = pf_plane_next(&metric->partitions, 0, n); i < n;
@@ -72,7 +73,7 @@ static inline void add_extremes(struct pf_context_sum *sum, const struct value *
     }
 }
 
-static inline double mean_of(const struct pf_context_sum *sum, bool real)
+static inline double context_mean(const struct pf_context_sum *sum, bool real)
 {
     return sum->count ? pf_number_double(&sum->sum, real) / (double)sum->count : 0;
 }
@@ -84,9 +85,9 @@ static inline void add_to_context(struct pf_context_sum *sum, double *mean, cons
 {
     double before = sum->count ? *mean : value->d;
     add_extremes(sum, value, real);
-    add_number(&sum->sum, value, real);
+    add_value_number(&sum->sum, value, real);
     sum->count++;
-    *mean = mean_of(sum, real);
+    *mean = context_mean(sum, real);
     if (sum->count > 1)
         sum->deviation += (value->d - before) * (value->d - *mean);
 }
@@ -113,7 +114,7 @@ static void find_sum(struct place *place)
         if (!pf_context_load(&sums->contexts, place->context, sums->real, &place->own))
             place->own = (struct pf_context_sum){.count = 0};
     }
-    place->mean = mean_of(place->sum, sums->real);
+    place->mean = context_mean(place->sum, sums->real);
 }
 
 static void begin_place(struct place *place, struct pf_aggregate *aggregate, unsigned metric,
@@ -142,25 +143,25 @@ static int end_place(struct place *place, struct pf_error *error)
 
 static int place_to_real(struct place *place, struct pf_error *error)
 {
-    if (end_place(place, error) || make_real(place->aggregate, place->sums, error))
+    if (end_place(place, error) || make_sums_real(place->aggregate, place->sums, error))
         return -1;
     find_sum(place);
     return 0;
 }
 
 /* Records the value that a PF_AT metric shows in a context. */
-static int add_at(struct place *place, const struct value *value, struct pf_error *error)
+static int add_shown_value(struct place *place, const struct value *value, struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
     struct pf_context_sum at = {.count = 0};
     pf_context_load(&sums->at, place->context, sums->real, &at);
-    double mean = mean_of(&at, sums->real);
+    double mean = context_mean(&at, sums->real);
     add_to_context(&at, &mean, value, sums->real);
     return pf_context_store(&place->aggregate->arena, &sums->at, place->context, sums->real, &at, error);
 }
 
-static inline int add_value(struct place *place, uint32_t p, const struct value *value,
-                            struct pf_error *error)
+static inline int add_place_value(struct place *place, uint32_t p, const struct value *value,
+                                  struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
     struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, p);
@@ -172,11 +173,11 @@ static inline int add_value(struct place *place, uint32_t p, const struct value 
     sums->magnitude += fabs(value->d);
     if (!sums->real && (value->real || sums->magnitude > PF_INTEGERS_MAX) && place_to_real(place, error))
         return -1;
-    if (place->is_at && place->at == p && add_at(place, value, error))
+    if (place->is_at && place->at == p && add_shown_value(place, value, error))
         return -1;
     add_to_context(place->sum, &place->mean, value, sums->real);
     if (place->counts)
-        add_number(&partition->sum, value, sums->real);
+        add_value_number(&partition->sum, value, sums->real);
     partition->contexts++;
     return 0;
 }
@@ -188,7 +189,7 @@ struct columns {
     unsigned partition, context, metric, value;
 };
 
-static int find_columns(const struct pf_model *model, struct columns *columns, struct pf_error *error)
+static int find_value_columns(const struct pf_model *model, struct columns *columns, struct pf_error *error)
 {
     const struct pf_table *table = model->cells;
     unsigned found = 0;
@@ -210,7 +211,7 @@ static int find_columns(const struct pf_model *model, struct columns *columns, s
     return 0;
 }
 
-static bool read_index(const struct pf_cell *cell, uint64_t limit, uint32_t *index)
+static bool read_index_cell(const struct pf_cell *cell, uint64_t limit, uint32_t *index)
 {
     if (cell->type != PF_INT || cell->i < 0 || (uint64_t)cell->i >= limit)
         return false;
@@ -218,7 +219,7 @@ static bool read_index(const struct pf_cell *cell, uint64_t limit, uint32_t *ind
     return true;
 }
 
-static bool read_number(const struct pf_cell *cell, struct value *value)
+static bool read_value_cell(const struct pf_cell *cell, struct value *value)
 {
     union pf_number number;
     bool there = pf_number_of_cell(cell, &number, &value->real);
@@ -234,13 +235,13 @@ struct row {
 };
 
 /* Returns false for a row without a valid partition, context or metric, or without a number: no sum includes it. */
-static bool read_row(const struct pf_aggregate *aggregate, const struct columns *columns,
-                     const struct pf_cell *cells, struct row *row)
+static bool read_value_row(const struct pf_aggregate *aggregate, const struct columns *columns,
+                           const struct pf_cell *cells, struct row *row)
 {
-    return read_index(&cells[columns->partition], aggregate->n_partitions, &row->partition) &&
-           read_index(&cells[columns->context], aggregate->n_contexts, &row->context) &&
-           read_index(&cells[columns->metric], aggregate->model->n_metrics, &row->metric) &&
-           read_number(&cells[columns->value], &row->value);
+    return read_index_cell(&cells[columns->partition], aggregate->n_partitions, &row->partition) &&
+           read_index_cell(&cells[columns->context], aggregate->n_contexts, &row->context) &&
+           read_index_cell(&cells[columns->metric], aggregate->model->n_metrics, &row->metric) &&
+           read_value_cell(&cells[columns->value], &row->value);
 }
 
 enum { BATCH = 64, BATCHES_A_STEP = 1024, VALUE_ROWS_A_STEP = 256 };
@@ -255,7 +256,7 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct columns
     *n = 0;
     for (int i = 0; i < BATCH && (more = ops->next(cursor, cells, error)) > 0; i++) {
         struct row *row = &rows[*n];
-        if (!read_row(aggregate, columns, cells, row))
+        if (!read_value_row(aggregate, columns, cells, row))
             continue;
         pf_context_expect(&aggregate->metrics[row->metric].contexts, row->context);
         ++*n;
@@ -286,19 +287,19 @@ static inline int add_first(struct pf_aggregate *aggregate, const struct row *ro
     sums->magnitude = magnitude;
     sums->negative |= real ? value->d < 0 : value->i < 0;
     if (pf_counts(about->over_contexts, model->contexts->flags[row->context]))
-        add_number(&partition->sum, value, real);
+        add_value_number(&partition->sum, value, real);
     partition->contexts++;
     return 1;
 }
 
-static int add_row(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
+static int add_context_row(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
 {
     int added = add_first(aggregate, row, error);
     if (added)
         return added < 0 ? -1 : 0;
     struct place place;
     begin_place(&place, aggregate, row->metric, row->context);
-    return add_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
+    return add_place_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
 }
 
 static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
@@ -309,8 +310,8 @@ static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
 
 /* Contexts come in random order, and their sums exceed the processor's cache: prefetches the sums of a whole batch, so
  * that the cache misses overlap. */
-static int add_rows(struct pf_aggregate *aggregate, const struct columns *columns, struct pf_cursor *cursor,
-                    struct pf_cell *cells, struct pf_error *error)
+static int add_cursor_rows(struct pf_aggregate *aggregate, const struct columns *columns,
+                           struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct row rows[BATCH];
     size_t n;
@@ -322,7 +323,7 @@ static int add_rows(struct pf_aggregate *aggregate, const struct columns *column
         for (size_t r = 0; r < n; r++)
             pf_context_expect_sum(&aggregate->metrics[rows[r].metric].contexts, rows[r].context);
         for (size_t r = 0; r < n && more >= 0; r++)
-            if (add_row(aggregate, &rows[r], error))
+            if (add_context_row(aggregate, &rows[r], error))
                 return -1;
     }
     return more;
@@ -362,7 +363,7 @@ static int add_value_row(struct pf_aggregate *aggregate, const struct pf_value_r
     struct place place;
     begin_place(&place, aggregate, row->metric, row->context);
     for (uint32_t p = 0; (p = add_reals(&place, row, p)) < aggregate->n_partitions; p++)
-        if (read_number(&row->values[p], &value) && add_value(&place, p, &value, error))
+        if (read_value_cell(&row->values[p], &value) && add_place_value(&place, p, &value, error))
             return -1;
     return end_place(&place, error);
 }
@@ -384,7 +385,7 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
                      struct pf_error *error)
 {
     struct columns columns;
-    if (find_columns(model, &columns, error))
+    if (find_value_columns(model, &columns, error))
         return -1;
     struct pf_cell *cells = calloc(model->cells->n_columns, sizeof *cells);
     if (!cells)
@@ -396,7 +397,7 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
     int result = ops->open(&cursor, error);
     if (!result)
         result = ops->next_values ? add_value_rows(aggregate, &cursor, error)
-                                           : add_rows(aggregate, &columns, &cursor, cells, error);
+                                  : add_cursor_rows(aggregate, &columns, &cursor, cells, error);
     ops->close(&cursor);
     free(cells);
     return result;
@@ -405,8 +406,8 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric,
                      struct pf_error *error)
 {
-    bool both = metric >= 0 &&
-                (pf_table_ops(model->cells)->next_values || model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
+    bool both = metric >= 0 && (pf_table_ops(model->cells)->next_values ||
+                                model->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
     int partner = metric >= 0 && !both ? pf_aggregate_partner(model, (unsigned)metric) : PF_NO_PARTNER;
     if (add_table(aggregate, model, metric, both, error))
         return -1;

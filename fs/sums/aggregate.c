@@ -7,7 +7,7 @@
 
 /* ---- totals ------------------------------------------------------------------------------------- */
 
-static void add_total(struct pf_aggregate *aggregate, unsigned metric)
+static void add_metric_total(struct pf_aggregate *aggregate, unsigned metric)
 {
     struct pf_metric_sums *sums = &aggregate->metrics[metric];
     const struct pf_model *model = aggregate->model;
@@ -36,7 +36,7 @@ static void add_totals(struct pf_aggregate *aggregate)
 {
     pf_count_holders(aggregate);
     for (unsigned i = 0; i < aggregate->model->n_metrics; i++)
-        add_total(aggregate, i);
+        add_metric_total(aggregate, i);
 }
 
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide)
@@ -164,7 +164,7 @@ int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *er
 }
 
 /* Aggregates all metrics (metric < 0), or one metric and its partner. `beyond` is computed only for all metrics. */
-static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct pf_error *error)
+static struct pf_aggregate *make_aggregate(struct pf_model *model, int64_t metric, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = pf_aggregate_empty(model, error);
     int result = !aggregate ? -1 : model->cells ? pf_aggregate_add(aggregate, model, metric, error) : 0;
@@ -182,7 +182,7 @@ static struct pf_aggregate *make(struct pf_model *model, int64_t metric, struct 
 
 struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *error)
 {
-    return make(model, -1, error);
+    return make_aggregate(model, -1, error);
 }
 
 bool pf_aggregate_skips(const struct pf_model *model)
@@ -201,7 +201,7 @@ bool pf_aggregate_is_large(const struct pf_model *model)
 
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error)
 {
-    return make(model, pf_aggregate_skips(model) ? (int64_t)metric : -1, error);
+    return make_aggregate(model, pf_aggregate_skips(model) ? (int64_t)metric : -1, error);
 }
 
 /* ---- the primary metric ------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static bool is_exclusive(const struct pf_metric *metric)
 }
 
 /* The metric of the lowest rank is the primary one; among equal ranks, the first. */
-static int rank_of(const struct pf_metric *metric)
+static int metric_rank(const struct pf_metric *metric)
 {
     enum { TIME, EXCLUSIVE_TIME, EXCLUSIVE, OTHER, EMPTY };
     int rank = !strcmp(metric->name, "time")                      ? TIME
@@ -232,7 +232,7 @@ int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *met
     for (size_t i = 0; i < n; i++) {
         if (metric && !strcmp(metrics[i].name, metric))
             return (int)i;
-        if (found < 0 || rank_of(&metrics[i]) < rank_of(&metrics[found]))
+        if (found < 0 || metric_rank(&metrics[i]) < metric_rank(&metrics[found]))
             found = (int)i;
     }
     return found;

@@ -67,7 +67,7 @@ static bool unpack_contexts(struct pf_arena *arena, struct pf_context_sums *cont
 
 /* ---- partitions: a count; then for each its number and sum ----------------------------------------- */
 
-static const struct pf_partition_sum *partition_of(const struct pf_metric_sums *sums, size_t partition)
+static const struct pf_partition_sum *find_partition_sum(const struct pf_metric_sums *sums, size_t partition)
 {
     const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, partition);
     return sum && sum->contexts ? sum : NULL;
@@ -78,12 +78,12 @@ static void pack_partitions(const struct pf_aggregate *aggregate, const struct p
 {
     uint64_t n = 0;
     for (size_t p = 0; p < aggregate->n_partitions; p++)
-        n += partition_of(sums, p) != NULL;
+        n += find_partition_sum(sums, p) != NULL;
     pf_pack_u64(out, n);
     for (size_t p = 0; n && p < aggregate->n_partitions; p++)
-        if (partition_of(sums, p)) {
+        if (find_partition_sum(sums, p)) {
             pf_pack_u64(out, p);
-            pf_buf_add(out, (const char *)partition_of(sums, p), sizeof(struct pf_partition_sum));
+            pf_buf_add(out, (const char *)find_partition_sum(sums, p), sizeof(struct pf_partition_sum));
         }
 }
 

@@ -198,7 +198,7 @@ union slot {
 _Static_assert(PF_CONTEXT_LEAST == sizeof(union slot) + 1, "a slot and its kind");
 
 /* The number of contexts in the stretch. */
-static size_t length_of(const struct pf_context_sums *sums, size_t context)
+static size_t stretch_length(const struct pf_context_sums *sums, size_t context)
 {
     size_t left = sums->n - context / PF_STRETCH * PF_STRETCH;
     return left < PF_STRETCH ? left : PF_STRETCH;
@@ -212,7 +212,7 @@ static union slot *slots_of(const struct pf_context_sums *sums, size_t context)
 
 static unsigned char *kinds_of(const struct pf_context_sums *sums, union slot *slots, size_t context)
 {
-    return (unsigned char *)(slots + length_of(sums, context));
+    return (unsigned char *)(slots + stretch_length(sums, context));
 }
 
 void pf_context_expect(const struct pf_context_sums *sums, size_t context)
@@ -343,7 +343,7 @@ size_t pf_context_next(const struct pf_context_sums *sums, size_t i)
 {
     while (i < sums->n) {
         union slot *slots = slots_of(sums, i);
-        size_t end = i / PF_STRETCH * PF_STRETCH + length_of(sums, i);
+        size_t end = i / PF_STRETCH * PF_STRETCH + stretch_length(sums, i);
         for (; slots && i < end; i++)
             if (kinds_of(sums, slots, i)[i % PF_STRETCH] != NONE)
                 return i;

@@ -51,7 +51,7 @@ struct walk {
 
 /* ---- paths -------------------------------------------------------------------------------------- */
 
-static bool is_zero(const union pf_number *number, bool real)
+static bool is_zero_number(const union pf_number *number, bool real)
 {
     return real ? pf_number_double(number, true) == 0 : number->i == 0;
 }
@@ -65,7 +65,7 @@ static int begin_paths(struct walk *walk, struct pf_error *error)
     pf_find_owners(tree, walk->owner);
     for (uint32_t i = values->n; i-- > 0;) {
         uint32_t owner = walk->owner[i];
-        if (!is_zero(&values->exclusive[i], values->exclusive_real))
+        if (!is_zero_number(&values->exclusive[i], values->exclusive_real))
             contributes[owner] = true;
         if (owner != i)
             pf_number_add(&values->exclusive[owner], &values->exclusive[i], values->exclusive_real);
@@ -111,7 +111,7 @@ static void forget_numbers(const struct walk *walk, const struct callers *caller
 }
 
 /* Sums the paths by the name that they have reached: *n callers, in order of first appearance. NULL with *error filled. */
-static struct callers *add_callers(const struct walk *walk, const struct path *paths, uint32_t n_paths,
+static struct callers *sum_callers(const struct walk *walk, const struct path *paths, uint32_t n_paths,
                                    uint32_t *n, struct pf_error *error)
 {
     const struct pf_values *values = &walk->values;
@@ -192,12 +192,12 @@ static void sort_paths(const struct walk *walk, struct path *paths, struct calle
 
 /* Adds rows for the names that the paths have reached and, below each, for its callers. Returns 0, or -1 with *error
  * filled. */
-static int add_level(struct walk *walk, struct path *paths, uint32_t n_paths, uint32_t depth,
-                     struct pf_error *error)
+static int add_caller_rows(struct walk *walk, struct path *paths, uint32_t n_paths, uint32_t depth,
+                           struct pf_error *error)
 {
     uint32_t n;
     union pf_number left = {0};
-    struct callers *callers = add_callers(walk, paths, n_paths, &n, error);
+    struct callers *callers = sum_callers(walk, paths, n_paths, &n, error);
     if (!callers)
         return -1;
     uint32_t kept = keep_largest(walk, callers, n, &left);
@@ -206,7 +206,8 @@ static int add_level(struct walk *walk, struct path *paths, uint32_t n_paths, ui
     for (uint32_t c = 0; c < kept && walk->n_rows <= ROWS_MAX && !result; paths += callers[c++].paths) {
         walk->rows[walk->n_rows++] = (struct row){callers[c].sum, callers[c].name, depth, 0};
         if (depth < LEVELS_MAX)
-            result = add_level(walk, paths, go_to_callers(walk, paths, callers[c].paths), depth + 1, error);
+            result =
+                add_caller_rows(walk, paths, go_to_callers(walk, paths, callers[c].paths), depth + 1, error);
     }
     if (kept < n && walk->n_rows <= ROWS_MAX)
         walk->rows[walk->n_rows++] = (struct row){left, 0, depth, n - kept};
@@ -214,7 +215,7 @@ static int add_level(struct walk *walk, struct path *paths, uint32_t n_paths, ui
     return result;
 }
 
-static int collect_rows(struct walk *walk, struct pf_error *error)
+static int collect_bottom_up_rows(struct walk *walk, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
@@ -227,10 +228,11 @@ static int collect_rows(struct walk *walk, struct pf_error *error)
     if (!walk->number_of || !walk->rows)
         return pf_fail_memory(error);
     walk->least = pf_least_part(&sums->total, sums->real, values->exclusive_real, PARTS);
-    return begin_paths(walk, error) || add_level(walk, walk->paths, walk->n_paths, 0, error) ? -1 : 0;
+    return begin_paths(walk, error) || add_caller_rows(walk, walk->paths, walk->n_paths, 0, error) ? -1 : 0;
 }
 
-static void add_row(const struct walk *walk, const struct row *row, size_t width, struct pf_buf *out)
+static void add_bottom_up_row(const struct walk *walk, const struct row *row, size_t width,
+                              struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     pf_add_number(out, &row->sum, values->exclusive_real, width);
@@ -248,7 +250,7 @@ static void add_row(const struct walk *walk, const struct row *row, size_t width
     pf_buf_char(out, '\n');
 }
 
-static void add_text(const struct walk *walk, struct pf_buf *out)
+static void add_bottom_up_text(const struct walk *walk, struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     bool cut = walk->n_rows > ROWS_MAX;
@@ -259,7 +261,7 @@ static void add_text(const struct walk *walk, struct pf_buf *out)
     pf_add_right(out, "exclusive", 9, width);
     pf_buf_str(out, "    excl%  function\n");
     for (size_t i = 0; i < n; i++)
-        add_row(walk, &walk->rows[i], width, out);
+        add_bottom_up_row(walk, &walk->rows[i], width, out);
     if (cut)
         pf_buf_printf(out, "(cut at %d lines)\n", LINES_MAX);
 }
@@ -273,9 +275,9 @@ int pf_bottom_up_text(struct pf_aggregate *aggregate, unsigned metric, struct pf
     if (pf_values_new(&walk.values, aggregate, metric, true, error))
         return -1;
     pf_values_fill(&walk.values);
-    int result = collect_rows(&walk, error);
+    int result = collect_bottom_up_rows(&walk, error);
     if (!result)
-        add_text(&walk, out);
+        add_bottom_up_text(&walk, out);
     free(walk.rows);
     free(walk.number_of);
     free(walk.paths);

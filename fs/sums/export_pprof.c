@@ -17,7 +17,7 @@ static void put_varint(struct pf_buf *out, uint64_t value)
     pf_buf_char(out, (char)value);
 }
 
-static void put_number(struct pf_buf *out, unsigned field, uint64_t value)
+static void put_varint_field(struct pf_buf *out, unsigned field, uint64_t value)
 {
     if (!value)
         return;
@@ -81,7 +81,7 @@ struct walk {
 };
 
 /* The string table of the file: the empty string, the tree's strings, then names and units of metrics. */
-static uint64_t string_of(uint32_t name)
+static uint64_t pprof_string_index(uint32_t name)
 {
     return name == PF_NO_STRING ? 0 : (uint64_t)name + 1;
 }
@@ -91,18 +91,18 @@ static uint64_t metric_string(const struct walk *walk, unsigned k, bool unit)
     return (uint64_t)pf_strings_count(walk->model->contexts->strings) + 1 + 2 * k + unit;
 }
 
-static void add_head(struct walk *walk, struct pf_buf *out)
+static void add_pprof_head(struct walk *walk, struct pf_buf *out)
 {
     const struct pf_model *model = walk->model;
     int primary = pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
     for (unsigned k = 0; k < walk->n; k++) {
-        put_number(&walk->part, 1, metric_string(walk, k, false));
-        put_number(&walk->part, 2, metric_string(walk, k, true));
+        put_varint_field(&walk->part, 1, metric_string(walk, k, false));
+        put_varint_field(&walk->part, 2, metric_string(walk, k, true));
         put_message(out, 1, &walk->part);
     }
     for (unsigned k = 0; k < walk->n; k++)
         if ((int)walk->metrics[k] == primary)
-            put_number(out, 14, metric_string(walk, k, false));
+            put_varint_field(out, 14, metric_string(walk, k, false));
 }
 
 /* A value as an integer; *saturated is set if it exceeds 64 bits and was clamped. */
@@ -159,7 +159,7 @@ static void add_stack(struct walk *walk, uint32_t context)
     put_message(&walk->whole, 1, &walk->part);
 }
 
-static void add_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
+static void add_pprof_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
 {
     add_stack(walk, context);
     for (unsigned k = 0; k < walk->n; k++)
@@ -173,15 +173,15 @@ static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
 {
     const struct place *place = &walk->places[number];
     uint64_t id = (uint64_t)number + 1;
-    put_number(&walk->part, 1, id);
-    put_number(&walk->part, 2, place->line);
-    put_number(&walk->whole, 1, id);
+    put_varint_field(&walk->part, 1, id);
+    put_varint_field(&walk->part, 2, place->line);
+    put_varint_field(&walk->whole, 1, id);
     put_message(&walk->whole, 4, &walk->part);
     put_message(out, 4, &walk->whole);
-    put_number(&walk->whole, 1, id);
-    put_number(&walk->whole, 2, string_of(place->name));
-    put_number(&walk->whole, 3, string_of(place->name));
-    put_number(&walk->whole, 4, string_of(place->file));
+    put_varint_field(&walk->whole, 1, id);
+    put_varint_field(&walk->whole, 2, pprof_string_index(place->name));
+    put_varint_field(&walk->whole, 3, pprof_string_index(place->name));
+    put_varint_field(&walk->whole, 4, pprof_string_index(place->file));
     put_message(out, 5, &walk->whole);
 }
 
@@ -200,7 +200,7 @@ static void add_unit(struct walk *walk, unsigned k, struct pf_buf *out)
     put_string(out, &walk->whole, text);
 }
 
-static void add_string(struct walk *walk, uint32_t number, struct pf_buf *out)
+static void add_pprof_string(struct walk *walk, uint32_t number, struct pf_buf *out)
 {
     const struct pf_strings *strings = walk->model->contexts->strings;
     uint32_t known = pf_strings_count(strings), k = number - known - 1;
@@ -213,7 +213,7 @@ static void add_string(struct walk *walk, uint32_t number, struct pf_buf *out)
 }
 
 /* The number of records in a stage. */
-static uint32_t length_of(const struct walk *walk, uint32_t stage)
+static uint32_t stage_length(const struct walk *walk, uint32_t stage)
 {
     switch (stage) {
     case HEAD:
@@ -229,31 +229,31 @@ static uint32_t length_of(const struct walk *walk, uint32_t stage)
     }
 }
 
-static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_pprof_record(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct walk *walk = (struct walk *)lines;
     size_t before = out->size;
     while (lines->position >> 32 < OVER && out->size == before && !out->failed) {
         uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
-        bool within = i < length_of(walk, stage);
+        bool within = i < stage_length(walk, stage);
         lines->position = within ? lines->position + 1 : (uint64_t)(stage + 1) << 32;
         if (!within)
             continue;
         if (stage == HEAD)
-            add_head(walk, out);
+            add_pprof_head(walk, out);
         else if (stage == SAMPLES && has_values(walk, i))
-            add_sample(walk, i, out);
+            add_pprof_sample(walk, i, out);
         else if (stage == PLACES)
             add_place(walk, i, out);
         else if (stage == STRINGS)
-            add_string(walk, i, out);
+            add_pprof_string(walk, i, out);
     }
     if (out->failed || walk->part.failed || walk->whole.failed)
         return pf_fail_memory(error);
     return out->size > before;
 }
 
-static void close_lines(struct pf_lines *lines)
+static void close_pprof_walk(struct pf_lines *lines)
 {
     struct walk *walk = (struct walk *)lines;
     pf_buf_free(&walk->part);
@@ -272,10 +272,11 @@ static double pprof_progress(const struct pf_lines *lines)
 {
     const struct walk *walk = (const struct walk *)lines;
     uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
-    return stage < SAMPLES ? 0 : stage > SAMPLES ? 1 : (double)i / ((double)length_of(walk, stage) + 1);
+    return stage < SAMPLES ? 0 : stage > SAMPLES ? 1 : (double)i / ((double)stage_length(walk, stage) + 1);
 }
 
-static const struct pf_lines_ops pprof_ops = {.next = next, .close = close_lines, .progress = pprof_progress};
+static const struct pf_lines_ops pprof_ops = {
+    .next = next_pprof_record, .close = close_pprof_walk, .progress = pprof_progress};
 
 /* False for inclusive metrics: pprof derives them from their exclusive partners. */
 static bool is_exported(const struct pf_metric *metric)
@@ -304,7 +305,7 @@ uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggreg
     return n;
 }
 
-static bool is_place(const void *of, uint32_t number, const void *key)
+static bool is_pprof_location(const void *of, uint32_t number, const void *key)
 {
     return !memcmp((const struct place *)of + number, key, sizeof(struct place));
 }
@@ -317,7 +318,7 @@ static int number_places(struct walk *walk, struct pf_hash_table *table, struct 
         struct place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
                               tree->line ? tree->line[i] : 0};
         uint64_t hash = pf_siphash(0, &place, sizeof place);
-        int64_t found = pf_hash_find(table, hash, is_place, walk->places, &place);
+        int64_t found = pf_hash_find(table, hash, is_pprof_location, walk->places, &place);
         if (found < 0) {
             if (pf_array_room(&walk->places, &room, walk->n_places, sizeof place, error) ||
                 pf_hash_add(table, hash, (uint32_t)walk->n_places, error))
@@ -341,7 +342,7 @@ static int find_places(struct walk *walk, struct pf_error *error)
     return result ? result : pf_find_outer(tree, &walk->outer, error);
 }
 
-static int choose_metrics(struct walk *walk, struct pf_error *error)
+static int choose_pprof_metrics(struct walk *walk, struct pf_error *error)
 {
     const struct pf_model *model = walk->model;
     size_t n = model->n_metrics + 1;
@@ -369,8 +370,8 @@ struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *agg
     walk->lines.ops = &pprof_ops;
     walk->model = model;
     walk->aggregate = aggregate;
-    if (!find_places(walk, error) && !choose_metrics(walk, error))
+    if (!find_places(walk, error) && !choose_pprof_metrics(walk, error))
         return &walk->lines;
-    close_lines(&walk->lines);
+    close_pprof_walk(&walk->lines);
     return NULL;
 }

@@ -38,7 +38,7 @@ struct walk {
 /* ---- text --------------------------------------------------------------------------------------- */
 
 /* Appends a JSON string in quotes. Bytes that are not valid UTF-8 become \xHH. */
-static void add_string(struct pf_buf *out, struct pf_cell text)
+static void add_json_string(struct pf_buf *out, struct pf_cell text)
 {
     pf_buf_char(out, '"');
     for (size_t i = 0, n, wrong; i < text.size; i += n) {
@@ -59,7 +59,7 @@ static void add_string(struct pf_buf *out, struct pf_cell text)
 }
 
 /* A time in nanoseconds, rounded to an integer. An end that equals a beginning rounds to the same value. */
-static pf_int128 ns_of(const struct walk *walk, const struct pf_cell *cell, const struct pf_cell *after)
+static pf_int128 event_ns(const struct walk *walk, const struct pf_cell *cell, const struct pf_cell *after)
 {
     if (cell->type == PF_DOUBLE || (after && after->type == PF_DOUBLE)) {
         double value = cell->type == PF_DOUBLE ? cell->d : (double)cell->i;
@@ -74,7 +74,7 @@ static pf_int128 ns_of(const struct walk *walk, const struct pf_cell *cell, cons
 }
 
 /* Appends microseconds with three decimals. */
-static void add_time(struct pf_buf *out, pf_int128 ns)
+static void add_microseconds(struct pf_buf *out, pf_int128 ns)
 {
     char digits[PF_NUMBER_MAX];
     if (ns < 0) {
@@ -85,13 +85,13 @@ static void add_time(struct pf_buf *out, pf_int128 ns)
     pf_buf_printf(out, ".%03d", (int)(ns % 1000));
 }
 
-static void add_event(const struct walk *walk, struct pf_buf *out, char phase)
+static void add_trace_event(const struct walk *walk, struct pf_buf *out, char phase)
 {
     pf_buf_printf(out, ",\n{\"ph\":\"%c\",\"pid\":1,\"tid\":%u,\"ts\":", phase, walk->at.thread + 1);
-    add_time(out, ns_of(walk, &walk->cells[walk->time], NULL));
+    add_microseconds(out, event_ns(walk, &walk->cells[walk->time], NULL));
 }
 
-static struct pf_cell name_of(const struct walk *walk)
+static struct pf_cell event_name(const struct walk *walk)
 {
     const struct pf_tree *tree = walk->model->contexts;
     if (walk->name >= 0 && walk->table->columns[walk->name].role != PF_CONTEXT_NAME)
@@ -101,47 +101,48 @@ static struct pf_cell name_of(const struct walk *walk)
     return known ? pf_interned(tree->strings, tree->name[context->i]) : pf_absent();
 }
 
-static void add_named(const struct walk *walk, struct pf_buf *out, char phase)
+static void add_named_event(const struct walk *walk, struct pf_buf *out, char phase)
 {
-    struct pf_cell name = name_of(walk);
-    add_event(walk, out, phase);
+    struct pf_cell name = event_name(walk);
+    add_trace_event(walk, out, phase);
     if (phase == 'X') {
         pf_buf_str(out, ",\"dur\":");
         const struct pf_cell *time = &walk->cells[walk->time];
-        add_time(out, ns_of(walk, time, &walk->cells[walk->duration]) - ns_of(walk, time, NULL));
+        add_microseconds(out,
+                         event_ns(walk, time, &walk->cells[walk->duration]) - event_ns(walk, time, NULL));
     }
     if (phase == 'i')
         pf_buf_str(out, ",\"s\":\"t\"");
     pf_buf_str(out, ",\"name\":");
-    add_string(out, name.type == PF_TEXT ? name : pf_text("", 0));
+    add_json_string(out, name.type == PF_TEXT ? name : pf_text("", 0));
     pf_buf_char(out, '}');
 }
 
-static void add_end(const struct walk *walk, struct pf_buf *out)
+static void add_end_event(const struct walk *walk, struct pf_buf *out)
 {
-    add_event(walk, out, 'E');
+    add_trace_event(walk, out, 'E');
     pf_buf_char(out, '}');
 }
 
-static void add_head(const struct walk *walk, struct pf_buf *out)
+static void add_trace_head(const struct walk *walk, struct pf_buf *out)
 {
     pf_buf_str(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
                     "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
-    add_string(out, pf_string(walk->model->driver->name));
+    add_json_string(out, pf_string(walk->model->driver->name));
     pf_buf_str(out, "}}");
 }
 
-static void add_thread(const struct walk *walk, uint32_t thread, struct pf_buf *out)
+static void add_thread_event(const struct walk *walk, uint32_t thread, struct pf_buf *out)
 {
     pf_buf_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
                   thread + 1);
-    add_string(out, pf_rows_at(walk->model->partitions.items, thread)[1]);
+    add_json_string(out, pf_rows_at(walk->model->partitions.items, thread)[1]);
     pf_buf_str(out, "}}");
 }
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static bool is_number(const struct pf_cell *cell)
+static bool is_number_cell(const struct pf_cell *cell)
 {
     return cell->type != PF_ABSENT && cell->type != PF_TEXT;
 }
@@ -152,7 +153,7 @@ static bool begins_with(const struct pf_cell *cell, const char *word)
     return cell->type == PF_TEXT && cell->size >= size && !memcmp(cell->text, word, size);
 }
 
-static bool ends_with(const struct pf_cell *cell, const char *word)
+static bool has_last_word(const struct pf_cell *cell, const char *word)
 {
     size_t size = strlen(word);
     return cell->type == PF_TEXT && cell->size >= size && !memcmp(cell->text + cell->size - size, word, size);
@@ -162,9 +163,9 @@ static bool ends_with(const struct pf_cell *cell, const char *word)
 static uint64_t call_of(const struct walk *walk)
 {
     int column = walk->function >= 0 ? walk->function : walk->context;
-    if (column >= 0 && is_number(&walk->cells[column]))
+    if (column >= 0 && is_number_cell(&walk->cells[column]))
         return walk->cells[column].u;
-    struct pf_cell name = name_of(walk);
+    struct pf_cell name = event_name(walk);
     return name.type == PF_TEXT ? pf_siphash(0, name.text, name.size) : 0;
 }
 
@@ -173,48 +174,48 @@ static int begin_call(struct walk *walk, struct pf_buf *out, struct pf_error *er
     if (pf_array_room(&walk->stack, &walk->stack_room, walk->at.depth, sizeof *walk->stack, error))
         return -1;
     walk->stack[walk->at.depth++] = call_of(walk);
-    add_named(walk, out, 'B');
+    add_named_event(walk, out, 'B');
     return 0;
 }
 
-static void end_call(struct walk *walk, struct pf_buf *out)
+static void end_innermost_call(struct walk *walk, struct pf_buf *out)
 {
     uint64_t call = call_of(walk);
     uint32_t depth = walk->at.depth;
     while (depth && walk->stack[depth - 1] != call)
         depth--;
     for (; depth && walk->at.depth >= depth; walk->at.depth--)
-        add_end(walk, out);
+        add_end_event(walk, out);
 }
 
-static int add_call(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+static int add_open_call(struct walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_cell *event = &walk->cells[walk->event];
-    if (begins_with(event, "enter") || ends_with(event, "start"))
+    if (begins_with(event, "enter") || has_last_word(event, "start"))
         return begin_call(walk, out, error);
-    if (begins_with(event, "exit") || begins_with(event, "tail-exit") || ends_with(event, "stop"))
-        end_call(walk, out);
+    if (begins_with(event, "exit") || begins_with(event, "tail-exit") || has_last_word(event, "stop"))
+        end_innermost_call(walk, out);
     else
-        add_named(walk, out, 'i');
+        add_named_event(walk, out, 'i');
     return 0;
 }
 
-static int add_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+static int add_event_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_cell *thread = &walk->cells[walk->partition];
-    if (thread->type != PF_INT || !is_number(&walk->cells[walk->time]))
+    if (thread->type != PF_INT || !is_number_cell(&walk->cells[walk->time]))
         return 0;
     if (thread->i != walk->at.thread)
         walk->at = (struct position){.stage = ROWS, .thread = (uint32_t)thread->i};
     if (walk->kind == CALLS)
-        return add_call(walk, out, error);
+        return add_open_call(walk, out, error);
     if (walk->kind == SPANS) {
-        add_named(walk, out, is_number(&walk->cells[walk->duration]) ? 'X' : 'i');
+        add_named_event(walk, out, is_number_cell(&walk->cells[walk->duration]) ? 'X' : 'i');
         return 0;
     }
     if (walk->at.open)
-        add_end(walk, out);
-    add_named(walk, out, 'B');
+        add_end_event(walk, out);
+    add_named_event(walk, out, 'B');
     walk->at.open = true;
     return 0;
 }
@@ -222,24 +223,24 @@ static int add_row(struct walk *walk, struct pf_buf *out, struct pf_error *error
 static int add_next_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);
-    if (more < 0 || (more && add_row(walk, out, error)))
+    if (more < 0 || (more && add_event_row(walk, out, error)))
         return -1;
     if (!more)
         walk->at.stage = TAIL;
     return 0;
 }
 
-static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_trace_event(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct walk *walk = (struct walk *)lines;
     size_t before = out->size;
     while (walk->at.stage < OVER && out->size == before && !out->failed) {
         if (walk->at.stage == HEAD) {
-            add_head(walk, out);
+            add_trace_head(walk, out);
             walk->at.stage = THREADS;
         } else if (walk->at.stage == THREADS) {
             if (walk->at.thread < pf_rows_count(walk->model->partitions.items))
-                add_thread(walk, walk->at.thread++, out);
+                add_thread_event(walk, walk->at.thread++, out);
             else
                 walk->at = (struct position){.stage = ROWS, .thread = UINT32_MAX};
         } else if (walk->at.stage == ROWS) {
@@ -256,7 +257,7 @@ static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *err
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 /* Saves the position, the stack, and the position of the table's cursor. */
-static size_t save(const struct pf_lines *lines, void *blob, size_t room)
+static size_t save_trace_walk(const struct pf_lines *lines, void *blob, size_t room)
 {
     const struct walk *walk = (const struct walk *)lines;
     size_t stack = walk->at.depth * sizeof *walk->stack, head = sizeof walk->at + stack;
@@ -269,7 +270,7 @@ static size_t save(const struct pf_lines *lines, void *blob, size_t room)
     return head + walk->ops->save(&walk->cursor, fits ? (char *)blob + head : NULL, fits ? room - head : 0);
 }
 
-static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+static int restore_trace_walk(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = (struct walk *)lines;
     struct position at;
@@ -287,7 +288,7 @@ static int restore(struct pf_lines *lines, const void *blob, size_t size, struct
     return walk->ops->restore(&walk->cursor, (const char *)blob + head, size - head, error);
 }
 
-static void close_lines(struct pf_lines *lines)
+static void close_trace_walk(struct pf_lines *lines)
 {
     struct walk *walk = (struct walk *)lines;
     walk->ops->close(&walk->cursor);
@@ -302,10 +303,13 @@ static double trace_progress(const struct pf_lines *lines)
     return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 
-static const struct pf_lines_ops trace_ops = {
-    .next = next, .save = save, .restore = restore, .close = close_lines, .progress = trace_progress};
+static const struct pf_lines_ops trace_ops = {.next = next_trace_event,
+                                              .save = save_trace_walk,
+                                              .restore = restore_trace_walk,
+                                              .close = close_trace_walk,
+                                              .progress = trace_progress};
 
-static void find_columns(struct walk *walk)
+static void find_trace_columns(struct walk *walk)
 {
     const struct pf_table *table = walk->table;
     const char *unit = walk->model->time_unit ? walk->model->time_unit : "";
@@ -333,11 +337,11 @@ struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_tab
     walk->table = table;
     walk->ops = pf_table_ops(table);
     walk->cursor = (struct pf_cursor){.model = model, .table = table, .only = PF_UNRESTRICTED};
-    find_columns(walk);
+    find_trace_columns(walk);
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
     int failed = walk->cells ? walk->ops->open(&walk->cursor, error) : pf_fail_memory(error);
     if (!failed)
         return &walk->lines;
-    close_lines(&walk->lines);
+    close_trace_walk(&walk->lines);
     return NULL;
 }

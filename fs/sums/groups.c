@@ -32,8 +32,9 @@ static uint32_t intern_value(struct pf_strings *values, const struct pf_cell *va
     return number;
 }
 
-static int add_partition(struct pf_groups *groups, const struct pf_aggregate *aggregate, unsigned metric,
-                         size_t partition, const struct pf_cell *value, struct pf_error *error)
+static int add_group_partition(struct pf_groups *groups, const struct pf_aggregate *aggregate,
+                               unsigned metric, size_t partition, const struct pf_cell *value,
+                               struct pf_error *error)
 {
     const struct pf_metric *about = &aggregate->model->metrics[metric];
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
@@ -57,7 +58,7 @@ int pf_groups_find(struct pf_groups *groups, const struct pf_aggregate *aggregat
     *groups = (struct pf_groups){.values = pf_strings_new()};
     int result = groups->values ? 0 : pf_fail_memory(error);
     for (size_t p = 0; p < aggregate->n_partitions && !result; p++)
-        result = add_partition(groups, aggregate, metric, p, &pf_rows_at(fields, p)[column], error);
+        result = add_group_partition(groups, aggregate, metric, p, &pf_rows_at(fields, p)[column], error);
     if (result)
         pf_groups_free(groups);
     return result;
@@ -71,8 +72,8 @@ void pf_groups_free(struct pf_groups *groups)
 }
 
 /* Appends the rows of a column; no rows if all its cells are empty. */
-static void add_rows(const struct pf_aggregate *aggregate, unsigned metric, const char *column,
-                     const struct pf_groups *groups, struct pf_buf *out)
+static void add_group_rows(const struct pf_aggregate *aggregate, unsigned metric, const char *column,
+                           const struct pf_groups *groups, struct pf_buf *out)
 {
     bool real = aggregate->metrics[metric].real, adds = partitions_add_up(&aggregate->model->metrics[metric]);
     union pf_number whole = {0};
@@ -102,7 +103,7 @@ int pf_groups_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_bu
             continue;
         if (pf_groups_find(&groups, aggregate, metric, c, error))
             return -1;
-        add_rows(aggregate, metric, partitions->field_columns[c].name, &groups, out);
+        add_group_rows(aggregate, metric, partitions->field_columns[c].name, &groups, out);
         pf_groups_free(&groups);
     }
     return 0;

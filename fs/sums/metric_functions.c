@@ -29,7 +29,8 @@ static uint32_t caller_name(const struct pf_tree *tree, uint32_t context)
     return context == PF_NO_CONTEXT ? PF_NO_STRING : pf_string_or_none(tree->strings, tree->name[context]);
 }
 
-static struct pf_function key_of(const struct numbering *numbering, const struct pf_tree *tree, uint32_t context)
+static struct pf_function function_key(const struct numbering *numbering, const struct pf_tree *tree,
+                                       uint32_t context)
 {
     uint32_t parent = tree->parent[context];
     switch (numbering->kind) {
@@ -38,10 +39,12 @@ static struct pf_function key_of(const struct numbering *numbering, const struct
     case PF_BY_NAME:
         return (struct pf_function){.name = caller_name(tree, context), .file = PF_NO_STRING};
     case PF_BY_EDGE:
-        return (struct pf_function){.name = caller_name(tree, context), .file = caller_name(tree, numbering->owner[parent])};
+        return (struct pf_function){.name = caller_name(tree, context),
+                                    .file = caller_name(tree, numbering->owner[parent])};
     default:
         return (struct pf_function){.name = tree->name[context],
-                                    .file = tree->file ? pf_string_or_none(tree->strings, tree->file[context]) : PF_NO_STRING,
+                                    .file = tree->file ? pf_string_or_none(tree->strings, tree->file[context])
+                                                       : PF_NO_STRING,
                                     .kind = tree->kind[context]};
     }
 }
@@ -53,17 +56,18 @@ static bool has_key(const struct numbering *numbering, const struct pf_tree *tre
                                  (numbering->kind != PF_BY_EDGE || tree->parent[context] != PF_NO_CONTEXT));
 }
 
-static bool is_function(const void *of, uint32_t number, const void *key)
+static bool is_same_function(const void *of, uint32_t number, const void *key)
 {
     const struct pf_function *function = (const struct pf_function *)of + number, *other = key;
     return function->name == other->name && function->file == other->file && function->kind == other->kind;
 }
 
 /* Finds or adds a key and returns its number; PF_NO_CONTEXT with *error filled. */
-static uint32_t number_of(struct numbering *numbering, const struct pf_function *key, struct pf_error *error)
+static uint32_t function_number(struct numbering *numbering, const struct pf_function *key,
+                                struct pf_error *error)
 {
     uint64_t hash = pf_siphash_number(((uint64_t)key->name << 32 | key->file) ^ (uint64_t)key->kind << 24);
-    int64_t number = pf_hash_find(&numbering->table, hash, is_function, numbering->functions, key);
+    int64_t number = pf_hash_find(&numbering->table, hash, is_same_function, numbering->functions, key);
     if (number != PF_NOT_THERE)
         return (uint32_t)number;
     if (pf_array_room(&numbering->functions, &numbering->room, numbering->n, sizeof *key, error) ||
@@ -80,8 +84,8 @@ static int number_contexts(struct numbering *numbering, const struct pf_values *
         numbering->number[i] = NO_NUMBER;
         if (!values->present[i] || !has_key(numbering, values->tree, i))
             continue;
-        struct pf_function key = key_of(numbering, values->tree, i);
-        numbering->number[i] = number_of(numbering, &key, error);
+        struct pf_function key = function_key(numbering, values->tree, i);
+        numbering->number[i] = function_number(numbering, &key, error);
         if (numbering->number[i] == PF_NO_CONTEXT)
             return -1;
         numbering->functions[numbering->number[i]].contexts++;
@@ -142,7 +146,8 @@ static void find_outermost(const struct pf_values *values, const struct numberin
     }
 }
 
-static void add_up(const struct pf_values *values, const struct numbering *numbering, const bool *outermost)
+static void sum_functions(const struct pf_values *values, const struct numbering *numbering,
+                          const bool *outermost)
 {
     for (uint32_t i = 0; i < values->n; i++) {
         if (!values->present[i])
@@ -175,7 +180,8 @@ static const union pf_number *weight_of(const struct pf_function *function)
 }
 
 /* Compares two weights; one may be an integer and the other a double. */
-static int compare_weights(const struct pf_function *x, const struct pf_function *y, const struct pf_values *values)
+static int compare_weights(const struct pf_function *x, const struct pf_function *y,
+                           const struct pf_values *values)
 {
     bool real_x = x->lacking ? values->exclusive_real : values->inclusive_real;
     bool real_y = y->lacking ? values->exclusive_real : values->inclusive_real;
@@ -237,8 +243,8 @@ static void sort_functions(struct pf_values *values, struct numbering *numbering
 
 /* ---- from the tree ------------------------------------------------------------------------------ */
 
-static int arrange_numbered(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
-                            struct pf_error *error)
+static int arrange_numbered(struct pf_values *values, struct numbering *numbering,
+                            struct pf_arranged *arranged, struct pf_error *error)
 {
     if (number_contexts(numbering, values, error))
         return -1;
@@ -248,7 +254,7 @@ static int arrange_numbered(struct pf_values *values, struct numbering *numberin
     if (enough && values->n)
         find_outermost(values, numbering, inside, outermost);
     if (enough) {
-        add_up(values, numbering, outermost);
+        sum_functions(values, numbering, outermost);
         sort_functions(values, numbering, arranged);
     }
     free(inside);
@@ -281,7 +287,7 @@ struct edges {
     size_t metric, caller, callee, inclusive;
 };
 
-static struct edges find_edges(const struct pf_table *table)
+static struct edges find_edge_columns(const struct pf_table *table)
 {
     struct edges edges = {.rows = pf_table_rows(table)};
     for (size_t c = 0; c < table->n_columns; c++) {
@@ -297,7 +303,8 @@ static struct edges find_edges(const struct pf_table *table)
     return edges;
 }
 
-static uint32_t intern_name(struct pf_strings *strings, const struct pf_cell *cell, struct pf_error *error)
+static uint32_t intern_name_cell(struct pf_strings *strings, const struct pf_cell *cell,
+                                 struct pf_error *error)
 {
     return pf_intern(strings, cell->type == PF_TEXT ? cell->text : "", cell->type == PF_TEXT ? cell->size : 0,
                      error);
@@ -331,11 +338,11 @@ static int add_edge(struct pf_values *values, struct numbering *numbering, struc
 {
     union pf_number number;
     bool real;
-    struct pf_function key = {.name = intern_name(strings, &row[edges->callee], error),
-                              .file = intern_name(strings, &row[edges->caller], error)};
+    struct pf_function key = {.name = intern_name_cell(strings, &row[edges->callee], error),
+                              .file = intern_name_cell(strings, &row[edges->caller], error)};
     if (key.name == PF_NO_STRING || key.file == PF_NO_STRING)
         return -1;
-    uint32_t pair = number_of(numbering, &key, error);
+    uint32_t pair = function_number(numbering, &key, error);
     if (pair == PF_NO_CONTEXT)
         return -1;
     pf_number_of_cell(&row[edges->inclusive], &number, &real);
@@ -348,7 +355,7 @@ static int add_edge(struct pf_values *values, struct numbering *numbering, struc
 static int arrange_edges(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
                          struct pf_error *error)
 {
-    struct edges edges = find_edges(pf_extra_of(values->aggregate->model)->edges);
+    struct edges edges = find_edge_columns(pf_extra_of(values->aggregate->model)->edges);
     if (!(arranged->strings = pf_strings_new()))
         return pf_fail_memory(error);
     values->inclusive_real |= are_real(&edges, values->metric);

@@ -162,14 +162,14 @@ static const struct view {
     [PF_METRIC_FOLDED] = {pf_folded_record, STACKS, NULL},
 };
 
-static int walk_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_view_row(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
     bool more = walk->lines.position < walk->end && walk->record(walk, out);
     return out->failed ? pf_fail_memory(error) : more;
 }
 
-static void walk_close(struct pf_lines *lines)
+static void close_view_walk(struct pf_lines *lines)
 {
     struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
     if (walk->arranged)
@@ -187,20 +187,20 @@ static double walk_progress(const struct pf_lines *lines)
 }
 
 static const struct pf_lines_ops walk_ops = {
-    .next = walk_next,
-    .close = walk_close,
+    .next = next_view_row,
+    .close = close_view_walk,
     .progress = walk_progress,
 };
 
 /* Consecutive stacks share most of their frames, so measuring them is cheap. */
 static const struct pf_lines_ops stack_walk_ops = {
-    .next = walk_next,
+    .next = next_view_row,
     .measure = pf_folded_measure,
-    .close = walk_close,
+    .close = close_view_walk,
     .progress = walk_progress,
 };
 
-static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)
+static uint64_t view_item_count(const struct pf_metric_walk *walk, enum items items)
 {
     switch (items) {
     case PARTITIONS:
@@ -225,7 +225,7 @@ static uint64_t item_count(const struct pf_metric_walk *walk, enum items items)
 }
 
 /* Gets the arrangement that the view needs, and sets the number of positions. */
-static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
+static int prepare_view(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = walk->aggregate;
     if (items == STACKS) {
@@ -241,7 +241,7 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
     bool needed = items != CONTEXTS && items != PARTITIONS;
     if (needed && !(walk->arranged = pf_arranged_get(aggregate, walk->metric, kinds[items], error)))
         return -1;
-    walk->end = (items != STACKS) + item_count(walk, items);
+    walk->end = (items != STACKS) + view_item_count(walk, items);
     return 0;
 }
 
@@ -275,8 +275,8 @@ struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *ag
                                 .aggregate = aggregate,
                                 .model = model,
                                 .metric = metric};
-    if (prepare(walk, views[view].items, error)) {
-        walk_close(&walk->lines);
+    if (prepare_view(walk, views[view].items, error)) {
+        close_view_walk(&walk->lines);
         return NULL;
     }
     return &walk->lines;

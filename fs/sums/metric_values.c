@@ -33,8 +33,9 @@ static void read_inclusive(struct pf_values *values)
 {
     int metric = values->twins.inclusive;
     for (uint32_t i = 0; i < values->n; i++) {
-        values->lacking[i] = metric == PF_NO_PARTNER ||
-                             !pf_values_stored(values, metric, i, values->inclusive_real, &values->inclusive[i]);
+        values->lacking[i] =
+            metric == PF_NO_PARTNER ||
+            !pf_values_stored(values, metric, i, values->inclusive_real, &values->inclusive[i]);
         if (values->lacking[i])
             values->inclusive[i] = (union pf_number){0};
     }
@@ -126,7 +127,7 @@ static void find_totals(struct pf_values *values)
         totals->inclusive = held;
 }
 
-static void fill(struct pf_values *values)
+static void fill_values(struct pf_values *values)
 {
     const struct pf_metric_sums *sums = values->aggregate->metrics;
     struct pf_twins twins = values->twins;
@@ -155,7 +156,7 @@ void pf_values_fill(struct pf_values *values)
 {
     if (values->twins.exclusive == PF_NO_PARTNER && values->twins.inclusive == PF_NO_PARTNER)
         return;
-    fill(values);
+    fill_values(values);
     find_totals(values);
 }
 
@@ -172,7 +173,7 @@ bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
 }
 
 /* True if a metric has something to show for a context: an isolated context may have values that are not summed. */
-static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
+static bool has_shown_value(const struct pf_values *values, int metric, uint32_t context)
 {
     const struct pf_metric *about = &values->aggregate->model->metrics[metric];
     if (!pf_context_has(&values->aggregate->metrics[metric].contexts, context) ||
@@ -187,7 +188,7 @@ static void find_present(struct pf_values *values)
     memset(values->present, 0, values->n * sizeof *values->present);
     for (uint32_t i = values->n; i-- > 0;) {
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics && !values->present[i]; m++)
-            values->present[i] = metrics[m] != PF_NO_PARTNER && is_shown(values, metrics[m], i);
+            values->present[i] = metrics[m] != PF_NO_PARTNER && has_shown_value(values, metrics[m], i);
         uint32_t parent = values->tree->parent[i];
         if (values->present[i] && parent != PF_NO_CONTEXT)
             values->present[parent] = true;

@@ -59,7 +59,7 @@ static size_t longest_fence(const char *text, size_t size)
     return longest;
 }
 
-static bool is_blank(const char *text, size_t size)
+static bool is_blank_text(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if (text[i] != ' ')
@@ -75,7 +75,7 @@ void pf_add_code(struct pf_buf *out, const char *text, size_t size, bool in_tabl
         size = sizeof unnamed - 1;
     }
     size_t fence = longest_fence(text, size) + 1;
-    bool blanks = text[0] == ' ' && text[size - 1] == ' ' && !is_blank(text, size);
+    bool blanks = text[0] == ' ' && text[size - 1] == ' ' && !is_blank_text(text, size);
     bool pad = text[0] == '`' || text[size - 1] == '`' || blanks;
     for (size_t i = 0; i < fence; i++)
         pf_buf_char(out, '`');
@@ -175,7 +175,7 @@ static bool holds_half(const struct pf_values *values, uint32_t context, uint32_
     return pf_number_compare(&values->inclusive[context], &rest, false) >= 0;
 }
 
-static void find_path(struct pf_page *page, const struct pf_values *values)
+static void find_hot_path(struct pf_page *page, const struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
     uint32_t context = values->n ? heaviest_of(values, tree->root, tree->roots) : PF_NO_CONTEXT;
@@ -279,7 +279,7 @@ static int gather(struct pf_page *page, struct pf_error *error)
         return -1;
     pf_values_fill(&values);
     find_hot(page, &values);
-    find_path(page, &values);
+    find_hot_path(page, &values);
     pf_values_free(&values);
     return find_balances(page, error);
 }
@@ -315,17 +315,17 @@ void pf_page_free(struct pf_page *page)
 
 /* ---- text --------------------------------------------------------------------------------------- */
 
-static const char *unit_of(const struct pf_page *page)
+static const char *page_unit(const struct pf_page *page)
 {
     return page->model->metrics[page->metric].unit;
 }
 
 /* Appends a value of the metric, followed by the value in a readable unit. */
-static void add_value(const struct pf_page *page, const union pf_number *number, bool real,
-                      struct pf_buf *out)
+static void add_page_value(const struct pf_page *page, const union pf_number *number, bool real,
+                           struct pf_buf *out)
 {
     pf_add_number(out, number, real, 0);
-    pf_add_readable(out, pf_number_double(number, real), unit_of(page));
+    pf_add_readable(out, pf_number_double(number, real), page_unit(page));
 }
 
 void pf_page_add_total(const struct pf_page *page, struct pf_buf *out)
@@ -338,7 +338,7 @@ void pf_page_add_total(const struct pf_page *page, struct pf_buf *out)
     } else {
         pf_buf_str(out, "- Total: ");
         pf_add_with_unit(out, &page->model->metrics[page->metric], &sums->total, sums->real);
-        pf_add_readable(out, pf_number_double(&sums->total, sums->real), unit_of(page));
+        pf_add_readable(out, pf_number_double(&sums->total, sums->real), page_unit(page));
         pf_buf_char(out, '\n');
     }
     out->failed |= missing.failed;
@@ -361,7 +361,8 @@ static void add_where(const struct pf_page *page, const struct hot *hot, size_t 
     pf_buf_free(&where);
 }
 
-static void add_functions(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_page_functions(const struct pf_page *page, const struct pf_page_limits *limits,
+                               struct pf_buf *out)
 {
     const struct pf_arranged *functions = page->functions;
     pf_buf_str(out, "\n## Hottest functions\n\n| exclusive | inclusive | value | function | where "
@@ -379,7 +380,7 @@ static void add_functions(const struct pf_page *page, const struct pf_page_limit
             pf_add_percent(out, pf_number_double(&it->inclusive, functions->inclusive_real),
                            functions->totals.inclusive, 0);
         pf_buf_str(out, " | ");
-        add_value(page, &it->exclusive, functions->exclusive_real, out);
+        add_page_value(page, &it->exclusive, functions->exclusive_real, out);
         pf_buf_str(out, " | ");
         pf_add_code_cell(out, &name, limits->name, true);
         pf_buf_str(out, " | ");
@@ -388,8 +389,8 @@ static void add_functions(const struct pf_page *page, const struct pf_page_limit
     }
 }
 
-static void add_step(const struct pf_page *page, const struct step *step, const struct pf_page_limits *limits,
-                     struct pf_buf *out)
+static void add_hot_step(const struct pf_page *page, const struct step *step,
+                         const struct pf_page_limits *limits, struct pf_buf *out)
 {
     const struct pf_tree *tree = page->model->contexts;
     struct pf_cell name = pf_interned(tree->strings, tree->name[step->context]);
@@ -401,17 +402,17 @@ static void add_step(const struct pf_page *page, const struct step *step, const 
     pf_buf_char(out, '\n');
 }
 
-static void add_path(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_hot_path(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
 {
     size_t n = page->n_path, first = n < PATH_ENDS ? n : PATH_ENDS,
            last = n - first < PATH_ENDS ? n - first : PATH_ENDS;
     pf_buf_str(out, "\n## Hot path\n\n");
     for (size_t i = 0; i < first; i++)
-        add_step(page, &page->first[i], limits, out);
+        add_hot_step(page, &page->first[i], limits, out);
     if (n > first + last)
         pf_buf_printf(out, "- ... (%zu more) ...\n", n - first - last);
     for (size_t i = n - last; i < n; i++)
-        add_step(page, &page->last[i % PATH_ENDS], limits, out);
+        add_hot_step(page, &page->last[i % PATH_ENDS], limits, out);
 }
 
 static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
@@ -421,8 +422,8 @@ static bool is_same(const struct pf_cell *a, const struct pf_cell *b)
 
 /* Appends the main callers of the functions with a name. Edges are sorted by inclusive value, so the first ones found
  * are the largest. */
-static void add_callers(const struct pf_page *page, const struct pf_cell *name,
-                        const struct pf_page_limits *limits, struct pf_buf *out)
+static void add_page_callers(const struct pf_page *page, const struct pf_cell *name,
+                             const struct pf_page_limits *limits, struct pf_buf *out)
 {
     const struct pf_arranged *edges = page->edges;
     const struct pf_strings *strings = edges->strings ? edges->strings : page->model->contexts->strings;
@@ -456,7 +457,7 @@ static void add_all_callers(const struct pf_page *page, const struct pf_page_lim
         for (size_t before = 0; before < i; before++)
             again |= is_same(&names[before], &names[i]);
         if (!again)
-            add_callers(page, &names[i], limits, out);
+            add_page_callers(page, &names[i], limits, out);
     }
 }
 
@@ -470,10 +471,10 @@ static void add_balances(const struct pf_page *page, const struct pf_page_limits
         pf_buf_printf(out, "- %s: ", balance->what);
         pf_add_code_cell(out, &balance->most, limits->text, false);
         pf_buf_str(out, " has ");
-        add_value(page, &balance->value, real, out);
+        add_page_value(page, &balance->value, real, out);
         pf_buf_printf(out, ", %.2f times the mean of %zu (",
                       pf_number_double(&balance->value, real) / balance->mean, balance->n);
-        add_value(page, &mean, true, out);
+        add_page_value(page, &mean, true, out);
         pf_buf_str(out, ")\n");
     }
 }
@@ -481,9 +482,9 @@ static void add_balances(const struct pf_page *page, const struct pf_page_limits
 void pf_page_add_sections(const struct pf_page *page, const struct pf_page_limits *limits, struct pf_buf *out)
 {
     if (page->n_hot)
-        add_functions(page, limits, out);
+        add_page_functions(page, limits, out);
     if (page->n_path)
-        add_path(page, limits, out);
+        add_hot_path(page, limits, out);
     if (page->n_hot)
         add_all_callers(page, limits, out);
     if (page->n_balances)

@@ -37,7 +37,7 @@ struct place_functions {
     size_t n, room;
 };
 
-static bool is_place(const void *of, uint32_t number, const void *key)
+static bool is_same_place(const void *of, uint32_t number, const void *key)
 {
     const struct pf_place_sum *place = (const struct pf_place_sum *)of + number, *other = key;
     return place->name == other->name && place->file == other->file && place->line == other->line;
@@ -48,7 +48,7 @@ static int number_place(struct places *places, const struct pf_place_sum *key, u
                         struct pf_error *error)
 {
     uint64_t hash = pf_siphash_number(((uint64_t)key->name << 32 | key->file) ^ (uint64_t)key->line << 20);
-    int64_t known = pf_hash_find(&places->table, hash, is_place, places->all, key);
+    int64_t known = pf_hash_find(&places->table, hash, is_same_place, places->all, key);
     if (known != PF_NOT_THERE) {
         *number = (uint32_t)known;
         return 0;
@@ -91,8 +91,8 @@ static int count_function(struct places *places, struct place_functions *functio
 /* ---- modules and files -------------------------------------------------------------------------- */
 
 /* Adds each context's exclusive value to the module or file in `column`; at[] is scratch, one item per context. */
-static int add_columns(struct places *places, const uint32_t *column, uint32_t *at,
-                       struct place_functions *functions, struct pf_error *error)
+static int sum_by_column(struct places *places, const uint32_t *column, uint32_t *at,
+                         struct place_functions *functions, struct pf_error *error)
 {
     const struct pf_values *values = places->values;
     const struct pf_tree *tree = values->tree;
@@ -115,8 +115,8 @@ static int arrange_columns(struct pf_values *values, struct places *places, stru
 {
     const struct pf_tree *tree = values->tree;
     struct place_functions functions = {0};
-    int result = add_columns(places, places->kind == PF_BY_MODULE ? tree->module : tree->file,
-                             values->scratch, &functions, error);
+    int result = sum_by_column(places, places->kind == PF_BY_MODULE ? tree->module : tree->file,
+                               values->scratch, &functions, error);
     pf_hash_free(&functions.table);
     free(functions.all);
     return result;
@@ -345,7 +345,7 @@ int pf_arrange_places(struct pf_values *values, struct pf_arranged *arranged, st
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static const struct pf_strings *strings_of(const struct pf_metric_walk *walk)
+static const struct pf_strings *walk_strings(const struct pf_metric_walk *walk)
 {
     return walk->arranged->strings ? walk->arranged->strings : walk->model->contexts->strings;
 }
@@ -366,7 +366,7 @@ static void add_sums(const struct pf_metric_walk *walk, const struct pf_place_su
 static void add_column_row(const struct pf_metric_walk *walk, uint64_t at, struct pf_buf *out)
 {
     const struct pf_place_sum *place = &walk->arranged->places[at];
-    struct pf_cell cells[5] = {pf_uint(place->functions), [4] = pf_interned(strings_of(walk), place->name)};
+    struct pf_cell cells[5] = {pf_uint(place->functions), [4] = pf_interned(walk_strings(walk), place->name)};
     add_sums(walk, place, cells + 1);
     pf_csv_row(out, cells, 5, '\n');
 }
@@ -400,8 +400,8 @@ bool pf_lines_record(struct pf_metric_walk *walk, struct pf_buf *out)
     }
     const struct pf_place_sum *place = &walk->arranged->places[at - 1];
     struct pf_cell cells[6] = {[3] = place->line ? pf_uint(place->line) : pf_absent(),
-                               pf_interned(strings_of(walk), place->name),
-                               pf_interned(strings_of(walk), place->file)};
+                               pf_interned(walk_strings(walk), place->name),
+                               pf_interned(walk_strings(walk), place->file)};
     add_sums(walk, place, cells);
     pf_csv_row(out, cells, 6, '\n');
     return true;

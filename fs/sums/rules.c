@@ -38,7 +38,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
 }
 
 /* True if the metric adds up over the roots: a caller's value then includes its callees'. */
-static bool is_inclusive(const struct pf_metric *metric)
+static bool is_inclusive_metric(const struct pf_metric *metric)
 {
     return metric->over_contexts == PF_OVER_ROOTS;
 }
@@ -49,14 +49,14 @@ struct pf_twins pf_twins_of(const struct pf_model *model, unsigned metric)
     const struct pf_metric *self = &model->metrics[metric];
     if (!pf_adds_up(self))
         return twins;
-    *(is_inclusive(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
+    *(is_inclusive_metric(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
     if (self->partner < 0 || (size_t)self->partner >= model->n_metrics)
         return twins;
     const struct pf_metric *partner = &model->metrics[self->partner];
-    if (pf_extra_of(model)->edges && !is_inclusive(self))
+    if (pf_extra_of(model)->edges && !is_inclusive_metric(self))
         twins.inclusive = self->partner;
-    else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
-        *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
+    else if (pf_adds_up(partner) && is_inclusive_metric(partner) != is_inclusive_metric(self))
+        *(is_inclusive_metric(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
     return twins;
 }
 

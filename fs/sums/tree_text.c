@@ -109,7 +109,7 @@ static int push_siblings(struct walk *walk, const uint32_t *siblings, uint32_t n
 }
 
 /* Walks the tree until all rows are collected, or ROWS_MAX + 1. Returns 0, or -1 with *error filled. */
-static int collect_rows(struct walk *walk, struct pf_error *error)
+static int collect_tree_rows(struct walk *walk, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->values.tree;
     if (!walk->values.n)
@@ -144,7 +144,7 @@ static void add_indentation(struct pf_buf *out, uint32_t depth)
         pf_buf_printf(out, "[depth %u] ", depth);
 }
 
-static void add_row(const struct walk *walk, const struct row *row, size_t width, struct pf_buf *out)
+static void add_tree_row(const struct walk *walk, const struct row *row, size_t width, struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     bool lacking = !row->more && values->lacking && values->lacking[row->context];
@@ -166,7 +166,7 @@ static void add_row(const struct walk *walk, const struct row *row, size_t width
     pf_buf_char(out, '\n');
 }
 
-static void add_text(const struct walk *walk, struct pf_buf *out)
+static void add_tree_rows(const struct walk *walk, struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     bool cut = walk->n_rows > ROWS_MAX;
@@ -183,7 +183,7 @@ static void add_text(const struct walk *walk, struct pf_buf *out)
     pf_add_right(out, "exclusive", 9, width);
     pf_buf_str(out, "  context\n");
     for (size_t i = 0; i < n; i++)
-        add_row(walk, &walk->rows[i], width, out);
+        add_tree_row(walk, &walk->rows[i], width, out);
     if (cut)
         pf_buf_printf(out, "(cut at %d lines)\n", LINES_MAX);
 }
@@ -201,8 +201,8 @@ int pf_tree_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf 
     int result = -1;
     if (!walk.rows)
         pf_fail_memory(error);
-    else if (!(result = collect_rows(&walk, error)))
-        add_text(&walk, out);
+    else if (!(result = collect_tree_rows(&walk, error)))
+        add_tree_rows(&walk, out);
     free(walk.rows);
     free(walk.levels);
     free(walk.pending);
