@@ -78,7 +78,7 @@ struct look {
     bool real, large;
 };
 
-static struct look look_at(const char *at, size_t size, bool all)
+static struct look collapsed_examine(const char *at, size_t size, bool all)
 {
     struct look look = {0};
     struct pf_slice text = pf_slice(at, size), line;
@@ -95,11 +95,11 @@ static struct look look_at(const char *at, size_t size, bool all)
     return look;
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void collapsed_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
-    struct look look = look_at(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
+    struct look look = collapsed_examine(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
     bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
                   strcasestr(probe->name, ".stacks");
@@ -113,17 +113,17 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
  * Two numbers may be a count after a frame that ends in a number: it is a difference of two profiles only if all lines
  * have two.
  */
-static void open_file(struct pf_build *build)
+static void collapsed_open_file(struct pf_build *build)
 {
     char head[PF_HEAD_MAX];
     size_t got = pf_build_peek(build, head, sizeof head, 0);
-    struct look look = look_at(head, got, got < sizeof head);
+    struct look look = collapsed_examine(head, got, got < sizeof head);
     build->model->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
     build->model->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
 
 /* Adds the contexts of a stack. Returns the innermost one. */
-static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
+static uint32_t collapsed_context_of(struct pf_build *build, struct pf_slice stack)
 {
     uint32_t context = PF_NO_CONTEXT;
     while (pf_size(stack) && stack.end[-1] == ';')
@@ -136,7 +136,7 @@ static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
     return context;
 }
 
-static void read_line(struct pf_build *build, const struct pf_line *line)
+static void collapsed_read_line(struct pf_build *build, const struct pf_line *line)
 {
     struct stack after = {.text = pf_slice(line->text, line->size)}, before;
     bool twice = build->model->n_metrics == COUNTS;
@@ -152,7 +152,7 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     if (!pf_size(before.text))
         pf_build_warn(build, line->number, line->offset, "warning", "no-stack",
                       "count without a stack: assigned to a context without a name");
-    uint32_t context = context_of(build, before.text);
+    uint32_t context = collapsed_context_of(build, before.text);
     if (pf_run_is_full(build->run))
         return;
     pf_build_add(build, 0, context, AFTER, after.count);
@@ -161,12 +161,12 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
 }
 
 static const struct pf_build_format format = {
-    .metrics = metrics[0], .n_metrics = 1, .open = open_file, .line = read_line};
+    .metrics = metrics[0], .n_metrics = 1, .open = collapsed_open_file, .line = collapsed_read_line};
 
 const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
                                               .title = "collapsed stacks, as flamegraph.pl reads them",
                                               .version = 3,
                                               .kit = &format,
                                               .text = true,
-                                              .probe = probe,
+                                              .probe = collapsed_probe,
                                               PF_BUILD_OPERATIONS};

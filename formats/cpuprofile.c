@@ -67,7 +67,7 @@ struct signs {
     bool frame, bytes, hits, function;
 };
 
-static int see(const struct pf_json_walk *walk)
+static int v8_extend_range(const struct pf_json_walk *walk)
 {
     const struct signs *signs = walk->into;
     pf_json_take_notice(walk);
@@ -75,10 +75,10 @@ static int see(const struct pf_json_walk *walk)
 }
 
 static const struct pf_json_member look_node_members[] = {
-    PF_MEMBER("callFrame", PF_JSON_END, see, struct signs, frame),
-    PF_MEMBER("selfSize", PF_JSON_END, see, struct signs, bytes),
-    PF_MEMBER("hitCount", PF_JSON_END, see, struct signs, hits),
-    PF_MEMBER("functionName", PF_JSON_END, see, struct signs, function),
+    PF_MEMBER("callFrame", PF_JSON_END, v8_extend_range, struct signs, frame),
+    PF_MEMBER("selfSize", PF_JSON_END, v8_extend_range, struct signs, bytes),
+    PF_MEMBER("hitCount", PF_JSON_END, v8_extend_range, struct signs, hits),
+    PF_MEMBER("functionName", PF_JSON_END, v8_extend_range, struct signs, function),
     PF_MEMBERS_END,
 };
 
@@ -92,7 +92,7 @@ static int look_at_list(const struct pf_json_walk *walk)
     return seen && signs.frame ? 1 : -1;
 }
 
-static int look_at_head(const struct pf_json_walk *walk)
+static int v8_examine_head(const struct pf_json_walk *walk)
 {
     struct signs signs = {false};
     bool seen = pf_json_object(walk, &signs, look_node_members) >= 0;
@@ -103,7 +103,7 @@ static pf_json_taker look_within;
 
 static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("nodes", PF_JSON_ARRAY, look_at_list),
-    PF_MEMBER_OF_ALL("head", PF_JSON_OBJECT, look_at_head),
+    PF_MEMBER_OF_ALL("head", PF_JSON_OBJECT, v8_examine_head),
     PF_MEMBER_OF_ALL("profile", PF_JSON_OBJECT, look_within),
     PF_MEMBER_OF_ALL("result", PF_JSON_OBJECT, look_within),
     PF_MEMBERS_END,
@@ -115,7 +115,7 @@ static int look_within(const struct pf_json_walk *walk)
     return (*wrapped)++ < 2 ? pf_json_object(walk, wrapped, look_members) : -1;
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void v8_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     unsigned wrapped = 0;
     bool called = pf_probe_is_called(probe, ".cpuprofile") || pf_probe_is_called(probe, ".heapprofile");
@@ -133,7 +133,7 @@ static const struct pf_json_member frame_members[] = {
 };
 
 /* Lines count from 0 in this form, from 1 in old files. */
-static int take_frame(const struct pf_json_walk *walk)
+static int v8_read_frame(const struct pf_json_walk *walk)
 {
     struct pf_frame *frame = walk->place;
     frame->line = UINT32_MAX;
@@ -150,7 +150,7 @@ static int take_bytes(const struct pf_json_walk *walk)
 
 /* All members of a node except its children. */
 static const struct pf_json_member node_members[] = {
-    PF_MEMBER("callFrame", PF_JSON_OBJECT, take_frame, struct node, frame),
+    PF_MEMBER("callFrame", PF_JSON_OBJECT, v8_read_frame, struct node, frame),
     PF_MEMBER("id", PF_JSON_NUMBER, pf_json_take_whole, struct node, id),
     PF_MEMBER("hitCount", PF_JSON_NUMBER, pf_json_take_whole, struct node, hits),
     PF_MEMBER("parent", PF_JSON_NUMBER, pf_json_take_whole, struct node, parent_id),
@@ -182,7 +182,7 @@ static void begin_node(struct v8 *v8)
  * calls; the next token is therefore a member of the innermost open node, or an element of its parent's list. In a list
  * `nodes`, `children` contains ids.
  */
-static int read_node(const struct pf_json_walk *walk)
+static int v8_read_node(const struct pf_json_walk *walk)
 {
     struct v8 *v8 = pf_build_state(walk->model);
     struct pf_json_token token;
@@ -220,7 +220,7 @@ static int read_node(const struct pf_json_walk *walk)
 /* ---- the tree ----------------------------------------------------------------------------------- */
 
 /* The index of the node with an id, or NONE. */
-static uint32_t node_of(const struct v8 *v8, int64_t id)
+static uint32_t v8_node_of(const struct v8 *v8, int64_t id)
 {
     return pf_ids_find(&v8->ids, (uint64_t)id);
 }
@@ -232,7 +232,7 @@ static void list_ids(struct v8 *v8)
         int64_t id = v8->nodes.at[i].id;
         if (id < 0)
             continue;
-        if (node_of(v8, id) != NONE)
+        if (v8_node_of(v8, id) != NONE)
             pf_json_warn(v8->build->run, NULL, "repeated-id", "duplicate node id: the first node is used");
         else
             pf_run_check(v8->build->run,
@@ -250,7 +250,7 @@ static uint32_t top_of(struct v8 *v8, uint32_t node)
     return node;
 }
 
-static void set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
+static void v8_set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct node *node = child == NONE ? NULL : &v8->nodes.at[child];
     if (!node || parent == NONE)
@@ -269,10 +269,10 @@ static void link_nodes(struct v8 *v8)
 {
     for (size_t i = 0; i < v8->links.n; i++)
         if (v8->links.at[i].node < v8->nodes.n)
-            set_parent(v8, node_of(v8, v8->links.at[i].id), v8->links.at[i].node);
+            v8_set_parent(v8, v8_node_of(v8, v8->links.at[i].id), v8->links.at[i].node);
     for (size_t i = 0; i < v8->nodes.n; i++)
         if (v8->nodes.at[i].parent_id >= 0)
-            set_parent(v8, (uint32_t)i, node_of(v8, v8->nodes.at[i].parent_id));
+            v8_set_parent(v8, (uint32_t)i, v8_node_of(v8, v8->nodes.at[i].parent_id));
 }
 
 /* Returns the name, or PF_NO_STRING if it is empty. */
@@ -316,7 +316,7 @@ static void enter_nodes(struct v8 *v8)
 }
 
 /* Adds the values that the nodes themselves declare. */
-static void add_counts(struct v8 *v8, const char *name, const char *unit)
+static void v8_add_counts(struct v8 *v8, const char *name, const char *unit)
 {
     uint32_t metric = pf_build_metric(v8->build, name, strlen(name), unit);
     for (size_t i = 0; i < v8->nodes.n; i++) {
@@ -328,7 +328,7 @@ static void add_counts(struct v8 *v8, const char *name, const char *unit)
 /* ---- samples ------------------------------------------------------------------------------------ */
 
 /* Converts a number in microseconds to ns. Returns false if it is invalid. */
-static bool time_of(const struct pf_json_token *token, int64_t *time)
+static bool v8_time_of(const struct pf_json_token *token, int64_t *time)
 {
     pf_int128 value;
     if (token->event != PF_JSON_NUMBER || !pf_parse_fixed(token->text, token->size, 3, &value) ||
@@ -383,7 +383,7 @@ static uint64_t count_untimed(struct v8 *v8)
 }
 
 /* Reads samples and, in parallel, their times. */
-static void read_samples(struct v8 *v8)
+static void v8_read_samples(struct v8 *v8)
 {
     struct pf_build *build = v8->build;
     struct pf_json_token token, time;
@@ -393,11 +393,11 @@ static void read_samples(struct v8 *v8)
     v8->last = v8->start;
     while (listed && next_number(v8, v8->json, &token)) {
         int64_t id = -1, at = 0;
-        uint32_t node = pf_json_whole(&token, &id) && id >= 0 ? node_of(v8, id) : NONE;
+        uint32_t node = pf_json_whole(&token, &id) && id >= 0 ? v8_node_of(v8, id) : NONE;
         if (++read % 1024 == 0)
             pf_build_step(build, token.offset);
         times = times && next_number(v8, v8->times, &time);
-        if (times && !time_of(&time, &at)) {
+        if (times && !v8_time_of(&time, &at)) {
             pf_json_warn(build->run, &time, "bad-number", "invalid time: sample skipped");
             continue;
         }
@@ -415,7 +415,7 @@ static void read_samples(struct v8 *v8)
             pf_build_add(build, 0, v8->nodes.at[node].context, SAMPLES, pf_int(1));
     }
     /* In old files, the last time stamp is the end of the last sample. */
-    if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !time_of(&time, &v8->end))
+    if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !v8_time_of(&time, &v8->end))
         pf_json_warn(build->run, &time, "bad-number", "invalid end time: ignored");
 }
 
@@ -450,10 +450,10 @@ static void read_times(struct v8 *v8)
     struct pf_build *build = v8->build;
     pf_build_metric(build, "samples", strlen("samples"), "");
     pf_build_metric(build, "time", strlen("time"), "ns");
-    read_samples(v8);
+    v8_read_samples(v8);
     if (!v8->samples) {
         pf_json_warn(build->run, NULL, "no-samples", "no samples: hit counts are shown instead of times");
-        add_counts(v8, "samples", "");
+        v8_add_counts(v8, "samples", "");
         return;
     }
     if (v8->timed != v8->samples)
@@ -468,13 +468,13 @@ static void read_times(struct v8 *v8)
 
 static int take_nodes(const struct pf_json_walk *walk)
 {
-    return pf_json_array(walk, walk->into, PF_JSON_OBJECT, read_node);
+    return pf_json_array(walk, walk->into, PF_JSON_OBJECT, v8_read_node);
 }
 
-static int take_head(const struct pf_json_walk *walk)
+static int v8_read_head(const struct pf_json_walk *walk)
 {
     *(bool *)walk->place = true;
-    return read_node(walk);
+    return v8_read_node(walk);
 }
 
 /* Reads a number, or its text as written by cpuprofilify; DevTools accepts both. */
@@ -487,7 +487,7 @@ static int take_moment(const struct pf_json_walk *walk)
     return 0;
 }
 
-static int64_t ns_of(const struct moment *moment, bool seconds, int64_t none)
+static int64_t v8_ns_of(const struct moment *moment, bool seconds, int64_t none)
 {
     pf_int128 ns = seconds ? moment->billionths : moment->billionths / 1000000;
     return moment->told && ns > -TIME_MAX && ns < TIME_MAX ? (int64_t)ns : none;
@@ -497,7 +497,7 @@ static pf_json_taker take_wrapped;
 
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("nodes", PF_JSON_ARRAY, take_nodes),
-    PF_MEMBER("head", PF_JSON_OBJECT, take_head, struct v8, old),
+    PF_MEMBER("head", PF_JSON_OBJECT, v8_read_head, struct v8, old),
     PF_MEMBER("startTime", PF_JSON_END, take_moment, struct v8, started),
     PF_MEMBER("endTime", PF_JSON_END, take_moment, struct v8, ended),
     PF_MEMBER("samples", PF_JSON_ARRAY, pf_json_take_place, struct v8, sample_list),
@@ -520,7 +520,7 @@ static int take_wrapped(const struct pf_json_walk *walk)
     return got;
 }
 
-static void read_file(struct pf_build *build)
+static void v8_read_file(struct pf_build *build)
 {
     struct v8 *v8 = build->state;
     struct pf_json_token token;
@@ -536,20 +536,20 @@ static void read_file(struct pf_build *build)
     if (pf_json_got(build->run, got) < 0)
         pf_json_warn_of_damage(build->run);
     /* Old files have seconds here, but microseconds in `timestamps`. */
-    v8->start = ns_of(&v8->started, v8->old && !v8->heap, 0);
-    v8->end = ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
+    v8->start = v8_ns_of(&v8->started, v8->old && !v8->heap, 0);
+    v8->end = v8_ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
     list_ids(v8);
     link_nodes(v8);
     name_nodes(v8);
     enter_nodes(v8);
     if (v8->heap)
-        add_counts(v8, "bytes", "bytes");
+        v8_add_counts(v8, "bytes", "bytes");
     else
         read_times(v8);
 }
 
 static const struct pf_build_format format = {
-    .state = sizeof(struct v8), .time_unit = "ns", .read = read_file};
+    .state = sizeof(struct v8), .time_unit = "ns", .read = v8_read_file};
 
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
@@ -557,5 +557,5 @@ const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .version = 8,
                                                .kit = &format,
                                                .text = true,
-                                               .probe = probe,
+                                               .probe = v8_probe,
                                                PF_BUILD_OPERATIONS};

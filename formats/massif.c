@@ -54,7 +54,7 @@ static void split_location(struct place *place, struct pf_slice location)
         place->line = place->line * 10 + (uint32_t)(*number++ - '0');
 }
 
-static struct place split(struct pf_slice text)
+static struct place massif_split(struct pf_slice text)
 {
     struct place place = {.name = text};
     const char *start = text.at;
@@ -88,7 +88,7 @@ static const char *const header[][2] = {{"cmd:", "Title"}, {"desc:", "Options"},
 enum { HEADERS = sizeof header / sizeof *header, LOOK = 8192, TAIL = 4096 };
 
 /* Consumes a keyword of the header. Returns its key for info.txt, NULL if the line is not part of the header. */
-static const char *take_header(struct pf_slice *line)
+static const char *massif_parse_header(struct pf_slice *line)
 {
     for (size_t i = 0; i < HEADERS; i++)
         if (pf_take(line, header[i][0]))
@@ -96,7 +96,7 @@ static const char *take_header(struct pf_slice *line)
     return NULL;
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void massif_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     bool snapshot = false, known = true;
@@ -107,13 +107,13 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
             result->confidence = 24;
             return;
         }
-        known = line.at == line.end || *line.at == '#' || (!snapshot && take_header(&line));
+        known = line.at == line.end || *line.at == '#' || (!snapshot && massif_parse_header(&line));
         known |= snapshot |= pf_begins(line, "snapshot=");
     }
 }
 
 /* Adds the header's lines to the profile's info. Returns true if there are any. */
-static bool add_info(struct pf_build *build, bool tail)
+static bool massif_add_info(struct pf_build *build, bool tail)
 {
     char bytes[LOOK];
     uint64_t size = pf_input_size(build->input), offset = tail && size > TAIL ? size - TAIL : 0;
@@ -122,7 +122,7 @@ static bool add_info(struct pf_build *build, bool tail)
     if (!tail)
         pf_take(&text, PF_BYTE_ORDER_MARK);
     while (pf_take_line(&text, tail || have < want, &line) && (tail || !pf_begins(line, "snapshot="))) {
-        const char *key = take_header(&line);
+        const char *key = massif_parse_header(&line);
         if (key)
             pf_build_info(build, key, pf_trimmed(line));
     }
@@ -131,21 +131,21 @@ static bool add_info(struct pf_build *build, bool tail)
 
 static const struct pf_column context_columns[] = {{"address", PF_PLAIN, 0}};
 
-static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
+static void massif_context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
     struct pf_cell text = pf_interned(model->contexts->strings, model->contexts->key[context]);
-    struct pf_slice address = split(pf_slice(text.text, text.size)).address;
+    struct pf_slice address = massif_split(pf_slice(text.text, text.size)).address;
     cells[0] = address.at ? pf_plain(address.at, pf_size(address)) : pf_absent();
 }
 
-static void open_file(struct pf_build *build)
+static void massif_open_file(struct pf_build *build)
 {
     build->model->context_columns = context_columns;
     build->model->n_context_columns = 1;
-    build->model->context_cells = context_cells;
+    build->model->context_cells = massif_context_cells;
     /* heaptrack_print writes the header at the end. */
-    if (!add_info(build, false) && pf_input_size(build->input) != UINT64_MAX)
-        add_info(build, true);
+    if (!massif_add_info(build, false) && pf_input_size(build->input) != UINT64_MAX)
+        massif_add_info(build, true);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -176,7 +176,7 @@ struct massif {
     int64_t most;              /* bytes of the latter */
 };
 
-static void warn(struct massif *massif, const char *severity, const char *code, const char *what)
+static void massif_warn(struct massif *massif, const char *severity, const char *code, const char *what)
 {
     pf_build_warn(massif->build, massif->line.number, massif->line.offset, severity, code, "%s", what);
 }
@@ -223,17 +223,17 @@ static void close_nodes(struct massif *massif, size_t depth)
     while (massif->open.n > depth) {
         const struct node *node = &massif->open.at[--massif->open.n];
         if (node->below > node->bytes)
-            warn(massif, "warning", "sum", "callers have more bytes of mem_heap_B than their callees");
+            massif_warn(massif, "warning", "sum", "callers have more bytes of mem_heap_B than their callees");
         if (node->seen < node->announced && node->bytes)
-            warn(massif, "warning", "fewer-callers", "the tree has fewer nodes than declared");
+            massif_warn(massif, "warning", "fewer-callers", "the tree has fewer nodes than declared");
         add_own(massif, massif->open.n, node->bytes - node->below);
     }
 }
 
-static void open_node(struct massif *massif, struct node node, struct pf_slice text)
+static void massif_open_node(struct massif *massif, struct node node, struct pf_slice text)
 {
     struct pf_build *build = massif->build;
-    struct place place = split(text);
+    struct place place = massif_split(text);
     struct node *above = massif->open.n ? &massif->open.at[massif->open.n - 1] : NULL;
     node.key = pf_build_slice(build, text);
     node.name = pf_build_slice(build, place.name);
@@ -268,22 +268,22 @@ static bool take_node(struct pf_slice *line, size_t *depth, struct node *node)
 }
 
 /* Reads a node of the tree. Returns false if the line is not a node. */
-static bool read_node(struct massif *massif, struct pf_slice line)
+static bool massif_read_node(struct massif *massif, struct pf_slice line)
 {
     struct node node = {0};
     size_t depth;
     if (!massif->tree || !take_node(&line, &depth, &node))
         return false;
     if (depth > massif->open.n) {
-        warn(massif, "error", "depth", "node more than one level below the last: skipped");
+        massif_warn(massif, "error", "depth", "node more than one level below the last: skipped");
         return true;
     }
     close_nodes(massif, depth);
-    open_node(massif, node, line);
+    massif_open_node(massif, node, line);
     return true;
 }
 
-static bool is_number(struct pf_slice text)
+static bool massif_is_number(struct pf_slice text)
 {
     size_t points = 0;
     for (const char *at = text.at; at < text.end; at++) {
@@ -303,10 +303,10 @@ static void read_field(struct massif *massif, int field, struct pf_slice text)
         add_snapshot(massif);
         if (pf_begins(text, "peak"))
             massif->peak = massif->partition;
-    } else if (is_number(text)) {
+    } else if (massif_is_number(text)) {
         *cell = pf_parse_amount(text.at, pf_size(text), &massif->numbers[field]);
     } else {
-        warn(massif, "error", "bad-number", "invalid number: skipped");
+        massif_warn(massif, "error", "bad-number", "invalid number: skipped");
     }
 }
 
@@ -327,27 +327,29 @@ static bool is_whole(struct pf_slice text)
 {
     struct node node;
     size_t depth;
-    if (take_header(&text) || pf_is(text, "heap_tree=empty"))
+    if (massif_parse_header(&text) || pf_is(text, "heap_tree=empty"))
         return true;
     if (!take_node(&text, &depth, &node))
         return false;
-    struct place place = split(text);
+    struct place place = massif_split(text);
     if (place.address.at)
         return place.file.at || place.module.at || pf_is(place.name, "???");
     return pf_size(text) && (text.end[-1] == ')' || text.end[-1] == '.');
 }
 
-static void read_line(struct pf_build *build, const struct pf_line *line)
+static void massif_read_line(struct pf_build *build, const struct pf_line *line)
 {
     struct massif *massif = build->state;
     struct pf_slice text = pf_slice(line->text, line->size);
     massif->line = *line;
     if (pf_build_line_is_open(massif->build, line)) {
         if (line->continued || !is_whole(text)) {
-            warn(massif, "fatal", "cut", "the last line has no newline: line skipped, the file is truncated");
+            massif_warn(massif, "fatal", "cut",
+                        "the last line has no newline: line skipped, the file is truncated");
             return;
         }
-        warn(massif, "warning", "no-newline", "the last line has no newline: the file may be truncated");
+        massif_warn(massif, "warning", "no-newline",
+                    "the last line has no newline: the file may be truncated");
     }
     if (!line->size || *line->text == '#' || line->continued)
         return;
@@ -363,12 +365,12 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
             read_field(massif, i, text);
             return;
         }
-    if (!take_header(&text) && !read_node(massif, text))
-        warn(massif, "warning", "bad-line", "invalid line: skipped");
+    if (!massif_parse_header(&text) && !massif_read_node(massif, text))
+        massif_warn(massif, "warning", "bad-line", "invalid line: skipped");
 }
 
 /* Bytes of different snapshots never add up: the total shown is the peak. The other two metrics have no tree. */
-static void add_metrics(struct pf_build *build)
+static void massif_add_metrics(struct pf_build *build)
 {
     static const char *const names[] = {"mem_heap_B", "mem_heap_extra_B", "mem_stacks_B"};
     static const char *const descriptions[] = {"bytes allocated by the program",
@@ -382,7 +384,7 @@ static void add_metrics(struct pf_build *build)
 }
 
 /* Sets the source locations of the contexts. */
-static void add_places(struct pf_build *build)
+static void massif_add_places(struct pf_build *build)
 {
     struct pf_tree *tree = build->model->contexts;
     pf_run_check(build->run,
@@ -393,25 +395,25 @@ static void add_places(struct pf_build *build)
                  pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->run->error));
     for (uint32_t i = 0; i < tree->count; i++) {
         struct pf_cell text = pf_interned(tree->strings, tree->key[i]);
-        struct place place = split(pf_slice(text.text, text.size));
+        struct place place = massif_split(pf_slice(text.text, text.size));
         tree->line[i] = place.line;
         tree->file[i] = pf_size(place.file) ? pf_build_slice(build, place.file) : PF_NO_STRING;
         tree->module[i] = pf_size(place.module) ? pf_build_slice(build, place.module) : PF_NO_STRING;
     }
 }
 
-static void read_file(struct pf_build *build)
+static void massif_read_file(struct pf_build *build)
 {
     struct massif *massif = build->state;
     massif->build = build;
     massif->partition = massif->peak = massif->largest = PF_NO_PARTITION;
-    add_metrics(build);
-    pf_build_lines(build, read_line);
+    massif_add_metrics(build);
+    pf_build_lines(build, massif_read_line);
     bool warned = pf_run_is_full(build->run);
     end_snapshot(massif);
     if (pf_run_is_full(build->run) && !warned)
         pf_build_warn_of_full(build, -1);
-    add_places(build);
+    massif_add_places(build);
     uint32_t shown = massif->peak != PF_NO_PARTITION ? massif->peak : massif->largest;
     if (shown != PF_NO_PARTITION) {
         build->metrics[massif->metric].over_partitions = PF_AT;
@@ -427,8 +429,8 @@ static const struct pf_build_format format = {
     .fields = field_columns,
     .n_fields = FIELDS,
     .partitioned = true,
-    .open = open_file,
-    .read = read_file,
+    .open = massif_open_file,
+    .read = massif_read_file,
 };
 
 const struct pf_driver pf_massif_driver = {
@@ -437,6 +439,6 @@ const struct pf_driver pf_massif_driver = {
     .version = 5,
     .kit = &format,
     .text = true,
-    .probe = probe,
+    .probe = massif_probe,
     PF_BUILD_OPERATIONS,
 };

@@ -74,7 +74,7 @@ struct signs {
     bool shared, profiles;
 };
 
-static int see(const struct pf_json_walk *walk)
+static int speedscope_extend_range(const struct pf_json_walk *walk)
 {
     const struct signs *signs = walk->into;
     pf_json_take_notice(walk);
@@ -91,12 +91,12 @@ static int see_schema(const struct pf_json_walk *walk)
 /* A member is recognised when its value begins: the value may be longer than the examined part of the file. */
 static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("$schema", PF_JSON_STRING, see_schema),
-    PF_MEMBER("shared", PF_JSON_OBJECT, see, struct signs, shared),
-    PF_MEMBER("profiles", PF_JSON_ARRAY, see, struct signs, profiles),
+    PF_MEMBER("shared", PF_JSON_OBJECT, speedscope_extend_range, struct signs, shared),
+    PF_MEMBER("profiles", PF_JSON_ARRAY, speedscope_extend_range, struct signs, profiles),
     PF_MEMBERS_END,
 };
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void speedscope_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct signs signs = {false};
     uint64_t scan = pf_probe_is_called(probe, ".speedscope.json") ? PF_PROBE_SCAN : 0;
@@ -155,8 +155,8 @@ static struct frame_number frame_number_of(const struct pf_json_token *token)
 }
 
 /* Adds a frame's context below another. An undefined frame is named by its number. */
-static uint32_t enter(struct scope *scope, uint32_t parent, const struct frame_number *number,
-                      const struct pf_json_token *at)
+static uint32_t speedscope_enter(struct scope *scope, uint32_t parent, const struct frame_number *number,
+                                 const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
     if (is_frame(scope, number->frame))
@@ -181,7 +181,7 @@ static bool amount_of(const struct pf_json_token *token, const struct unit *unit
     return is;
 }
 
-static struct pf_cell cell_of(pf_int128 amount)
+static struct pf_cell speedscope_cell_of(pf_int128 amount)
 {
     pf_int128 whole = amount / ONE;
     bool exact = whole * ONE == amount && whole == (int64_t)whole;
@@ -189,7 +189,7 @@ static struct pf_cell cell_of(pf_int128 amount)
 }
 
 /* Adds an amount to a time, saturating at 10^26 units. Returns false if it saturated. */
-static bool advance(pf_int128 *at, pf_int128 amount)
+static bool speedscope_advance(pf_int128 *at, pf_int128 amount)
 {
     const pf_int128 most = ONE * ONE * 10000000000 * 10000;
     pf_int128 sum = *at + amount; /* 10^38 + 10^34 does not overflow */
@@ -197,9 +197,9 @@ static bool advance(pf_int128 *at, pf_int128 amount)
     return *at == sum;
 }
 
-static void add(struct scope *scope, uint32_t context, pf_int128 amount)
+static void speedscope_add(struct scope *scope, uint32_t context, pf_int128 amount)
 {
-    struct pf_cell value = cell_of(amount);
+    struct pf_cell value = speedscope_cell_of(amount);
     if (value.type == PF_DOUBLE)
         scope->build->metrics[scope->one.metric].type = "double";
     pf_build_add(scope->build, scope->one.number, context, scope->one.metric, value);
@@ -229,7 +229,7 @@ static bool read_stack(struct scope *scope, uint32_t *context)
         struct frame_number number = frame_number_of(&token);
         if (got == PF_JSON_OBJECT && pf_json_got(scope->build->run, pf_json_leave(json, error)) < 0)
             return false;
-        *context = enter(scope, *context, &number, &token);
+        *context = speedscope_enter(scope, *context, &number, &token);
     }
     return got >= 0;
 }
@@ -271,12 +271,13 @@ static bool read_pairs(struct scope *scope)
         if (!next_weight(scope, &weight))
             return false;
         if (context != PF_NO_CONTEXT) {
-            add(scope, context, weight);
-            pf_build_stay(build, scope->one.number, context, cell_of(at), cell_of(weight));
+            speedscope_add(scope, context, weight);
+            pf_build_stay(build, scope->one.number, context, speedscope_cell_of(at),
+                          speedscope_cell_of(weight));
         }
         if (i % 1024 == 0)
             pf_build_step(build, token.offset);
-        if (!advance(&at, weight) && fits) {
+        if (!speedscope_advance(&at, weight) && fits) {
             pf_json_warn(build->run, &token, "time-range", "times exceed 1e26: later samples start there");
             fits = false;
         }
@@ -284,7 +285,7 @@ static bool read_pairs(struct scope *scope)
     return samples == weights && (!weights || !next_weight(scope, &weight));
 }
 
-static void read_samples(struct scope *scope)
+static void speedscope_read_samples(struct scope *scope)
 {
     if (!read_pairs(scope))
         pf_build_warn(scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
@@ -302,14 +303,14 @@ struct event {
     bool timed;
 };
 
-static int take_type(const struct pf_json_walk *walk)
+static int speedscope_read_type(const struct pf_json_walk *walk)
 {
     if (walk->token->size == 1)
         *(char *)walk->place = *walk->token->text;
     return 0;
 }
 
-static int take_frame(const struct pf_json_walk *walk)
+static int speedscope_read_frame(const struct pf_json_walk *walk)
 {
     *(struct frame_number *)walk->place = frame_number_of(walk->token);
     return 0;
@@ -323,27 +324,27 @@ static int take_at(const struct pf_json_walk *walk)
 }
 
 static const struct pf_json_member event_members[] = {
-    PF_MEMBER("type", PF_JSON_STRING, take_type, struct event, type),
-    PF_MEMBER("frame", PF_JSON_NUMBER, take_frame, struct event, number),
+    PF_MEMBER("type", PF_JSON_STRING, speedscope_read_type, struct event, type),
+    PF_MEMBER("frame", PF_JSON_NUMBER, speedscope_read_frame, struct event, number),
     PF_MEMBER_OF_ALL("at", PF_JSON_END, take_at),
     PF_MEMBERS_END,
 };
 
-static void pass_time(struct scope *scope, pf_int128 from, pf_int128 to)
+static void speedscope_pass_time(struct scope *scope, pf_int128 from, pf_int128 to)
 {
     if (scope->stack.n && to != from)
-        add(scope, scope->stack.at[scope->stack.n - 1].context, to - from);
+        speedscope_add(scope, scope->stack.at[scope->stack.n - 1].context, to - from);
 }
 
 static void open_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
     uint32_t parent = scope->stack.n ? scope->stack.at[scope->stack.n - 1].context : PF_NO_CONTEXT;
-    uint32_t context = enter(scope, parent, &event->number, at);
+    uint32_t context = speedscope_enter(scope, parent, &event->number, at);
     int64_t frame = event->number.frame;
     if (is_frame(scope, frame))
         ++*PF_ITEM(build->run, scope->open_counts, (size_t)frame);
-    uint64_t row = pf_build_stay(build, scope->one.number, context, cell_of(event->at), pf_int(0));
+    uint64_t row = pf_build_stay(build, scope->one.number, context, speedscope_cell_of(event->at), pf_int(0));
     *PF_PUSH(build->run, scope->stack) = (struct open_frame){context, frame, row, event->at};
 }
 
@@ -352,7 +353,7 @@ static void close_top(struct scope *scope, pf_int128 at)
     const struct open_frame *top = &scope->stack.at[--scope->stack.n];
     if (is_frame(scope, top->frame))
         scope->open_counts.at[top->frame]--;
-    pf_build_lasts(scope->build, top->row, cell_of(at - top->begin));
+    pf_build_lasts(scope->build, top->row, speedscope_cell_of(at - top->begin));
 }
 
 /* Closes a frame. Frames above it are closed too, with a warning. */
@@ -374,8 +375,8 @@ static void close_frame(struct scope *scope, const struct event *event, const st
     close_top(scope, event->at);
 }
 
-static void take_event(struct scope *scope, struct event *event, pf_int128 *last,
-                       const struct pf_json_token *at)
+static void speedscope_handle_event(struct scope *scope, struct event *event, pf_int128 *last,
+                                    const struct pf_json_token *at)
 {
     if (!event->timed || (event->type != 'O' && event->type != 'C')) {
         pf_json_warn(scope->build->run, at, "bad-event", "event without type, frame and at: ignored");
@@ -385,7 +386,7 @@ static void take_event(struct scope *scope, struct event *event, pf_int128 *last
         event->at = *last;
         pf_json_warn(scope->build->run, at, "backwards", "at decreases: the previous value is used");
     }
-    pass_time(scope, *last, event->at);
+    speedscope_pass_time(scope, *last, event->at);
     *last = event->at;
     if (event->type == 'O')
         open_frame(scope, event, at);
@@ -402,12 +403,12 @@ static void close_rest(struct scope *scope, pf_int128 last, bool whole)
         return;
     pf_build_warn(scope->build, one->events.line, one->events.offset, "warning", "not-closed",
                   "profile %u: %zu frames open at the end: closed there", one->number, scope->stack.n);
-    pass_time(scope, last, end);
+    speedscope_pass_time(scope, last, end);
     while (scope->stack.n)
         close_top(scope, end);
 }
 
-static void read_events(struct scope *scope)
+static void speedscope_read_events(struct scope *scope)
 {
     struct pf_build *build = scope->build;
     struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->run->error};
@@ -423,7 +424,7 @@ static void read_events(struct scope *scope)
             got = pf_json_got(build->run, pf_json_leave(scope->json, build->run->error)) ? -1 : got;
         if (got <= 0 || got == PF_JSON_ARRAY_END)
             break;
-        take_event(scope, &event, &last, &token);
+        speedscope_handle_event(scope, &event, &last, &token);
         if (i % 1024 == 0)
             pf_build_step(build, token.offset);
     }
@@ -472,7 +473,7 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf
 }
 
 /* Adds the partition with its values and rows. */
-static void add_profile(struct scope *scope, const struct pf_json_token *at)
+static void speedscope_add_profile(struct scope *scope, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
     struct one *one = &scope->one;
@@ -486,9 +487,9 @@ static void add_profile(struct scope *scope, const struct pf_json_token *at)
     one->metric = pf_build_metric(build, one->unit->metric, strlen(one->unit->metric), one->unit->unit);
     pf_build_own_partition(build, name.text, name.size, &unit);
     if (one->sampled)
-        read_samples(scope);
+        speedscope_read_samples(scope);
     else if (one->evented)
-        read_events(scope);
+        speedscope_read_events(scope);
     else
         pf_json_warn(build->run, at, "no-type", "profile is neither sampled nor evented: skipped");
 }
@@ -501,7 +502,7 @@ static int read_profile(const struct pf_json_walk *walk)
     scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
     int failed = pf_json_got(scope->build->run, pf_json_object(walk, &scope->one, profile_members));
     struct pf_error damage = *walk->error;
-    add_profile(scope, &at);
+    speedscope_add_profile(scope, &at);
     if (pf_json_check_full(scope->build->run))
         return -1;
     *walk->error = damage;
@@ -540,7 +541,7 @@ static const struct pf_json_member file_members[] = {
     PF_MEMBERS_END,
 };
 
-static void read_file(struct pf_build *build)
+static void speedscope_read_file(struct pf_build *build)
 {
     struct scope *scope = build->state;
     struct pf_json_token token;
@@ -568,12 +569,12 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
                                               .n_fields = 1,
                                               .partitioned = true,
                                               .time_unit = "ns (or the profile's unit if not a time)",
-                                              .read = read_file};
+                                              .read = speedscope_read_file};
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
                                                .version = 8,
                                                .kit = &format,
                                                .text = true,
-                                               .probe = probe,
+                                               .probe = speedscope_probe,
                                                PF_BUILD_OPERATIONS};

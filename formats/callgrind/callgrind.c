@@ -21,7 +21,7 @@ struct look {
     bool magic; /* `# callgrind format` */
 };
 
-static void look_at_line(struct look *look, struct pf_slice line)
+static void callgrind_examine_line(struct look *look, struct pf_slice line)
 {
     if (line.at == line.end || *line.at == '#') {
         look->magic |= pf_begins(line, "# callgrind format");
@@ -44,14 +44,14 @@ static void look_at_line(struct look *look, struct pf_slice line)
     look->numbered |= look->body && value.at < value.end && *value.at == '(';
 }
 
-static void look_at(struct pf_probe *probe, struct look *look)
+static void callgrind_examine(struct pf_probe *probe, struct look *look)
 {
     size_t have;
     const char *head = (const char *)pf_probe_text_head(probe, LOOK, &have);
     struct pf_slice text = pf_slice(head, have < LOOK ? have : LOOK), line;
     *look = (struct look){.over = have < LOOK};
     while ((!look->other || look->magic) && pf_take_line(&text, look->over, &line))
-        look_at_line(look, line);
+        callgrind_examine_line(look, line);
 }
 
 /* True if a keyword occurs that Cachegrind's files never have. */
@@ -67,7 +67,7 @@ static bool is_callgrind(const struct look *look)
  * Files of other tools have no magic number: they are recognised by a header without foreign lines, with event names,
  * followed by a line of the body.
  */
-static unsigned confidence_of(const struct look *look)
+static unsigned callgrind_confidence_of(const struct look *look)
 {
     if (look->magic)
         return 32;
@@ -83,17 +83,17 @@ static unsigned confidence_of(const struct look *look)
 static void probe_callgrind(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct look look;
-    look_at(probe, &look);
+    callgrind_examine(probe, &look);
     if (look.magic || is_callgrind(&look))
-        result->confidence = confidence_of(&look);
+        result->confidence = callgrind_confidence_of(&look);
 }
 
 static void probe_cachegrind(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct look look;
-    look_at(probe, &look);
+    callgrind_examine(probe, &look);
     if (!look.magic && !is_callgrind(&look) && look.seen[CMD] && look.seen[EVENTS])
-        result->confidence = confidence_of(&look);
+        result->confidence = callgrind_confidence_of(&look);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static bool open_line(struct pf_build *build, const struct pf_line *line, bool *
     return false;
 }
 
-static void open_file(struct pf_build *build)
+static void callgrind_open_file(struct pf_build *build)
 {
     struct pf_linereader *lines = PF_OWN(build->run, pf_linereader_new(build->input), pf_linereader_free);
     struct pf_line line;
@@ -154,7 +154,7 @@ static void open_callgrind(struct pf_build *build)
     struct callgrind *callgrind = build->state;
     model->extra = &callgrind->extra;
     callgrind->extra.edges = &model->tables[1 + CALLGRIND_CALLS]; /* table 0 is "values" */
-    open_file(build);
+    callgrind_open_file(build);
 }
 
 static void read_callgrind(struct pf_build *build)
@@ -188,7 +188,7 @@ const struct pf_driver pf_callgrind_driver = {
 static const struct pf_build_format cachegrind_format = {.state = sizeof(struct callgrind),
                                                          .tables = own_tables,
                                                          .n_tables = 1,
-                                                         .open = open_file,
+                                                         .open = callgrind_open_file,
                                                          .read = read_cachegrind};
 
 const struct pf_driver pf_cachegrind_driver = {

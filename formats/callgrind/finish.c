@@ -26,7 +26,7 @@ struct finish {
     pf_int128 *own, *held;    /* by function: exclusive and inclusive cost of one metric in all threads */
 };
 
-static uint32_t name_of(const struct finish *finish, uint32_t function)
+static uint32_t callgrind_name_of(const struct finish *finish, uint32_t function)
 {
     return pf_build_frame_at(finish->build, function).name;
 }
@@ -42,12 +42,12 @@ static bool is_defined(const struct finish *finish, uint32_t function)
            exists(finish, function);
 }
 
-static void find_only(struct finish *finish, uint32_t names)
+static void callgrind_find_only(struct finish *finish, uint32_t names)
 {
     for (uint32_t i = 0; i < names; i++)
         finish->only[i] = CALLGRIND_NOBODY;
     for (uint32_t i = 0; i < finish->functions; i++) {
-        uint32_t *place = &finish->only[name_of(finish, i)];
+        uint32_t *place = &finish->only[callgrind_name_of(finish, i)];
         if (is_defined(finish, i))
             *place = *place == CALLGRIND_NOBODY ? i : SEVERAL;
     }
@@ -59,12 +59,12 @@ static void find_only(struct finish *finish, uint32_t names)
  */
 static uint32_t callee_of(const struct finish *finish, uint32_t callee)
 {
-    uint32_t other = is_defined(finish, callee) ? SEVERAL : finish->only[name_of(finish, callee)];
+    uint32_t other = is_defined(finish, callee) ? SEVERAL : finish->only[callgrind_name_of(finish, callee)];
     return other < SEVERAL ? other : callee;
 }
 
-static void add_value(struct finish *finish, const struct callgrind_key *key, uint32_t metric,
-                      const pf_int128 *value)
+static void callgrind_add_value(struct finish *finish, const struct callgrind_key *key, uint32_t metric,
+                                const pf_int128 *value)
 {
     pf_build_add(finish->build, key->thread, finish->context[key->caller], metric, pf_whole(value));
 }
@@ -74,32 +74,34 @@ static void add_value(struct finish *finish, const struct callgrind_key *key, ui
  * There is none if several functions share a name: some contain each other (valgrind has two `(below main)`, one inside
  * the other), and values are added up by name. A function with only calls gets the exclusive value 0.
  */
-static void add_values(struct finish *finish, const struct callgrind_key *key, const pf_int128 *costs)
+static void callgrind_add_values(struct finish *finish, const struct callgrind_key *key,
+                                 const pf_int128 *costs)
 {
     static const pf_int128 nothing = 0;
-    bool inclusive = key->callee != key->caller && finish->only[name_of(finish, key->caller)] == key->caller;
+    bool inclusive =
+        key->callee != key->caller && finish->only[callgrind_name_of(finish, key->caller)] == key->caller;
     for (unsigned i = 0; i < finish->callgrind->n_metrics; i++) {
         uint32_t metric = finish->callgrind->exclusive[i];
         int partner = finish->build->metrics[metric].partner;
         if (costs[i] && key->callee == CALLGRIND_NOBODY)
-            add_value(finish, key, metric, &costs[i]);
+            callgrind_add_value(finish, key, metric, &costs[i]);
         if (costs[i] && inclusive && partner != PF_NO_PARTNER) {
-            add_value(finish, key, metric, &nothing);
-            add_value(finish, key, (uint32_t)partner, &costs[i]);
+            callgrind_add_value(finish, key, metric, &nothing);
+            callgrind_add_value(finish, key, (uint32_t)partner, &costs[i]);
         }
     }
 }
 
-static void add_call(struct finish *finish, const struct callgrind_key *key, const pf_int128 *costs)
+static void callgrind_add_call(struct finish *finish, const struct callgrind_key *key, const pf_int128 *costs)
 {
-    uint32_t names[] = {name_of(finish, key->caller), name_of(finish, key->callee)};
+    uint32_t names[] = {callgrind_name_of(finish, key->caller), callgrind_name_of(finish, key->callee)};
     uint32_t pair = pf_build_intern(finish->build, finish->pairs, names, sizeof names);
     for (unsigned i = 0; i < finish->callgrind->n_metrics; i++)
         finish->used[pair] |= (uint64_t)(i == 0 || costs[1 + i]) << i;
     finish->calls[finish->n_calls++] = (struct call){*key, pair, costs};
 }
 
-static void add_rows(struct finish *finish)
+static void callgrind_add_rows(struct finish *finish)
 {
     const struct callgrind *callgrind = finish->callgrind;
     for (uint32_t i = 0; i < pf_strings_count(callgrind->keys); i++) {
@@ -107,13 +109,13 @@ static void add_rows(struct finish *finish)
         const pf_int128 *costs = callgrind->costs.at + i * callgrind->stride;
         if (key.callee != CALLGRIND_NOBODY)
             key.callee = callee_of(finish, key.callee);
-        add_values(finish, &key, costs + 1);
+        callgrind_add_values(finish, &key, costs + 1);
         if (key.callee != CALLGRIND_NOBODY)
-            add_call(finish, &key, costs);
+            callgrind_add_call(finish, &key, costs);
     }
 }
 
-static int by_key(const void *a, const void *b)
+static int callgrind_by_key(const void *a, const void *b)
 {
     const struct call *x = a, *y = b;
     const uint32_t left[] = {x->key.thread, x->key.caller, x->key.callee};
@@ -208,11 +210,11 @@ void callgrind_finish(struct callgrind *callgrind)
     finish.own = zeroed(build, finish.functions, sizeof *finish.own);
     finish.held = zeroed(build, finish.functions, sizeof *finish.held);
     finish.pairs = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
-    find_only(&finish, names);
+    callgrind_find_only(&finish, names);
     for (uint32_t i = 0; i < finish.functions; i++)
         finish.context[i] = exists(&finish, i) ? pf_build_enter(build, PF_NO_CONTEXT, i) : PF_NO_CONTEXT;
-    add_rows(&finish);
-    qsort(finish.calls, finish.n_calls, sizeof *finish.calls, by_key);
+    callgrind_add_rows(&finish);
+    qsort(finish.calls, finish.n_calls, sizeof *finish.calls, callgrind_by_key);
     if (finish.n_calls)
         list_calls(&finish);
     for (unsigned i = 0; i < callgrind->n_metrics; i++)

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void warn(struct callgrind *callgrind, const char *severity, const char *code, const char *what)
+static void callgrind_warn(struct callgrind *callgrind, const char *severity, const char *code,
+                           const char *what)
 {
     pf_build_warn(callgrind->build, callgrind->line.number, callgrind->line.offset, severity, code, "%s",
                   what);
@@ -64,21 +65,22 @@ static void add_line_cost(struct callgrind *callgrind, unsigned metric, pf_int12
 }
 
 /* Adds the counts of a cost line to a row; own: also to the part's sums and to the source line. */
-static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, bool own)
+static void callgrind_add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, bool own)
 {
     for (unsigned event = 0; counts.at < counts.end; event++) {
         pf_int128 count;
         if (event == callgrind->n_events) {
-            warn(callgrind, "warning", "excess-counts", "more counts than events: the others skipped");
+            callgrind_warn(callgrind, "warning", "excess-counts",
+                           "more counts than events: the others skipped");
             return;
         }
         if (!callgrind_take_count(&counts, &count)) {
-            warn(callgrind, "error", "bad-count", "invalid count: rest of the line skipped");
+            callgrind_warn(callgrind, "error", "bad-count", "invalid count: rest of the line skipped");
             return;
         }
         unsigned metric = callgrind->metric[event];
         if (!add_to(&to[metric], count) || (own && !add_to(&callgrind->part[metric], count))) {
-            warn(callgrind, "error", "overflow", "sum exceeds 128 bits: count skipped");
+            callgrind_warn(callgrind, "error", "overflow", "sum exceeds 128 bits: count skipped");
             return;
         }
         if (own)
@@ -95,7 +97,7 @@ static void enter_function(struct callgrind *callgrind, uint32_t name)
     *PF_ITEM(callgrind->build->run, callgrind->defined, callgrind->function) = true;
 }
 
-static void read_call(struct callgrind *callgrind, struct pf_slice counts)
+static void callgrind_read_call(struct callgrind *callgrind, struct pf_slice counts)
 {
     bool has_file = callgrind->callee_file != PF_NO_STRING,
          has_object = callgrind->callee_object != PF_NO_STRING;
@@ -107,8 +109,8 @@ static void read_call(struct callgrind *callgrind, struct pf_slice counts)
     callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
     callgrind->calling = false;
     if (!add_to(costs, callgrind->calls))
-        warn(callgrind, "error", "overflow", "sum exceeds 128 bits: calls not counted");
-    add_counts(callgrind, counts, costs + 1, false);
+        callgrind_warn(callgrind, "error", "overflow", "sum exceeds 128 bits: calls not counted");
+    callgrind_add_counts(callgrind, counts, costs + 1, false);
 }
 
 static void read_costs(struct callgrind *callgrind, struct pf_slice line)
@@ -116,7 +118,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
     pf_int128 address = 0; /* ignored */
     for (unsigned i = 0; i < callgrind->positions; i++)
         if (!callgrind_take_position(&line, i == callgrind->line_column ? &callgrind->line_at : &address)) {
-            warn(callgrind, "error", "bad-position", "invalid position: line skipped");
+            callgrind_warn(callgrind, "error", "bad-position", "invalid position: line skipped");
             return;
         }
     bool jumping = callgrind->jumping;
@@ -124,23 +126,23 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
     if (jumping)
         return;
     if (callgrind->function == PF_NO_STRING) {
-        warn(callgrind, "error", "no-function", "costs outside any function: assigned to `???`");
+        callgrind_warn(callgrind, "error", "no-function", "costs outside any function: assigned to `???`");
         enter_function(callgrind, unknown_name(callgrind));
     }
     if (callgrind->calling) {
-        read_call(callgrind, line);
+        callgrind_read_call(callgrind, line);
         return;
     }
     if (callgrind->own == PF_NO_STRING)
         callgrind->own = find_row(callgrind, CALLGRIND_NOBODY);
-    add_counts(callgrind, line, &callgrind->costs.at[callgrind->own * callgrind->stride + 1], true);
+    callgrind_add_counts(callgrind, line, &callgrind->costs.at[callgrind->own * callgrind->stride + 1], true);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
 /* Resolves a name: `name`, `(12) name`, which defines reference 12, or `(12)`. */
-static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
-                          struct pf_slice text)
+static uint32_t callgrind_parse_name(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
+                                     struct pf_slice text)
 {
     struct pf_ids *names = &callgrind->names[dictionary];
     uint64_t number;
@@ -151,12 +153,12 @@ static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary
     if (text.at == text.end && known != PF_NO_ID)
         return known;
     if (text.at == text.end) {
-        warn(callgrind, "error", "undefined", "undefined name number: shown as `???`");
+        callgrind_warn(callgrind, "error", "undefined", "undefined name number: shown as `???`");
         return unknown_name(callgrind);
     }
     uint32_t name = pf_build_slice(callgrind->build, text);
     if (known != PF_NO_ID && known != name)
-        warn(callgrind, "warning", "redefined", "redefined name number: the new name is used");
+        callgrind_warn(callgrind, "warning", "redefined", "redefined name number: the new name is used");
     pf_run_check(callgrind->build->run, pf_ids_set(names, number, name, callgrind->build->run->error));
     return name;
 }
@@ -165,33 +167,33 @@ static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary
 static uint32_t take_place(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
                            struct pf_slice text)
 {
-    return text.at < text.end ? take_name(callgrind, dictionary, text) : PF_NO_STRING;
+    return text.at < text.end ? callgrind_parse_name(callgrind, dictionary, text) : PF_NO_STRING;
 }
 
 /* Drops a pending call, which has no cost line. */
-static void end_call(struct callgrind *callgrind)
+static void callgrind_end_call(struct callgrind *callgrind)
 {
     if (callgrind->calling)
-        warn(callgrind, "error", "no-costs", "call without costs: skipped");
+        callgrind_warn(callgrind, "error", "no-costs", "call without costs: skipped");
     callgrind->calling = false;
 }
 
 static void take_calls(struct callgrind *callgrind, struct pf_slice text)
 {
     struct pf_slice count = pf_take_word(&text);
-    end_call(callgrind);
+    callgrind_end_call(callgrind);
     callgrind->calling = true;
     if (!pf_take_digits(&count, &callgrind->calls) || count.at < count.end) {
-        warn(callgrind, "error", "bad-calls", "invalid number of calls: not counted");
+        callgrind_warn(callgrind, "error", "bad-calls", "invalid number of calls: not counted");
         callgrind->calls = 0;
     }
     if (callgrind->callee_name == PF_NO_STRING) {
-        warn(callgrind, "error", "no-callee", "call without cfn=: assigned to `???`");
+        callgrind_warn(callgrind, "error", "no-callee", "call without cfn=: assigned to `???`");
         callgrind->callee_name = unknown_name(callgrind);
     }
 }
 
-static void read_name(struct callgrind *callgrind, enum callgrind_word word, struct pf_slice text)
+static void callgrind_read_name(struct callgrind *callgrind, enum callgrind_word word, struct pf_slice text)
 {
     switch (word) {
     case OB:
@@ -208,10 +210,10 @@ static void read_name(struct callgrind *callgrind, enum callgrind_word word, str
             enter_function(callgrind, callgrind->name);
         break;
     case FN:
-        end_call(callgrind);
+        callgrind_end_call(callgrind);
         callgrind->jumping = false;
         callgrind->here = callgrind->file;
-        enter_function(callgrind, take_name(callgrind, FUNCTIONS, text));
+        enter_function(callgrind, callgrind_parse_name(callgrind, FUNCTIONS, text));
         break;
     case COB:
         callgrind->callee_object = take_place(callgrind, OBJECTS, text);
@@ -221,13 +223,13 @@ static void read_name(struct callgrind *callgrind, enum callgrind_word word, str
         callgrind->callee_file = take_place(callgrind, FILES, text);
         break;
     case CFN:
-        callgrind->callee_name = take_name(callgrind, FUNCTIONS, text);
+        callgrind->callee_name = callgrind_parse_name(callgrind, FUNCTIONS, text);
         break;
     case JFI:
         take_place(callgrind, FILES, text);
         break;
     case JFN:
-        take_name(callgrind, FUNCTIONS, text);
+        callgrind_parse_name(callgrind, FUNCTIONS, text);
         break;
     case CALLS:
     case RCALLS:
@@ -240,7 +242,7 @@ static void read_name(struct callgrind *callgrind, enum callgrind_word word, str
 
 /* ---- the header -------------------------------------------------------------------------------------- */
 
-static bool ends_with(struct pf_slice text, const char *end)
+static bool callgrind_ends_with(struct pf_slice text, const char *end)
 {
     size_t size = strlen(end);
     return pf_size(text) >= size && !strncasecmp(text.end - size, end, size);
@@ -252,7 +254,7 @@ static bool ends_with(struct pf_slice text, const char *end)
  */
 static struct pf_slice bracketed(struct pf_slice name, bool words_before)
 {
-    if (!ends_with(name, ")"))
+    if (!callgrind_ends_with(name, ")"))
         return (struct pf_slice){name.end, name.end};
     struct pf_slice unit = {name.end - 1, name.end - 1};
     while (unit.at > name.at && unit.at[-1] != '(' && (!words_before || !pf_is_blank(unit.at[-1])))
@@ -261,7 +263,7 @@ static struct pf_slice bracketed(struct pf_slice name, bool words_before)
 }
 
 /* The unit of an event: from its name, otherwise from its long name, otherwise it is a count. */
-static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, struct pf_slice title)
+static const char *callgrind_unit_of(struct callgrind *callgrind, struct pf_slice name, struct pf_slice title)
 {
     static const char *const units[][2] = {{"bytes", "bytes"},
                                            {"nanoseconds", "ns"},
@@ -273,10 +275,10 @@ static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, st
     if (own.at > name.at && own.at < own.end) /* interned names are NUL-terminated */
         return pf_build_named(callgrind->build, pf_build_slice(callgrind->build, own)).text;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (ends_with(title, units[i][0]))
+        if (callgrind_ends_with(title, units[i][0]))
             return units[i][1];
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (pf_size(other) == strlen(times[i]) && ends_with(other, times[i]))
+        if (pf_size(other) == strlen(times[i]) && callgrind_ends_with(other, times[i]))
             return times[i];
     return "#";
 }
@@ -308,11 +310,12 @@ static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
 }
 
 /* Finds or adds the metric of an event. */
-static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
+static unsigned callgrind_find_metric(struct callgrind *callgrind, struct pf_slice name)
 {
     struct pf_build *build = callgrind->build;
     struct pf_slice title = title_of(callgrind, name);
-    uint32_t index = pf_build_metric(build, name.at, pf_size(name), unit_of(callgrind, name, title));
+    uint32_t index =
+        pf_build_metric(build, name.at, pf_size(name), callgrind_unit_of(callgrind, name, title));
     for (unsigned i = 0; i < callgrind->n_metrics; i++)
         if (callgrind->exclusive[i] == index)
             return i;
@@ -325,21 +328,21 @@ static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
     return callgrind->n_metrics++;
 }
 
-static void read_events(struct callgrind *callgrind, struct pf_slice text)
+static void callgrind_read_events(struct callgrind *callgrind, struct pf_slice text)
 {
     pf_skip_blanks(&text);
     for (callgrind->n_events = 0; text.at < text.end; callgrind->n_events++) {
         struct pf_slice name = pf_take_word(&text);
         if (callgrind->n_events == CALLGRIND_METRICS || callgrind->n_metrics == CALLGRIND_METRICS) {
-            warn(callgrind, "error", "events", "too many events: the others skipped");
+            callgrind_warn(callgrind, "error", "events", "too many events: the others skipped");
             return;
         }
-        callgrind->metric[callgrind->n_events] = (uint8_t)find_metric(callgrind, name);
+        callgrind->metric[callgrind->n_events] = (uint8_t)callgrind_find_metric(callgrind, name);
     }
 }
 
 /* Parses `event: short : long` or `event: short = formula : long`. */
-static void read_title(struct callgrind *callgrind, struct pf_slice text)
+static void callgrind_read_title(struct callgrind *callgrind, struct pf_slice text)
 {
     const char *colon = memchr(text.at, ':', pf_size(text));
     struct pf_slice name = (pf_skip_blanks(&text), pf_take_word(&text));
@@ -384,7 +387,7 @@ static void end_part(struct callgrind *callgrind)
     }
     memset(callgrind->part, 0, sizeof callgrind->part);
     callgrind->n_told = 0;
-    end_call(callgrind);
+    callgrind_end_call(callgrind);
     callgrind->jumping = false;
     callgrind->thread = PF_NO_PARTITION;
     callgrind->object = callgrind->file = callgrind->here = callgrind->function = callgrind->own =
@@ -392,7 +395,7 @@ static void end_part(struct callgrind *callgrind)
     callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
 }
 
-static void read_header(struct callgrind *callgrind, enum callgrind_word word, struct pf_slice text)
+static void callgrind_read_header(struct callgrind *callgrind, enum callgrind_word word, struct pf_slice text)
 {
     struct pf_slice value = pf_trimmed(text);
     switch (word) {
@@ -411,10 +414,10 @@ static void read_header(struct callgrind *callgrind, enum callgrind_word word, s
         read_positions(callgrind, text);
         break;
     case EVENT:
-        read_title(callgrind, text);
+        callgrind_read_title(callgrind, text);
         break;
     case EVENTS:
-        read_events(callgrind, text);
+        callgrind_read_events(callgrind, text);
         break;
     case SUMMARY: /* Callgrind's summary counts events while collection was off, too */
     case TOTALS:
@@ -429,7 +432,7 @@ static void read_header(struct callgrind *callgrind, enum callgrind_word word, s
 
 /* ---- the pass ---------------------------------------------------------------------------------------- */
 
-static void read_line(struct pf_build *build, const struct pf_line *line)
+static void callgrind_read_line(struct pf_build *build, const struct pf_line *line)
 {
     struct callgrind *callgrind = build->state;
     struct pf_slice text = pf_slice(line->text, line->size);
@@ -438,23 +441,25 @@ static void read_line(struct pf_build *build, const struct pf_line *line)
     if (line->continued || text.at == text.end || *text.at == '#')
         return;
     if (line->more)
-        warn(callgrind, "warning", "long-line", "line too long: only its beginning is read");
+        callgrind_warn(callgrind, "warning", "long-line", "line too long: only its beginning is read");
     bool costs = callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at);
     enum callgrind_word word = costs ? NO_WORD : callgrind_take_word(&text);
     if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no complete file ends here */
-        warn(callgrind, "fatal", "cut", "the last line has no newline: line skipped, the file is truncated");
+        callgrind_warn(callgrind, "fatal", "cut",
+                       "the last line has no newline: line skipped, the file is truncated");
         return;
     }
     if (open)
-        warn(callgrind, "warning", "no-newline", "the last line has no newline: the file may be truncated");
+        callgrind_warn(callgrind, "warning", "no-newline",
+                       "the last line has no newline: the file may be truncated");
     if (costs)
         read_costs(callgrind, text);
     else if (callgrind_in_body(word) && (!callgrind->cachegrind || callgrind_in_both(word)))
-        read_name(callgrind, word, text);
+        callgrind_read_name(callgrind, word, text);
     else if (word != NO_WORD && (!callgrind->cachegrind || callgrind_in_both(word)))
-        read_header(callgrind, word, text);
+        callgrind_read_header(callgrind, word, text);
     else
-        warn(callgrind, "warning", "bad-line", "invalid line: skipped");
+        callgrind_warn(callgrind, "warning", "bad-line", "invalid line: skipped");
 }
 
 void callgrind_read(struct pf_build *build, bool cachegrind)
@@ -469,10 +474,10 @@ void callgrind_read(struct pf_build *build, bool cachegrind)
     callgrind->name = PF_NO_STRING;
     callgrind->lines = pf_line_sums_new(build);
     end_part(callgrind);
-    pf_build_lines(build, read_line);
+    pf_build_lines(build, callgrind_read_line);
     if (callgrind->cachegrind && !callgrind->n_told)
-        warn(callgrind, "warning", "no-summary",
-             "no line `summary:` at the end: the file is truncated or unfinished");
+        callgrind_warn(callgrind, "warning", "no-summary",
+                       "no line `summary:` at the end: the file is truncated or unfinished");
     end_part(callgrind);
     callgrind_finish(callgrind);
     pf_line_sums_end(callgrind->lines, CALLGRIND_LINES);

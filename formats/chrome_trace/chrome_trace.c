@@ -25,7 +25,7 @@ struct signs {
     bool phase, place;
 };
 
-static int see(const struct pf_json_walk *walk)
+static int chrome_extend_range(const struct pf_json_walk *walk)
 {
     const struct signs *signs = walk->into;
     pf_json_take_notice(walk);
@@ -33,9 +33,9 @@ static int see(const struct pf_json_walk *walk)
 }
 
 static const struct pf_json_member look_event_members[] = {
-    PF_MEMBER("ph", PF_JSON_STRING, see, struct signs, phase),
-    PF_MEMBER("ts", PF_JSON_END, see, struct signs, place),
-    PF_MEMBER("pid", PF_JSON_END, see, struct signs, place),
+    PF_MEMBER("ph", PF_JSON_STRING, chrome_extend_range, struct signs, phase),
+    PF_MEMBER("ts", PF_JSON_END, chrome_extend_range, struct signs, place),
+    PF_MEMBER("pid", PF_JSON_END, chrome_extend_range, struct signs, place),
     PF_MEMBERS_END,
 };
 
@@ -51,7 +51,7 @@ static const struct pf_json_member look_members[] = {
 };
 
 /* Kineto writes the properties of each GPU before the events, which may therefore begin after the head. */
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void chrome_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct pf_json_look look;
     struct pf_json_token token;
@@ -165,7 +165,7 @@ static int take_phase(const struct pf_json_walk *walk)
     return 0;
 }
 
-static int take_text(const struct pf_json_walk *walk)
+static int chrome_read_text(const struct pf_json_walk *walk)
 {
     struct reading *reading = walk->into;
     struct text *text = walk->place;
@@ -224,25 +224,25 @@ static int take_args(const struct pf_json_walk *walk)
 static const struct pf_json_member members[] = {
     MEMBER("ph", PF_JSON_STRING, take_phase, event.phase),
     MEMBER("ts", PF_JSON_END, take_time, event.time),
-    MEMBER("pid", PF_JSON_END, take_text, texts[PID]),
-    MEMBER("tid", PF_JSON_END, take_text, texts[TID]),
+    MEMBER("pid", PF_JSON_END, chrome_read_text, texts[PID]),
+    MEMBER("tid", PF_JSON_END, chrome_read_text, texts[TID]),
     MEMBER("dur", PF_JSON_END, take_time, event.duration),
-    MEMBER("name", PF_JSON_END, take_text, texts[NAME]),
+    MEMBER("name", PF_JSON_END, chrome_read_text, texts[NAME]),
     PF_MEMBER_OF_ALL("args", PF_JSON_NAME, take_args),
     MEMBER("tdur", PF_JSON_END, take_thread_time, event.duration),
-    MEMBER("id", PF_JSON_END, take_text, texts[ID]),
-    MEMBER("cat", PF_JSON_END, take_text, texts[CATEGORY]),
-    MEMBER("s", PF_JSON_END, take_text, texts[SCOPE]),
+    MEMBER("id", PF_JSON_END, chrome_read_text, texts[ID]),
+    MEMBER("cat", PF_JSON_END, chrome_read_text, texts[CATEGORY]),
+    MEMBER("s", PF_JSON_END, chrome_read_text, texts[SCOPE]),
     PF_MEMBERS_END,
 };
 
-static struct pf_cell text_of(const struct reading *reading, enum member member)
+static struct pf_cell chrome_text_of(const struct reading *reading, enum member member)
 {
     const struct text *text = &reading->texts[member];
     return text->there ? pf_text(text->bytes.at, text->bytes.n) : pf_absent();
 }
 
-static bool is(struct pf_cell cell, struct pf_cell other)
+static bool chrome_has_type(struct pf_cell cell, struct pf_cell other)
 {
     return cell.size == other.size && !memcmp(cell.text, other.text, cell.size);
 }
@@ -256,11 +256,12 @@ static bool is(struct pf_cell cell, struct pf_cell other)
 static struct thread *find_thread(struct reading *reading)
 {
     const struct pf_strings *strings = reading->strings;
-    struct pf_cell pid = text_of(reading, PID), tid = text_of(reading, TID);
+    struct pf_cell pid = chrome_text_of(reading, PID), tid = chrome_text_of(reading, TID);
     struct thread *last = reading->threads.n ? &reading->threads.at[reading->last] : NULL;
     pid = pid.type == PF_ABSENT ? pf_text("0", 1) : pid;
     tid = tid.type == PF_ABSENT ? pid : tid;
-    if (last && is(pf_interned(strings, last->tid), tid) && is(pf_interned(strings, last->pid), pid))
+    if (last && chrome_has_type(pf_interned(strings, last->tid), tid) &&
+        chrome_has_type(pf_interned(strings, last->pid), pid))
         return last;
     uint32_t pair[] = {pf_build_intern(reading->build, reading->strings, pid.text, pid.size),
                        pf_build_intern(reading->build, reading->strings, tid.text, tid.size)};
@@ -284,7 +285,7 @@ static uint32_t list_thread(struct reading *reading)
     return thread->number;
 }
 
-static void warn(struct reading *reading, const char *code, const char *what)
+static void chrome_warn(struct reading *reading, const char *code, const char *what)
 {
     pf_build_warn(reading->build, reading->event.line, reading->event.offset, "warning", code,
                   "event %llu: %s", (unsigned long long)reading->number - 1, what);
@@ -296,7 +297,7 @@ static bool enter_args(struct reading *reading)
     struct pf_json_token token;
     struct pf_error ignored;
     if (reading->event.args_cut)
-        warn(reading, "bad-args", "args exceed 64 KB: ignored");
+        chrome_warn(reading, "bad-args", "args exceed 64 KB: ignored");
     if (!reading->event.has_args)
         return false;
     pf_json_text(reading->args_reader, reading->args.bytes, strlen(reading->args.bytes));
@@ -316,7 +317,7 @@ static int next_arg(struct reading *reading, struct pf_json_token *member, struc
         got = pf_json_skip(reading->args_reader, value, &error);
     }
     if (got < 0)
-        warn(reading, "bad-args", "args are invalid JSON: members before the error are used");
+        chrome_warn(reading, "bad-args", "args are invalid JSON: members before the error are used");
     return got < 0 || got == PF_JSON_OBJECT_END ? 0 : got;
 }
 
@@ -324,9 +325,9 @@ static int next_arg(struct reading *reading, struct pf_json_token *member, struc
 static void name_thread(struct reading *reading)
 {
     struct pf_json_token member, value = {0};
-    struct pf_cell what = text_of(reading, NAME);
-    bool process = is(what, pf_string("process_name")), found = false;
-    bool there = (process || is(what, pf_string("thread_name"))) && enter_args(reading);
+    struct pf_cell what = chrome_text_of(reading, NAME);
+    bool process = chrome_has_type(what, pf_string("process_name")), found = false;
+    bool there = (process || chrome_has_type(what, pf_string("thread_name"))) && enter_args(reading);
     for (int got; there && !found && (got = next_arg(reading, &member, &value));)
         found = got == PF_JSON_STRING && pf_json_is(&member, "name");
     if (!found)
@@ -369,15 +370,15 @@ static int64_t duration_of(struct reading *reading)
     const struct time *given = &reading->event.duration;
     int64_t longest = TRACE_TIME_MAX - reading->event.time.ns;
     if (given->given != GIVEN)
-        warn(reading, "no-duration", "X without a valid dur: 0 assumed");
+        chrome_warn(reading, "no-duration", "X without a valid dur: 0 assumed");
     else if (given->ns < 0)
-        warn(reading, "negative-duration", "negative dur: 0 assumed");
+        chrome_warn(reading, "negative-duration", "negative dur: 0 assumed");
     else
         return given->ns < longest ? given->ns : longest;
     return 0;
 }
 
-static enum kind kind_of(char phase)
+static enum kind chrome_kind_of(char phase)
 {
     if (phase && strchr("bneSTpFstf", phase))
         return ASYNC;
@@ -387,7 +388,7 @@ static enum kind kind_of(char phase)
 }
 
 /* Adds a row for each series of a counter whose value is a number. */
-static void add_counter(struct reading *reading, uint32_t thread, uint32_t name)
+static void chrome_add_counter(struct reading *reading, uint32_t thread, uint32_t name)
 {
     struct pf_json_token member, value;
     pf_int128 wide;
@@ -395,42 +396,45 @@ static void add_counter(struct reading *reading, uint32_t thread, uint32_t name)
     for (int got; there && (got = next_arg(reading, &member, &value));) {
         if (got != PF_JSON_NUMBER)
             continue;
-        struct pf_cell cells[] = {
-            pf_int(thread),       pf_int(reading->event.time.ns),    pf_json_number(&value, &wide),
-            text_of(reading, ID), pf_text(member.text, member.size), pf_name(name)};
+        struct pf_cell cells[] = {pf_int(thread),
+                                  pf_int(reading->event.time.ns),
+                                  pf_json_number(&value, &wide),
+                                  chrome_text_of(reading, ID),
+                                  pf_text(member.text, member.size),
+                                  pf_name(name)};
         pf_build_row(reading->build, COUNTERS, cells);
     }
 }
 
 /* Adds a row to the table of the event's kind, if there is one. */
-static void add_row(struct reading *reading, uint32_t thread, uint32_t name)
+static void chrome_add_row(struct reading *reading, uint32_t thread, uint32_t name)
 {
-    enum kind kind = kind_of(reading->event.phase);
+    enum kind kind = chrome_kind_of(reading->event.phase);
     struct pf_cell time = pf_int(reading->event.time.ns);
     struct pf_cell async[] = {pf_int(thread),
                               time,
                               pf_text(&reading->event.phase, 1),
-                              text_of(reading, ID),
-                              text_of(reading, CATEGORY),
+                              chrome_text_of(reading, ID),
+                              chrome_text_of(reading, CATEGORY),
                               pf_name(name)};
-    struct pf_cell instant[] = {pf_int(thread), time, text_of(reading, SCOPE), text_of(reading, CATEGORY),
-                                pf_name(name)};
+    struct pf_cell instant[] = {pf_int(thread), time, chrome_text_of(reading, SCOPE),
+                                chrome_text_of(reading, CATEGORY), pf_name(name)};
     if (kind == COUNTERS)
-        add_counter(reading, thread, name);
+        chrome_add_counter(reading, thread, name);
     else if (kind != KINDS)
         pf_build_row(reading->build, kind, kind == ASYNC ? async : instant);
 }
 
-static void add_record(struct reading *reading, uint32_t thread)
+static void chrome_add_record(struct reading *reading, uint32_t thread)
 {
     struct trace_state *state = reading->state;
     char phase = reading->event.phase;
-    struct pf_cell text = text_of(reading, NAME);
+    struct pf_cell text = chrome_text_of(reading, NAME);
     /* Chrome's older traces write an E with the name "" for one without a name; Perfetto reads it so. */
     bool named = text.type != PF_ABSENT && (text.size || phase != 'E');
     uint32_t name = named ? pf_build_name(reading->build, text.text, text.size) : PF_NO_STRING;
     int64_t duration = phase == 'X' ? duration_of(reading) : 0;
-    add_row(reading, thread, named ? name : state->nameless);
+    chrome_add_row(reading, thread, named ? name : state->nameless);
     uint64_t record[TRACE_RECORD_WORDS] = {
         [TRACE_RECORD_THREAD] = thread,
         [TRACE_RECORD_TIME] = pf_ordered(reading->event.time.ns),
@@ -445,19 +449,19 @@ static void add_event(struct reading *reading)
 {
     reading->number++;
     if (!reading->event.phase) {
-        warn(reading, "no-event", "not an object with ph: ignored");
+        chrome_warn(reading, "no-event", "not an object with ph: ignored");
     } else if (reading->event.phase == 'M') {
         name_thread(reading);
     } else {
         uint32_t thread = list_thread(reading);
         if (reading->event.time.given == GIVEN)
-            add_record(reading, thread);
+            chrome_add_record(reading, thread);
         else
-            warn(reading, "no-time", "invalid or missing ts: ignored");
+            chrome_warn(reading, "no-time", "invalid or missing ts: ignored");
     }
 }
 
-static int take_event(const struct pf_json_walk *walk)
+static int chrome_handle_event(const struct pf_json_walk *walk)
 {
     struct reading *reading = walk->into;
     const struct pf_json_token start = *walk->token;
@@ -479,7 +483,7 @@ static int take_event(const struct pf_json_walk *walk)
 
 static int take_events(const struct pf_json_walk *walk)
 {
-    return pf_json_array(walk, walk->into, PF_JSON_END, take_event);
+    return pf_json_array(walk, walk->into, PF_JSON_END, chrome_handle_event);
 }
 
 static const struct pf_json_member file_members[] = {
@@ -489,7 +493,7 @@ static const struct pf_json_member file_members[] = {
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-static void read_events(struct reading *reading)
+static void chrome_read_events(struct reading *reading)
 {
     struct pf_build *build = reading->build;
     struct pf_json_walk walk = {.json = reading->json, .error = build->run->error};
@@ -498,7 +502,7 @@ static void read_events(struct reading *reading)
     if (got == PF_JSON_OBJECT) {
         got = pf_json_object(&walk, reading, file_members);
     } else if (got == PF_JSON_ARRAY) {
-        got = pf_json_array(&walk, reading, PF_JSON_END, take_event);
+        got = pf_json_array(&walk, reading, PF_JSON_END, chrome_handle_event);
         if (got && build->run->error->code == ENODATA && !reading->inside) /* the `]` may be missing */
             return;
         if (!got)
@@ -511,7 +515,7 @@ static void read_events(struct reading *reading)
                   "%s: only the events before it are read", damage.what);
 }
 
-static void read_file(struct pf_build *build)
+static void chrome_read_file(struct pf_build *build)
 {
     struct trace_state *state = build->state;
     struct reading *reading = PF_OWN(build->run, calloc(1, sizeof *reading), free);
@@ -528,7 +532,7 @@ static void read_file(struct pf_build *build)
     state->sorter =
         PF_OWN(build->run, pf_sorter_new(TRACE_RECORD_WORDS, TRACE_RECORD_KEYS, limit), pf_sorter_free);
     state->nameless = pf_build_name(build, "(unnamed)", strlen("(unnamed)"));
-    read_events(reading);
+    chrome_read_events(reading);
     add_threads(reading);
     pf_run_check(build->run, pf_sorter_finish(state->sorter, build->run->error));
     trace_nest_all(state);
@@ -545,7 +549,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
                                               .n_tables = sizeof tables / sizeof *tables,
                                               .time_unit = "ns",
                                               .phased = true,
-                                              .read = read_file};
+                                              .read = chrome_read_file};
 
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
@@ -553,6 +557,6 @@ const struct pf_driver pf_chrome_trace_driver = {
     .version = 8,
     .kit = &format,
     .text = true,
-    .probe = probe,
+    .probe = chrome_probe,
     PF_BUILD_OPERATIONS,
 };

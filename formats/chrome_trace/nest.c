@@ -71,7 +71,7 @@ static void sift_down(struct nesting *n, size_t at)
 /* ---- slices ------------------------------------------------------------------------------------- */
 
 /* Adds the time up to `time` to the innermost slice. */
-static void pass_time(struct nesting *n, int64_t time)
+static void chrome_pass_time(struct nesting *n, int64_t time)
 {
     if (n->open.n && time > n->now)
         pf_build_add(n->build, n->thread, n->open.at[n->open.n - 1].context, TRACE_TIME,
@@ -118,16 +118,17 @@ static void end_until(struct nesting *n, int64_t time)
 {
     while (n->ends.n && n->open.at[n->ends.at[0]].end <= time) {
         uint32_t first = n->ends.at[0];
-        pass_time(n, n->open.at[first].end);
+        chrome_pass_time(n, n->open.at[first].end);
         n->ends.at[0] = n->ends.at[--n->ends.n];
         if (n->ends.n)
             sift_down(n, 0);
         end_slice(n, first);
     }
-    pass_time(n, time);
+    chrome_pass_time(n, time);
 }
 
-static void warn(struct nesting *n, const char *code, const char *what, uint32_t name, int64_t time)
+static void chrome_nest_warn(struct nesting *n, const char *code, const char *what, uint32_t name,
+                             int64_t time)
 {
     struct pf_cell text = pf_build_named(n->build, name);
     struct pf_cell thread = pf_rows_at(n->build->model->partitions.items, n->thread)[1];
@@ -141,13 +142,13 @@ static void add_end(struct nesting *n, uint32_t i)
 {
     const struct slice *slice = &n->open.at[i];
     if (n->ends.n && n->open.at[n->ends.at[0]].end < slice->end)
-        warn(n, "overlap", "overlaps the end of its enclosing slice", slice->name, slice->begin);
+        chrome_nest_warn(n, "overlap", "overlaps the end of its enclosing slice", slice->name, slice->begin);
     *PF_PUSH(n->build->run, n->ends) = i;
     sift_up(n, n->ends.n - 1);
 }
 
 /* Begins a B or X. An X without duration gets no children. */
-static void begin(struct nesting *n, const struct event *event)
+static void chrome_begin(struct nesting *n, const struct event *event)
 {
     uint32_t parent = n->open.n ? n->open.at[n->open.n - 1].context : PF_NO_CONTEXT;
     uint32_t context = pf_build_child(n->build, parent, event->name, event->name, 0);
@@ -174,7 +175,7 @@ static void begin(struct nesting *n, const struct event *event)
 }
 
 /* Ends the innermost B of the same name; an E without a name ends the innermost B. */
-static void end(struct nesting *n, const struct event *event)
+static void chrome_end(struct nesting *n, const struct event *event)
 {
     bool any = event->name == PF_NO_STRING;
     for (size_t i = n->open.n, looked = 0; i-- && looked < LOOK_BACK; looked++) {
@@ -185,21 +186,21 @@ static void end(struct nesting *n, const struct event *event)
         end_slice(n, i);
         return;
     }
-    warn(n, "stray-end", "has no matching begin: ignored", any ? n->state->nameless : event->name,
-         event->time);
+    chrome_nest_warn(n, "stray-end", "has no matching begin: ignored", any ? n->state->nameless : event->name,
+                     event->time);
 }
 
-static void take(struct nesting *n, struct event *event)
+static void chrome_take(struct nesting *n, struct event *event)
 {
     end_until(n, event->time);
     if (event->phase == 'E') {
-        end(n, event);
+        chrome_end(n, event);
         return;
     }
     if (event->name == PF_NO_STRING)
         event->name = n->state->nameless;
     if (event->phase == 'B' || event->phase == 'X') {
-        begin(n, event);
+        chrome_begin(n, event);
         return;
     }
     struct pf_span_row instant = {.thread = n->thread,
@@ -213,7 +214,7 @@ static void take(struct nesting *n, struct event *event)
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-static void begin_thread(struct nesting *n, uint32_t thread)
+static void chrome_begin_thread(struct nesting *n, uint32_t thread)
 {
     n->thread = thread;
     n->open.n = n->over = n->ends.n = 0;
@@ -221,7 +222,7 @@ static void begin_thread(struct nesting *n, uint32_t thread)
 }
 
 /* Ends all slices that are still open. */
-static void end_thread(struct nesting *n)
+static void chrome_end_thread(struct nesting *n)
 {
     for (size_t i = 0; i < n->ends.n; i++)
         if (n->open.at[n->ends.at[i]].end > n->last)
@@ -229,7 +230,7 @@ static void end_thread(struct nesting *n)
     end_until(n, n->last);
     while (n->open.n) {
         const struct slice *slice = &n->open.at[n->open.n - 1];
-        warn(n, "no-end", "has no end: ended with its thread", slice->name, slice->begin);
+        chrome_nest_warn(n, "no-end", "has no end: ended with its thread", slice->name, slice->begin);
         pf_build_lasts(n->build, slice->row, pf_int(n->last - slice->begin));
         end_slice(n, n->open.n - 1);
     }
@@ -256,15 +257,16 @@ static void take_group(struct nesting *n)
     if (n->group.n > 1)
         qsort(n->group.at, n->group.n, sizeof *n->group.at, longer_first);
     for (size_t i = 0; i < n->group.n; i++)
-        take(n, &n->group.at[i]);
+        chrome_take(n, &n->group.at[i]);
     n->group.n = 0;
 }
 
 static void warn_of_large_group(struct nesting *n)
 {
     const struct event *event = &n->group.at[0];
-    warn(n, "equal-times", "is one of more than 1048576 events at this time: nested in groups of 1048576",
-         event->name == PF_NO_STRING ? n->state->nameless : event->name, event->time);
+    chrome_nest_warn(n, "equal-times",
+                     "is one of more than 1048576 events at this time: nested in groups of 1048576",
+                     event->name == PF_NO_STRING ? n->state->nameless : event->name, event->time);
 }
 
 static struct event event_of(const uint64_t *record)
@@ -284,7 +286,7 @@ void trace_nest_all(struct trace_state *state)
     uint64_t done = 0;
     n->state = state;
     n->build = build;
-    begin_thread(n, 0);
+    chrome_begin_thread(n, 0);
     while (pf_run_check(build->run, pf_sorter_next(state->sorter, &record, build->run->error))) {
         if (pf_run_is_full(build->run)) {
             pf_build_warn_of_full(build, -1);
@@ -299,16 +301,16 @@ void trace_nest_all(struct trace_state *state)
         if (!goes_on || n->group.n == GROUP_MAX)
             take_group(n);
         if (thread != n->thread) {
-            end_thread(n);
-            begin_thread(n, thread);
+            chrome_end_thread(n);
+            chrome_begin_thread(n, thread);
         }
         if (is_edge)
-            take(n, &event);
+            chrome_take(n, &event);
         else
             *PF_PUSH(build->run, n->group) = event;
         if (++done % 4096 == 0)
             pf_run_check(build->run, pf_pass_step(done, state->records, build->run->error));
     }
     take_group(n);
-    end_thread(n);
+    chrome_end_thread(n);
 }

@@ -33,8 +33,8 @@ struct pf_archive {
     struct pf_holder holder; /* first member, for the cast from pf_holder */
     struct pf_archives *archives;
     struct pf_archive *older;
-    unsigned users, within;        /* within: archive nesting depth of its members */
-    bool made;                     /* the index is complete; guarded by archives->lock, as are users and older */
+    unsigned users, within; /* within: archive nesting depth of its members */
+    bool made;              /* the index is complete; guarded by archives->lock, as are users and older */
     struct pf_archive_place place; /* of its file; owns the reference, descriptor and string */
     struct pf_stamp stamp;
     struct stat st;
@@ -106,7 +106,7 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
 }
 
 /* Unlinks and returns the least recently used archive without users if there are more than `max` of these. */
-static struct pf_archive *take_idle(struct pf_archives *archives, unsigned max)
+static struct pf_archive *archive_pop_idle(struct pf_archives *archives, unsigned max)
 {
     pf_assert_held(&archives->lock);
     unsigned idle = 0;
@@ -128,7 +128,7 @@ void pf_archive_release(struct pf_archive *archive)
     struct pf_archives *archives = archive->archives;
     pf_lock_take(&archives->lock);
     archive->users--;
-    struct pf_archive *taken = take_idle(archives, IDLE_MAX);
+    struct pf_archive *taken = archive_pop_idle(archives, IDLE_MAX);
     pf_lock_drop(&archives->lock);
     free_archive(taken);
 }
@@ -139,7 +139,7 @@ static void free_idle(struct pf_archives *archives)
     struct pf_archive *taken;
     do {
         pf_lock_take(&archives->lock);
-        taken = take_idle(archives, 0);
+        taken = archive_pop_idle(archives, 0);
         pf_lock_drop(&archives->lock);
         free_archive(taken);
     } while (taken);
@@ -260,7 +260,7 @@ static int unpack_tar(struct pf_archive *archive, enum pf_packing_kind kind, str
 }
 
 /* Fills the tree from the stored index of this version. Returns false if there is none. */
-static bool get_index(struct pf_archive *archive, const struct pf_archive_keeper *keeper)
+static bool archive_get_index(struct pf_archive *archive, const struct pf_archive_keeper *keeper)
 {
     size_t size = 0;
     void *bytes = keeper->get ? keeper->get(keeper->arg, &archive->stamp, &size) : NULL;
@@ -269,7 +269,7 @@ static bool get_index(struct pf_archive *archive, const struct pf_archive_keeper
     return sound;
 }
 
-static void put_index(const struct pf_archive *archive, const struct pf_archive_keeper *keeper)
+static void archive_put_index(const struct pf_archive *archive, const struct pf_archive_keeper *keeper)
 {
     size_t size;
     void *bytes = keeper->put ? pf_archive_pack(&archive->tree, &archive->stamp, &size) : NULL;
@@ -290,17 +290,17 @@ static int fill_index(struct pf_archive *archive, struct pf_error *error)
         return pf_fail(error, ENOTDIR, "not an archive");
     if (kind == PF_TAR_PACKED && unpack_tar(archive, pf_packing_kind_of(head, (size_t)have), error))
         return -1;
-    if (get_index(archive, keeper))
+    if (archive_get_index(archive, keeper))
         return 0;
     if (pf_archive_index(&archive->tree, &archive->bytes, kind, error))
         return -1;
-    put_index(archive, keeper);
+    archive_put_index(archive, keeper);
     return 0;
 }
 
 /* Makes the index of an archive that is already in the list; other threads that enter it wait. NULL with errno, and the
  * archive is freed. */
-static struct pf_archive *make_index(struct pf_archive *archive)
+static struct pf_archive *archive_make_index(struct pf_archive *archive)
 {
     struct pf_archives *archives = archive->archives;
     struct pf_error error;
@@ -340,7 +340,7 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct p
     }
     pf_lock_drop(&archives->lock);
     if (!found)
-        return make_index(new);
+        return archive_make_index(new);
     free_archive(new);
     return found;
 }
@@ -390,8 +390,8 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
     mode_t readable = archive->st.st_mode & 0444;
     uint64_t inode = archive->st.st_ino;
     *st = archive->st;
-    st->st_ino =
-        member ? (pf_digest(1, &inode, sizeof inode) << 24) + member : inode; /* inode numbers of one archive are consecutive */
+    st->st_ino = member ? (pf_digest(1, &inode, sizeof inode) << 24) + member
+                        : inode; /* inode numbers of one archive are consecutive */
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;

@@ -53,7 +53,8 @@ ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, s
 struct range {
     struct pf_archive_bytes from;
     uint64_t size, at;
-    size_t want; /* size of the next read: small after a skip, which usually leads to a header, then doubled */
+    size_t
+        want; /* size of the next read: small after a skip, which usually leads to a header, then doubled */
     struct pf_error error;
     char bytes[WINDOW];
 };
@@ -65,7 +66,7 @@ static int step(const struct range *range, struct pf_error *error)
                                 : pf_pass_step(range->at, range->size, error);
 }
 
-static la_ssize_t read_range(struct archive *reader, void *arg, const void **bytes)
+static la_ssize_t index_read_range(struct archive *reader, void *arg, const void **bytes)
 {
     struct range *range = arg;
     uint64_t left = range->size - range->at;
@@ -109,7 +110,7 @@ static la_int64_t seek_range(struct archive *reader, void *arg, la_int64_t offse
 static struct archive *reader_of(struct range *range, struct pf_error *error)
 {
     struct archive *reader = archive_read_new();
-    if (!reader || archive_read_set_read_callback(reader, read_range) ||
+    if (!reader || archive_read_set_read_callback(reader, index_read_range) ||
         archive_read_set_skip_callback(reader, skip_range) ||
         archive_read_set_seek_callback(reader, seek_range) || archive_read_set_callback_data(reader, range)) {
         archive_read_free(reader);
@@ -323,7 +324,7 @@ static uint8_t method_of(struct archive *reader)
                                                   : PF_MEMBER_UNREADABLE;
 }
 
-static uint8_t type_of(struct archive_entry *entry)
+static uint8_t index_type_of(struct archive_entry *entry)
 {
     mode_t type = archive_entry_filetype(entry);
     return archive_entry_hardlink(entry) ? DT_REG
@@ -397,8 +398,8 @@ static int find_labels(struct zip_names *names, struct archive *reader, uint8_t 
     return found < 0 ? -1 : 0;
 }
 
-static int add_link(struct pf_archive_tree *tree, struct pf_member *member, const struct labels *labels,
-                    struct pf_error *error)
+static int index_add_link(struct pf_archive_tree *tree, struct pf_member *member, const struct labels *labels,
+                          struct pf_error *error)
 {
     const char *target = labels->soft ? labels->soft : "";
     member->size = strlen(target);
@@ -416,7 +417,7 @@ static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struc
     struct labels labels = {.path = archive_entry_pathname(entry),
                             .hard = archive_entry_hardlink(entry),
                             .soft = archive_entry_symlink(entry)};
-    uint8_t type = type_of(entry);
+    uint8_t type = index_type_of(entry);
     if (names && find_labels(names, reader, type, &labels))
         return -1;
     const char *path = labels.path;
@@ -430,7 +431,8 @@ static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struc
         return problem(tree, error, "warning", "bad-name",
                        "%.200s...: a path of %zu bytes, of which at most %d can be opened: left out", path,
                        size, PATH_MAX - 1);
-    if (names && type == DT_REG && size && path[size - 1] == '/') /* libarchive did not get the name and reports a file */
+    if (names && type == DT_REG && size &&
+        path[size - 1] == '/') /* libarchive did not get the name and reports a file */
         type = DT_DIR;
     uint32_t at = place_member(tree, path, type, error);
     if (at == PF_NO_MEMBER && error->code)
@@ -446,7 +448,7 @@ static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struc
     member->mtime = archive_entry_mtime(entry);
     if (type == DT_DIR)
         return 0;
-    return type == DT_LNK ? add_link(tree, member, &labels, error)
+    return type == DT_LNK ? index_add_link(tree, member, &labels, error)
            : labels.hard  ? add_alias(tree, member, labels.hard, path, error)
                           : fill_file(tree, reader, entry, names != NULL, member, path, error);
 }

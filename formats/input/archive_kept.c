@@ -20,7 +20,7 @@ struct run {
     size_t size;
 };
 
-static void put(struct run *run, const void *bytes, size_t size)
+static void kept_put(struct run *run, const void *bytes, size_t size)
 {
     if (run->at && size)
         memcpy(run->at + run->size, bytes, size);
@@ -29,8 +29,8 @@ static void put(struct run *run, const void *bytes, size_t size)
 
 static void put_text(struct run *run, struct pf_cell text)
 {
-    put(run, &text.size, sizeof text.size);
-    put(run, text.text, text.size);
+    kept_put(run, &text.size, sizeof text.size);
+    kept_put(run, text.text, text.size);
 }
 
 static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
@@ -41,8 +41,8 @@ static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *s
                         .members = tree->count,
                         .strings = pf_strings_count(tree->strings),
                         .problems = pf_rows_count(tree->problems)};
-    put(run, &head, sizeof head);
-    put(run, tree->members, tree->count * sizeof *tree->members);
+    kept_put(run, &head, sizeof head);
+    kept_put(run, tree->members, tree->count * sizeof *tree->members);
     for (uint32_t i = 0; i < head.strings; i++)
         put_text(run, pf_interned(tree->strings, i));
     for (size_t i = 0; i < head.problems; i++)
@@ -63,7 +63,7 @@ void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp 
 
 /* ---- deserializing ------------------------------------------------------------------------------ */
 
-static const void *take(struct run *run, uint64_t size)
+static const void *kept_take(struct run *run, uint64_t size)
 {
     if (size > run->size)
         return NULL;
@@ -73,13 +73,13 @@ static const void *take(struct run *run, uint64_t size)
     return bytes;
 }
 
-static bool take_text(struct run *run, struct pf_cell *cell)
+static bool kept_read_text(struct run *run, struct pf_cell *cell)
 {
     uint32_t size;
-    const void *have = take(run, sizeof size);
+    const void *have = kept_take(run, sizeof size);
     if (have)
         memcpy(&size, have, sizeof size);
-    const char *text = have ? take(run, size) : NULL;
+    const char *text = have ? kept_take(run, size) : NULL;
     if (text)
         *cell = pf_text(text, size);
     return text != NULL;
@@ -90,7 +90,7 @@ static bool take_strings(struct pf_archive_tree *tree, struct run *run, uint64_t
     struct pf_error error;
     struct pf_cell text;
     for (uint32_t i = 0; i < n; i++)
-        if (!take_text(run, &text) || pf_intern(tree->strings, text.text, text.size, &error) != i)
+        if (!kept_read_text(run, &text) || pf_intern(tree->strings, text.text, text.size, &error) != i)
             return false;
     return true;
 }
@@ -100,14 +100,14 @@ static bool take_problems(struct pf_archive_tree *tree, struct run *run, uint64_
     struct pf_error error;
     struct pf_cell row[3];
     for (uint64_t i = 0; i < n; i++)
-        if (!take_text(run, &row[0]) || !take_text(run, &row[1]) || !take_text(run, &row[2]) ||
+        if (!kept_read_text(run, &row[0]) || !kept_read_text(run, &row[1]) || !kept_read_text(run, &row[2]) ||
             pf_rows_add(tree->problems, row, &error))
             return false;
     return true;
 }
 
 /* Members come after their folder and in the folder's order, so adding them again restores all links. */
-static bool take_member(struct pf_archive_tree *tree, const struct pf_member *kept, uint64_t strings)
+static bool kept_take_member(struct pf_archive_tree *tree, const struct pf_member *kept, uint64_t strings)
 {
     struct pf_error error;
     bool first = !tree->count;
@@ -132,18 +132,18 @@ static bool take_all(struct pf_archive_tree *tree, const struct pf_stamp *stamp,
     struct pf_stamp now = pf_stamp_lasting(stamp);
     struct head head;
     struct pf_member member;
-    const void *have = take(run, sizeof head);
+    const void *have = kept_take(run, sizeof head);
     if (have)
         memcpy(&head, have, sizeof head);
     if (!have || head.edition != EDITION || !pf_stamp_same(&head.stamp, &now) ||
         head.members > run->size / sizeof member || !head.members)
         return false;
-    const unsigned char *members = take(run, head.members * sizeof member);
+    const unsigned char *members = kept_take(run, head.members * sizeof member);
     if (!take_strings(tree, run, head.strings) || !take_problems(tree, run, head.problems))
         return false;
     for (uint64_t i = 0; i < head.members; i++) {
         memcpy(&member, members + i * sizeof member, sizeof member);
-        if (!take_member(tree, &member, head.strings))
+        if (!kept_take_member(tree, &member, head.strings))
             return false;
     }
     tree->size = head.size;

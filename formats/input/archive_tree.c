@@ -28,7 +28,7 @@ void pf_archive_tree_clear(struct pf_archive_tree *tree)
     pf_rows_cut(tree->problems, 0);
 }
 
-static uint64_t place_of(uint32_t folder, uint32_t name)
+static uint64_t archive_tree_place_of(uint32_t folder, uint32_t name)
 {
     return (uint64_t)folder << 32 | name;
 }
@@ -53,14 +53,16 @@ uint32_t pf_archive_tree_add(struct pf_archive_tree *tree, uint32_t folder, uint
     *(above->last == PF_NO_MEMBER ? &above->first : &tree->members[above->last].next) = member;
     above->last = member;
     tree->members[member].mtime = above->mtime;
-    return pf_ids_set(&tree->by_place, place_of(folder, name), member, error) ? PF_NO_MEMBER : member;
+    return pf_ids_set(&tree->by_place, archive_tree_place_of(folder, name), member, error) ? PF_NO_MEMBER
+                                                                                           : member;
 }
 
 uint32_t pf_archive_tree_child(const struct pf_archive_tree *tree, uint32_t folder, const char *name,
                                size_t size)
 {
     uint32_t number = pf_string_of(tree->strings, name, size);
-    return number == PF_NO_STRING ? PF_NO_MEMBER : pf_ids_find(&tree->by_place, place_of(folder, number));
+    return number == PF_NO_STRING ? PF_NO_MEMBER
+                                  : pf_ids_find(&tree->by_place, archive_tree_place_of(folder, number));
 }
 
 uint32_t pf_archive_tree_find(const struct pf_archive_tree *tree, uint32_t from, const char *path)

@@ -91,8 +91,8 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
 
 /* Enters the archive in a file and resolves the rest of the path in it, through nested archives if necessary. Returns 0
  * or an errno value. */
-static int enter(const struct pf_folder *from, const char *path, const struct pf_opened *file,
-                 const char *rest, struct place *place)
+static int folder_enter(const struct pf_folder *from, const char *path, const struct pf_opened *file,
+                        const char *rest, struct place *place)
 {
     const struct pf_archive_place at = {from->archive, from->fd, path};
     place->archive = pf_archive_enter(from->archives, &at, file);
@@ -108,7 +108,7 @@ static int enter(const struct pf_folder *from, const char *path, const struct pf
 }
 
 /* Resolves a path within one archive, not through nested ones. Returns 0 or an errno value. */
-static int find_member(const struct pf_folder *folder, const char *path, struct place *place)
+static int folder_find_member(const struct pf_folder *folder, const char *path, struct place *place)
 {
     uint32_t member =
         !strcmp(path, ".") ? folder->member : pf_archive_find(folder->archive, folder->member, path);
@@ -128,7 +128,7 @@ static int stat_here(const struct pf_folder *folder, const char *path, struct st
                                    : fstatat(folder->fd, path, st, AT_SYMLINK_NOFOLLOW))
                    ? errno
                    : 0;
-    int result = find_member(folder, path, &place);
+    int result = folder_find_member(folder, path, &place);
     if (result)
         return result;
     pf_archive_stat(place.archive, place.member, st);
@@ -147,7 +147,7 @@ static int file_here(const struct pf_folder *folder, const char *path, struct pf
 {
     struct place place = {0};
     if (folder->fd < 0) {
-        int result = find_member(folder, path, &place);
+        int result = folder_find_member(folder, path, &place);
         return result ? result : open_member(&place, opened);
     }
     *opened = (struct pf_opened){.fd = pf_open_beneath(folder->fd, path, O_RDONLY)};
@@ -182,7 +182,7 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
         else if (S_ISREG(st.st_mode)) {
             result = file_here(folder, part, &file);
             if (!result) {
-                result = enter(folder, part, &file, cut ? path + end + 1 : "", place);
+                result = folder_enter(folder, part, &file, cut ? path + end + 1 : "", place);
                 pf_opened_close(&file);
             }
             break;
@@ -219,7 +219,7 @@ static struct pf_folder *open_real(const struct pf_folder *folder, const char *p
     return fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
 }
 
-static bool is_folder(const struct place *place)
+static bool folder_is_folder(const struct place *place)
 {
     struct stat st;
     pf_archive_stat(place->archive, place->member, &st);
@@ -233,7 +233,7 @@ static int enter_member(const struct pf_folder *folder, const char *path, struct
     const struct pf_folder outer = {.fd = -1, .archives = folder->archives, .archive = place->archive};
     int result = pf_archive_open(place->archive, place->member, &file);
     if (!result) {
-        result = enter(&outer, path, &file, "", place);
+        result = folder_enter(&outer, path, &file, "", place);
         pf_opened_close(&file);
     }
     pf_archive_release(outer.archive);
@@ -254,11 +254,11 @@ struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *pat
         if (real || errno != ENOTDIR || !folder->archives)
             return real;
     } else if (!stat_here(folder, path, &st) && S_ISDIR(st.st_mode)) {
-        find_member(folder, path, &place);
+        folder_find_member(folder, path, &place);
         return folder_at(folder, &place);
     }
     int result = find_through(folder, path, &place);
-    if (!result && !is_folder(&place))
+    if (!result && !folder_is_folder(&place))
         result = enter_member(folder, path, &place);
     if (!result)
         return folder_at(folder, &place);

@@ -127,7 +127,7 @@ static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *
 
 /* The idle run with the shortest distance to an offset, if that is no longer than from the last seek point before the
  * offset. */
-static struct slot *nearest(struct pf_inflate *inflate, uint64_t offset)
+static struct slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
 {
     size_t points = points_to(inflate, offset);
     uint64_t best = points ? inflate->points[points - 1].text : 0;
@@ -173,11 +173,11 @@ static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offse
 }
 
 /* Acquires a run positioned at or before an offset, for exclusive use by this thread. NULL with *error filled. */
-static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
+static struct slot *inflate_take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
 {
     pf_assert_held(&inflate->lock);
     struct slot *slot;
-    while (!(slot = nearest(inflate, offset))) {
+    while (!(slot = inflate_nearest(inflate, offset))) {
         slot = spare(inflate);
         if (slot && restart(inflate, slot, offset, error))
             return NULL;
@@ -202,7 +202,7 @@ static void cut_beyond(struct pf_inflater *run, uint64_t limit)
 }
 
 /* Inflates the next block of a run that this thread has acquired. */
-static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct pf_error *error)
+static int inflate_advance(struct pf_inflate *inflate, struct pf_inflater *run, struct pf_error *error)
 {
     pf_lock_take(&inflate->lock);
     uint64_t wanted = next_point(inflate);
@@ -237,7 +237,7 @@ static ssize_t read_run(struct pf_inflate *inflate, struct pf_inflater *run, uns
             done += n;
         } else if (run->ended) {
             break;
-        } else if (advance(inflate, run, error)) {
+        } else if (inflate_advance(inflate, run, error)) {
             return -1;
         }
     }
@@ -249,7 +249,7 @@ ssize_t pf_inflate_read(struct pf_inflate *inflate, void *buffer, size_t size, u
 {
     pf_lock_take(&inflate->lock);
     bool behind = offset >= inflate->text_size;
-    struct slot *slot = behind ? NULL : take(inflate, offset, error);
+    struct slot *slot = behind ? NULL : inflate_take(inflate, offset, error);
     pf_lock_drop(&inflate->lock);
     if (!slot)
         return behind ? 0 : -1;
@@ -315,7 +315,8 @@ struct head {
     size_t size;
 };
 
-static ssize_t read_head(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t inflate_read_head(void *arg, void *buffer, size_t size, uint64_t offset,
+                                 struct pf_error *error)
 {
     const struct head *head = arg;
     (void)error;
@@ -333,7 +334,7 @@ ssize_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigne
     struct head head = {packed, packed_size};
     if (!pf_inflate_is_gzip(packed, packed_size) && !pf_inflate_is_zlib(packed, packed_size))
         return 0;
-    struct pf_inflate *inflate = pf_inflate_new(read_head, &head, packed_size);
+    struct pf_inflate *inflate = pf_inflate_new(inflate_read_head, &head, packed_size);
     ssize_t got = inflate ? pf_inflate_read(inflate, text, room, 0, error) : pf_fail_memory(error);
     pf_inflate_free(inflate);
     return got;

@@ -17,7 +17,7 @@ enum { HEADER_CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16, RESERVED = 0xe0 };
 /* Maximum length of a name or comment in a gzip header; a longer one is damage. */
 #define STRING_MAX ((unsigned)1 << 20)
 
-/* Results of get() without a byte: reading failed, or the input has ended (which is damage). */
+/* Results of inflater_get() without a byte: reading failed, or the input has ended (which is damage). */
 enum { FAILED = -1, NO_MORE = -2 };
 
 struct pf_inflater *pf_inflater_new(pf_inflate_source *source, void *arg)
@@ -57,7 +57,7 @@ static void end_damaged(struct pf_inflater *run, const char *what)
 }
 
 /* Reads more compressed bytes. Returns 1, 0 at the end of the input, or -1 with *error filled. */
-static int refill(struct pf_inflater *run, struct pf_error *error)
+static int inflater_refill(struct pf_inflater *run, struct pf_error *error)
 {
     if (run->z.avail_in)
         return 1;
@@ -73,9 +73,9 @@ static int refill(struct pf_inflater *run, struct pf_error *error)
 /* ---- headers and trailers ----------------------------------------------------------------------- */
 
 /* The next byte; FAILED; or NO_MORE, after which the text has ended with damage. */
-static int get(struct pf_inflater *run, struct pf_error *error)
+static int inflater_get(struct pf_inflater *run, struct pf_error *error)
 {
-    int got = refill(run, error);
+    int got = inflater_refill(run, error);
     if (got < 0)
         return FAILED;
     if (!got) {
@@ -91,7 +91,7 @@ static int64_t get_little(struct pf_inflater *run, unsigned n, struct pf_error *
 {
     int64_t number = 0;
     for (unsigned i = 0; i < n; i++) {
-        int byte = get(run, error);
+        int byte = inflater_get(run, error);
         if (byte < 0)
             return byte;
         number |= (int64_t)byte << 8 * i;
@@ -99,11 +99,11 @@ static int64_t get_little(struct pf_inflater *run, unsigned n, struct pf_error *
     return number;
 }
 
-static int64_t skip(struct pf_inflater *run, int64_t n, struct pf_error *error)
+static int64_t inflater_skip(struct pf_inflater *run, int64_t n, struct pf_error *error)
 {
     int64_t byte = n < 0 ? n : 0;
     while (byte >= 0 && n-- > 0)
-        byte = get(run, error);
+        byte = inflater_get(run, error);
     return byte < 0 ? byte : 0;
 }
 
@@ -111,7 +111,7 @@ static int64_t skip(struct pf_inflater *run, int64_t n, struct pf_error *error)
 static int64_t skip_string(struct pf_inflater *run, struct pf_error *error)
 {
     for (unsigned size = 0; size < STRING_MAX; size++) {
-        int byte = get(run, error);
+        int byte = inflater_get(run, error);
         if (byte <= 0)
             return byte;
     }
@@ -122,28 +122,28 @@ static int64_t skip_string(struct pf_inflater *run, struct pf_error *error)
 /* Reads the rest of a gzip header, after the first two bytes. Returns 0, FAILED or NO_MORE. */
 static int64_t read_gzip_header(struct pf_inflater *run, struct pf_error *error)
 {
-    int64_t method = get(run, error), flags = method < 0 ? method : get(run, error);
+    int64_t method = inflater_get(run, error), flags = method < 0 ? method : inflater_get(run, error);
     if (flags < 0)
         return flags;
     if (method != Z_DEFLATED || flags & RESERVED) {
         end_damaged(run, "a gzip header of an unknown kind");
         return NO_MORE;
     }
-    int64_t result = skip(run, 6, error); /* mtime, extra flags, OS */
+    int64_t result = inflater_skip(run, 6, error); /* mtime, extra flags, OS */
     if (!result && flags & EXTRA)
-        result = skip(run, get_little(run, 2, error), error);
+        result = inflater_skip(run, get_little(run, 2, error), error);
     if (!result && flags & NAME)
         result = skip_string(run, error);
     if (!result && flags & COMMENT)
         result = skip_string(run, error);
     if (!result && flags & HEADER_CRC)
-        result = skip(run, 2, error);
+        result = inflater_skip(run, 2, error);
     return result;
 }
 
-static int64_t read_header(struct pf_inflater *run, struct pf_error *error)
+static int64_t inflater_read_header(struct pf_inflater *run, struct pf_error *error)
 {
-    int first = get(run, error), second = first < 0 ? first : get(run, error);
+    int first = inflater_get(run, error), second = first < 0 ? first : inflater_get(run, error);
     if (second < 0)
         return second;
     unsigned char magic[2] = {(unsigned char)first, (unsigned char)second};
@@ -164,13 +164,13 @@ static int64_t read_header(struct pf_inflater *run, struct pf_error *error)
 static int begin_member(struct pf_inflater *run, struct pf_error *error)
 {
     if (run->wrapping == PF_GZIP) {
-        int got = refill(run, error);
+        int got = inflater_refill(run, error);
         /* Tapes and some transfer protocols pad files with zeros. */
         run->ended = !got || (got > 0 && *run->z.next_in == 0);
         if (got < 0 || run->ended)
             return got < 0 ? -1 : 0;
     }
-    int64_t result = read_header(run, error);
+    int64_t result = inflater_read_header(run, error);
     if (result)
         return result == FAILED ? -1 : 0;
     run->inside = true;
@@ -209,7 +209,7 @@ static int end_member(struct pf_inflater *run, struct pf_error *error)
 /* ---- deflate ------------------------------------------------------------------------------------ */
 
 /* Accounts for the bytes that inflate has written to the end of the block. */
-static void count(struct pf_inflater *run)
+static void inflater_count(struct pf_inflater *run)
 {
     size_t have = sizeof run->block - run->z.avail_out;
     const unsigned char *new = run->block + run->have;
@@ -223,7 +223,7 @@ static void count(struct pf_inflater *run)
 /* Inflates some more of the member's text into the block. */
 static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_error *error)
 {
-    int got = refill(run, error);
+    int got = inflater_refill(run, error);
     if (got <= 0) {
         if (!got)
             end_damaged(run, "the compressed data end in the middle");
@@ -233,7 +233,7 @@ static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_erro
     run->z.next_out = run->block + run->have;
     run->z.avail_out = (unsigned)(sizeof run->block - run->have);
     int result = inflate(&run->z, watch ? Z_BLOCK : Z_NO_FLUSH);
-    count(run);
+    inflater_count(run);
     if (result == Z_STREAM_END)
         return end_member(run, error);
     if (result == Z_MEM_ERROR)
@@ -288,7 +288,7 @@ static int prime(struct pf_inflater *run, const struct pf_seek_point *point, con
 {
     if (point->bits) {
         run->filled--;
-        int byte = get(run, error);
+        int byte = inflater_get(run, error);
         if (byte < 0)
             return byte == FAILED ? -1 : pf_fail(error, ESTALE, "the file has been truncated");
         inflatePrime(&run->z, point->bits, byte >> (8 - point->bits));

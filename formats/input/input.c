@@ -66,8 +66,8 @@ void pf_input_free(struct pf_input *input)
     free(input);
 }
 
-static ssize_t read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
-                         struct pf_error *error)
+static ssize_t input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                               struct pf_error *error)
 {
     uint64_t end = input->stamp.size;
     if (offset >= end)
@@ -92,7 +92,7 @@ ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_
         return -1;
     return input->inflate    ? pf_inflate_read(input->inflate, buffer, size, offset, error)
            : input->unpacked ? pf_unpacked_read(input->unpacked, buffer, size, offset, error)
-                             : read_file(input, buffer, size, offset, error);
+                             : input_read_file(input, buffer, size, offset, error);
 }
 
 uint64_t pf_input_size(const struct pf_input *input)
@@ -127,9 +127,10 @@ const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
 
 /* ---- views of what a file unpacks to ------------------------------------------------------------ */
 
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t input_read_packed(void *arg, void *buffer, size_t size, uint64_t offset,
+                                 struct pf_error *error)
 {
-    return read_file(arg, buffer, size, offset, error);
+    return input_read_file(arg, buffer, size, offset, error);
 }
 
 struct pf_input *pf_input_view_new(struct pf_input *packed, enum pf_packing_kind kind,
@@ -140,9 +141,9 @@ struct pf_input *pf_input_view_new(struct pf_input *packed, enum pf_packing_kind
     if (!view)
         return NULL;
     if (kind == PF_UNPACKED || kind == PF_GZIP_PACKED)
-        view->inflate = pf_inflate_new(read_packed, packed, size);
+        view->inflate = pf_inflate_new(input_read_packed, packed, size);
     else
-        view->unpacked = pf_unpacked_new(all, kind, read_packed, packed, 0, size, UINT64_MAX);
+        view->unpacked = pf_unpacked_new(all, kind, input_read_packed, packed, 0, size, UINT64_MAX);
     if (!view->inflate && !view->unpacked) {
         free(view);
         return NULL;

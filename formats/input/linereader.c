@@ -67,7 +67,7 @@ uint64_t pf_linereader_tell(const struct pf_linereader *reader)
 }
 
 /* Moves the unread part to the front of the window and reads more after it. */
-static int refill(struct pf_linereader *reader, struct pf_error *error)
+static int linereader_refill(struct pf_linereader *reader, struct pf_error *error)
 {
     size_t have = reader->end - reader->start;
     memmove(reader->window, reader->window + reader->start, have);
@@ -98,13 +98,13 @@ static int find_newline(struct pf_linereader *reader, const char **newline, stru
         if (*newline || reader->at_end || have == PF_LINE_WINDOW)
             return 0;
         searched = have;
-        if (refill(reader, error) < 0)
+        if (linereader_refill(reader, error) < 0)
             return -1;
     }
 }
 
 /* Where to cut a line whose end is not in the full window: after its last blank or tab, if there is one. */
-static size_t cut(const char *text, size_t size)
+static size_t linereader_truncate(const char *text, size_t size)
 {
     const char *blank = memrchr(text, ' ', size);
     size_t after = blank ? (size_t)(blank - text) + 1 : 0;
@@ -141,7 +141,7 @@ int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struc
     size_t size = newline ? (size_t)(newline - text) : have;
     bool more = !newline && !reader->at_end;
     if (more)
-        size = cut(text, size);
+        size = linereader_truncate(text, size);
 
     *line = (struct pf_line){.text = text,
                              .size = size,

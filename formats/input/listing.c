@@ -50,7 +50,7 @@ struct walk {
     struct pf_stamp digest;
 };
 
-static bool is_folder(const struct pf_folder *folder, const char *name, unsigned char type)
+static bool listing_is_folder(const struct pf_folder *folder, const char *name, unsigned char type)
 {
     struct stat st;
     if (type != DT_UNKNOWN)
@@ -63,7 +63,7 @@ static int visit_name(void *arg, const char *name, unsigned char type)
 {
     struct walk *walk = arg;
     if ((walk->matters && !walk->matters(name)) ||
-        is_folder(walk->folder, name, type) != (walk->listed == FOLDERS))
+        listing_is_folder(walk->folder, name, type) != (walk->listed == FOLDERS))
         return 0;
     if (walk->visit)
         return walk->visit(walk->arg, name, type);
@@ -175,8 +175,8 @@ bool pf_listing_now(struct pf_source *source, const char *name, struct pf_stamp 
 
 /* ---- listing ------------------------------------------------------------------------------------ */
 
-static int list(struct pf_source *source, enum listed listed, pf_folder_visit *visit, void *arg,
-                struct pf_error *error)
+static int listing_list(struct pf_source *source, enum listed listed, pf_folder_visit *visit, void *arg,
+                        struct pf_error *error)
 {
     struct pf_stamp digest;
     int failed = digest_now(source, listed, &digest);
@@ -196,13 +196,13 @@ static int list(struct pf_source *source, enum listed listed, pf_folder_visit *v
 
 int pf_source_list(struct pf_source *source, pf_folder_visit *visit, void *arg, struct pf_error *error)
 {
-    return list(source, FILES, visit, arg, error);
+    return listing_list(source, FILES, visit, arg, error);
 }
 
 int pf_source_list_folders(struct pf_source *source, pf_folder_visit *visit, void *arg,
                            struct pf_error *error)
 {
-    return list(source, FOLDERS, visit, arg, error);
+    return listing_list(source, FOLDERS, visit, arg, error);
 }
 
 /* Records a folder's version as of before its listing. */

@@ -16,7 +16,7 @@ bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size)
            (bytes[0] << 8 | bytes[1]) % 31 == 0;
 }
 
-static bool ends_with(const char *name, const char *end)
+static bool packing_ends_with(const char *name, const char *end)
 {
     size_t size = strlen(name), tail = strlen(end);
     return size > tail && !strcasecmp(name + size - tail, end);
@@ -26,7 +26,7 @@ size_t pf_packing_stem(const char *name)
 {
     static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i]))
+        if (packing_ends_with(name, ends[i]))
             return strlen(name) - strlen(ends[i]);
     return strlen(name);
 }
@@ -83,7 +83,7 @@ enum pf_archive_kind pf_archive_kind_of(const char *name, const unsigned char *h
                 {".tar.xz", PF_TAR_PACKED}, {".zip", PF_ZIP}};
     enum pf_archive_kind kind = PF_NO_ARCHIVE;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i].end))
+        if (packing_ends_with(name, ends[i].end))
             kind = ends[i].kind;
     switch (kind) {
     case PF_TAR:

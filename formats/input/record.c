@@ -12,7 +12,7 @@
 
 /* ---- inputs by name ----------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *name)
+static uint64_t record_hash_of(const char *name)
 {
     return pf_siphash(name != NULL, name, name ? strlen(name) : 0);
 }
@@ -27,7 +27,7 @@ static bool is_input(const void *of, uint32_t number, const void *key)
 struct pf_input *pf_record_find(const struct pf_source *source, const char *name)
 {
     pf_assert_held(&source->lock);
-    int64_t found = pf_hash_find(&source->by_name, hash_of(name), is_input, source, name);
+    int64_t found = pf_hash_find(&source->by_name, record_hash_of(name), is_input, source, name);
     return found == PF_NOT_THERE ? NULL : source->inputs[found];
 }
 
@@ -42,7 +42,7 @@ struct pf_input *pf_record_add(struct pf_source *source, const char *name, struc
         pf_fail_memory(error);
         return NULL;
     }
-    if (pf_hash_add(&source->by_name, hash_of(name), (uint32_t)source->count, error)) {
+    if (pf_hash_add(&source->by_name, record_hash_of(name), (uint32_t)source->count, error)) {
         pf_input_free(input);
         return NULL;
     }

@@ -35,7 +35,7 @@ struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bo
 }
 
 /* Opens the parent folder of the entry. NULL with errno. */
-static struct pf_folder *open_parent(const struct pf_source *source)
+static struct pf_folder *source_open_parent(const struct pf_source *source)
 {
     if (source->name == source->path)
         return pf_folder_open(source->top, ".");
@@ -79,7 +79,7 @@ int pf_source_reopen(struct pf_source *source, struct pf_error *error)
 {
     struct pf_source_folders *folders = pf_source_folders_hold(source);
     pf_source_folders_release(folders);
-    return folders ? 0 : open_folders(source, open_parent(source), error);
+    return folders ? 0 : open_folders(source, source_open_parent(source), error);
 }
 
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
@@ -111,7 +111,7 @@ static struct pf_input_file *detach_file(struct pf_input *input)
     return file;
 }
 
-static struct pf_input_file *take_file(struct pf_input *input)
+static struct pf_input_file *source_adopt_file(struct pf_input *input)
 {
     pf_lock_take(&input->source->lock);
     struct pf_input_file *file = detach_file(input);
@@ -123,7 +123,7 @@ static void close_all(struct pf_source *source)
 {
     struct pf_input *input;
     for (size_t i = 0; (input = input_at(source, i)); i++)
-        pf_input_file_release(take_file(input));
+        pf_input_file_release(source_adopt_file(input));
     pf_lock_take(&source->lock);
     struct pf_source_folders *folders = source->folders;
     source->folders = NULL;
@@ -242,7 +242,8 @@ static int open_place(const struct pf_input_place *place, struct pf_opened *open
 }
 
 /* Opens the file at an input's location. NULL with *error filled. */
-static struct pf_input_file *open_file(struct pf_source *source, const char *name, struct pf_error *error)
+static struct pf_input_file *source_open_regular(struct pf_source *source, const char *name,
+                                                 struct pf_error *error)
 {
     struct pf_input_place place;
     struct pf_opened opened;
@@ -328,7 +329,7 @@ static int open_recorded(struct pf_source *source, const char *name, bool counte
         return 0;
     if (absent)
         return pf_fail(error, ENOENT, "%s", strerror(ENOENT));
-    struct pf_input_file *file = open_file(source, name, error);
+    struct pf_input_file *file = source_open_regular(source, name, error);
     if (file)
         return record_file(source, name, counted, file, input, error);
     if (!found)
@@ -336,14 +337,15 @@ static int open_recorded(struct pf_source *source, const char *name, bool counte
     return -1;
 }
 
-static int peek(struct pf_source *source, const char *name, struct pf_input **input, struct pf_error *error)
+static int source_peek(struct pf_source *source, const char *name, struct pf_input **input,
+                       struct pf_error *error)
 {
     struct pf_input *new = calloc(1, sizeof *new);
     struct pf_input_file *file = NULL;
     if (!new || !(new->name = strdup(name)))
         pf_fail_memory(error);
     else
-        file = open_file(source, name, error);
+        file = source_open_regular(source, name, error);
     if (!file) {
         pf_input_free(new);
         return -1;
@@ -445,7 +447,7 @@ static int reach_end(struct pf_input *view, struct pf_error *error)
 }
 
 /* The unpacked view of a file's input; at most one exists. */
-static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind kind)
+static struct pf_input *source_view_of(struct pf_input *packed, enum pf_packing_kind kind)
 {
     struct pf_unpackings *all = pf_folder_unpackings(packed->source->top);
     pf_lock_take(&packed->source->lock);
@@ -457,7 +459,7 @@ static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind ki
 }
 
 /* Replaces a file's input by its unpacked view if the file is compressed. */
-static int unpack(struct pf_input **input, unsigned flags, struct pf_error *error)
+static int source_unpack(struct pf_input **input, unsigned flags, struct pf_error *error)
 {
     unsigned char head[16];
     ssize_t got = pf_input_read(*input, head, sizeof head, 0, error);
@@ -466,7 +468,7 @@ static int unpack(struct pf_input **input, unsigned flags, struct pf_error *erro
     enum pf_packing_kind kind = pf_packing_kind_of(head, (size_t)got);
     if (kind == PF_UNPACKED && !(flags & PF_ZLIB && pf_inflate_is_zlib(head, (size_t)got)))
         return 0;
-    *input = view_of(*input, kind);
+    *input = source_view_of(*input, kind);
     if (!*input)
         return pf_fail_memory(error);
     return flags & PF_SIZED ? reach_end(*input, error) : 0;
@@ -484,12 +486,12 @@ int pf_source_open(struct pf_source *source, const char *name, unsigned flags, s
         return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
     assert(name || !(flags & PF_PEEK));
     assert(!(flags & PF_COUNTED) || !(flags & (PF_PEEK | PF_UNPACK)));
-    int failed = flags & PF_PEEK ? peek(source, name, input, error)
+    int failed = flags & PF_PEEK ? source_peek(source, name, input, error)
                                  : open_recorded(source, name, flags & PF_COUNTED, input, error);
     if (failed && name)
         snprintf(error->where, sizeof error->where, "%s", name);
     if (!failed && *input && flags & PF_UNPACK)
-        failed = unpack(input, flags, error);
+        failed = source_unpack(input, flags, error);
     if (failed)
         *input = NULL;
     return failed ? -1 : 0;

@@ -14,7 +14,7 @@ enum {
     IN_MEMORY = 64 * 1024, /* bytes of a part in memory; a longer part goes into a file */
     PART_MIN = 1 << 20,    /* minimum size of a part, whatever the limit; two parts are cached */
     BEHIND = 64 * 1024,    /* kept before the offset at which reading resumes after a restart */
-    RUNS_MAX = 8, /* runs with a position: each takes some hundred KB, or what its format needs */
+    RUNS_MAX = 8,          /* runs with a position: each takes some hundred KB, or what its format needs */
 };
 
 /* A contiguous range of unpacked bytes. */
@@ -109,7 +109,7 @@ static void drop_run(struct pf_unpacked *unpacked)
 }
 
 /* The part that holds a byte; NULL if it is not cached. */
-static const struct part *part_of(const struct pf_unpacked *unpacked, uint64_t offset)
+static const struct part *unpacked_part_of(const struct pf_unpacked *unpacked, uint64_t offset)
 {
     const struct part *parts[] = {&unpacked->newer, &unpacked->older};
     for (size_t i = 0; i < 2; i++)
@@ -125,7 +125,7 @@ static uint64_t first_byte(const struct pf_unpacked *unpacked)
 
 /* ---- the limit ---------------------------------------------------------------------------------- */
 
-static void unlist(struct pf_unpackings *all, struct pf_unpacked *unpacked)
+static void unpacked_unlist(struct pf_unpackings *all, struct pf_unpacked *unpacked)
 {
     if (all->newest != unpacked && !unpacked->more)
         return;
@@ -134,7 +134,7 @@ static void unlist(struct pf_unpackings *all, struct pf_unpacked *unpacked)
     unpacked->more = unpacked->less = NULL;
 }
 
-static void count(struct pf_unpackings *all, struct pf_unpacked *unpacked)
+static void unpacked_count(struct pf_unpackings *all, struct pf_unpacked *unpacked)
 {
     uint64_t held = bytes_of(&unpacked->older) + bytes_of(&unpacked->newer);
     all->held += held - unpacked->held;
@@ -152,23 +152,23 @@ static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
         drop_parts(from);
     if (all->runs > RUNS_MAX)
         drop_run(from);
-    count(all, from);
+    unpacked_count(all, from);
     pf_lock_drop(&from->lock);
 }
 
 /* Must be called after a read: accounts for the cached bytes, and evicts others' bytes if the limit is exceeded. */
-static void note_use(struct pf_unpacked *unpacked)
+static void unpacked_note_use(struct pf_unpacked *unpacked)
 {
     pf_assert_held(&unpacked->lock);
     struct pf_unpackings *all = unpacked->all;
     if (!all)
         return;
     pf_lock_take(&all->lock);
-    unlist(all, unpacked);
+    unpacked_unlist(all, unpacked);
     unpacked->less = all->newest;
     *(all->newest ? &all->newest->more : &all->oldest) = unpacked;
     all->newest = unpacked;
-    count(all, unpacked);
+    unpacked_count(all, unpacked);
     for (struct pf_unpacked *at = all->oldest;
          at != unpacked && (all->held > all->limit || all->runs > RUNS_MAX); at = at->more)
         take_from(all, at);
@@ -182,7 +182,7 @@ void pf_unpackings_relieve(struct pf_unpackings *all)
         if (at->held <= IN_MEMORY || !pf_lock_try(&at->lock))
             continue;
         drop_parts(at);
-        count(all, at);
+        unpacked_count(all, at);
         pf_lock_drop(&at->lock);
     }
     pf_lock_drop(&all->lock);
@@ -227,8 +227,8 @@ void pf_unpacked_release(struct pf_unpacked *unpacked)
     drop_parts(unpacked);
     drop_run(unpacked);
     if (all) {
-        unlist(all, unpacked);
-        count(all, unpacked);
+        unpacked_unlist(all, unpacked);
+        unpacked_count(all, unpacked);
         pf_lock_drop(&all->lock);
     }
     pf_lock_destroy(&unpacked->lock);
@@ -238,7 +238,7 @@ void pf_unpacked_release(struct pf_unpacked *unpacked)
 /* ---- unpacking; the caller holds unpacked->lock ------------------------------------------------- */
 
 /* Starts a new part once the newer one has half of the limit; drops the older one. */
-static int make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_error *error)
+static int unpacked_make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_error *error)
 {
     uint64_t half = unpacked->all ? unpacked->all->limit / 2 : UINT64_MAX;
     if (half < PART_MIN)
@@ -252,13 +252,14 @@ static int make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_erro
 }
 
 /* Caches the part of a piece, which begins at the run's offset, that is not cached yet. */
-static int keep(struct pf_unpacked *unpacked, const unsigned char *bytes, size_t size, struct pf_error *error)
+static int unpacked_retain(struct pf_unpacked *unpacked, const unsigned char *bytes, size_t size,
+                           struct pf_error *error)
 {
     uint64_t from = unpacked->newer.store ? end_of(&unpacked->newer) : unpacked->at;
     if (from >= unpacked->at + size)
         return 0;
     size_t skip = (size_t)(from - unpacked->at);
-    return make_room(unpacked, from, error)
+    return unpacked_make_room(unpacked, from, error)
                ? -1
                : pf_store_append(unpacked->newer.store, bytes + skip, size - skip, error);
 }
@@ -272,7 +273,7 @@ static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage
 }
 
 /* Unpacks the next piece. While nothing is cached, bytes before `wanted` are dropped. */
-static int go_on(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
+static int unpacked_resume(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
 {
     struct pf_error damage = {0};
     const void *bytes;
@@ -286,7 +287,7 @@ static int go_on(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error 
         pf_fail_at(&damage, EFBIG, (int64_t)pf_unpacker_packed(unpacked->run), PF_PACKING_BEYOND);
     }
     bool needed = unpacked->newer.store || unpacked->at + size + BEHIND > wanted;
-    if (more && size && needed && keep(unpacked, bytes, size, error))
+    if (more && size && needed && unpacked_retain(unpacked, bytes, size, error))
         return -1;
     unpacked->at += more ? size : 0;
     if (!more || beyond)
@@ -306,7 +307,7 @@ static int start_run(struct pf_unpacked *unpacked, struct pf_error *error)
 /* Unpacks one more piece if a byte is not cached yet. Returns 0; 1 if it is cached or after the end; -1 on failure. */
 static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
 {
-    if (offset >= unpacked->size || part_of(unpacked, offset))
+    if (offset >= unpacked->size || unpacked_part_of(unpacked, offset))
         return 1;
     if (pf_pass_check(error)) /* before any change, so that the run stays usable */
         return -1;
@@ -317,14 +318,14 @@ static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_
     bool behind = !unpacked->newer.store && unpacked->at > offset;
     if ((!unpacked->run || behind) && start_run(unpacked, error))
         return -1;
-    int failed = go_on(unpacked, offset, error);
+    int failed = unpacked_resume(unpacked, offset, error);
     if (failed)
         drop_run(unpacked); /* its position is undefined after an error */
     return failed;
 }
 
-static ssize_t read_parts(struct pf_unpacked *unpacked, unsigned char *buffer, size_t size, uint64_t offset,
-                          struct pf_error *error)
+static ssize_t unpacked_read_parts(struct pf_unpacked *unpacked, unsigned char *buffer, size_t size,
+                                   uint64_t offset, struct pf_error *error)
 {
     size_t done = 0;
     while (done < size) {
@@ -334,7 +335,7 @@ static ssize_t read_parts(struct pf_unpacked *unpacked, unsigned char *buffer, s
         }
         if (there < 0)
             return -1;
-        const struct part *part = part_of(unpacked, at);
+        const struct part *part = unpacked_part_of(unpacked, at);
         if (!part)
             break;
         uint64_t have = end_of(part) - at;
@@ -352,8 +353,8 @@ ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size
     pf_lock_take(&unpacked->lock);
     if (size > UINT64_MAX - offset)
         size = (size_t)(UINT64_MAX - offset);
-    ssize_t got = read_parts(unpacked, buffer, size, offset, error);
-    note_use(unpacked);
+    ssize_t got = unpacked_read_parts(unpacked, buffer, size, offset, error);
+    unpacked_note_use(unpacked);
     pf_lock_drop(&unpacked->lock);
     return got;
 }
@@ -364,7 +365,7 @@ int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_e
     while (!there) {
         pf_lock_take(&unpacked->lock);
         there = come_nearer(unpacked, offset, error);
-        note_use(unpacked);
+        unpacked_note_use(unpacked);
         pf_lock_drop(&unpacked->lock);
         uint64_t done = pf_unpacked_packed_before(unpacked, offset);
         if (!there && pf_pass_step(done, unpacked->packed_end - unpacked->start, error))
@@ -386,7 +387,7 @@ uint64_t pf_unpacked_size(struct pf_unpacked *unpacked)
 uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset)
 {
     pf_lock_take(&unpacked->lock);
-    bool there = offset >= unpacked->size || part_of(unpacked, offset);
+    bool there = offset >= unpacked->size || unpacked_part_of(unpacked, offset);
     bool ahead = unpacked->run && unpacked->at <= offset;
     uint64_t distance = there ? 0 : ahead ? offset - unpacked->at + 1 : offset + 1;
     pf_lock_drop(&unpacked->lock);

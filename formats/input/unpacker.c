@@ -29,7 +29,8 @@ struct pf_unpacker {
 
 /* ---- compressed bytes --------------------------------------------------------------------------- */
 
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t unpacker_read_packed(void *arg, void *buffer, size_t size, uint64_t offset,
+                                    struct pf_error *error)
 {
     const struct pf_unpacker *run = arg;
     uint64_t room = run->end - run->start, left = offset < room ? room - offset : 0;
@@ -39,7 +40,7 @@ static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset
 static la_ssize_t read_for_archive(struct archive *reader, void *arg, const void **bytes)
 {
     struct pf_unpacker *run = arg;
-    ssize_t got = read_packed(run, run->in, PIECE, run->at, &run->error);
+    ssize_t got = unpacker_read_packed(run, run->in, PIECE, run->at, &run->error);
     if (got < 0)
         archive_set_error(reader, EIO, "it cannot be read");
     else
@@ -78,7 +79,7 @@ static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, str
 static int start_inflater(struct pf_unpacker *run, enum pf_packing_kind kind, struct pf_error *error)
 {
     const struct pf_seek_point bare = {.wrapping = PF_BARE, .inside = true};
-    run->inflater = pf_inflater_new(read_packed, run);
+    run->inflater = pf_inflater_new(unpacker_read_packed, run);
     return run->inflater ? pf_inflater_start(run->inflater, kind == PF_DEFLATED ? &bare : NULL, NULL, error)
                          : pf_fail_memory(error);
 }

@@ -77,7 +77,7 @@ static void turn_backslashes(char *name, size_t size)
 }
 
 /* Parses a header. Returns its size; 0 if the `size` bytes do not contain the whole header. */
-static size_t parse(unsigned char *bytes, size_t size, bool local, struct pf_zip_entry *entry)
+static size_t zip_parse(unsigned char *bytes, size_t size, bool local, struct pf_zip_entry *entry)
 {
     size_t fixed = local ? LOCAL : ENTRY;
     const unsigned char *at = bytes + (local ? 8 : 10); /* the first field common to both headers */
@@ -158,7 +158,7 @@ static size_t visit_entries(const struct zip *zip, size_t size, uint64_t shift, 
 {
     struct pf_zip_entry entry;
     size_t at = 0;
-    for (size_t whole; (whole = parse(zip->bytes + at, size - at, false, &entry)); at += whole) {
+    for (size_t whole; (whole = zip_parse(zip->bytes + at, size - at, false, &entry)); at += whole) {
         entry.header += shift;
         if (visit(arg, &entry))
             return 0;
@@ -166,7 +166,7 @@ static size_t visit_entries(const struct zip *zip, size_t size, uint64_t shift, 
     return at;
 }
 
-static int list(const struct zip *zip, uint64_t size, pf_zip_entry_visit *visit, void *arg)
+static int zip_list(const struct zip *zip, uint64_t size, pf_zip_entry_visit *visit, void *arg)
 {
     struct directory directory = {0};
     int found = find_directory(zip, size, &directory);
@@ -187,7 +187,7 @@ static int local(const struct zip *zip, uint64_t offset, pf_zip_entry_visit *vis
 {
     struct pf_zip_entry entry;
     ssize_t got = read_at(zip, LOCAL + 2 * UINT16_MAX, offset);
-    size_t whole = got < 0 ? 0 : parse(zip->bytes, (size_t)got, true, &entry);
+    size_t whole = got < 0 ? 0 : zip_parse(zip->bytes, (size_t)got, true, &entry);
     if (!whole)
         return got < 0 ? -1 : 0;
     entry.header = offset;
@@ -200,7 +200,7 @@ int pf_zip_list(pf_inflate_source *source, void *source_arg, uint64_t size, pf_z
                 void *visit_arg, struct pf_error *error)
 {
     struct zip zip = {source, source_arg, error, malloc(BUFFER)};
-    int found = zip.bytes ? list(&zip, size, visit, visit_arg) : pf_fail_memory(error);
+    int found = zip.bytes ? zip_list(&zip, size, visit, visit_arg) : pf_fail_memory(error);
     free(zip.bytes);
     return found;
 }

@@ -14,7 +14,7 @@
 enum { TEXT_END = 256 };
 
 /* Skips whitespace. Returns the next character, at json->at; TEXT_END; -1 with *error filled. */
-static inline int peek(struct pf_json *json, struct pf_error *error)
+static inline int json_peek(struct pf_json *json, struct pf_error *error)
 {
     const char *at = json->at;
     for (;; at++) {
@@ -124,7 +124,7 @@ static inline const char *scan_number(const char *at, const char *end, struct pf
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-static inline int read_number(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+static inline int json_read_number(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     const char *at = json->at, *stop;
     bool good;
@@ -151,7 +151,7 @@ static inline int read_number(struct pf_json *json, struct pf_json_token *token,
  * Parses the words that are values. NaN and the infinities have many spellings in C, Python and JavaScript: any case,
  * with a sign; MSVC appends the kind of the NaN, which is left out of the token's text.
  */
-static int read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+static int json_read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     static const struct {
         const char *word;
@@ -196,13 +196,13 @@ static int read_string(struct pf_json *json, struct pf_json_token *token, struct
     return token->event = PF_JSON_STRING;
 }
 
-static inline int read_value(struct pf_json *json, char c, struct pf_json_token *token,
-                             struct pf_error *error)
+static inline int json_read_value(struct pf_json *json, char c, struct pf_json_token *token,
+                                  struct pf_error *error)
 {
     if (!json->depth && json->value_line == json->line && json->flags & PF_JSON_LINES)
         return pf_json_fail(json, EBADMSG, json->at, "a second value in the line", error);
     if (pf_json_is_digit(c))
-        return read_number(json, token, error);
+        return json_read_number(json, token, error);
     switch (c) {
     case '"':
         return read_string(json, token, error);
@@ -214,14 +214,14 @@ static inline int read_value(struct pf_json *json, char c, struct pf_json_token 
         if (pf_json_ensure(json, &json->at, 2, error) < 0)
             return -1;
         if (!strchr("IiNn", json->at[1]) || !json->at[1])
-            return read_number(json, token, error);
-        return read_word(json, token, error);
+            return json_read_number(json, token, error);
+        return json_read_word(json, token, error);
     default:
-        return read_word(json, token, error);
+        return json_read_word(json, token, error);
     }
 }
 
-static int read_name(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+static int json_read_name(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     if (*json->at != '"')
         return pf_json_fail(json, EBADMSG, json->at, "a name in quotes is missing", error);
@@ -279,10 +279,10 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
     case PF_EXPECT_DOCUMENT:
     case PF_EXPECT_VALUE:
     case PF_EXPECT_FIRST:
-        return read_value(json, (char)c, token, error);
+        return json_read_value(json, (char)c, token, error);
     case PF_EXPECT_FIRST_NAME:
     case PF_EXPECT_NAME:
-        return read_name(json, token, error);
+        return json_read_name(json, token, error);
     case PF_EXPECT_COLON:
         return pf_json_fail(json, EBADMSG, json->at, "a colon is missing after a name", error);
     case PF_EXPECT_COMMA:
@@ -295,7 +295,7 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
 /* ---- the next token ----------------------------------------------------------------------------- */
 
 /* Resets the token. The remaining fields are set only for numbers. */
-static inline void clear(const struct pf_json *json, struct pf_json_token *token)
+static inline void json_clear(const struct pf_json *json, struct pf_json_token *token)
 {
     token->event = PF_JSON_END;
     token->cut = token->replaced = token->simple = token->integer = token->negative = false;
@@ -307,7 +307,7 @@ static inline void clear(const struct pf_json *json, struct pf_json_token *token
 
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
-    clear(json, token);
+    json_clear(json, token);
     if (json->failed.code) {
         *error = json->failed;
         return -1;
@@ -316,10 +316,10 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
         return PF_JSON_END;
     /* Fast path: mass data are mostly numbers. */
     if ((json->expect == PF_EXPECT_VALUE || json->expect == PF_EXPECT_FIRST) && pf_json_is_digit(*json->at))
-        return read_number(json, token, error);
+        return json_read_number(json, token, error);
     int c;
     do {
-        c = peek(json, error);
+        c = json_peek(json, error);
         if (c < 0)
             return -1;
         if (c == TEXT_END)

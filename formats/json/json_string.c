@@ -32,7 +32,8 @@ static const char *scan_ascii(const char *at)
 /* ---- appending to the unescaped text ------------------------------------------------------------ */
 
 /* Appends text: ASCII is truncated to the remaining room; a multi-byte character is appended only as a whole. */
-static void add(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size, bool ascii)
+static void json_string_add(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size,
+                            bool ascii)
 {
     size_t room = PF_JSON_TEXT_MAX - token->size;
     if (token->cut)
@@ -47,7 +48,7 @@ static void add(struct pf_json *json, struct pf_json_token *token, const char *t
 static void add_replacement(struct pf_json *json, struct pf_json_token *token)
 {
     token->replaced = true;
-    add(json, token, replacement, sizeof replacement - 1, false);
+    json_string_add(json, token, replacement, sizeof replacement - 1, false);
 }
 
 /* ---- escapes ------------------------------------------------------------------------------------ */
@@ -125,7 +126,7 @@ static int read_escape(struct pf_json *json, struct pf_json_token *token, const 
             return pf_json_fail(json, json->end - *at < 6 ? ENODATA : EBADMSG, *at,
                                 "'\\u' without four digits of hex", error);
         if (code)
-            add(json, token, text, pf_utf8_put(text, (uint32_t)code), false);
+            json_string_add(json, token, text, pf_utf8_put(text, (uint32_t)code), false);
         else
             add_replacement(json, token);
         return 0;
@@ -133,7 +134,7 @@ static int read_escape(struct pf_json *json, struct pf_json_token *token, const 
     char c = escaped((*at)[1]);
     if (!c)
         return pf_json_fail(json, EBADMSG, *at, "a backslash before what needs none", error);
-    add(json, token, &c, 1, true);
+    json_string_add(json, token, &c, 1, true);
     *at += 2;
     return 0;
 }
@@ -150,7 +151,7 @@ static int read_character(struct pf_json *json, struct pf_json_token *token, con
     if (!size && json->flags & PF_JSON_STRICT_UTF8)
         return pf_json_fail(json, EBADMSG, *at, "a byte that is no UTF-8", error);
     if (size)
-        add(json, token, *at, size, false);
+        json_string_add(json, token, *at, size, false);
     else
         add_replacement(json, token);
     *at += size ? size : wrong;
@@ -163,7 +164,8 @@ static int read_character(struct pf_json *json, struct pf_json_token *token, con
  * Unescapes the rest of a string, from after its quote, into json->scratch. Used if the string is not a plain part of
  * the window.
  */
-static int unescape(struct pf_json *json, struct pf_json_token *token, const char *at, struct pf_error *error)
+static int json_string_unescape(struct pf_json *json, struct pf_json_token *token, const char *at,
+                                struct pf_error *error)
 {
     if (!json->scratch && !(json->scratch = malloc(PF_JSON_TEXT_MAX)))
         return pf_fail_memory(error);
@@ -172,7 +174,7 @@ static int unescape(struct pf_json *json, struct pf_json_token *token, const cha
     for (;;) {
         const char *run = at;
         at = scan_ascii(at);
-        add(json, token, run, (size_t)(at - run), true);
+        json_string_add(json, token, run, (size_t)(at - run), true);
         int result = 0;
         if (*at == '"')
             break;
@@ -199,7 +201,7 @@ int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_
         at = scan_ascii(at);
         size_t size = (size_t)(at - quote) - 1;
         if (size > PF_JSON_TEXT_MAX || (*at != '"' && at != json->end))
-            return unescape(json, token, quote + 1, error);
+            return json_string_unescape(json, token, quote + 1, error);
         if (*at == '"') {
             token->text = quote + 1;
             token->size = size;

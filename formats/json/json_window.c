@@ -14,7 +14,8 @@
  */
 enum { FIRST_READ = 4096 };
 
-static ssize_t read_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t json_window_read_input(void *arg, void *buffer, size_t size, uint64_t offset,
+                                      struct pf_error *error)
 {
     struct pf_input *input = arg;
     return input ? pf_input_read(input, buffer, size, offset, error) : 0;
@@ -36,7 +37,7 @@ struct pf_json *pf_json_new_reading(pf_json_read *read, void *arg, unsigned flag
 
 struct pf_json *pf_json_new(struct pf_input *input, unsigned flags, unsigned depth)
 {
-    return pf_json_new_reading(read_input, input, flags, depth);
+    return pf_json_new_reading(json_window_read_input, input, flags, depth);
 }
 
 void pf_json_free(struct pf_json *json)
@@ -76,7 +77,7 @@ static char *make_window(struct pf_json *json, const char *keep, size_t size)
 }
 
 /* Editors may put a byte order mark before UTF-8 text. */
-static void skip_mark(struct pf_json *json, size_t size)
+static void json_window_skip_mark(struct pf_json *json, size_t size)
 {
     if (json->base == 0 && size >= 3 && !memcmp(json->window, "\xef\xbb\xbf", 3)) {
         json->first += 3;
@@ -112,7 +113,7 @@ int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *err
     json->at_end = (size_t)got < want;
     json->read_size = json->read_size < PF_JSON_WINDOW / 2 ? json->read_size * 2 : PF_JSON_WINDOW;
     if (!kept)
-        skip_mark(json, (size_t)got);
+        json_window_skip_mark(json, (size_t)got);
     *keep = json->at = json->taken_to = json->first;
     return json->failed.code ? -1 : json->end > json->first + kept;
 }
@@ -121,7 +122,7 @@ void pf_json_text(struct pf_json *json, char *text, size_t size)
 {
     if (json->flags & PF_JSON_SEMICOLONS)
         replace_semicolons(text, size);
-    json->read = read_input;
+    json->read = json_window_read_input;
     json->arg = NULL;
     json->first = text;
     json->end = text + size;

@@ -40,7 +40,7 @@ static unsigned char first_of(const unsigned char *head, size_t size)
 }
 
 /* Replaces the head by its decompressed text. */
-static void inflate_head(struct pf_json_look *look, struct pf_error *error)
+static void json_probe_inflate_head(struct pf_json_look *look, struct pf_error *error)
 {
     look->inflated = malloc(INFLATED_MAX);
     ssize_t got = look->inflated
@@ -119,7 +119,7 @@ struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, 
     if (names && !may_have_member(probe, packed ? 1 : end, names))
         return NULL;
     if (packed)
-        inflate_head(look, &error);
+        json_probe_inflate_head(look, &error);
     first = first_of(look->head, look->have);
     if (first == '{' || first == '[') {
         look->end = packed ? look->have : end;

@@ -35,7 +35,8 @@ void pf_json_trees_free(struct pf_json_trees *trees)
 }
 
 /* Converts json-c's error in the token's text to an error with its offset and line in the file. */
-static int fail(struct pf_json_trees *trees, const struct pf_json_token *token, struct pf_error *error)
+static int json_tree_fail(struct pf_json_trees *trees, const struct pf_json_token *token,
+                          struct pf_error *error)
 {
     enum json_tokener_error code = json_tokener_get_error(trees->tokener);
     size_t at = json_tokener_get_parse_end(trees->tokener);
@@ -73,7 +74,7 @@ int pf_json_tree_of(struct pf_json_trees *trees, const struct pf_json_token *tok
 {
     json_tokener_reset(trees->tokener);
     *tree = json_tokener_parse_ex(trees->tokener, token->text, (int)token->size);
-    return *tree ? 0 : fail(trees, token, error);
+    return *tree ? 0 : json_tree_fail(trees, token, error);
 }
 
 int pf_json_tree(struct pf_json_trees *trees, struct pf_json *json, struct pf_json_token *token,

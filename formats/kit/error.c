@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static int fail(struct pf_error *error, int code, int64_t offset, int64_t line, const char *format,
-                va_list args)
+static int error_fail(struct pf_error *error, int code, int64_t offset, int64_t line, const char *format,
+                      va_list args)
 {
     *error = (struct pf_error){.code = code, .offset = offset, .line = line};
     vsnprintf(error->what, sizeof error->what, format, args);
@@ -17,7 +17,7 @@ int pf_fail(struct pf_error *error, int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fail(error, code, -1, 0, format, args);
+    error_fail(error, code, -1, 0, format, args);
     va_end(args);
     return -1;
 }
@@ -26,7 +26,7 @@ int pf_fail_at(struct pf_error *error, int code, int64_t offset, const char *for
 {
     va_list args;
     va_start(args, format);
-    fail(error, code, offset, 0, format, args);
+    error_fail(error, code, offset, 0, format, args);
     va_end(args);
     return -1;
 }
@@ -35,7 +35,7 @@ int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *for
 {
     va_list args;
     va_start(args, format);
-    fail(error, code, -1, line, format, args);
+    error_fail(error, code, -1, line, format, args);
     va_end(args);
     return -1;
 }

@@ -34,7 +34,7 @@ struct decimal {
     bool more; /* nonzero digits follow */
 };
 
-static inline bool is_digit(char c)
+static inline bool number_is_digit(char c)
 {
     return (unsigned char)(c - '0') <= 9;
 }
@@ -67,7 +67,7 @@ static inline bool eight_digits(const char *text, uint64_t *value)
 /* A single underscore is allowed between two digits. */
 static inline bool is_separator(const char *at, const char *start, const char *end)
 {
-    return *at == '_' && at > start && end - at > 1 && is_digit(at[1]);
+    return *at == '_' && at > start && end - at > 1 && number_is_digit(at[1]);
 }
 
 /* Reads the digits before or after the point into the decimal; returns false if there are none. */
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) bool read_digits(struct reader *rea
     }
     int64_t places = at - start;
     for (; at < end; at++) {
-        if (!is_digit(*at)) {
+        if (!number_is_digit(*at)) {
             if (is_separator(at, start, end))
                 continue;
             break;
@@ -110,7 +110,7 @@ static bool read_exponent(struct reader *reader, int64_t *exponent)
     const char *start = reader->at;
     int64_t value = 0;
     for (; reader->at < reader->end; reader->at++) {
-        if (is_digit(*reader->at))
+        if (number_is_digit(*reader->at))
             value = value < EXPONENT_LIMIT ? value * 10 + (*reader->at - '0') : value;
         else if (!is_separator(reader->at, start, reader->end))
             break;
@@ -119,17 +119,17 @@ static bool read_exponent(struct reader *reader, int64_t *exponent)
     return reader->at > start;
 }
 
-static bool is_word(struct reader reader, const char *word)
+static bool number_is_word(struct reader reader, const char *word)
 {
     size_t size = strlen(word);
     return (size_t)(reader.end - reader.at) == size && !strncasecmp(reader.at, word, size);
 }
 
-static bool read_word(struct reader reader, double *value)
+static bool number_read_word(struct reader reader, double *value)
 {
-    if (is_word(reader, "inf") || is_word(reader, "infinity"))
+    if (number_is_word(reader, "inf") || number_is_word(reader, "infinity"))
         *value = HUGE_VAL;
-    else if (is_word(reader, "nan"))
+    else if (number_is_word(reader, "nan"))
         *value = (double)NAN;
     else
         return false;
@@ -206,7 +206,7 @@ static double from_digits(struct reader digits, int64_t exponent)
     bool behind_point = false, more = false;
     for (const char *at = digits.at; at < digits.end; at++) {
         behind_point |= *at == '.';
-        if (!is_digit(*at))
+        if (!number_is_digit(*at))
             continue;
         if (size < KEPT_DIGITS) {
             text[size] = *at;
@@ -238,7 +238,7 @@ static inline void drop_trailing_zeros(struct decimal *decimal)
 }
 
 /* The double nearest to the number; `exponent` is the text's exponent after `digits`. */
-static inline double nearest(struct decimal decimal, struct reader digits, int64_t exponent)
+static inline double number_nearest(struct decimal decimal, struct reader digits, int64_t exponent)
 {
     double value = 0;
     if (decimal.mantissa == 0 || from_exact_parts(&decimal, &value))
@@ -280,8 +280,8 @@ bool pf_parse_double(const char *text, size_t size, double *value)
     struct scan scan;
     bool negative = read_sign(&reader);
     if (scan_number(reader, &scan))
-        *value = nearest(scan.decimal, scan.digits, scan.exponent);
-    else if (!read_word(reader, value))
+        *value = number_nearest(scan.decimal, scan.digits, scan.exponent);
+    else if (!number_read_word(reader, value))
         return false;
     if (negative)
         *value = -*value;
@@ -313,7 +313,7 @@ static pf_int128 leading_digits(const struct scan *scan, int64_t *exponent)
     *exponent = scan->exponent;
     for (const char *at = scan->digits.at; at < scan->digits.end; at++) {
         behind_point |= *at == '.';
-        if (!is_digit(*at))
+        if (!number_is_digit(*at))
             continue;
         if (taken < DIGITS_MAX) {
             value = value * 10 + (*at - '0');
@@ -367,7 +367,7 @@ double pf_fixed_double(pf_int128 value, unsigned places)
 /* ---- digits at the front of a slice -------------------------------------------------------------- */
 
 /* The value of a digit; >= `base` if it is invalid. */
-static unsigned digit_of(char c)
+static unsigned number_digit_of(char c)
 {
     unsigned decimal = (unsigned char)c - (unsigned)'0', letter = ((unsigned char)c | 32u) - 'a';
     return decimal < 10 ? decimal : letter < 6 ? 10 + letter : 16;
@@ -379,7 +379,7 @@ bool pf_take_digits(struct pf_slice *text, pf_int128 *number)
     const char *first = text->at += hex ? 2 : 0;
     unsigned base = hex ? 16 : 10, digit;
     *number = 0;
-    for (; text->at < text->end && (digit = digit_of(*text->at)) < base; text->at++)
+    for (; text->at < text->end && (digit = number_digit_of(*text->at)) < base; text->at++)
         if (__builtin_mul_overflow(*number, (pf_int128)base, number) ||
             __builtin_add_overflow(*number, (pf_int128)digit, number))
             return false;

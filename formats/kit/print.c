@@ -172,7 +172,7 @@ unsigned pf_wide_size(pf_int128 value)
 }
 
 /* An integer below 2^53 is its own shortest decimal; most values of profiles are such integers. Returns false for -0. */
-static inline bool is_integer(double value, int64_t *integer)
+static inline bool print_is_integer(double value, int64_t *integer)
 {
     if (!(fabs(value) < 9007199254740992.0))
         return false;
@@ -290,7 +290,7 @@ static char *put_plain(char *out, struct pf_decimal d, unsigned n)
 char *pf_print_double(char *out, double value)
 {
     int64_t integer;
-    if (is_integer(value, &integer))
+    if (print_is_integer(value, &integer))
         return put_int(out, integer);
     if (!has_digits(value))
         return put_word(out, value);
@@ -314,7 +314,7 @@ char *pf_print_double_plain(char *out, double value)
 unsigned pf_double_size(double value)
 {
     int64_t integer;
-    if (is_integer(value, &integer))
+    if (print_is_integer(value, &integer))
         return pf_int_size(integer);
     if (!has_digits(value))
         return (unsigned)strlen(word_for(value));

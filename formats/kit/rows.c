@@ -49,7 +49,8 @@ static struct pf_cell *place(const struct pf_rows *rows, size_t i)
 {
     if (i < FIRST_BLOCK)
         return rows->blocks[0] + i * rows->columns;
-    unsigned log = 63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK); /* block log + 1 starts at row FIRST_BLOCK << log */
+    unsigned log =
+        63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK); /* block log + 1 starts at row FIRST_BLOCK << log */
     return rows->blocks[log + 1] + (i - ((size_t)FIRST_BLOCK << log)) * rows->columns;
 }
 
@@ -82,7 +83,7 @@ static int keep_wide(struct pf_rows *rows, struct pf_cell *cell, struct pf_error
     return 0;
 }
 
-static int keep(struct pf_rows *rows, struct pf_cell *cell, struct pf_error *error)
+static int rows_retain(struct pf_rows *rows, struct pf_cell *cell, struct pf_error *error)
 {
     if (cell->type == PF_WIDE)
         return keep_wide(rows, cell, error);
@@ -102,7 +103,7 @@ int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_err
     struct pf_cell *row = place(rows, rows->count);
     for (size_t c = 0; c < rows->columns; c++) {
         row[c] = cells[c];
-        if (keep(rows, &row[c], error))
+        if (rows_retain(rows, &row[c], error))
             return -1;
     }
     rows->count++;

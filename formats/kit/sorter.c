@@ -38,8 +38,7 @@ struct pf_sorter *pf_sorter_new(unsigned words, unsigned keys, uint64_t limit)
     struct pf_sorter *sorter = calloc(1, sizeof *sorter);
     if (!sorter)
         return NULL;
-    uint64_t capacity =
-        limit / (2 * words * sizeof *sorter->memory); /* sorting needs as much memory again */
+    uint64_t capacity = limit / (2 * words * sizeof *sorter->memory); /* sorting needs as much memory again */
     sorter->words = words;
     sorter->keys = keys;
     sorter->capacity = capacity < CAPACITY_LEAST ? CAPACITY_LEAST : (size_t)capacity;
@@ -58,12 +57,12 @@ void pf_sorter_free(struct pf_sorter *sorter)
     free(sorter);
 }
 
-static size_t record_size(const struct pf_sorter *sorter)
+static size_t sorter_record_size(const struct pf_sorter *sorter)
 {
     return sorter->words * sizeof *sorter->memory;
 }
 
-static int compare(const uint64_t *a, const uint64_t *b, unsigned keys)
+static int sorter_compare(const uint64_t *a, const uint64_t *b, unsigned keys)
 {
     for (unsigned i = 0; i < keys; i++)
         if (a[i] != b[i])
@@ -81,7 +80,7 @@ static void sort_by_byte(const struct pf_sorter *sorter, uint64_t *to, unsigned 
     for (size_t i = 1; i < 256; i++)
         starts[i] += starts[i - 1];
     for (const uint64_t *at = from; at < end; at += sorter->words)
-        memcpy(to + starts[at[key] >> shift & 255]++ * sorter->words, at, record_size(sorter));
+        memcpy(to + starts[at[key] >> shift & 255]++ * sorter->words, at, sorter_record_size(sorter));
 }
 
 /* A radix sort from the last byte of the last key on, which skips bytes in which all records agree. Its time does not
@@ -90,7 +89,7 @@ static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (sorter->in_order)
         return 0;
-    uint64_t *spare = malloc(sorter->room * record_size(sorter));
+    uint64_t *spare = malloc(sorter->room * sorter_record_size(sorter));
     if (!spare)
         return pf_fail_memory(error);
     int failed = 0;
@@ -126,22 +125,22 @@ static int write_run(struct pf_sorter *sorter, struct pf_error *error)
         return -1;
     if (sort_memory(sorter, error))
         return -1;
-    uint64_t first = pf_store_size(sorter->store) / record_size(sorter);
-    if (pf_store_append(sorter->store, sorter->memory, sorter->count * record_size(sorter), error))
+    uint64_t first = pf_store_size(sorter->store) / sorter_record_size(sorter);
+    if (pf_store_append(sorter->store, sorter->memory, sorter->count * sorter_record_size(sorter), error))
         return -1;
     sorter->runs[sorter->n_runs++] = (struct run){.next = first, .end = first + sorter->count};
     sorter->count = 0;
     return 0;
 }
 
-static int make_room(struct pf_sorter *sorter, struct pf_error *error)
+static int sorter_make_room(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (sorter->room == sorter->capacity)
         return write_run(sorter, error);
     size_t room = sorter->room ? sorter->room * 2 : ROOM_FIRST;
     if (room > sorter->capacity)
         room = sorter->capacity;
-    if (pf_array_resize(&sorter->memory, room, record_size(sorter), error))
+    if (pf_array_resize(&sorter->memory, room, sorter_record_size(sorter), error))
         return -1;
     sorter->room = room;
     return 0;
@@ -149,12 +148,12 @@ static int make_room(struct pf_sorter *sorter, struct pf_error *error)
 
 int pf_sorter_add(struct pf_sorter *sorter, const uint64_t *record, struct pf_error *error)
 {
-    if (sorter->count == sorter->room && make_room(sorter, error))
+    if (sorter->count == sorter->room && sorter_make_room(sorter, error))
         return -1;
     uint64_t *to = sorter->memory + sorter->count * sorter->words;
     if (sorter->count && sorter->in_order)
-        sorter->in_order = compare(to - sorter->words, record, sorter->keys) <= 0;
-    memcpy(to, record, record_size(sorter));
+        sorter->in_order = sorter_compare(to - sorter->words, record, sorter->keys) <= 0;
+    memcpy(to, record, sorter_record_size(sorter));
     sorter->count++;
     return 0;
 }
@@ -169,7 +168,7 @@ static const uint64_t *head(const struct pf_sorter *sorter, size_t run)
 /* Among equal records, those of the earlier run were added first. */
 static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
 {
-    int order = compare(head(sorter, a), head(sorter, b), sorter->keys);
+    int order = sorter_compare(head(sorter, a), head(sorter, b), sorter->keys);
     return order < 0 || (!order && a < b);
 }
 
@@ -188,15 +187,15 @@ static void sink(struct pf_sorter *sorter, size_t place)
 }
 
 /* Reads the next records of a run; `most` is the capacity of its window in records. */
-static int refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
+static int sorter_refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
 {
     if (pf_pass_check(error))
         return -1;
     uint64_t left = run->end - run->next;
     run->at = 0;
     run->have = left < most ? (size_t)left : most;
-    if (pf_store_read(sorter->store, run->next * record_size(sorter), run->window,
-                      run->have * record_size(sorter), error))
+    if (pf_store_read(sorter->store, run->next * sorter_record_size(sorter), run->window,
+                      run->have * sorter_record_size(sorter), error))
         return -1;
     run->next += run->have;
     return 0;
@@ -216,7 +215,7 @@ static int begin_merge(struct pf_sorter *sorter, struct pf_error *error)
         return pf_fail_memory(error);
     for (size_t i = 0; i < sorter->n_runs; i++) {
         sorter->runs[i].window = sorter->memory + i * most * sorter->words;
-        if (refill(sorter, &sorter->runs[i], most, error))
+        if (sorter_refill(sorter, &sorter->runs[i], most, error))
             return -1;
         sorter->heap[i] = i;
     }
@@ -237,11 +236,11 @@ int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error)
 }
 
 /* Advances past the record that was returned last. */
-static int advance(struct pf_sorter *sorter, struct pf_error *error)
+static int sorter_advance(struct pf_sorter *sorter, struct pf_error *error)
 {
     struct run *run = &sorter->runs[sorter->heap[0]];
     if (++run->at == run->have && run->next < run->end) {
-        if (refill(sorter, run, window_records(sorter), error))
+        if (sorter_refill(sorter, run, window_records(sorter), error))
             return -1;
     } else if (run->at == run->have) {
         sorter->heap[0] = sorter->heap[--sorter->heaped];
@@ -259,7 +258,7 @@ int pf_sorter_next(struct pf_sorter *sorter, const uint64_t **record, struct pf_
         *record = sorter->memory + sorter->at++ * sorter->words;
         return 1;
     }
-    if (sorter->at && sorter->heaped && advance(sorter, error))
+    if (sorter->at && sorter->heaped && sorter_advance(sorter, error))
         return -1;
     sorter->at = 1;
     if (!sorter->heaped)

@@ -158,7 +158,7 @@ static int append_tail(struct pf_store *store, const void *bytes, size_t size, s
     return 0;
 }
 
-static int grow(struct pf_store *store, uint64_t size, struct pf_error *error)
+static int store_grow(struct pf_store *store, uint64_t size, struct pf_error *error)
 {
     size_t room = store->room ? store->room : 4096;
     while (room < size)
@@ -192,7 +192,7 @@ int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, s
         if ((end > in_file && flush_tail(store, error)) || write_all(store->fd, bytes, size, offset, error))
             return -1;
     } else {
-        if (end > store->room && grow(store, end, error))
+        if (end > store->room && store_grow(store, end, error))
             return -1;
         if (offset > store->size)
             memset(store->memory + store->size, 0, offset - store->size);
@@ -283,7 +283,7 @@ static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, st
 }
 
 /* Returns a cached block with a reference, or NULL. */
-static struct pf_store_block *find_block(struct pf_store *store, uint64_t number)
+static struct pf_store_block *store_find_block(struct pf_store *store, uint64_t number)
 {
     struct pf_store_block *found = NULL;
     pf_lock_take(&store->lock);
@@ -350,7 +350,7 @@ const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t 
         struct pf_store *shared =
             (struct pf_store *)(uintptr_t)store; /* the cache is not part of the store's value */
         release_block(window->block);
-        window->block = find_block(shared, number);
+        window->block = store_find_block(shared, number);
         if (!window->block && !(window->block = read_block(shared, number, error)))
             return NULL;
     }

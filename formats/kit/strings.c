@@ -56,7 +56,7 @@ static bool is_text(const void *of, uint32_t number, const void *key)
 }
 
 /* Copies the text to memory that never moves. */
-static char *keep(struct pf_strings *strings, const char *text, size_t size)
+static char *strings_retain(struct pf_strings *strings, const char *text, size_t size)
 {
     struct chunk *chunk = strings->chunks;
     if (!chunk || chunk->room - chunk->used < size + 1) {
@@ -97,7 +97,7 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         pf_array_grow(&strings->cells, &strings->room, strings->room ? strings->room + 1 : FIRST_CELLS,
                       sizeof *strings->cells, error))
         return PF_NO_STRING;
-    char *copy = keep(strings, text, size);
+    char *copy = strings_retain(strings, text, size);
     if (!copy) {
         pf_fail_memory(error);
         return PF_NO_STRING;

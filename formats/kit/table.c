@@ -115,7 +115,7 @@ int64_t pf_hash_find(const struct pf_hash_table *table, uint64_t hash, pf_is_key
     return PF_NOT_THERE;
 }
 
-static void put(uint64_t *slots, uint32_t mask, uint64_t slot)
+static void table_put(uint64_t *slots, uint32_t mask, uint64_t slot)
 {
     uint32_t i = (uint32_t)(slot >> 32);
     while (slots[i & mask])
@@ -123,14 +123,14 @@ static void put(uint64_t *slots, uint32_t mask, uint64_t slot)
     slots[i & mask] = slot;
 }
 
-static int resize(struct pf_hash_table *table, uint32_t mask, struct pf_error *error)
+static int table_resize(struct pf_hash_table *table, uint32_t mask, struct pf_error *error)
 {
     uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
     if (!slots)
         return pf_fail_memory(error);
     for (uint32_t i = 0; table->slots && i <= table->mask; i++)
         if (table->slots[i])
-            put(slots, mask, table->slots[i]);
+            table_put(slots, mask, table->slots[i]);
     free(table->slots);
     table->slots = slots;
     table->mask = mask;
@@ -144,14 +144,14 @@ int pf_hash_reserve(struct pf_hash_table *table, uint64_t count, struct pf_error
         return pf_fail(error, EFBIG, "too many keys");
     while (count > mask / 4 * 3)
         mask = mask * 2 + 1;
-    return table->slots && mask == table->mask ? 0 : resize(table, mask, error);
+    return table->slots && mask == table->mask ? 0 : table_resize(table, mask, error);
 }
 
 int pf_hash_add(struct pf_hash_table *table, uint64_t hash, uint32_t number, struct pf_error *error)
 {
     if (pf_hash_reserve(table, (uint64_t)table->count + 1, error))
         return -1;
-    put(table->slots, table->mask, hash << 32 | ((uint64_t)number + 1));
+    table_put(table->slots, table->mask, hash << 32 | ((uint64_t)number + 1));
     table->count++;
     return 0;
 }

@@ -47,7 +47,7 @@ static bool is_child(const void *of, uint32_t context, const void *key)
 }
 
 /* Reallocates all columns to `room` contexts. */
-static int resize(struct pf_tree *tree, uint32_t room, struct pf_error *error)
+static int tree_resize(struct pf_tree *tree, uint32_t room, struct pf_error *error)
 {
     if (pf_array_resize(&tree->parent, room, sizeof *tree->parent, error) ||
         pf_array_resize(&tree->depth, room, sizeof *tree->depth, error) ||
@@ -64,7 +64,7 @@ static int resize(struct pf_tree *tree, uint32_t room, struct pf_error *error)
  * saves memory. */
 enum { FIRST_ROOM = 32, LARGE_ROOM = 1 << 20 };
 
-static int grow(struct pf_tree *tree, struct pf_error *error)
+static int tree_grow(struct pf_tree *tree, struct pf_error *error)
 {
     if (tree->count < tree->room)
         return 0;
@@ -73,13 +73,14 @@ static int grow(struct pf_tree *tree, struct pf_error *error)
     uint32_t room = tree->room < FIRST_ROOM   ? FIRST_ROOM
                     : tree->room < LARGE_ROOM ? tree->room * 2
                                               : tree->room + tree->room / 4;
-    return pf_array_resize(&tree->links, room, sizeof *tree->links, error) ? -1 : resize(tree, room, error);
+    return pf_array_resize(&tree->links, room, sizeof *tree->links, error) ? -1
+                                                                           : tree_resize(tree, room, error);
 }
 
 uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                      uint8_t flags, struct pf_error *error)
 {
-    if (grow(tree, error))
+    if (tree_grow(tree, error))
         return PF_NO_CONTEXT;
     uint32_t i = tree->count++;
     tree->parent[i] = parent;
@@ -117,7 +118,7 @@ static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
     return NULL;
 }
 
-static uint64_t hash_of(uint32_t parent, uint32_t key)
+static uint64_t tree_hash_of(uint32_t parent, uint32_t key)
 {
     return pf_siphash_number((uint64_t)parent << 32 | key);
 }
@@ -129,7 +130,7 @@ static int hash_listed(struct pf_tree *tree, uint32_t parent, struct pf_error *e
     if (*eldest == HASHED)
         return 0;
     for (uint32_t child = *eldest; child; child = tree->links[child - 1].sibling)
-        if (pf_hash_add(&tree->further, hash_of(parent, tree->links[child - 1].key), child - 1, error))
+        if (pf_hash_add(&tree->further, tree_hash_of(parent, tree->links[child - 1].key), child - 1, error))
             return -1;
     *eldest = HASHED;
     return 0;
@@ -138,7 +139,7 @@ static int hash_listed(struct pf_tree *tree, uint32_t parent, struct pf_error *e
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                        uint8_t flags, struct pf_error *error)
 {
-    if (grow(tree, error)) /* first, since it moves the links */
+    if (tree_grow(tree, error)) /* first, since it moves the links */
         return PF_NO_CONTEXT;
     uint32_t *child = listed(tree, parent, key);
     if (child) {
@@ -147,7 +148,7 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
         return *child - 1;
     }
     struct child wanted = {parent, key};
-    uint64_t hash = hash_of(parent, key);
+    uint64_t hash = tree_hash_of(parent, key);
     if (hash_listed(tree, parent, error))
         return PF_NO_CONTEXT;
     int64_t known = pf_hash_find(&tree->further, hash, is_child, tree, &wanted);
@@ -163,7 +164,7 @@ int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
     pf_hash_free(&tree->further);
     free(tree->links);
     tree->links = NULL;
-    if (resize(tree, tree->count ? tree->count : 1, error))
+    if (tree_resize(tree, tree->count ? tree->count : 1, error))
         return -1;
     tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);
     tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);

@@ -49,7 +49,7 @@ struct follow {
     } * last;            /* last value of each counter, indexed like class_members */
 };
 
-static void warn(struct follow *follow, const char *code, const char *what, uint32_t region)
+static void otf2_warn(struct follow *follow, const char *code, const char *what, uint32_t region)
 {
     pf_build_warn(follow->build, 0, -1, "warning", code,
                   "location %" PRIu64 ": region %u at %" PRId64 " ns: %s", follow->about[OTF2_ID], region,
@@ -66,14 +66,14 @@ static uint32_t find_region(const struct follow *follow, uint32_t id)
 }
 
 /* Returns the number of a region, added if undefined. */
-static uint32_t number_of(struct follow *follow, uint32_t id)
+static uint32_t otf2_number_of(struct follow *follow, uint32_t id)
 {
     struct otf2_state *state = follow->state;
     struct pf_build *build = follow->build;
     uint32_t number = find_region(follow, id);
     if (number != OTF2_NONE)
         return number;
-    warn(follow, "undefined", "not defined", id);
+    otf2_warn(follow, "undefined", "not defined", id);
     pf_run_check(build->run, pf_array_room(&state->unknown, &state->unknown_room, state->n_unknown,
                                            sizeof *state->unknown, build->run->error));
     state->unknown[state->n_unknown++] = id;
@@ -83,7 +83,7 @@ static uint32_t number_of(struct follow *follow, uint32_t id)
 }
 
 /* Returns the region with this number and id, initialized on first use. */
-static struct region *region_of(struct follow *follow, uint32_t number, uint32_t id)
+static struct region *otf2_region_of(struct follow *follow, uint32_t number, uint32_t id)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
@@ -103,7 +103,7 @@ static struct region *region_of(struct follow *follow, uint32_t number, uint32_t
 }
 
 /* Sets the file and line of each context from its region. */
-static void add_places(struct follow *follow)
+static void otf2_add_places(struct follow *follow)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
@@ -122,7 +122,7 @@ static void add_places(struct follow *follow)
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
-static void add(struct follow *follow, uint32_t context, uint32_t metric, pf_int128 value)
+static void otf2_add(struct follow *follow, uint32_t context, uint32_t metric, pf_int128 value)
 {
     pf_build_add(follow->build, follow->location, context, metric, pf_wide(&value));
 }
@@ -133,19 +133,19 @@ static struct call *top(struct follow *follow)
 }
 
 /* Adds the time since the last change of the stack to its innermost call. */
-static void pass_time(struct follow *follow)
+static void otf2_pass_time(struct follow *follow)
 {
     if (top(follow))
         top(follow)->time += (pf_int128)follow->now - follow->latest;
     follow->latest = follow->now;
 }
 
-static void enter(struct follow *follow, uint32_t id)
+static void otf2_enter(struct follow *follow, uint32_t id)
 {
     struct pf_build *build = follow->build;
-    uint32_t number = number_of(follow, id);
-    struct region *region = region_of(follow, number, id);
-    pass_time(follow);
+    uint32_t number = otf2_number_of(follow, id);
+    struct region *region = otf2_region_of(follow, number, id);
+    otf2_pass_time(follow);
     struct call call = {.id = id,
                         .region = number,
                         .outer_of_region = region->innermost,
@@ -164,9 +164,9 @@ static void leave_top(struct follow *follow)
 {
     const struct call *call = &follow->stack.at[--follow->stack.n];
     pf_build_lasts(follow->build, call->row, pf_int(follow->now - call->start));
-    add(follow, call->context, OTF2_CALLS, 1);
-    add(follow, call->context, OTF2_HELD_CALLS, call->held + 1);
-    add(follow, call->context, OTF2_TIME_METRIC, call->time);
+    otf2_add(follow, call->context, OTF2_CALLS, 1);
+    otf2_add(follow, call->context, OTF2_HELD_CALLS, call->held + 1);
+    otf2_add(follow, call->context, OTF2_TIME_METRIC, call->time);
     if (call->outer)
         follow->stack.at[call->outer - 1].held += call->held + 1;
     follow->innermost.at[call->function] = call->outer;
@@ -174,17 +174,17 @@ static void leave_top(struct follow *follow)
 }
 
 /* Leaves a region. Calls open inside it end with it. */
-static void leave(struct follow *follow, uint32_t id)
+static void otf2_leave(struct follow *follow, uint32_t id)
 {
     uint32_t region = find_region(follow, id);
     uint32_t call = region < follow->regions.room ? follow->regions.at[region].innermost : 0;
     if (!call) {
-        warn(follow, "not-open", "leave without an enter: ignored", id);
+        otf2_warn(follow, "not-open", "leave without an enter: ignored", id);
         return;
     }
-    pass_time(follow);
+    otf2_pass_time(follow);
     while (follow->stack.n > call) {
-        warn(follow, "no-leave", "leave is missing: closed with its caller", top(follow)->id);
+        otf2_warn(follow, "no-leave", "leave is missing: closed with its caller", top(follow)->id);
         leave_top(follow);
     }
     leave_top(follow);
@@ -202,7 +202,7 @@ static struct pf_cell value_cell(uint64_t type, uint64_t bits)
 }
 
 /* Adds the increase of a counter since its last reading to the innermost open call. */
-static void count(struct follow *follow, uint64_t place, uint64_t bits)
+static void otf2_add_counter_value(struct follow *follow, uint64_t place, uint64_t bits)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct reading before = follow->last[place];
@@ -217,8 +217,8 @@ static void count(struct follow *follow, uint64_t place, uint64_t bits)
         pf_build_add(follow->build, follow->location, top(follow)->context, (uint32_t)metric,
                      pf_double(to.d - from.d));
     else
-        add(follow, top(follow)->context, (uint32_t)metric,
-            type >= SIGNED_TYPE ? (pf_int128)to.i - from.i : (pf_int128)to.u - from.u);
+        otf2_add(follow, top(follow)->context, (uint32_t)metric,
+                 type >= SIGNED_TYPE ? (pf_int128)to.i - from.i : (pf_int128)to.u - from.u);
 }
 
 static void take_readings(struct follow *follow, struct otf2_event *event)
@@ -241,13 +241,13 @@ static void take_readings(struct follow *follow, struct otf2_event *event)
                                                       otf2_text_of(definitions, member, OTF2_NAME)};
         pf_build_row(follow->build, OTF2_READINGS, cells);
         if (!class[OTF2_CLASS_OCCURRENCE]) /* strict: read at each enter and leave */
-            count(follow, place, bits);
+            otf2_add_counter_value(follow, place, bits);
     }
 }
 
 /* ---- messages ----------------------------------------------------------------------------------- */
 
-static void take_message(struct follow *follow, struct otf2_event *event)
+static void otf2_handle_message(struct follow *follow, struct otf2_event *event)
 {
     static const char *const names[] = {
         [OTF2_SEND] = "send", [OTF2_ISEND] = "isend", [OTF2_RECV] = "recv", [OTF2_IRECV] = "irecv"};
@@ -272,7 +272,7 @@ static void take_message(struct follow *follow, struct otf2_event *event)
 
 /* ---- locations ---------------------------------------------------------------------------------- */
 
-static void take_event(struct follow *follow, struct otf2_event *event)
+static void otf2_handle_event(struct follow *follow, struct otf2_event *event)
 {
     enum { SAMPLED_FIRST = 66, SAMPLED_LAST = 68 };
     const int64_t most = INT64_MAX / 2; /* half the range, so that differences do not overflow */
@@ -283,11 +283,11 @@ static void take_event(struct follow *follow, struct otf2_event *event)
         take_readings(follow, event);
     } else if (event->type == OTF2_SEND || event->type == OTF2_ISEND || event->type == OTF2_RECV ||
                event->type == OTF2_IRECV) {
-        take_message(follow, event);
+        otf2_handle_message(follow, event);
     } else if (event->type == OTF2_ENTER || event->type == OTF2_LEAVE) {
         uint32_t region = otf2_mapped(&follow->events, OTF2_MAP_REGION, otf2_id(&event->fields));
         if (!event->fields.bad)
-            (event->type == OTF2_ENTER ? enter : leave)(follow, region);
+            (event->type == OTF2_ENTER ? otf2_enter : otf2_leave)(follow, region);
     }
 }
 
@@ -313,7 +313,7 @@ static void tell_end(struct follow *follow, const struct pf_error *end)
 }
 
 /* Reads a location's events up to their end or the first damage. */
-static void read_events(struct follow *follow)
+static void otf2_read_events(struct follow *follow)
 {
     struct otf2_state *state = follow->state;
     struct pf_build *build = follow->build;
@@ -325,7 +325,7 @@ static void read_events(struct follow *follow)
             pf_run_check(build->run,
                          pf_pass_step(follow->location, otf2_count(&state->definitions, OTF2_LOCATIONS),
                                       build->run->error));
-        take_event(follow, &event);
+        otf2_handle_event(follow, &event);
     }
     if (more < 0)
         end = *build->run->error;
@@ -336,10 +336,10 @@ static void read_events(struct follow *follow)
 static void follow_location(struct follow *follow)
 {
     follow->count = 0;
-    read_events(follow);
-    pass_time(follow);
+    otf2_read_events(follow);
+    otf2_pass_time(follow);
     while (follow->stack.n) {
-        warn(follow, "still-open", "open at the end: closed there", top(follow)->id);
+        otf2_warn(follow, "still-open", "open at the end: closed there", top(follow)->id);
         leave_top(follow);
     }
 }
@@ -365,7 +365,7 @@ void otf2_follow(struct otf2_state *state)
     for (; (follow->about = otf2_at(&state->definitions, OTF2_LOCATIONS, follow->location));
          follow->location++)
         follow_location(follow);
-    add_places(follow);
+    otf2_add_places(follow);
     if (follow->sampled)
         pf_build_warn(build, 0, -1, "warning", "sampled",
                       "%" PRIu64 " events of sampled call paths are not shown", follow->sampled);

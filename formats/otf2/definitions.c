@@ -111,7 +111,7 @@ static uint64_t take_list(struct pf_build *build, struct otf2_list *list, uint64
     return first;
 }
 
-static uint64_t take_text(struct otf2_state *state, struct otf2_fields *fields)
+static uint64_t otf2_read_text(struct otf2_state *state, struct otf2_fields *fields)
 {
     size_t size;
     const char *text = otf2_text(fields, &size);
@@ -138,7 +138,7 @@ static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, 
     return form == 'i'   ? otf2_id(from)
            : form == 'n' ? otf2_number(from, 8)
            : form == 'b' ? otf2_byte(from)
-           : form == 's' ? take_text(state, from)
+           : form == 's' ? otf2_read_text(state, from)
            : form == 'c' ? take_list(state->build, &definitions->class_members, count, 4, from)
                          : take_list(state->build, &definitions->group_members, count, 8, from);
 }

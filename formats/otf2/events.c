@@ -6,8 +6,8 @@
 
 #include "formats/otf2/otf2.h"
 
-static int open_file(const struct otf2_events *events, uint64_t location, const char *extension,
-                     struct pf_input **input)
+static int otf2_open_file(const struct otf2_events *events, uint64_t location, const char *extension,
+                          struct pf_input **input)
 {
     char name[512];
     snprintf(name, sizeof name, "%s/%" PRIu64 ".%s", events->state->archive, location, extension);
@@ -55,7 +55,7 @@ static void read_own(struct otf2_events *events, uint64_t location)
     struct otf2_reader *reader = &events->own;
     struct otf2_record record;
     struct pf_input *input;
-    if (open_file(events, location, "def", &input)) {
+    if (otf2_open_file(events, location, "def", &input)) {
         if (pf_is_transient(build->run->error->code))
             pf_run_fail(build->run);
         return;
@@ -103,7 +103,7 @@ static uint64_t corrected(struct otf2_events *events, uint64_t time)
 }
 
 /* Converts ticks to ns since the beginning of the trace, rounded down. */
-static pf_int128 ns_of(const struct otf2_definitions *definitions, uint64_t ticks)
+static pf_int128 otf2_ns_of(const struct otf2_definitions *definitions, uint64_t ticks)
 {
     enum { SECOND = 1000000000 };
     const uint64_t *clock = otf2_at(definitions, OTF2_CLOCKS, 0);
@@ -123,7 +123,7 @@ int otf2_events_open(struct otf2_events *events, struct otf2_state *state, uint6
     events->state = state;
     events->offsets.n = events->interval = 0;
     events->stamp = 0;
-    if (open_file(events, location, "evt", &events->input)) {
+    if (otf2_open_file(events, location, "evt", &events->input)) {
         events->input = NULL;
         if (error->code != ENOENT && error->code != EINVAL)
             pf_run_fail(state->build->run);
@@ -158,7 +158,7 @@ int otf2_events_next(struct otf2_events *events, struct otf2_event *event)
             events->stamp = otf2_u64(&record.fields);
         } else if (record.type != OTF2_ATTRIBUTES) {
             event->type = record.type;
-            event->time = ns_of(&events->state->definitions, corrected(events, events->stamp));
+            event->time = otf2_ns_of(&events->state->definitions, corrected(events, events->stamp));
             event->fields = record.fields;
             return 1;
         }

@@ -24,7 +24,7 @@ struct look {
     unsigned entries, most;
 };
 
-static int look_at(void *arg, const char *name, unsigned char type)
+static int otf2_examine(void *arg, const char *name, unsigned char type)
 {
     struct look *look = arg;
     (void)type;
@@ -33,11 +33,11 @@ static int look_at(void *arg, const char *name, unsigned char type)
     return ++look->entries == look->most;
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void otf2_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     struct look look = {.most = 4096};
     char magic[6];
-    pf_probe_list(probe, ".", look_at, &look);
+    pf_probe_list(probe, ".", otf2_examine, &look);
     if (*look.name && pf_probe_head_of(probe, look.name, magic, sizeof magic) == sizeof magic &&
         magic[0] == OTF2_CHUNK && (magic[1] == 'B' || magic[1] == '#') && !memcmp(magic + 2, "OTF2", 4))
         result->confidence = 32;
@@ -45,12 +45,12 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-static void add_info(struct pf_build *build, const char *key, const char *value)
+static void otf2_add_info(struct pf_build *build, const char *key, const char *value)
 {
     pf_build_info(build, key, pf_slice(value, strlen(value)));
 }
 
-static void read_anchor(struct otf2_state *state, const char *name)
+static void otf2_read_anchor(struct otf2_state *state, const char *name)
 {
     struct pf_build *build = state->build;
     struct pf_model *model = build->model;
@@ -63,10 +63,10 @@ static void read_anchor(struct otf2_state *state, const char *name)
     snprintf(model->version, sizeof model->version, "%u.%u.%u", anchor->version[0], anchor->version[1],
              anchor->version[2]);
     snprintf(locations, sizeof locations, "%" PRIu64, anchor->locations);
-    add_info(build, "Creator", anchor->creator);
-    add_info(build, "Machine", anchor->machine);
-    add_info(build, "Description", anchor->description);
-    add_info(build, "Locations", locations);
+    otf2_add_info(build, "Creator", anchor->creator);
+    otf2_add_info(build, "Machine", anchor->machine);
+    otf2_add_info(build, "Description", anchor->description);
+    otf2_add_info(build, "Locations", locations);
 }
 
 /* Opens the definitions, which are read later, so that a folder without them is rejected. */
@@ -125,7 +125,7 @@ static struct pf_cell word(const char *const *words, size_t n, uint64_t number)
     return number < n ? pf_string(words[number]) : pf_uint(number);
 }
 
-static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
+static void otf2_context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
     static const char *const paradigms[] = {"unknown", "user", "compiler",           "OpenMP",
                                             "MPI",     "CUDA", "measurement system", "Pthread"};
@@ -144,14 +144,14 @@ static void open_archive(struct pf_build *build)
     struct otf2_state *state = build->state;
     struct pf_model *model = build->model;
     state->build = build;
-    pf_run_check(build->run, pf_source_list(model->source, look_at, &look, build->run->error) ? -1 : 0);
+    pf_run_check(build->run, pf_source_list(model->source, otf2_examine, &look, build->run->error) ? -1 : 0);
     if (!*look.name)
         pf_run_refuse(build->run, 0, "no file *.otf2");
     memcpy(state->archive, look.name, strlen(look.name) - 5);
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
-    model->context_cells = context_cells;
-    read_anchor(state, look.name);
+    model->context_cells = otf2_context_cells;
+    otf2_read_anchor(state, look.name);
     open_definitions(state);
 }
 
@@ -175,8 +175,8 @@ static void add_location(struct otf2_state *state, const uint64_t *location)
     pf_run_check(build->run, pf_rows_add(build->model->partitions.fields, fields, build->run->error));
 }
 
-static struct pf_metric *add_metric(struct otf2_state *state, const char *name, const char *unit,
-                                    const char *description)
+static struct pf_metric *otf2_add_metric(struct otf2_state *state, const char *name, const char *unit,
+                                         const char *description)
 {
     uint32_t index = pf_build_metric(state->build, name, strlen(name), unit);
     struct pf_metric *metric = &state->build->metrics[index];
@@ -185,7 +185,7 @@ static struct pf_metric *add_metric(struct otf2_state *state, const char *name, 
 }
 
 /* Adds a counter. Counters with the same name are one metric. Units are borrowed from the definitions. */
-static void add_counter(struct otf2_state *state, uint32_t member)
+static void otf2_add_counter(struct otf2_state *state, uint32_t member)
 {
     enum { REAL = 10 };
     const uint64_t *about = otf2_at(&state->definitions, OTF2_MEMBERS, member);
@@ -199,8 +199,8 @@ static void add_counter(struct otf2_state *state, uint32_t member)
     if (state->counter[member] != -1)
         return;
     state->counter[member] = (int)state->build->n_metrics; /* PF_NO_METRIC if there are too many metrics */
-    add_metric(state, name.text, unit.type == PF_TEXT ? unit.text : "",
-               "increase of the counter, without callees")
+    otf2_add_metric(state, name.text, unit.type == PF_TEXT ? unit.text : "",
+                    "increase of the counter, without callees")
         ->type = about[OTF2_MEMBER_TYPE] == REAL ? "double" : "int";
 }
 
@@ -208,7 +208,7 @@ static void add_counter(struct otf2_state *state, uint32_t member)
  * Adds a metric for each counter that is read at each enter and leave and accumulates: its increase is attributed to
  * calls. Other counters are in readings.csv only.
  */
-static void add_metrics(struct otf2_state *state)
+static void otf2_add_metrics(struct otf2_state *state)
 {
     enum { VALUES = 15 }; /* mask of the mode's bits for accumulated (0), absolute or relative values */
     const struct otf2_definitions *definitions = &state->definitions;
@@ -217,24 +217,24 @@ static void add_metrics(struct otf2_state *state)
     state->counter = PF_OWN(state->build->run, malloc(((size_t)members + 1) * sizeof *state->counter), free);
     for (uint32_t i = 0; i < members; i++)
         state->counter[i] = -1;
-    add_metric(state, "calls", "#", "number of times a region was entered")->partner = OTF2_HELD_CALLS;
+    otf2_add_metric(state, "calls", "#", "number of times a region was entered")->partner = OTF2_HELD_CALLS;
     struct pf_metric *held =
-        add_metric(state, "calls (inc)", "#", "the same, with nested calls of the same region");
+        otf2_add_metric(state, "calls (inc)", "#", "the same, with nested calls of the same region");
     held->scope = "inclusive";
     held->over_contexts = PF_OVER_ROOTS;
     held->partner = OTF2_CALLS;
-    add_metric(state, "time", "ns", "time in a region, without callees");
+    otf2_add_metric(state, "time", "ns", "time in a region, without callees");
     for (uint32_t i = 0; (class = otf2_at(definitions, OTF2_CLASSES, i)); i++)
         for (uint32_t m = 0; m < class[OTF2_CLASS_COUNT] && !class[OTF2_CLASS_OCCURRENCE]; m++) {
             uint64_t id = definitions->class_members.at[class[OTF2_CLASS_FIRST] + m];
             uint32_t member = otf2_place(definitions, OTF2_MEMBERS, id);
             if (member != OTF2_NONE &&
                 !(otf2_at(definitions, OTF2_MEMBERS, member)[OTF2_MEMBER_MODE] & VALUES))
-                add_counter(state, member);
+                otf2_add_counter(state, member);
         }
 }
 
-static void list_locations(struct pf_build *build)
+static void otf2_list_locations(struct pf_build *build)
 {
     struct otf2_state *state = build->state;
     const uint64_t *location;
@@ -249,11 +249,11 @@ static void read_archive(struct pf_build *build)
 {
     struct otf2_state *state = build->state;
     state->n_unknown = 0; /* a failed earlier pass may have added some */
-    add_metrics(state);
+    otf2_add_metrics(state);
     otf2_follow(state);
 }
 
-static void clear(struct pf_build *build)
+static void otf2_clear(struct pf_build *build)
 {
     struct otf2_state *state = build->state;
     otf2_free_definitions(&state->definitions);
@@ -272,9 +272,9 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
                                               .n_tables = sizeof tables / sizeof *tables,
                                               .time_unit = "ns",
                                               .open = open_archive,
-                                              .list = list_locations,
+                                              .list = otf2_list_locations,
                                               .read = read_archive,
-                                              .clear = clear};
+                                              .clear = otf2_clear};
 
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
@@ -283,6 +283,6 @@ const struct pf_driver pf_otf2_driver = {
     .matters = is_anchor,
     .directories = true,
     .kit = &format,
-    .probe = probe,
+    .probe = otf2_probe,
     PF_BUILD_OPERATIONS,
 };

@@ -18,7 +18,7 @@ enum {
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
-static const unsigned char *take(struct otf2_fields *fields, uint64_t size)
+static const unsigned char *otf2_take(struct otf2_fields *fields, uint64_t size)
 {
     static const unsigned char zeros[8];
     if (fields->bad || (uint64_t)(fields->end - fields->at) < size) {
@@ -31,23 +31,23 @@ static const unsigned char *take(struct otf2_fields *fields, uint64_t size)
 
 uint8_t otf2_byte(struct otf2_fields *fields)
 {
-    return *take(fields, 1);
+    return *otf2_take(fields, 1);
 }
 
 uint64_t otf2_u64(struct otf2_fields *fields)
 {
-    return pf_u64(take(fields, 8), fields->big_endian);
+    return pf_u64(otf2_take(fields, 8), fields->big_endian);
 }
 
 uint64_t otf2_number(struct otf2_fields *fields, unsigned width)
 {
-    unsigned size = *take(fields, 1);
+    unsigned size = *otf2_take(fields, 1);
     uint64_t number = 0;
     if (size == UNDEFINED)
         return width == 4 ? UINT32_MAX : UINT64_MAX;
     if (size > width)
         fields->bad = true;
-    const unsigned char *bytes = size > width ? NULL : take(fields, size);
+    const unsigned char *bytes = size > width ? NULL : otf2_take(fields, size);
     for (unsigned i = 0; bytes && !fields->bad && i < size; i++)
         number |= (uint64_t)bytes[i] << 8 * (fields->big_endian ? size - 1 - i : i);
     return number;
@@ -77,14 +77,14 @@ static bool is_bare(uint8_t type)
  * Makes at least `want` bytes from reader->at on available, or all that the file has. Returns their number; -1 with
  * *error filled.
  */
-static ssize_t look(struct otf2_reader *reader, uint64_t want, struct pf_error *error)
+static ssize_t otf2_peek(struct otf2_reader *reader, uint64_t want, struct pf_error *error)
 {
     uint64_t left = reader->size > reader->at ? reader->size - reader->at : 0;
     reader->here = pf_window_at(&reader->window, reader->at, (size_t)(want < left ? want : left), error);
     return reader->here ? (ssize_t)pf_window_rest(&reader->window, reader->here) : -1;
 }
 
-static int cut(const struct otf2_reader *reader, struct pf_error *error)
+static int otf2_truncate(const struct otf2_reader *reader, struct pf_error *error)
 {
     return pf_fail_at(error, EINVAL, (int64_t)reader->at, "the file is truncated within a record");
 }
@@ -103,7 +103,7 @@ int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_
                                    .size = pf_input_size(input),
                                    .chunk = chunk,
                                    .events = events};
-    ssize_t have = look(reader, 2, error);
+    ssize_t have = otf2_peek(reader, 2, error);
     if (have < 0)
         return -1;
     if (have < 2 || reader->here[0] != OTF2_CHUNK || !take_order(reader, reader->here[1]))
@@ -160,15 +160,15 @@ static int measure(const struct otf2_reader *reader, const unsigned char *bytes,
 }
 
 /* Reads the record at reader->at, of which `have` bytes are in the window. Returns 1, or -1 with *error filled. */
-static int take_record(struct otf2_reader *reader, ssize_t have, struct otf2_record *record,
-                       struct pf_error *error)
+static int otf2_handle_record(struct otf2_reader *reader, ssize_t have, struct otf2_record *record,
+                              struct pf_error *error)
 {
     size_t head;
     uint64_t size;
     if (measure(reader, reader->here, (size_t)have, &head, &size) || size > reader->size - reader->at ||
         head + size > reader->size - reader->at)
-        return cut(reader, error);
-    if (head + size > (size_t)have && look(reader, head + size, error) < 0)
+        return otf2_truncate(reader, error);
+    if (head + size > (size_t)have && otf2_peek(reader, head + size, error) < 0)
         return -1;
     const unsigned char *bytes = reader->here;
     *record = (struct otf2_record){
@@ -182,7 +182,7 @@ static int take_record(struct otf2_reader *reader, ssize_t have, struct otf2_rec
 int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_error *error)
 {
     while (!reader->over && reader->at < reader->size) {
-        ssize_t have = look(reader, HEAD, error);
+        ssize_t have = otf2_peek(reader, HEAD, error);
         if (have < 0)
             return -1;
         uint8_t type = *reader->here;
@@ -192,7 +192,7 @@ int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_
             skip_chunk(reader);
         } else if (type == OTF2_END_OF_FILE) {
             reader->over = true;
-        } else if (take_record(reader, have, record, error) < 0) {
+        } else if (otf2_handle_record(reader, have, record, error) < 0) {
             return -1;
         } else if (type != OTF2_CHUNK) {
             return 1;

@@ -14,7 +14,7 @@ enum {
 
 /* ---- words -------------------------------------------------------------------------------------- */
 
-static bool is_number(struct pf_slice word)
+static bool perf_is_number(struct pf_slice word)
 {
     const char *at = word.at;
     while (at < word.end && isdigit((unsigned char)*at))
@@ -25,7 +25,7 @@ static bool is_number(struct pf_slice word)
 static bool is_signed(struct pf_slice word)
 {
     word.at += word.at < word.end && *word.at == '-';
-    return is_number(word);
+    return perf_is_number(word);
 }
 
 static bool is_address(struct pf_slice word)
@@ -40,7 +40,7 @@ static bool is_address(struct pf_slice word)
 static bool is_cpu(struct pf_slice word)
 {
     return pf_size(word) > 2 && *word.at == '[' && word.end[-1] == ']' &&
-           is_number((struct pf_slice){word.at + 1, word.end - 1});
+           perf_is_number((struct pf_slice){word.at + 1, word.end - 1});
 }
 
 /* Flags of the processor's mode or of a context switch: `K`, `Sp`, `d..` */
@@ -58,17 +58,17 @@ static bool is_time(struct pf_slice word)
     if (!pf_size(word) || word.end[-1] != ':')
         return false;
     const char *point = memchr(word.at, '.', pf_size(word));
-    return point && is_number((struct pf_slice){word.at, point}) &&
-           is_number((struct pf_slice){point + 1, word.end - 1});
+    return point && perf_is_number((struct pf_slice){word.at, point}) &&
+           perf_is_number((struct pf_slice){point + 1, word.end - 1});
 }
 
 /* `2026-04-02`, followed by the time of day. */
 static bool is_date(struct pf_slice word)
 {
     return pf_size(word) == 10 && word.at[4] == '-' && word.at[7] == '-' &&
-           is_number((struct pf_slice){word.at, word.at + 4}) &&
-           is_number((struct pf_slice){word.at + 5, word.at + 7}) &&
-           is_number((struct pf_slice){word.at + 8, word.end});
+           perf_is_number((struct pf_slice){word.at, word.at + 4}) &&
+           perf_is_number((struct pf_slice){word.at + 5, word.at + 7}) &&
+           perf_is_number((struct pf_slice){word.at + 8, word.end});
 }
 
 /* `4K`, `2M`, `N/A` */
@@ -76,7 +76,7 @@ static bool is_page_size(struct pf_slice word)
 {
     size_t size = pf_size(word);
     return (size > 1 && memchr("BKMGT", word.end[-1], 5) &&
-            is_number((struct pf_slice){word.at, word.end - 1})) ||
+            perf_is_number((struct pf_slice){word.at, word.end - 1})) ||
            (size == 3 && pf_begins(word, "N/A"));
 }
 
@@ -123,12 +123,12 @@ static bool take_ids(struct pf_slice *text, struct perf_header *header)
 /* A CPU number without brackets (`perf script -L`): three columns, after a tid of at least five columns. */
 static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice word, struct pf_slice rest)
 {
-    return is_number(word) && columns(tid.end, word) == 4 && columns(start, tid) > 5 &&
+    return perf_is_number(word) && columns(tid.end, word) == 4 && columns(start, tid) > 5 &&
            is_time(pf_take_word(&rest));
 }
 
 /* Takes the event's name: one word, or two if the event has only a number: `raw 0x1a8:`. */
-static bool take_event(struct pf_slice *text, bool timed, struct perf_header *header)
+static bool perf_handle_event(struct pf_slice *text, bool timed, struct perf_header *header)
 {
     struct pf_slice left = *text, word;
     bool raw = pf_take(&left, "raw ") && pf_begins(left, "0x");
@@ -178,10 +178,10 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
         header->rest = text = left;
         word = pf_take_word(&left);
     }
-    if (is_number(word) && take_event(&left, timed, header)) {
+    if (perf_is_number(word) && perf_handle_event(&left, timed, header)) {
         header->period = word;
         header->rest = left;
-    } else if (take_event(&text, timed, header)) {
+    } else if (perf_handle_event(&text, timed, header)) {
         header->rest = text;
     }
 }
@@ -196,7 +196,7 @@ static bool take_end(const char *start, bool weak, struct perf_header *header)
     struct perf_frame frame;
     struct pf_slice left = header->rest, word = pf_take_word(&left);
     size_t wide = columns(start, word);
-    if (!pf_size(header->event) && is_number(word) && wide < WIDE_ADDRESS && (!weak || wide >= PERIOD) &&
+    if (!pf_size(header->event) && perf_is_number(word) && wide < WIDE_ADDRESS && (!weak || wide >= PERIOD) &&
         (!pf_size(left) || perf_header_frame(start, left, &frame))) {
         header->period = word;
         header->rest = left;
@@ -239,7 +239,7 @@ static void set_comm(struct perf_header *header, const char *start, const char *
  * Takes the fields of a header. A command may contain blanks and numbers, so the tid is the first number that is followed by a time, or by
  * a period and an event.
  */
-static bool take_header(struct pf_slice line, struct perf_header *header)
+static bool perf_parse_header(struct pf_slice line, struct perf_header *header)
 {
     header->line = line.at;
     struct pf_slice text = skip_guest(line);
@@ -415,7 +415,7 @@ static struct pf_slice before_fields(struct pf_slice text)
 }
 
 /* Parses the text after the address of a frame. */
-static void take_symbol(struct pf_slice text, struct perf_frame *frame)
+static void perf_parse_symbol(struct pf_slice text, struct perf_frame *frame)
 {
     static const char unknown[] = "[unknown]", inlined[] = "inlined";
     const char *tab = memchr(text.at, '\t', pf_size(text)), *open, *close;
@@ -441,13 +441,13 @@ static void take_symbol(struct pf_slice text, struct perf_frame *frame)
 }
 
 /* Parses a line of a call chain: an address, one blank, then the symbol and the dso. */
-static bool take_frame(struct pf_slice text, struct perf_frame *frame)
+static bool perf_read_frame(struct pf_slice text, struct perf_frame *frame)
 {
     text = pf_trimmed(text);
     struct pf_slice address = pf_take_word(&text);
     if (!is_address(address))
         return false;
-    take_symbol(text, frame);
+    perf_parse_symbol(text, frame);
     return true;
 }
 
@@ -485,7 +485,7 @@ bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame
             plain = plain && *passed != '=' && *passed != ':';
         if (address.at) {
             struct perf_frame found;
-            take_symbol(symbol, &found);
+            perf_parse_symbol(symbol, &found);
             bool has_symbol = found.has_symbol && !is_page_size(found.symbol);
             bool likely = plain && (pf_size(address) > 5 || columns(line, address) >= 16);
             int rank = found.has_dso ? 3 + has_symbol : likely ? 1 + has_symbol : 0;
@@ -551,7 +551,7 @@ static bool is_register(struct pf_slice word)
 }
 
 /* A listing of branches (-F brstackinsn) is indented by a tab like frames: `\tADDRESS\tinsn: 48 89`, `\tsymbol+12:`. */
-static bool is_listing(struct pf_slice text)
+static bool perf_is_listing(struct pf_slice text)
 {
     static const char *const notes[] = {"... not reaching sample ...", "mismatch of LBR data and executable"};
     const char *tab;
@@ -584,7 +584,7 @@ static bool is_fields(struct pf_slice line)
     static const char *const inner[] = {" ABI:", " ilen: ", " insn: "};
     struct pf_slice text = pf_trimmed(line), left = text, word = pf_take_word(&left);
     if (*line.at == '\t')
-        return is_listing(line);
+        return perf_is_listing(line);
     if (has_branch(text))
         return true;
     if (*line.at != ' ')
@@ -605,7 +605,7 @@ static bool is_fields(struct pf_slice line)
 static bool is_source_text(struct pf_slice line)
 {
     struct pf_slice word = pf_take_word(&line);
-    return pf_size(word) > 1 && *word.at == '|' && is_number((struct pf_slice){word.at + 1, word.end});
+    return pf_size(word) > 1 && *word.at == '|' && perf_is_number((struct pf_slice){word.at + 1, word.end});
 }
 
 /* Frames are indented by a tab, which copied text may have lost: a line without a tab is a frame only if it has a dso. */
@@ -619,11 +619,11 @@ enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struc
         return PERF_RECORD;
     if (!tab && is_named_field(line))
         return PERF_FIELDS;
-    if (!tab && take_header(line, header))
+    if (!tab && perf_parse_header(line, header))
         return PERF_HEADER;
     if (is_fields(line))
         return PERF_FIELDS;
-    if (take_frame(line, frame) && (tab || frame->has_dso))
+    if (perf_read_frame(line, frame) && (tab || frame->has_dso))
         return PERF_FRAME;
     return is_source_line(line) ? PERF_SOURCE_LINE : PERF_UNKNOWN;
 }

@@ -31,7 +31,7 @@ static bool is_certain(enum perf_kind kind, const struct perf_header *header)
  * Accepts a text that has a header or a record, and also a frame unless the first header or a record before it is certain (is_certain).
  * At least six of ten lines must be headers, frames or source lines; records and further fields of samples are not counted.
  */
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have, counts[PERF_UNKNOWN + 1] = {0}, known = 0, frames = 0;
     const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
@@ -103,7 +103,7 @@ struct perf_script {
 };
 
 /* Parses a decimal number times 10^places. Returns false, with *value 0, if it is invalid or exceeds 64 bits. */
-static bool take_value(struct pf_slice word, int places, int64_t *value)
+static bool perf_read_member_value(struct pf_slice word, int places, int64_t *value)
 {
     pf_int128 wide = 0;
     bool is = pf_parse_fixed(word.at, pf_size(word), places, &wide) && wide == (int64_t)wide;
@@ -111,15 +111,15 @@ static bool take_value(struct pf_slice word, int places, int64_t *value)
     return is;
 }
 
-static struct pf_cell cell_of(struct pf_slice word)
+static struct pf_cell perf_cell_of(struct pf_slice word)
 {
     int64_t value;
-    take_value(word, 0, &value);
+    perf_read_member_value(word, 0, &value);
     return pf_size(word) ? pf_int(value) : pf_absent();
 }
 
 /* Sets the thread, named by command and tid if they are printed. A renamed thread counts as a new thread. */
-static void enter_thread(struct perf_script *script, const struct perf_header *header)
+static void perf_enter_thread(struct perf_script *script, const struct perf_header *header)
 {
     enum { COMM_MAX = 256, TID_MAX = 31 };
     char name[COMM_MAX + 1 + TID_MAX];
@@ -132,7 +132,7 @@ static void enter_thread(struct perf_script *script, const struct perf_header *h
         name[size++] = ' ';
     memcpy(name + size, header->tid.at, tid);
     size += tid;
-    struct pf_cell fields[] = {cell_of(header->pid), cell_of(header->tid),
+    struct pf_cell fields[] = {perf_cell_of(header->pid), perf_cell_of(header->tid),
                                comm ? pf_text(header->comm.at, comm) : pf_absent()};
     script->thread =
         pf_build_partition(script->build, size ? name : "all", size ? size : strlen("all"), fields);
@@ -233,14 +233,14 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
 {
     struct perf_frame frame;
     end_sample(script);
-    enter_thread(script, header);
+    perf_enter_thread(script, header);
     script->metric = 0;
     if (pf_size(header->event)) {
         script->has_events = true;
         enter_event(script, header);
     }
     script->open = true;
-    script->timed = take_value(header->time, 9, &script->time);
+    script->timed = perf_read_member_value(header->time, 9, &script->time);
     script->fields = script->skipping = false;
     script->provisional = script->has_chains ? has_named_frame(header, &frame)
                                              : perf_header_frame(header->line, header->rest, &frame);
@@ -295,7 +295,7 @@ static void decide_kept_line(struct perf_script *script, enum perf_kind next)
     }
 }
 
-static void read_line(struct pf_build *build, const struct pf_line *line)
+static void perf_read_line(struct pf_build *build, const struct pf_line *line)
 {
     struct perf_script *script = build->state;
     struct perf_header header;
@@ -351,7 +351,7 @@ static void list_times(struct perf_script *script)
         pf_build_stay(build, (uint32_t)row[0], (uint32_t)row[3], pf_int((int64_t)row[2]), pf_int(0));
 }
 
-static void read_file(struct pf_build *build)
+static void perf_read_file(struct pf_build *build)
 {
     struct perf_script *script = build->state;
     script->build = build;
@@ -359,7 +359,7 @@ static void read_file(struct pf_build *build)
     script->times = PF_OWN(build->run, pf_sorter_new(4, 2, build->model->options->cache / 4), pf_sorter_free);
     script->lines = pf_line_sums_new(build);
     pf_build_metric(build, "samples", strlen("samples"), "");
-    pf_build_lines(build, read_line);
+    pf_build_lines(build, perf_read_line);
     decide_kept_line(script, PERF_NOTHING);
     end_sample(script);
     list_times(script);
@@ -369,7 +369,7 @@ static void read_file(struct pf_build *build)
 }
 
 /* Copies the machine's description from `perf script --header`, in lines `# hostname : vm`. */
-static void open_file(struct pf_build *build)
+static void perf_open_file(struct pf_build *build)
 {
     static const char *const keys[][2] = {{"# hostname :", "Host"},       {"# cmdline :", "Command"},
                                           {"# captured on    :", "Date"}, {"# perf version :", "Perf"},
@@ -396,13 +396,13 @@ static const struct pf_build_format format = {.state = sizeof(struct perf_script
                                               .tables = own_tables,
                                               .n_tables = 1,
                                               .time_unit = "ns",
-                                              .open = open_file,
-                                              .read = read_file};
+                                              .open = perf_open_file,
+                                              .read = perf_read_file};
 
 const struct pf_driver pf_perf_script_driver = {.name = "perf-script",
                                                 .title = "text of `perf script`",
                                                 .version = 6,
                                                 .kit = &format,
                                                 .text = true,
-                                                .probe = probe,
+                                                .probe = perf_probe,
                                                 PF_BUILD_OPERATIONS};

@@ -87,7 +87,7 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
  * message of 34 bytes that begins with one of 32.) The sample types are the strongest evidence: quipper's form of
  * perf.data has attributes in their place, and its events may look like samples.
  */
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void pprof_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *head = pf_probe_unpacked_head(probe, PF_PLAIN_HEAD_MAX, &have);
@@ -143,7 +143,7 @@ static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct ppr
     return true;
 }
 
-static void list_locations(struct pprof *pprof)
+static void pprof_list_locations(struct pprof *pprof)
 {
     struct pf_cell none = pf_absent();
     for (size_t i = 0; i < pprof->locations.count; i++) {
@@ -169,7 +169,7 @@ static void add_property(struct pprof *pprof, const char *key, struct pf_cell va
     pf_build_row(pprof->build, PPROF_PROPERTIES, cells);
 }
 
-static void add_text(struct pprof *pprof, const char *key, uint64_t string)
+static void pprof_add_text(struct pprof *pprof, const char *key, uint64_t string)
 {
     uint32_t name = pprof_string(pprof, string, key);
     if (name != PF_NO_STRING)
@@ -187,17 +187,17 @@ static void list_properties(struct pprof *pprof)
         {"period", PPROF_PERIOD, false},          {"default_sample_type", PPROF_DEFAULT_TYPE, true},
         {"drop_frames", PPROF_DROP_FRAMES, true}, {"keep_frames", PPROF_KEEP_FRAMES, true},
         {"doc_url", PPROF_DOC_URL, true}};
-    add_text(pprof, "period_type", pprof->period.type);
-    add_text(pprof, "period_unit", pprof->period.unit);
+    pprof_add_text(pprof, "period_type", pprof->period.type);
+    pprof_add_text(pprof, "period_unit", pprof->period.unit);
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         uint64_t value = pprof->header[properties[i].field];
         if (value && properties[i].text)
-            add_text(pprof, properties[i].key, value);
+            pprof_add_text(pprof, properties[i].key, value);
         else if (value)
             add_property(pprof, properties[i].key, pf_int((int64_t)value));
     }
     for (size_t i = 0; i < pprof->comments.n && !pf_run_is_full(pprof->build->run); i++)
-        add_text(pprof, "comment", pprof->comments.at[i]);
+        pprof_add_text(pprof, "comment", pprof->comments.at[i]);
 }
 
 static void begin_stream(struct pprof *pprof)
@@ -210,7 +210,7 @@ static void begin_stream(struct pprof *pprof)
  * Reads the tables in the first pass, and the samples in the second, because samples may precede the tables that they
  * refer to.
  */
-static void read_file(struct pf_build *build)
+static void pprof_read_file(struct pf_build *build)
 {
     struct pprof *pprof = build->state;
     struct pprof_field field = {0};
@@ -226,7 +226,7 @@ static void read_file(struct pf_build *build)
     if (pprof->refused) {
         pf_build_warn(build, 0, -1, "fatal", "no-profile", "%s", pprof->refused);
     } else {
-        list_locations(pprof);
+        pprof_list_locations(pprof);
         list_properties(pprof);
         struct pprof_stacks *stacks = pprof_stacks_new(pprof);
         begin_stream(pprof);
@@ -241,7 +241,7 @@ static void read_file(struct pf_build *build)
     begin_stream(pprof); /* frees its buffer */
 }
 
-static void clear(struct pf_build *build)
+static void pprof_clear(struct pf_build *build)
 {
     struct pprof *pprof = build->state;
     free(pprof->stream.buffer);
@@ -253,12 +253,12 @@ static const struct pf_build_format format = {.state = sizeof(struct pprof),
                                               .partitioned = true,
                                               .tables = own_tables,
                                               .n_tables = sizeof own_tables / sizeof *own_tables,
-                                              .read = read_file,
-                                              .clear = clear};
+                                              .read = pprof_read_file,
+                                              .clear = pprof_clear};
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
                                           .version = 8,
                                           .kit = &format,
-                                          .probe = probe,
+                                          .probe = pprof_probe,
                                           PF_BUILD_OPERATIONS};

@@ -74,7 +74,7 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
 /* ---- labels ------------------------------------------------------------------------------------- */
 
 /* Returns the text of a label, or its number formatted into `digits`. */
-static struct pf_cell value_of(const struct pf_model *model, const struct label *label, char *digits)
+static struct pf_cell pprof_value_of(const struct pf_model *model, const struct label *label, char *digits)
 {
     if (label->text != PF_NO_STRING)
         return pf_interned(model->contexts->strings, label->text);
@@ -92,9 +92,9 @@ static void note_thread(struct pprof_stacks *stacks, const struct label *label, 
         stacks->thread[2 * named] = (uint64_t)1 << 32 | label->text;
         stacks->thread[2 * named + 1] = (uint64_t)label->number;
         if (named)
-            stacks->name = value_of(stacks->build->model, label, stacks->name_text);
+            stacks->name = pprof_value_of(stacks->build->model, label, stacks->name_text);
         else
-            stacks->id = value_of(stacks->build->model, label, stacks->id_text);
+            stacks->id = pprof_value_of(stacks->build->model, label, stacks->id_text);
     }
 }
 
@@ -162,7 +162,7 @@ static struct pf_source_line source_line_of(const struct pprof *pprof, const str
                                    .line = line->line <= UINT32_MAX ? (uint32_t)line->line : 0};
 }
 
-static uint32_t add_thread(struct pprof_stacks *stacks)
+static uint32_t pprof_add_thread(struct pprof_stacks *stacks)
 {
     bool has_id = stacks->id.type == PF_TEXT, has_name = stacks->name.type == PF_TEXT;
     if (!has_id && !has_name)
@@ -183,11 +183,11 @@ static uint32_t add_thread(struct pprof_stacks *stacks)
 }
 
 /* Returns the partition of the current sample. */
-static uint32_t thread_of(struct pprof_stacks *stacks)
+static uint32_t pprof_thread_of(struct pprof_stacks *stacks)
 {
     uint32_t key = pf_build_intern(stacks->build, stacks->keyed, stacks->thread, sizeof stacks->thread);
     if (key == stacks->threads.n)
-        *PF_PUSH(stacks->build->run, stacks->threads) = add_thread(stacks);
+        *PF_PUSH(stacks->build->run, stacks->threads) = pprof_add_thread(stacks);
     return stacks->threads.at[key];
 }
 
@@ -219,7 +219,7 @@ static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_l
  * is neither dropped nor cut; otherwise a dropped root would remove everything. Sets stacks->too_many if the limit is
  * exceeded.
  */
-static uint32_t context_of(struct pprof_stacks *stacks)
+static uint32_t pprof_context_of(struct pprof_stacks *stacks)
 {
     const struct pprof *pprof = stacks->pprof;
     stacks->leaf = (struct pf_source_line){.line = 0};
@@ -261,18 +261,18 @@ static void add_label(struct pprof_stacks *stacks, const struct label *label, ui
     pf_run_check(stacks->build->run, pf_sorter_add(stacks->sorter, record, stacks->build->run->error));
 }
 
-static void add_values(struct pprof_stacks *stacks)
+static void pprof_add_values(struct pprof_stacks *stacks)
 {
     struct pprof *pprof = stacks->pprof;
     struct pf_build *build = stacks->build;
     if (stacks->values.n != pprof->types.n)
         pprof_warn(pprof, stacks->offset, "values", "sample with %zu values instead of %zu", stacks->values.n,
                    pprof->types.n);
-    uint32_t context = context_of(stacks);
+    uint32_t context = pprof_context_of(stacks);
     if (stacks->too_many || pf_run_is_full(build->run) ||
         !count_made(stacks, (uint64_t)stacks->labels.n * pprof->types.n))
         return;
-    uint32_t thread = thread_of(stacks);
+    uint32_t thread = pprof_thread_of(stacks);
     for (size_t i = 0; i < stacks->values.n && i < pprof->types.n; i++) {
         uint32_t metric = pprof->types.at[i].metric;
         int64_t value = (int64_t)stacks->values.at[i];
@@ -295,7 +295,7 @@ bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *fi
         pprof_warn(stacks->pprof, field->offset, "bad-message", "sample skipped: %s", wrong);
         return true;
     }
-    add_values(stacks);
+    pprof_add_values(stacks);
     if (!stacks->too_many)
         return true;
     pf_build_warn(stacks->build, 0, field->offset, "fatal", "many-frames",
@@ -305,12 +305,12 @@ bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *fi
 
 /* ---- labels.csv --------------------------------------------------------------------------------- */
 
-static void add_row(struct pprof_stacks *stacks, const uint64_t *record, pf_int128 sum)
+static void pprof_add_row(struct pprof_stacks *stacks, const uint64_t *record, pf_int128 sum)
 {
     char digits[PF_NUMBER_MAX];
     struct label label = {.text = (uint32_t)record[UNIT_TEXT], .number = pf_signed(record[NUMBER])};
-    struct pf_cell value =
-        label.text != PF_NO_STRING ? pf_name(label.text) : value_of(stacks->build->model, &label, digits);
+    struct pf_cell value = label.text != PF_NO_STRING ? pf_name(label.text)
+                                                      : pprof_value_of(stacks->build->model, &label, digits);
     struct pf_cell cells[PPROF_LABEL_COLUMNS] = {pf_int((int64_t)(record[THREAD_KEY] >> 32)),
                                                  pf_int((int64_t)record[METRIC]),
                                                  pf_whole(&sum),
@@ -331,13 +331,13 @@ void pprof_stacks_end(struct pprof_stacks *stacks)
     for (uint64_t i = 0; pf_run_check(build->run, pf_sorter_next(stacks->sorter, &record, build->run->error));
          i++) {
         if (i && memcmp(last, record, RUN * sizeof *record) != 0) {
-            add_row(stacks, last, sum);
+            pprof_add_row(stacks, last, sum);
             sum = 0;
         }
         memcpy(last, record, sizeof last);
         sum += (int64_t)record[SUM];
     }
     if (stacks->labelled)
-        add_row(stacks, last, sum);
+        pprof_add_row(stacks, last, sum);
     pf_line_sums_end(stacks->lines, PPROF_LINES);
 }

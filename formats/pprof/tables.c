@@ -37,9 +37,10 @@ enum { NUMBERS_MAX = 10 };
  * Reads a message of numbers, and calls `each` for the messages in it. Returns false, after a warning, if it is
  * malformed.
  */
-static bool take_message(struct pprof *pprof, const struct pprof_field *whole, const struct pprof_form *form,
-                         uint64_t numbers[NUMBERS_MAX + 1],
-                         bool (*each)(struct pprof *, const struct pprof_form *, const struct pprof_field *))
+static bool pprof_handle_message(struct pprof *pprof, const struct pprof_field *whole,
+                                 const struct pprof_form *form, uint64_t numbers[NUMBERS_MAX + 1],
+                                 bool (*each)(struct pprof *, const struct pprof_form *,
+                                              const struct pprof_field *))
 {
     struct pprof_message message = pprof_in(whole);
     struct pprof_field field;
@@ -59,7 +60,7 @@ static bool take_message(struct pprof *pprof, const struct pprof_field *whole, c
 static bool take_line(struct pprof *pprof, const struct pprof_form *form, const struct pprof_field *field)
 {
     uint64_t numbers[NUMBERS_MAX + 1];
-    if (!take_message(pprof, field, form, numbers, NULL))
+    if (!pprof_handle_message(pprof, field, form, numbers, NULL))
         return false;
     if (pprof->lines.n > UINT32_MAX / 2)
         pf_run_check(pprof->build->run,
@@ -93,7 +94,7 @@ static uint32_t add_id(struct pprof *pprof, struct pf_ids *ids, uint64_t id, uin
 }
 
 /* Takes a message with an id: a function, location or mapping. */
-static void take_record(struct pprof *pprof, const struct pprof_field *field)
+static void pprof_handle_record(struct pprof *pprof, const struct pprof_field *field)
 {
     struct pf_build *build = pprof->build;
     const struct pprof_form *form = pprof_file_form.of[field->number];
@@ -101,7 +102,7 @@ static void take_record(struct pprof *pprof, const struct pprof_field *field)
     struct pf_ids *ids = location ? &pprof->locations : function ? &pprof->functions : &pprof->mappings;
     uint64_t numbers[NUMBERS_MAX + 1];
     size_t first = pprof->lines.n;
-    bool good = take_message(pprof, field, form, numbers, take_line);
+    bool good = pprof_handle_message(pprof, field, form, numbers, take_line);
     struct pprof_function called = {
         .name = numbers[2], .system = numbers[3], .file = numbers[4], .offset = field->offset};
     if (good && function && !numbers[1]) {
@@ -126,10 +127,10 @@ static void take_record(struct pprof *pprof, const struct pprof_field *field)
         *PF_ITEM(build->run, pprof->mapping, place) = (struct pprof_mapping){.file = numbers[5]};
 }
 
-static void take_type(struct pprof *pprof, const struct pprof_field *field)
+static void pprof_read_type(struct pprof *pprof, const struct pprof_field *field)
 {
     uint64_t numbers[NUMBERS_MAX + 1];
-    if (!take_message(pprof, field, pprof_file_form.of[field->number], numbers, NULL))
+    if (!pprof_handle_message(pprof, field, pprof_file_form.of[field->number], numbers, NULL))
         return;
     struct pprof_type type = {.type = numbers[1], .unit = numbers[2]};
     if (field->number == PPROF_PERIOD_TYPE)
@@ -138,7 +139,7 @@ static void take_type(struct pprof *pprof, const struct pprof_field *field)
         *PF_PUSH(pprof->build->run, pprof->types) = type;
 }
 
-static void take_string(struct pprof *pprof, const struct pprof_field *field)
+static void pprof_read_string(struct pprof *pprof, const struct pprof_field *field)
 {
     bool first = !pprof->strings.n;
     if (first && field->size)
@@ -161,7 +162,7 @@ void pprof_take(struct pprof *pprof, const struct pprof_field *field)
     switch (number) {
     case PPROF_SAMPLE_TYPE:
     case PPROF_PERIOD_TYPE:
-        take_type(pprof, field);
+        pprof_read_type(pprof, field);
         break;
     case PPROF_SAMPLE:
         pprof->samples++;
@@ -169,10 +170,10 @@ void pprof_take(struct pprof *pprof, const struct pprof_field *field)
     case PPROF_MAPPING:
     case PPROF_LOCATION:
     case PPROF_FUNCTION:
-        take_record(pprof, field);
+        pprof_handle_record(pprof, field);
         break;
     case PPROF_STRING:
-        take_string(pprof, field);
+        pprof_read_string(pprof, field);
         break;
     case PPROF_COMMENT:
         if (!pprof_numbers(pprof->build, &pprof->comments, field))
@@ -375,7 +376,7 @@ static void find_dropped(struct pprof *pprof)
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
 /* Adds a sample type's metric. If several types have one name, the later ones get their index appended. */
-static void add_metric(struct pprof *pprof, size_t index)
+static void pprof_add_metric(struct pprof *pprof, size_t index)
 {
     struct pf_build *build = pprof->build;
     struct pprof_type *type = &pprof->types.at[index];
@@ -408,7 +409,7 @@ static size_t default_type(struct pprof *pprof)
 }
 
 /* The default type comes first, which makes it the primary metric among equals. */
-static void add_metrics(struct pprof *pprof)
+static void pprof_add_metrics(struct pprof *pprof)
 {
     struct pf_build *build = pprof->build;
     if (!pprof->types.n)
@@ -418,7 +419,7 @@ static void add_metrics(struct pprof *pprof)
         if (pf_run_is_full(build->run))
             pprof->types.at[i].metric = PF_NO_METRIC;
         else
-            add_metric(pprof, i);
+            pprof_add_metric(pprof, i);
     if (build->n_metrics != pprof->types.n)
         return; /* names with the same text before a NUL are one metric */
     struct pf_metric metric = build->metrics[first];
@@ -436,7 +437,7 @@ void pprof_resolve(struct pprof *pprof)
         pprof->refused = "the profile has no sample types";
     if (pprof->refused)
         return;
-    add_metrics(pprof);
+    pprof_add_metrics(pprof);
     number_functions(pprof);
     name_functions(pprof);
     agree_on_files(pprof);

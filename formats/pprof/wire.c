@@ -69,7 +69,7 @@ bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const 
  * Reads the head of a field: everything except its content, whose size it sets. Returns NULL, or a description of the
  * damage.
  */
-static const char *take_head(struct pprof_message *message, struct pprof_field *field)
+static const char *pprof_read_head(struct pprof_message *message, struct pprof_field *field)
 {
     uint64_t tag, size = 0;
     if (!pprof_varint(message, &tag))
@@ -97,7 +97,7 @@ int pprof_next(struct pprof_message *message, struct pprof_field *field, const c
 {
     if (message->at == message->end)
         return 0;
-    *wrong = take_head(message, field);
+    *wrong = pprof_read_head(message, field);
     if (!*wrong && field->size > (size_t)(message->end - message->at))
         *wrong = "field exceeds the rest of the file";
     if (*wrong)
@@ -113,7 +113,7 @@ int pprof_next(struct pprof_message *message, struct pprof_field *field, const c
  * Reads until `want` bytes are buffered or the file ends. The buffer grows with the bytes actually read, not with a
  * declared size.
  */
-static int fill(struct pprof_stream *stream, size_t want, struct pf_error *error)
+static int pprof_fill(struct pprof_stream *stream, size_t want, struct pf_error *error)
 {
     while (stream->end - stream->start < want && !stream->ended) {
         if (stream->start) {
@@ -144,19 +144,19 @@ int pprof_stream_next(struct pprof_stream *stream, struct pprof_field *field, st
 {
     if (stream->wrong)
         return 0;
-    if (fill(stream, HEAD_MAX, error))
+    if (pprof_fill(stream, HEAD_MAX, error))
         return -1;
     if (stream->start == stream->end)
         return 0;
     struct pprof_message message = rest(stream);
-    stream->wrong = take_head(&message, field);
+    stream->wrong = pprof_read_head(&message, field);
     field->offset = stream->base + stream->start;
     size_t head = (size_t)(message.at - (stream->buffer + stream->start));
     if (!stream->wrong && field->size > FIELD_MAX)
         stream->wrong = "field exceeds 64 MB";
     if (stream->wrong)
         return 0;
-    if (fill(stream, head + field->size, error))
+    if (pprof_fill(stream, head + field->size, error))
         return -1;
     message = rest(stream);
     if ((size_t)(message.end - message.at) < head + field->size) {

@@ -215,7 +215,7 @@ static void fill_columns(struct pf_build *build)
     }
 }
 
-static void add_partition(struct pf_build *build, struct pf_cell name, const struct pf_cell *fields)
+static void build_add_partition(struct pf_build *build, struct pf_cell name, const struct pf_cell *fields)
 {
     static const struct pf_cell none[PF_BUILD_FIELDS];
     const struct pf_partitions *partitions = &build->model->partitions;
@@ -233,7 +233,7 @@ static void end_contexts(struct pf_build *build)
     if (build->input && pf_input_damage(build->input, &damage))
         pf_build_warn(build, 0, damage.offset, "fatal", "damaged-gzip", "%s", damage.what);
     if (!build->format->list && !build->format->without_all && !pf_build_partitions(build))
-        add_partition(build, pf_string("all"), NULL);
+        build_add_partition(build, pf_string("all"), NULL);
     fill_columns(build);
     pf_run_check(build->run, pf_tree_finish(model->contexts, build->run->error));
     pf_run_check(build->run, pf_sums_finish(build->sums, pf_build_partitions(build), model->contexts->count,
@@ -428,7 +428,7 @@ uint32_t pf_build_partition(struct pf_build *build, const char *name, size_t siz
 {
     uint32_t number = pf_build_intern(build, build->partitions, name, size);
     if (number == pf_build_partitions(build))
-        add_partition(build, pf_text(name, size), fields);
+        build_add_partition(build, pf_text(name, size), fields);
     return number;
 }
 
@@ -452,7 +452,7 @@ uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, si
     return index == PF_NO_ID ? PF_NO_METRIC : index;
 }
 
-static void add_metric(struct pf_build *build, struct pf_metric metric)
+static void build_add_metric(struct pf_build *build, struct pf_metric metric)
 {
     pf_run_check(build->run, pf_array_room(&build->metrics, &build->metrics_room, (size_t)metric.id,
                                            sizeof metric, build->run->error));
@@ -467,7 +467,7 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
         return index;
     if (build->n_metrics == PF_BUILD_METRICS) {
         if (!build->more_metrics) {
-            add_metric(build, (struct pf_metric)PF_EXCLUSIVE(PF_NO_METRIC, "", "", "int"));
+            build_add_metric(build, (struct pf_metric)PF_EXCLUSIVE(PF_NO_METRIC, "", "", "int"));
             pf_build_warn(build, 0, -1, "error", "many-metrics",
                           "more than %d metrics: the values of further ones are left out", PF_BUILD_METRICS);
         }
@@ -476,7 +476,7 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
     }
     uint32_t number = pf_build_name(build, name, strnlen(name, size));
     const char *kept = pf_build_named(build, number).text; /* the pool terminates it with a NUL */
-    add_metric(build, (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int"));
+    build_add_metric(build, (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int"));
     pf_run_check(build->run,
                  pf_ids_add(&build->metric_of, number, (uint32_t)build->n_metrics, build->run->error));
     return (uint32_t)build->n_metrics++;
@@ -535,12 +535,12 @@ uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame)
     return pf_build_child(build, parent, frame, what.name, what.kind);
 }
 
-static bool is_zero(const struct pf_cell *number)
+static bool build_is_zero(const struct pf_cell *number)
 {
     return number->type == PF_DOUBLE ? number->d == 0 : number->type == PF_WIDE ? !*number->wide : !number->u;
 }
 
-static double number_of(const struct pf_cell *number)
+static double build_number_of(const struct pf_cell *number)
 {
     return number->type == PF_DOUBLE ? number->d
            : number->type == PF_WIDE ? (double)*number->wide
@@ -554,8 +554,8 @@ void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uin
     if (metric == PF_NO_METRIC)
         return;
     if (metric < build->n_metrics) {
-        build->metrics[metric].empty &= is_zero(&value);
-        build->metrics[metric].most += fabs(number_of(&value));
+        build->metrics[metric].empty &= build_is_zero(&value);
+        build->metrics[metric].most += fabs(build_number_of(&value));
     }
     pf_run_check(build->run, pf_sums_add(build->sums, thread, context, metric, &value, build->run->error));
 }

@@ -41,13 +41,13 @@ void pf_line_sums_add(struct pf_line_sums *sums, const struct pf_source_line *wh
         pf_run_check(sums->build->run, pf_sorter_add(sums->sorter, record, sums->build->run->error));
 }
 
-static pf_int128 value_of(const uint64_t *record)
+static pf_int128 line_sums_value_of(const uint64_t *record)
 {
     return (pf_int128)(int64_t)record[HIGH] * ((pf_int128)1 << 64) + record[LOW];
 }
 
-static void add_row(struct pf_line_sums *sums, size_t table, const uint64_t *record,
-                    const struct pf_total *total)
+static void line_sums_add_row(struct pf_line_sums *sums, size_t table, const uint64_t *record,
+                              const struct pf_total *total)
 {
     uint32_t line = (uint32_t)record[FILE_LINE];
     struct pf_cell cells[PF_LINE_COLUMNS] = {
@@ -72,13 +72,13 @@ void pf_line_sums_end(struct pf_line_sums *sums, size_t table)
     for (uint64_t i = 0; pf_run_check(build->run, pf_sorter_next(sums->sorter, &record, build->run->error));
          i++) {
         if (i && memcmp(last, record, KEYS * sizeof *record) != 0) {
-            add_row(sums, table, last, &total);
+            line_sums_add_row(sums, table, last, &total);
             total = (struct pf_total){0};
         }
         memcpy(last, record, sizeof last);
-        pf_total_add_whole(&total, value_of(record));
+        pf_total_add_whole(&total, line_sums_value_of(record));
         if (i % 65536 == 0)
             pf_run_check(build->run, pf_pass_step(1, 1, build->run->error));
     }
-    add_row(sums, table, last, &total);
+    line_sums_add_row(sums, table, last, &total);
 }

@@ -11,7 +11,7 @@ struct walk {
 };
 
 /* The ops are the first member of pf_numbered. */
-static const struct pf_numbered *kind_of(const struct pf_cursor *cursor)
+static const struct pf_numbered *numbered_kind_of(const struct pf_cursor *cursor)
 {
     return (const struct pf_numbered *)(const void *)cursor->table->ops;
 }
@@ -21,7 +21,7 @@ int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error)
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
-    if (kind_of(cursor)->begin(cursor, &walk->numbers, error))
+    if (numbered_kind_of(cursor)->begin(cursor, &walk->numbers, error))
         return -1;
     if (walk->numbers.next > walk->numbers.end)
         walk->numbers.next = walk->numbers.end;
@@ -31,7 +31,7 @@ int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error)
 
 int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
-    const struct pf_numbered *kind = kind_of(cursor);
+    const struct pf_numbered *kind = numbered_kind_of(cursor);
     struct pf_numbers *numbers = &((struct walk *)cursor->state)->numbers;
     int got = 0;
     while (!got && numbers->next < numbers->end) {
@@ -66,7 +66,7 @@ int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size,
 void pf_numbered_close(struct pf_cursor *cursor)
 {
     struct walk *walk = cursor->state;
-    const struct pf_numbered *kind = kind_of(cursor);
+    const struct pf_numbered *kind = numbered_kind_of(cursor);
     if (walk)
         (kind->free ? kind->free : free)(walk->numbers.own);
     free(walk);

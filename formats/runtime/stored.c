@@ -113,7 +113,7 @@ struct look {
     pf_int128 wides[PF_STORED_COLUMNS];
 };
 
-static int read_row(struct look *look, uint64_t number, struct pf_error *error)
+static int stored_read_row(struct look *look, uint64_t number, struct pf_error *error)
 {
     const struct pf_stored *stored = look->stored;
     const unsigned char *row = pf_store_at(&look->rows, number * stored->width, stored->width, error);
@@ -130,7 +130,7 @@ static int find_partition(struct look *look, uint64_t partition, uint64_t *found
     uint64_t from = 0, to = pf_stored_count(look->stored);
     while (from < to) {
         uint64_t middle = from + (to - from) / 2;
-        if (read_row(look, middle, error))
+        if (stored_read_row(look, middle, error))
             return -1;
         if (look->row.values[0] < partition)
             from = middle + 1;
@@ -141,7 +141,7 @@ static int find_partition(struct look *look, uint64_t partition, uint64_t *found
     return 0;
 }
 
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int stored_begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     struct look *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
@@ -158,7 +158,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     return find_partition(look, partition + 1, &numbers->end, error);
 }
 
-static void free_look(void *own)
+static void stored_free_look(void *own)
 {
     struct look *look = own;
     if (look) {
@@ -177,8 +177,8 @@ static int64_t only_of(const struct pf_restriction *only, enum pf_role role)
                                 : -1;
 }
 
-static struct pf_cell cell_of(const struct pf_cursor *cursor, struct look *look, size_t column,
-                              const char **texts)
+static struct pf_cell stored_cell_of(const struct pf_cursor *cursor, struct look *look, size_t column,
+                                     const char **texts)
 {
     uint8_t type = look->row.types[column];
     const uint64_t *value = &look->row.values[column];
@@ -198,12 +198,12 @@ static struct pf_cell cell_of(const struct pf_cursor *cursor, struct look *look,
     return pf_wide(&look->wides[column]);
 }
 
-static int fill(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                struct pf_error *error)
+static int stored_fill(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                       struct pf_error *error)
 {
     struct look *look = own;
     uint64_t start = 0, size = 0; /* of the row's texts, which are contiguous */
-    if (read_row(look, number, error))
+    if (stored_read_row(look, number, error))
         return -1;
     for (size_t i = 0; i < look->stored->columns; i++) {
         uint8_t type = look->row.types[i];
@@ -220,8 +220,9 @@ static int fill(const struct pf_cursor *cursor, void *own, uint64_t number, stru
     if (!texts)
         return -1;
     for (size_t i = 0; i < look->stored->columns; i++)
-        cells[i] = cell_of(cursor, look, i, &texts);
+        cells[i] = stored_cell_of(cursor, look, i, &texts);
     return 1;
 }
 
-const struct pf_numbered pf_stored_cursor = {PF_NUMBERED, .begin = begin, .row = fill, .free = free_look};
+const struct pf_numbered pf_stored_cursor = {PF_NUMBERED, .begin = stored_begin, .row = stored_fill,
+                                             .free = stored_free_look};

@@ -20,8 +20,8 @@ enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL = WHOLE + 2, REST, HAS_REAL, 
 
 /* A finished sum; the sort key comes first. */
 struct kept {
-    uint64_t place;    /* partition, context in the high and low half; reversed in the copy sorted by context */
-    uint64_t what;     /* metric, type of the cell */
+    uint64_t place; /* partition, context in the high and low half; reversed in the copy sorted by context */
+    uint64_t what;  /* metric, type of the cell */
     uint64_t value[2]; /* an integer as by pf_wide_split, or a double in the first word */
 };
 
@@ -82,7 +82,7 @@ static void add_total(struct pf_total *total, const struct pf_total *more)
     total->rest += more->rest;
 }
 
-static int by_key(const void *a, const void *b)
+static int sums_by_key(const void *a, const void *b)
 {
     const struct sum *x = a, *y = b;
     uint64_t place_x = (uint64_t)x->partition << 32 | x->context;
@@ -91,7 +91,7 @@ static int by_key(const void *a, const void *b)
                               : (x->metric > y->metric) - (x->metric < y->metric);
 }
 
-static bool is_key(const void *of, uint32_t number, const void *key)
+static bool sums_is_key(const void *of, uint32_t number, const void *key)
 {
     const struct sum *sum = (const struct sum *)of + number, *wanted = key;
     return sum->context == wanted->context && sum->metric == wanted->metric &&
@@ -121,7 +121,7 @@ static int flush(struct pf_sums *sums, struct pf_error *error)
 }
 
 /* Makes room for one more sum. Sums and their hash table take up to half of the limit. */
-static int make_room(struct pf_sums *sums, struct pf_error *error)
+static int sums_make_room(struct pf_sums *sums, struct pf_error *error)
 {
     enum { TABLE = 2 * sizeof(uint64_t) };
     if (sums->n_sums < sums->room)
@@ -132,16 +132,16 @@ static int make_room(struct pf_sums *sums, struct pf_error *error)
 }
 
 /* Finds or adds the total of a key; NULL with *error filled. Valid until the next call. */
-static struct pf_total *find(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
-                             struct pf_error *error)
+static struct pf_total *sums_find(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
+                                  struct pf_error *error)
 {
     struct sum key = {partition, context, metric, {0}};
-    if (sums->last < sums->n_sums && is_key(sums->sums, (uint32_t)sums->last, &key))
+    if (sums->last < sums->n_sums && sums_is_key(sums->sums, (uint32_t)sums->last, &key))
         return &sums->sums[sums->last].total;
     uint64_t place = (uint64_t)partition << 32 | context, hash = pf_siphash(metric, &place, sizeof place);
-    int64_t known = pf_hash_find(&sums->by_key, hash, is_key, sums->sums, &key);
+    int64_t known = pf_hash_find(&sums->by_key, hash, sums_is_key, sums->sums, &key);
     if (known == PF_NOT_THERE) {
-        if (make_room(sums, error) || pf_hash_add(&sums->by_key, hash, (uint32_t)sums->n_sums, error))
+        if (sums_make_room(sums, error) || pf_hash_add(&sums->by_key, hash, (uint32_t)sums->n_sums, error))
             return NULL;
         known = (int64_t)sums->n_sums;
         sums->sums[sums->n_sums++] = key;
@@ -153,7 +153,7 @@ static struct pf_total *find(struct pf_sums *sums, uint32_t partition, uint32_t 
 int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                 const struct pf_cell *value, struct pf_error *error)
 {
-    struct pf_total *total = find(sums, partition, context, metric, error);
+    struct pf_total *total = sums_find(sums, partition, context, metric, error);
     if (!total)
         return -1;
     pf_total_add(total, value);
@@ -162,7 +162,7 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
 
 /* ---- finishing ---------------------------------------------------------------------------------- */
 
-static void take_value(struct kept *kept, const struct pf_total *total)
+static void sums_read_member_value(struct kept *kept, const struct pf_total *total)
 {
     enum pf_cell_type type = PF_DOUBLE;
     double real = total->real;
@@ -178,10 +178,10 @@ static void take_value(struct kept *kept, const struct pf_total *total)
 }
 
 /* Writes a finished sum to the table. */
-static int keep(struct pf_sums *sums, const struct sum *sum, struct pf_error *error)
+static int sums_retain(struct pf_sums *sums, const struct sum *sum, struct pf_error *error)
 {
     struct kept kept = {(uint64_t)sum->partition << 32 | sum->context, (uint64_t)sum->metric << 32, {0}};
-    take_value(&kept, &sum->total);
+    sums_read_member_value(&kept, &sum->total);
     bool zero = sum->total.has_real ? (double)sum->total.whole + sum->total.real + sum->total.rest == 0
                                     : sum->total.whole == 0;
     if (zero && !sums->zeros)
@@ -201,7 +201,7 @@ static struct pf_total total_in(const uint64_t *record)
 }
 
 /* Merges sorted records with equal keys. */
-static int merge(struct pf_sums *sums, struct pf_error *error)
+static int sums_merge(struct pf_sums *sums, struct pf_error *error)
 {
     const uint64_t *record;
     struct sum sum = {0};
@@ -212,31 +212,31 @@ static int merge(struct pf_sums *sums, struct pf_error *error)
                            .context = (uint32_t)record[KEY_PLACE],
                            .metric = (uint32_t)record[KEY_METRIC],
                            .total = total_in(record)};
-        bool same = any && by_key(&sum, &next) == 0;
+        bool same = any && sums_by_key(&sum, &next) == 0;
         if (same)
             add_total(&sum.total, &next.total);
-        else if (any && keep(sums, &sum, error))
+        else if (any && sums_retain(sums, &sum, error))
             return -1;
         if (!same)
             sum = next;
         any = true;
     }
-    return more < 0 || (any && keep(sums, &sum, error)) ? -1 : 0;
+    return more < 0 || (any && sums_retain(sums, &sum, error)) ? -1 : 0;
 }
 
 /* Sorts and writes the sums if all are in memory. */
 static int keep_all(struct pf_sums *sums, struct pf_error *error)
 {
     if (sums->n_sums)
-        qsort(sums->sums, sums->n_sums, sizeof *sums->sums, by_key);
+        qsort(sums->sums, sums->n_sums, sizeof *sums->sums, sums_by_key);
     for (size_t i = 0; i < sums->n_sums; i++)
-        if (keep(sums, &sums->sums[i], error))
+        if (sums_retain(sums, &sums->sums[i], error))
             return -1;
     return 0;
 }
 
 /* Converts counts to prefix sums. Returns true if a single index has all the counts. */
-static bool add_up(uint64_t *starts, uint32_t n)
+static bool sums_add_up(uint64_t *starts, uint32_t n)
 {
     bool one = true;
     for (uint32_t i = 0; i < n; i++) {
@@ -292,15 +292,15 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
     if (!sums->of_partition || !sums->of_context)
         return pf_fail_memory(error);
     if (!sums->run ? keep_all(sums, error)
-                   : flush(sums, error) || pf_sorter_finish(sums->sorter, error) || merge(sums, error))
+                   : flush(sums, error) || pf_sorter_finish(sums->sorter, error) || sums_merge(sums, error))
         return -1;
     free(sums->sums);
     sums->sums = NULL;
     pf_hash_free(&sums->by_key);
     pf_sorter_free(sums->sorter);
     sums->sorter = NULL;
-    bool one = add_up(sums->of_partition, partitions);
-    add_up(sums->of_context, contexts);
+    bool one = sums_add_up(sums->of_partition, partitions);
+    sums_add_up(sums->of_context, contexts);
     return one ? 0 : sort_by_context(sums, error);
 }
 
@@ -318,13 +318,13 @@ static const struct pf_sums *sums_of(const struct pf_cursor *cursor)
     return *(struct pf_sums *const *)cursor->table->data;
 }
 
-static void restrict_to(struct pf_numbers *numbers, const uint64_t *starts, uint32_t n, uint64_t item)
+static void sums_restrict_to(struct pf_numbers *numbers, const uint64_t *starts, uint32_t n, uint64_t item)
 {
     numbers->next = item < n ? starts[item] : 0;
     numbers->end = item < n ? starts[item + 1] : 0;
 }
 
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int sums_begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct pf_sums *sums = sums_of(cursor);
     struct look *look = numbers->own = calloc(1, sizeof *look);
@@ -334,13 +334,13 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     look->window.store = look->swapped ? sums->by_context : sums->kept;
     numbers->end = sums->count;
     if (cursor->only.context >= 0)
-        restrict_to(numbers, sums->of_context, sums->contexts, (uint64_t)cursor->only.context);
+        sums_restrict_to(numbers, sums->of_context, sums->contexts, (uint64_t)cursor->only.context);
     else if (cursor->only.partition >= 0)
-        restrict_to(numbers, sums->of_partition, sums->partitions, (uint64_t)cursor->only.partition);
+        sums_restrict_to(numbers, sums->of_partition, sums->partitions, (uint64_t)cursor->only.partition);
     return 0;
 }
 
-static void free_look(void *own)
+static void sums_free_look(void *own)
 {
     struct look *look = own;
     if (look)
@@ -348,7 +348,7 @@ static void free_look(void *own)
     free(look);
 }
 
-static struct pf_cell value_of(struct look *look, const struct kept *kept)
+static struct pf_cell sums_value_of(struct look *look, const struct kept *kept)
 {
     look->wide = pf_wide_join(kept->value);
     if ((uint32_t)kept->what == PF_WIDE)
@@ -356,8 +356,8 @@ static struct pf_cell value_of(struct look *look, const struct kept *kept)
     return (struct pf_cell){.type = (uint8_t)kept->what, .u = kept->value[0]};
 }
 
-static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-               struct pf_error *error)
+static int sums_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                    struct pf_error *error)
 {
     struct look *look = own;
     struct kept kept;
@@ -370,8 +370,9 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     cells[PF_SUMS_PARTITION] = pf_int(partition);
     cells[PF_SUMS_CONTEXT] = pf_int(look->swapped ? high : low);
     cells[PF_SUMS_METRIC] = pf_int(metric);
-    cells[PF_SUMS_VALUE] = value_of(look, &kept);
+    cells[PF_SUMS_VALUE] = sums_value_of(look, &kept);
     return pf_wanted(cursor->only.partition, partition) && pf_wanted(cursor->only.metric, metric);
 }
 
-const struct pf_numbered pf_sums_cursor = {PF_NUMBERED, .begin = begin, .row = row, .free = free_look};
+const struct pf_numbered pf_sums_cursor = {PF_NUMBERED, .begin = sums_begin, .row = sums_row,
+                                           .free = sums_free_look};

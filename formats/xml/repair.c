@@ -88,7 +88,7 @@ static inline bool is_in(const struct set *set, char c)
 }
 
 /* Returns the index of the first character from `at` on that is not in the set. */
-static inline size_t skip(const struct set *set, const char *bytes, size_t size, size_t at)
+static inline size_t repair_skip(const struct set *set, const char *bytes, size_t size, size_t at)
 {
     while (at < size && is_in(set, bytes[at]))
         at++;
@@ -172,11 +172,11 @@ static size_t mend_character(struct pf_repair *repair, const char *text, size_t 
     return 1;
 }
 
-static void mend(struct pf_repair *repair, const char *text, size_t size, enum kind kind)
+static void repair_fix(struct pf_repair *repair, const char *text, size_t size, enum kind kind)
 {
     const struct set *sound = kind == VALUE ? &in_value : &in_text;
     for (size_t at = 0; at < size;) {
-        size_t plain = skip(sound, text, size, at);
+        size_t plain = repair_skip(sound, text, size, at);
         give(repair, text + at, plain - at);
         at = plain < size ? plain + mend_character(repair, text + plain, size - plain, kind) : size;
     }
@@ -214,14 +214,14 @@ struct tag {
     size_t size;
 };
 
-static size_t skip_blanks(const struct tag *tag, size_t at)
+static size_t repair_skip_blanks(const struct tag *tag, size_t at)
 {
-    return skip(&blank, tag->bytes, tag->size, at);
+    return repair_skip(&blank, tag->bytes, tag->size, at);
 }
 
 static size_t skip_name(const struct tag *tag, size_t at)
 {
-    return skip(&in_name, tag->bytes, tag->size, at);
+    return repair_skip(&in_name, tag->bytes, tag->size, at);
 }
 
 static bool ends_at(const struct tag *tag, size_t at)
@@ -237,7 +237,7 @@ static bool quote_is_text(const struct tag *tag, size_t at)
 {
     if (tag->bytes[at] != '"' || tag->bytes[at - 1] != '\\')
         return false;
-    size_t next = skip_blanks(tag, at + 1), end = skip_name(tag, next);
+    size_t next = repair_skip_blanks(tag, at + 1), end = skip_name(tag, next);
     if (next + 1 >= tag->size || ends_at(tag, next))
         return false;
     return !(end > next && end + 1 < tag->size && tag->bytes[end] == '=' && tag->bytes[end + 1] == '"');
@@ -268,10 +268,10 @@ static size_t tag_size(const char *bytes, size_t size)
 /* Repairs ` NAME="VALUE"` at `at`. Returns its end; 0 if it is no attribute. */
 static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, size_t at)
 {
-    size_t end = skip_name(tag, at), equals = skip_blanks(tag, end);
+    size_t end = skip_name(tag, at), equals = repair_skip_blanks(tag, end);
     if (!begins_name(tag->bytes[at]) || tag->bytes[equals] != '=')
         return 0;
-    size_t open = skip_blanks(tag, equals + 1), close = open;
+    size_t open = repair_skip_blanks(tag, equals + 1), close = open;
     bool quoted = is_quote(tag->bytes[open]);
     if (quoted)
         close = skip_value(tag, open);
@@ -283,7 +283,7 @@ static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, si
     give_string(repair, " ");
     give(repair, tag->bytes + at, end - at);
     give_string(repair, "=\"");
-    mend(repair, tag->bytes + open + quoted, close - open - quoted, VALUE);
+    repair_fix(repair, tag->bytes + open + quoted, close - open - quoted, VALUE);
     give_string(repair, "\"");
     return close + quoted;
 }
@@ -294,7 +294,7 @@ static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t
     size_t at = skip_name(tag, 1);
     bool sound = is_in(&blank, tag->bytes[at]) || tag->bytes[at] == '/' || tag->bytes[at] == '>';
     give(repair, tag->bytes, at);
-    for (int n = 0; at = skip_blanks(tag, at), tag->bytes[at] != '>' && tag->bytes[at] != '/'; n++) {
+    for (int n = 0; at = repair_skip_blanks(tag, at), tag->bytes[at] != '>' && tag->bytes[at] != '/'; n++) {
         size_t next = n < ATTRIBUTES_MAX ? mend_attribute(repair, tag, at) : 0;
         sound &= next != 0;
         if (!next) /* an attribute may follow */
@@ -341,7 +341,7 @@ static void take_closing(struct pf_repair *repair, const struct tag *tag)
 static size_t take_no_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = bytes[1] != '<' && bytes[1] != '>' && !is_quote(bytes[1]);
-    size_t end = closing ? skip(&in_name, bytes, size, 2) : 0;
+    size_t end = closing ? repair_skip(&in_name, bytes, size, 2) : 0;
     if (end == size)
         return 0;
     closing = end > 2 && bytes[end] == '>';
@@ -366,7 +366,7 @@ static size_t take_tag(struct pf_repair *repair, const char *bytes, size_t size)
 }
 
 /* Returns where the string `end` ends, searched from `from` on; 0: it has not been fed. */
-static size_t find_end(const char *bytes, size_t size, size_t from, const char *end)
+static size_t repair_find_end(const char *bytes, size_t size, size_t from, const char *end)
 {
     const char *found = from < size ? memmem(bytes + from, size - from, end, strlen(end)) : NULL;
     return found ? (size_t)(found - bytes) + strlen(end) : 0;
@@ -382,18 +382,18 @@ static size_t take_markup(struct pf_repair *repair, const char *bytes, size_t si
     if (size < 2)
         return 0;
     if (is_in(&blank, bytes[1]) || bytes[1] == '=') { /* a sign that is not escaped */
-        mend(repair, bytes, 2, TEXT);
+        repair_fix(repair, bytes, 2, TEXT);
         return 2;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t begin = strlen(kinds[i].begin);
         if (size < begin || memcmp(bytes, kinds[i].begin, begin) != 0)
             continue;
-        size_t used = find_end(bytes, size, begin, kinds[i].end);
+        size_t used = repair_find_end(bytes, size, begin, kinds[i].end);
         if (i == DECLARATION && used && memchr(bytes, '[', used)) /* a DTD with an internal subset */
-            used = find_end(bytes, size, begin, "]>");
+            used = repair_find_end(bytes, size, begin, "]>");
         if (used && i == SECTION)
-            mend(repair, bytes + begin, used - begin - strlen(kinds[i].end), DATA);
+            repair_fix(repair, bytes + begin, used - begin - strlen(kinds[i].end), DATA);
         else if (used)
             give_lines_as_comment(repair, bytes, used);
         return used;
@@ -402,13 +402,13 @@ static size_t take_markup(struct pf_repair *repair, const char *bytes, size_t si
 }
 
 /* Text up to the next `<`. */
-static size_t take_text(struct pf_repair *repair, const char *bytes, size_t size)
+static size_t repair_read_text(struct pf_repair *repair, const char *bytes, size_t size)
 {
     const char *open = memchr(bytes, '<', size);
     if (!open && size < TEXT_PIECE)
         return 0;
     size = open ? (size_t)(open - bytes) : size;
-    mend(repair, bytes, size, TEXT);
+    repair_fix(repair, bytes, size, TEXT);
     return size;
 }
 
@@ -418,17 +418,17 @@ static size_t take_text(struct pf_repair *repair, const char *bytes, size_t size
 static size_t sound_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = size > 2 && bytes[1] == '/';
-    size_t name = 1 + (size_t)closing, end = skip(&in_name, bytes, size, name), at = end;
+    size_t name = 1 + (size_t)closing, end = repair_skip(&in_name, bytes, size, name), at = end;
     if (at == name || !begins_name(bytes[name]) || (closing && !repair->depth))
         return 0;
     for (int n = 0; !closing && at < size && is_in(&blank, bytes[at]); n++) {
-        at = skip(&blank, bytes, size, at);
+        at = repair_skip(&blank, bytes, size, at);
         if (at == size || !begins_name(bytes[at]))
             break;
-        size_t equals = skip(&in_name, bytes, size, at);
+        size_t equals = repair_skip(&in_name, bytes, size, at);
         if (n == ATTRIBUTES_MAX || equals + 1 >= size || bytes[equals] != '=' || bytes[equals + 1] != '"')
             return 0;
-        at = skip(&in_value, bytes, size, equals + 2);
+        at = repair_skip(&in_value, bytes, size, equals + 2);
         if (at == size || bytes[at++] != '"')
             return 0;
     }
@@ -452,7 +452,7 @@ static size_t take_sound(struct pf_repair *repair, const char *bytes, size_t siz
 {
     size_t used = 0, text, tag;
     do {
-        text = skip(&in_text, bytes, size, used);
+        text = repair_skip(&in_text, bytes, size, used);
         if (text == size || bytes[text] != '<')
             break;
         tag = sound_tag(repair, bytes + text, size - text);
@@ -478,7 +478,7 @@ static size_t repair_part(struct pf_repair *repair, const char *bytes, size_t si
 {
     if (size < repair->wanted && !last)
         return 0;
-    size_t used = *bytes == '<' ? take_markup(repair, bytes, size) : take_text(repair, bytes, size);
+    size_t used = *bytes == '<' ? take_markup(repair, bytes, size) : repair_read_text(repair, bytes, size);
     /* Waits until the input has doubled, so that scanning takes linear time. */
     repair->wanted = used ? 0 : size < MARKUP_MAX / 2 ? 2 * size : MARKUP_MAX + 1;
     repair->refused |= !used && size > MARKUP_MAX;

@@ -75,9 +75,9 @@ static size_t value_size(const xmlChar *const *attribute)
     return size < PF_XML_TEXT_MAX ? size : PF_XML_TEXT_MAX;
 }
 
-static void on_start(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *space,
-                     int n_namespaces, const xmlChar **namespaces, int n, int n_defaulted,
-                     const xmlChar **attributes)
+static void xml_on_start(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *space,
+                         int n_namespaces, const xmlChar **namespaces, int n, int n_defaulted,
+                         const xmlChar **attributes)
 {
     struct pf_xml *xml = arg;
     (void)prefix, (void)space, (void)n_namespaces, (void)namespaces;
@@ -98,7 +98,7 @@ static void on_start(void *arg, const xmlChar *name, const xmlChar *prefix, cons
     xml->n_attributes = 0;
 }
 
-static void on_end(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *space)
+static void xml_on_end(void *arg, const xmlChar *name, const xmlChar *prefix, const xmlChar *space)
 {
     struct pf_xml *xml = arg;
     (void)prefix, (void)space;
@@ -132,7 +132,7 @@ static void on_damage(void *arg, const xmlChar *target, const xmlChar *lost)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-static void parse(struct pf_xml *xml, const char *bytes, size_t size)
+static void xml_parse(struct pf_xml *xml, const char *bytes, size_t size)
 {
     pf_run_enter_library(xml->run);
     int problem = xmlParseChunk(xml->parser, bytes, (int)size, 0);
@@ -149,14 +149,14 @@ static void read_fed(struct pf_xml *xml, bool last)
     const char *piece;
     size_t size;
     while (!xml->ended && !xml->no_memory && (size = pf_repair_next(&xml->repair, last, &piece)))
-        parse(xml, piece, size);
+        xml_parse(xml, piece, size);
     if (xml->failed)
         pf_run_fail(xml->run);
     if (pf_repair_no_memory(&xml->repair) || xml->values.failed || xml->text.failed || xml->no_memory)
         pf_run_check(xml->run, pf_fail_memory(xml->run->error));
     /* libxml2 does not count the lines of text before it has seen the end of the text: any markup. */
     if (!xml->ended && (last || xml->repair.refused))
-        parse(xml, "<!---->", 7);
+        xml_parse(xml, "<!---->", 7);
     if (!xml->ended && xml->repair.refused)
         end_at_fault(xml);
 }
@@ -186,8 +186,8 @@ struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     xmlSAXHandler handler = {.initialized = XML_SAX2_MAGIC,
-                             .startElementNs = on_start,
-                             .endElementNs = on_end,
+                             .startElementNs = xml_on_start,
+                             .endElementNs = xml_on_end,
                              .characters = on_text,
                              .ignorableWhitespace = on_text,
                              .processingInstruction = on_damage};
