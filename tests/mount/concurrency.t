@@ -27,6 +27,8 @@ together() {
 cold
 ok "eight readers of all files on a cold mount get the right bytes" together 8
 ok "and on a warm one" together 8
+cold -s
+ok "and with one pass at a time" together 8
 
 statters() {
     local n

@@ -9,7 +9,7 @@ program=$(dirname "$PROFILEFS")/hanging
 hung=$src/hung          # mount point of the hanging file system, below SOURCE
 control=$work/control   # names the requests that are not answered
 
-# start_hanging: mounts SOURCE anew, with folders sound/ and hung/; all requests are answered until hang is called.
+# start_hanging [OPTION...]: mounts SOURCE anew, with folders sound/ and hung/; all requests are answered until hang is called.
 start_hanging() {
     local i
     end_hanging
@@ -22,7 +22,7 @@ start_hanging() {
         is_hung_mounted && break
         sleep 0.05
     done
-    is_hung_mounted && mount_source && stat "$mnt/hung" >/dev/null
+    is_hung_mounted && mount_source "$@" && stat "$mnt/hung" >/dev/null
 }
 
 # Reads the kernel's table of mounts: accessing the mount itself may hang.
@@ -138,6 +138,17 @@ many_waiters() {
 }
 ok "1,100 readers wait for one pass, others are served, and SIGINT ends each" bounded many_waiters
 
+one_pass_thread() {
+    local failed=0
+    start_hanging -s && wait_for_pass 12 || return 1
+    others_are_served 1 "$mnt/sound" || failed=1
+    readers_end INT || failed=1
+    server_ends || failed=1
+    end_hanging
+    return $failed
+}
+ok "with -s, the one pass hangs, and others are served all the same" bounded one_pass_thread
+
 # Results of passes and look-ups are in the cache when the server has ended: no pass runs again for them.
 ends_with_waiters() {
     local failed=0 text=$mnt/sound/1.folded/metrics/samples/functions.csv
@@ -159,8 +170,8 @@ ok "SIGTERM ends a server on which 300 requests wait and 20 hang, and what it kn
 
 # With fewer threads than readers, no thread receives the kernel's FUSE_INTERRUPT requests.
 few_threads() {
-    local failed=0 group=/sys/fs/cgroup/pids/profilefs-test.$$
-    start_hanging && mkdir "$group" || return 1
+    local failed=0
+    start_hanging || return 1
     echo 40 >"$group/pids.max"
     echo "$(server)" >"$group/cgroup.procs"
     stat "$mnt/hung/900.folded/.contexts" >/dev/null
@@ -171,13 +182,25 @@ few_threads() {
     hang_readers 100 stat "$mnt/hung/900.folded/.contexts/%"
     server_ends || failed=1
     end_hanging
-    rmdir "$group"
     return $failed
 }
-if [ -w /sys/fs/cgroup/pids/cgroup.procs ]; then
+
+# limited_group: makes a control group that can limit the number of threads, $group, below either kind of hierarchy.
+limited_group() {
+    local root
+    for root in /sys/fs/cgroup/pids /sys/fs/cgroup; do
+        group=$root/profilefs-test.$$
+        mkdir "$group" 2>/dev/null || continue
+        [ ! -w "$group/pids.max" ] || return 0
+        rmdir "$group"
+    done
+    return 1
+}
+if limited_group; then
     ok "with 40 threads at most, SIGINT ends 100 readers, others are served then, and SIGTERM ends the server" bounded few_threads
+    rmdir "$group"
 else
-    skip "a limit on threads" "needs the pids controller of cgroup v1"
+    skip "a limit on threads" "no control group with pids.max can be made"
 fi
 
 # An open profile whose file server stops answering while the profile is idle.
