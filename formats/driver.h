@@ -167,7 +167,7 @@ struct pf_model {
     /* Fill these columns, from PF_MODELLED on (metric_cells: pf_metrics_stage), from any thread. NULL without such columns. */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
-    struct pf_rows *warnings;      /* see pf_warn; complete from PF_CHECKED on */
+    struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
     const struct pf_table *tables; /* the format's own, among them "values"; set by open() */
     size_t n_tables;
     const struct pf_table *cells; /* for aggregates: at most one row per partition, context and metric */
@@ -180,10 +180,6 @@ static inline enum pf_stage pf_metrics_stage(const struct pf_model *model)
 {
     return model->metrics_late ? PF_MODELLED : PF_OPENED;
 }
-
-/* Adds a row to model->warnings unless it is full; fatal ones always. line <= 0, offset < 0: unknown. Returns 0, or -1 with ENOMEM in *error. */
-int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,
-            struct pf_error *error, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
 struct pf_driver {
     const char *name;    /* "Format:" in info.txt, and in `profilefs formats` */

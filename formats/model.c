@@ -1,34 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "formats/driver.h"
 #include "formats/model.h"
-
-/* Maximum number of warnings, to bound memory for a thoroughly damaged file. */
-enum { WARNINGS_MAX = 1000 };
-
-int pf_warn(struct pf_model *model, int64_t line, int64_t offset, const char *severity, const char *code,
-            struct pf_error *error, const char *format, ...)
-{
-    char text[256];
-    size_t count = pf_rows_count(model->warnings);
-    if (count > WARNINGS_MAX && strcmp(severity, "fatal") != 0)
-        return 0;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (count == WARNINGS_MAX && strcmp(severity, "fatal") != 0) {
-        code = "more";
-        snprintf(text, sizeof text, "further problems are not listed");
-    }
-    struct pf_cell cells[] = {line > 0 ? pf_int(line) : pf_absent(),
-                              offset >= 0 ? pf_int(offset) : pf_absent(), pf_string(severity),
-                              pf_string(code), pf_string(text)};
-    return pf_rows_add(model->warnings, cells, error);
-}
+#include "formats/driver.h"
 
 int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                    const struct pf_options *options, struct pf_error *error)

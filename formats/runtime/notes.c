@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/runtime/notes.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,21 +98,36 @@ void pf_notes_sort(struct pf_notes *notes)
         qsort(notes->items, notes->count, sizeof *notes->items, by_place);
 }
 
+/* Adds a row to model->warnings unless several runs have filled it; fatal ones always. */
+static int add_warning(struct pf_model *model, const struct pf_note *note, const char *text,
+                       struct pf_error *error)
+{
+    size_t count = pf_rows_count(model->warnings);
+    bool fatal = !strcmp(note->kind.severity, "fatal"), last = !fatal && count == PF_NOTES_MAX;
+    if (!fatal && count > PF_NOTES_MAX)
+        return 0;
+    struct pf_cell cells[] = {note->line > 0 ? pf_int(note->line) : pf_absent(),
+                              note->offset >= 0 ? pf_int(note->offset) : pf_absent(),
+                              pf_string(note->kind.severity), pf_string(last ? "more" : note->kind.code),
+                              pf_string(last ? "further problems are not listed" : text)};
+    return pf_rows_add(model->warnings, cells, error);
+}
+
 int pf_notes_publish(const struct pf_notes *notes, struct pf_model *model, struct pf_error *error)
 {
+    static const struct pf_note more = {.kind = {"warning", "more", NULL}, .offset = -1};
+    char text[256];
     if (notes->failed)
         return pf_fail_memory(error);
     for (size_t i = 0; i < notes->count; i++) {
         const struct pf_note *note = &notes->items[i];
-        const char *text = note->kind.text ? note->kind.text : "", *more = note->more ? note->more : "";
-        if (pf_warn(model, note->line, note->offset, note->kind.severity, note->kind.code, error, "%s%s%s",
-                    text, *text && *more ? ": " : "", more))
+        const char *first = note->kind.text ? note->kind.text : "", *added = note->more ? note->more : "";
+        snprintf(text, sizeof text, "%s%s%s", first, *first && *added ? ": " : "", added);
+        if (add_warning(model, note, text, error))
             return -1;
     }
-    return notes->left_out
-               ? pf_warn(model, 0, -1, "warning", "more", error, "%llu further problems are not listed",
-                         (unsigned long long)notes->left_out)
-               : 0;
+    snprintf(text, sizeof text, "%" PRIu64 " further problems are not listed", notes->left_out);
+    return notes->left_out ? add_warning(model, &more, text, error) : 0;
 }
 
 void pf_notes_free(struct pf_notes *notes)
