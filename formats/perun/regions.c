@@ -411,10 +411,16 @@ static void drop_types(struct perun_data *data)
 {
     struct pf_run *run = data->run;
     struct perun_item item;
+    struct pf_store_window *items = PF_OWN(run, calloc(1, sizeof *items), free);
+    items->store = data->items;
+    PF_OWN(run, items, pf_store_window_free);
     data->n_items = pf_store_size(data->items) / sizeof item;
     data->n_rows = 0;
     for (uint64_t i = 0; i < data->n_items; i++) {
-        pf_run_check(run, pf_store_read(data->items, i * sizeof item, &item, sizeof item, run->error));
+        const void *kept = pf_store_at(items, i * sizeof item, sizeof item, run->error);
+        if (!kept)
+            pf_run_fail(run);
+        memcpy(&item, kept, sizeof item);
         bool known = !item.type || pf_ids_find(&data->entry_of, item.key) != PF_NO_ID;
         if (!known) {
             pf_run_note(run, &perun_problems[PERUN_NO_ENTRY], 0, item.place, NULL);
