@@ -434,7 +434,7 @@ static void describe_sandbox(struct pf_sandbox *sandbox, const struct layers *la
 int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
 {
 #ifdef HAS_SANITIZER
-    (void)error, (void)drop_privileges, (void)filter_calls, (void)describe;
+    (void)error, (void)drop_privileges, (void)filter_calls, (void)describe_sandbox;
     strcpy(sandbox->text, "none (built with a sanitizer, which must write reports)");
     return 0;
 #else
