@@ -11,7 +11,7 @@
 /*
  * The persistent cache: one SQLite database that any number of processes share. It maps (source, type, number) to a datum, a string of
  * bytes. The source is a 64-bit key, from pf_cache_key, that identifies the input of the datum, such as a version of a file. The cache
- * does not interpret data; the caller checks whether a datum is up to date.
+ * does not interpret data, except to merge fields; the caller checks by the source's head whether a datum is up to date.
  *
  * Functions report no errors, since a failure costs only speed: if the database is missing, corrupt, foreign, not writable or locked for
  * longer than 20 ms, a read is a miss and a write is dropped.
@@ -28,12 +28,23 @@ struct pf_cache;
 /* Types of data. The database stores these numbers, so they must not change. */
 enum pf_datum {
     PF_DATUM_CACHE,  /* the cache's own data */
-    PF_DATUM_KNOWN,  /* listings, sizes and small texts of a profile */
-    PF_DATUM_PASSES, /* results of passes over a profile */
-    PF_DATUM_PART,   /* a profile's part of the tables that cover many profiles */
+    PF_DATUM_KNOWN,  /* fields: listings, sizes and small texts of a profile */
+    PF_DATUM_PASSES, /* fields: results of passes over a profile */
+    PF_DATUM_PART,   /* fields: a profile's part of the tables that cover many profiles */
     PF_DATUM_PROBES, /* probe results of 64 files, by inode */
     PF_DATUM_INDEX,  /* the index of an archive */
     PF_DATUM_SUMS,   /* aggregates of a profile; number: metric + 1, or 0 for all metrics */
+};
+
+/*
+ * What all data of a source depend on, such as versions of programs and files; borrowed. New data under a head that neither includes the
+ * stored head nor is included by it replace all data of the source; otherwise the larger head is kept. NULL as an argument: an empty head.
+ */
+struct pf_cache_head {
+    const char *bytes;
+    size_t size;
+    /* True if `head` depends on all that `other` depends on. NULL: only equal heads do. Called with the lock of the database held. */
+    bool (*includes)(const struct pf_cache_head *head, const struct pf_cache_head *other);
 };
 
 /* A datum to store. The bytes are borrowed. */
@@ -60,14 +71,21 @@ void pf_cache_free(struct pf_cache *cache);
 /* Returns the key of a source: a hash of bytes that identify the source, keyed with a random number that the database holds. */
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 
-/* Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. */
-char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number,
-                   size_t *size);
-/* Stores a datum in place of an older one. No-op if the buffer has failed or exceeds 64 MB. */
-void pf_cache_put(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number,
-                  const struct pf_buf *value);
+/*
+ * Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. Appends the head of the
+ * source to *head unless it is NULL: the caller checks whether the head is up to date.
+ */
+char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+                   struct pf_buf *head);
+/*
+ * Stores a datum in place of an older one. The fields of a datum of type KNOWN or PASSES (fields.h) are merged with the stored ones, if
+ * together they take at most 1 MB. No-op if the buffer has failed or exceeds 64 MB.
+ */
+void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
+                  enum pf_datum type, uint64_t number, const struct pf_buf *value);
 /* Stores n data, at most PF_CACHE_BATCH, in one transaction. Stores none if one of them exceeds 1 MB. */
-void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_value *values, size_t n);
+void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
+                      const struct pf_cache_value *values, size_t n);
 
 /*
  * Drops the sources that were not used for `days` days and, while the database takes more than `limit` bytes, the least recently

@@ -6,15 +6,16 @@
 #include "formats/kit/digest.h"
 #include "formats/kit/table.h"
 #include "fs/cache/db.h"
+#include "fs/cache/fields.h"
 
 /*
  * A datum of up to PART_MAX bytes is one row, part 0 (WHOLE). A larger datum is split into parts 1, 2, ..., each written in its own
- * transaction; part -1 (HEAD), with the size and checksum of the parts together, is written last. A large datum without a head, or whose
- * parts do not match the head's checksum, is invalid.
+ * transaction; part -1 (TOTAL), with the size and checksum of the parts together, is written last. A large datum without it, or whose parts do
+ * not match its checksum, is invalid.
  */
-enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, HEAD = -1, WHOLE = 0 };
+enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, TOTAL = -1, WHOLE = 0 };
 
-struct head {
+struct total {
     uint64_t size, sum; /* of the parts together */
 };
 
@@ -27,7 +28,7 @@ static void need_key(struct pf_cache *cache)
     if (cache->keyed)
         return;
     pf_lock_drop(&cache->lock);
-    char *stored = pf_cache_get(cache, 0, PF_DATUM_CACHE, 0, &size);
+    char *stored = pf_cache_get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
     pf_db_take(cache);
     if (!cache->keyed && stored && size == sizeof cache->key)
         memcpy(cache->key, stored, size);
@@ -64,13 +65,13 @@ static void bind_datum(sqlite3_stmt *statement, uint64_t source, enum pf_datum t
 }
 
 struct reading {
-    struct head head; /* expected size and checksum of the parts together */
+    struct total total; /* expected size and checksum of the parts together */
     char *bytes;
     size_t have;
 };
 
 /*
- * Reads the current row of a statement. `expected` is HEAD for the first row, which must be part HEAD or WHOLE, otherwise the part's number.
+ * Reads the current row of a statement. `expected` is TOTAL for the first row, which must be part TOTAL or WHOLE, otherwise the part's number.
  * Returns false if the part or its checksum is wrong, or out of memory.
  */
 static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, uint64_t number, int expected,
@@ -83,20 +84,20 @@ static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, ui
         bytes && sum_of(source, type, number, part, bytes, size) == (uint64_t)sqlite3_column_int64(row, 1);
     if (!sound)
         return false;
-    if (expected == HEAD) {
-        if (part == HEAD && size == sizeof reading->head)
-            memcpy(&reading->head, bytes, size);
+    if (expected == TOTAL) {
+        if (part == TOTAL && size == sizeof reading->total)
+            memcpy(&reading->total, bytes, size);
         else
-            reading->head = (struct head){size, pf_digest(0, bytes, size)};
-        if ((part != HEAD && part != WHOLE) || reading->head.size > VALUE_MAX ||
-            !(reading->bytes = malloc(reading->head.size + 1)))
+            reading->total = (struct total){size, pf_digest(0, bytes, size)};
+        if ((part != TOTAL && part != WHOLE) || reading->total.size > VALUE_MAX ||
+            !(reading->bytes = malloc(reading->total.size + 1)))
             return false;
-        if (part == HEAD)
+        if (part == TOTAL)
             return true;
     } else if (part != expected) {
         return false;
     }
-    if (size > reading->head.size - reading->have)
+    if (size > reading->total.size - reading->have)
         return false;
     memcpy(reading->bytes + reading->have, bytes, size);
     reading->have += size;
@@ -109,14 +110,32 @@ static void forget(struct pf_cache *cache, uint64_t source, enum pf_datum type, 
     pf_db_step(cache, PF_DB_FORGET);
 }
 
-static void note_use(struct pf_cache *cache, uint64_t source)
+static bool note_use(struct pf_cache *cache, uint64_t source)
 {
     sqlite3_bind_int64(cache->statements[PF_DB_USE], 1, (int64_t)source);
     sqlite3_bind_int64(cache->statements[PF_DB_USE], 2, pf_db_today());
-    pf_db_step(cache, PF_DB_USE);
+    return pf_db_step(cache, PF_DB_USE);
 }
 
-static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size)
+static uint64_t sum_of_head(uint64_t source, const void *bytes, size_t size)
+{
+    return pf_digest(source, bytes, size);
+}
+
+/* Appends the head in two columns of the current row to *head (NULL: not wanted). Returns false if its checksum is wrong. */
+static bool read_head(sqlite3_stmt *row, int column, uint64_t source, struct pf_buf *head)
+{
+    const void *bytes = sqlite3_column_blob(row, column + 1);
+    size_t size = (size_t)sqlite3_column_bytes(row, column + 1);
+    if (sum_of_head(source, bytes, size) != (uint64_t)sqlite3_column_int64(row, column))
+        return false;
+    if (head)
+        pf_buf_add(head, bytes, size);
+    return !head || !head->failed;
+}
+
+static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+                 struct pf_buf *head)
 {
     struct reading reading = {.bytes = NULL};
     sqlite3_stmt *row = cache->statements[PF_DB_GET];
@@ -125,15 +144,16 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
     bind_datum(row, source, type, number);
     while ((result = sqlite3_step(row)) == SQLITE_ROW && sound) {
         /* The order of parts is -1, 1, 2, ..., or only 0. */
-        sound = read_part(row, source, type, number, rows ? rows : HEAD, &reading);
+        sound = read_part(row, source, type, number, rows ? rows : TOTAL, &reading) &&
+                (rows || read_head(row, 4, source, head));
         old = sqlite3_column_int64(row, 3) < pf_db_today();
         rows++;
     }
     sqlite3_reset(row);
     if (result != SQLITE_DONE && result != SQLITE_ROW)
         pf_db_failed(cache, result);
-    sound = sound && rows && result == SQLITE_DONE && reading.have == reading.head.size &&
-            pf_digest(0, reading.bytes, reading.have) == reading.head.sum;
+    sound = sound && rows && result == SQLITE_DONE && reading.have == reading.total.size &&
+            pf_digest(0, reading.bytes, reading.have) == reading.total.sum;
     if (rows && !sound && result != SQLITE_BUSY && cache->connection)
         forget(cache, source, type, number);
     if (sound && old)
@@ -146,10 +166,11 @@ static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, ui
     return reading.bytes;
 }
 
-char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size)
+char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
+                   struct pf_buf *head)
 {
     pf_db_take(cache);
-    char *value = pf_db_open(cache, false) ? get(cache, source, type, number, size) : NULL;
+    char *value = pf_db_open(cache, false) ? get(cache, source, type, number, size, head) : NULL;
     pf_lock_drop(&cache->lock);
     return value;
 }
@@ -168,11 +189,70 @@ static bool put_part(struct pf_cache *cache, const struct pf_cache_value *value,
     return pf_db_step(cache, PF_DB_PUT);
 }
 
-static bool put_source(struct pf_cache *cache, uint64_t source, int64_t used)
+static const struct pf_cache_head no_head = {.bytes = ""};
+
+static bool put_source(struct pf_cache *cache, uint64_t source, int64_t used,
+                       const struct pf_cache_head *head)
 {
-    sqlite3_bind_int64(cache->statements[PF_DB_SOURCE], 1, (int64_t)source);
-    sqlite3_bind_int64(cache->statements[PF_DB_SOURCE], 2, used);
+    sqlite3_stmt *statement = cache->statements[PF_DB_SOURCE];
+    sqlite3_bind_int64(statement, 1, (int64_t)source);
+    sqlite3_bind_int64(statement, 2, used);
+    sqlite3_bind_int64(statement, 3, (int64_t)sum_of_head(source, head->bytes, head->size));
+    sqlite3_bind_blob64(statement, 4, head->size ? head->bytes : "", head->size, SQLITE_STATIC);
     return pf_db_step(cache, PF_DB_SOURCE);
+}
+
+/* How the stored head of a source relates to the one of new data. */
+enum relation {
+    UNREADABLE, /* a failure; the database may be closed */
+    ABSENT,     /* the source is new */
+    COVERS,     /* it is the same, or includes it */
+    COVERED,    /* it is included */
+    DIFFERENT
+};
+
+static enum relation stored_head(struct pf_cache *cache, uint64_t source, const struct pf_cache_head *head)
+{
+    struct pf_buf stored = {0};
+    sqlite3_stmt *row = cache->statements[PF_DB_HEAD];
+    sqlite3_bind_int64(row, 1, (int64_t)source);
+    int result = sqlite3_step(row);
+    enum relation relation = result == SQLITE_DONE ? ABSENT : result == SQLITE_ROW ? DIFFERENT : UNREADABLE;
+    bool sound = result == SQLITE_ROW && read_head(row, 0, source, &stored);
+    sqlite3_reset(row);
+    if (relation == UNREADABLE)
+        pf_db_failed(cache, result);
+    const struct pf_cache_head other = {.bytes = stored.data, .size = stored.size};
+    bool same =
+        sound && other.size == head->size && (!head->size || !memcmp(other.bytes, head->bytes, head->size));
+    bool comparable = sound && head->includes;
+    if (same)
+        relation = COVERS;
+    else if (comparable && head->includes(head, &other))
+        relation = COVERED;
+    else if (comparable && head->includes(&other, head))
+        relation = COVERS;
+    pf_buf_free(&stored);
+    return relation;
+}
+
+/*
+ * Prepares a source for new data: keeps the larger head if one includes the other. Otherwise the stored data belong to another version,
+ * and are deleted.
+ */
+static bool set_head(struct pf_cache *cache, uint64_t source, const struct pf_cache_head *head)
+{
+    enum relation relation = stored_head(cache, source, head);
+    if (relation == UNREADABLE)
+        return false;
+    if (relation == COVERS)
+        return note_use(cache, source);
+    if (relation == DIFFERENT) {
+        sqlite3_bind_int64(cache->statements[PF_DB_DROP_DATA], 1, (int64_t)source);
+        if (!pf_db_step(cache, PF_DB_DROP_DATA))
+            return false;
+    }
+    return put_source(cache, source, pf_db_today(), head);
 }
 
 /* Deletes the parts of an older large datum. The row of an older small datum is replaced by the insert. */
@@ -188,7 +268,7 @@ static bool open_for_writing(struct pf_cache *cache)
     size_t size;
     if (!pf_db_open(cache, true))
         return false;
-    char *stored = cache->puts ? NULL : get(cache, 0, PF_DATUM_CACHE, 0, &size);
+    char *stored = cache->puts ? NULL : get(cache, 0, PF_DATUM_CACHE, 0, &size, NULL);
     if (cache->puts || stored || !cache->connection) {
         free(stored);
         return cache->connection;
@@ -197,52 +277,77 @@ static bool open_for_writing(struct pf_cache *cache)
         .type = PF_DATUM_CACHE, .bytes = cache->key, .size = sizeof cache->key};
     if (!cache->keyed || !pf_db_begin(cache))
         return cache->connection;
-    pf_db_end(cache, put_part(cache, &key, WHOLE, key.bytes, key.size) && put_source(cache, 0, INT64_MAX));
+    pf_db_end(cache,
+              put_part(cache, &key, WHOLE, key.bytes, key.size) && put_source(cache, 0, INT64_MAX, &no_head));
     return cache->connection;
 }
 
+/* Stores a datum. Fields are merged with those that are stored. */
 static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value)
 {
-    return cut(cache, value) && put_part(cache, value, WHOLE, value->bytes, value->size) &&
-           put_source(cache, value->source, pf_db_today());
+    struct pf_cache_value merged = *value;
+    struct pf_buf fields = {0};
+    size_t size = 0;
+    char *stored = value->type == PF_DATUM_KNOWN || value->type == PF_DATUM_PASSES
+                       ? get(cache, value->source, value->type, value->number, &size, NULL)
+                       : NULL;
+    if (stored && pf_fields_are_sound(value->bytes, value->size)) {
+        pf_buf_add(&fields, value->bytes, value->size);
+        pf_fields_merge(&fields, stored, size, PART_MAX);
+        if (!fields.failed) {
+            merged.bytes = fields.data;
+            merged.size = fields.size;
+        }
+    }
+    bool kept =
+        cache->connection && cut(cache, value) && put_part(cache, &merged, WHOLE, merged.bytes, merged.size);
+    pf_buf_free(&fields);
+    free(stored);
+    return kept;
 }
 
-void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_value *values, size_t n)
+void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
+                      const struct pf_cache_value *values, size_t n)
 {
     bool keep = true;
     pf_db_take(cache);
     if (n && open_for_writing(cache) && pf_db_begin(cache)) {
         for (size_t i = 0; i < n && keep; i++)
-            keep = values[i].size <= PART_MAX && put_small(cache, &values[i]);
+            keep = values[i].size <= PART_MAX && set_head(cache, values[i].source, head ? head : &no_head) &&
+                   put_small(cache, &values[i]);
         pf_db_end(cache, keep);
         cache->puts += n;
     }
     pf_lock_drop(&cache->lock);
 }
 
-/* Writes a part in its own transaction; other threads can use the database between parts. The caller does not hold the lock. */
-static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value, int part,
-                           const void *bytes, size_t size)
+/*
+ * Writes a part in its own transaction; other threads can use the database between parts. Returns false if it failed, or if the source
+ * has meanwhile got the head of another version. The caller does not hold the lock.
+ */
+static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value,
+                           const struct pf_cache_head *head, int part, const void *bytes, size_t size)
 {
     pf_db_take(cache);
     bool kept = pf_db_open(cache, true) && pf_db_begin(cache);
     if (kept) {
-        kept = put_part(cache, value, part, bytes, size);
+        kept = stored_head(cache, value->source, head) == COVERS && put_part(cache, value, part, bytes, size);
         pf_db_end(cache, kept);
     }
     pf_lock_drop(&cache->lock);
     return kept;
 }
 
-static void put_large(struct pf_cache *cache, const struct pf_cache_value *value)
+static void put_large(struct pf_cache *cache, const struct pf_cache_head *head,
+                      const struct pf_cache_value *value)
 {
-    const struct head head = {value->size, pf_digest(0, value->bytes, value->size)};
+    const struct total total = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
     pf_db_take(cache);
     bool kept = open_for_writing(cache) && pf_db_begin(cache);
     if (kept) {
         forget(cache, value->source, value->type, value->number);
-        kept = cache->connection && put_source(cache, value->source, pf_db_today());
+        kept = cache->connection && set_head(cache, value->source, head);
         pf_db_end(cache, kept);
         cache->puts++;
     }
@@ -250,22 +355,22 @@ static void put_large(struct pf_cache *cache, const struct pf_cache_value *value
     int part = 1;
     for (size_t at = 0; kept && at < value->size; at += PART_MAX, part++) {
         size_t size = value->size - at < PART_MAX ? value->size - at : PART_MAX;
-        kept = put_large_part(cache, value, part, bytes + at, size);
+        kept = put_large_part(cache, value, head, part, bytes + at, size);
     }
     if (kept)
-        put_large_part(cache, value, HEAD, &head, sizeof head);
+        put_large_part(cache, value, head, TOTAL, &total, sizeof total);
 }
 
-void pf_cache_put(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number,
-                  const struct pf_buf *buf)
+void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
+                  enum pf_datum type, uint64_t number, const struct pf_buf *buf)
 {
     const struct pf_cache_value value = {source, number, type, buf->data, buf->size};
     if (buf->failed || buf->size > VALUE_MAX)
         return;
     if (buf->size <= PART_MAX)
-        pf_cache_put_all(cache, &value, 1);
+        pf_cache_put_all(cache, head, &value, 1);
     else
-        put_large(cache, &value);
+        put_large(cache, head ? head : &no_head, &value);
 }
 
 uint64_t pf_cache_puts(struct pf_cache *cache)

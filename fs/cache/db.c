@@ -14,7 +14,7 @@
 #include "fs/clock.h"
 
 enum {
-    APPLICATION = 0x70664b32, /* "pfK2", the application_id; another number: foreign or another version */
+    APPLICATION = 0x70664b33, /* "pfK3", the application_id; another number: foreign or another version */
     APPLICATION_AT = 68,      /* its offset in a database file */
     LOCK_MS = 20,             /* the time a statement waits for a lock */
     REST_SECONDS = 30,        /* back-off after a failure */
@@ -22,10 +22,12 @@ enum {
 };
 
 static const char *const statement_texts[PF_DB_STATEMENTS] = {
-    [PF_DB_GET] = ("SELECT part, sum, value, used FROM datum JOIN source ON key = source "
-                   "WHERE source = ?1 AND type = ?2 AND number = ?3 ORDER BY part"),
+    [PF_DB_GET] =
+        ("SELECT part, datum.sum, value, used, source.sum, head FROM datum JOIN source ON key = source "
+         "WHERE source = ?1 AND type = ?2 AND number = ?3 ORDER BY part"),
     [PF_DB_USE] = "UPDATE source SET used = ?2 WHERE key = ?1",
-    [PF_DB_SOURCE] = "INSERT OR REPLACE INTO source(key, used) VALUES(?1, ?2)",
+    [PF_DB_HEAD] = "SELECT sum, head FROM source WHERE key = ?1",
+    [PF_DB_SOURCE] = "INSERT OR REPLACE INTO source(key, used, sum, head) VALUES(?1, ?2, ?3, ?4)",
     [PF_DB_CUT] = "DELETE FROM datum WHERE source = ?1 AND type = ?2 AND number = ?3 AND part != 0",
     [PF_DB_PUT] =
         "INSERT OR REPLACE INTO datum(source, type, number, part, sum, value) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
@@ -174,7 +176,8 @@ static int make_tables(struct pf_cache *cache)
     snprintf(application, sizeof application, "PRAGMA application_id = %d", APPLICATION);
     pf_db_run(cache, "PRAGMA auto_vacuum = INCREMENTAL");
     int result = pf_db_run(
-        cache, "BEGIN IMMEDIATE; CREATE TABLE source(key INTEGER PRIMARY KEY, used INTEGER NOT NULL);"
+        cache, "BEGIN IMMEDIATE; CREATE TABLE source(key INTEGER PRIMARY KEY, used INTEGER NOT NULL,"
+               " sum INTEGER NOT NULL, head BLOB NOT NULL);"
                "CREATE INDEX by_use ON source(used);"
                "CREATE TABLE datum(source INTEGER, type INTEGER, number INTEGER, part INTEGER,"
                " sum INTEGER NOT NULL, value BLOB NOT NULL,"

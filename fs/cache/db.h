@@ -12,6 +12,7 @@
 enum pf_statement {
     PF_DB_GET,
     PF_DB_USE,
+    PF_DB_HEAD,
     PF_DB_SOURCE,
     PF_DB_CUT,
     PF_DB_PUT,

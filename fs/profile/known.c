@@ -6,15 +6,9 @@
 
 #include "fs/profile/names.h"
 
-enum { RECORDS_MAX = 640, BYTES_MAX = 144 * 1024 };
+enum { FIELDS_MAX = 640, BYTES_MAX = 144 * 1024 };
 
-/* Header of a record, in front of the bytes; may be unaligned. */
-struct record {
-    uint64_t node;
-    uint64_t size;  /* of a file; of a listing, the number of entries */
-    uint32_t bytes; /* number of bytes that follow the header */
-    enum { LISTING, SIZE, TEXT, LONG_LISTING } type;
-};
+/* The number of a field is the key of its node. A listing is the key and the name of each entry; a size is a 64-bit number. */
 
 void pf_known_init(struct pf_known *known)
 {
@@ -24,43 +18,37 @@ void pf_known_init(struct pf_known *known)
 
 void pf_known_free(struct pf_known *known)
 {
-    pf_buf_free(&known->records);
+    pf_buf_free(&known->fields);
     pf_lock_destroy(&known->lock);
 }
 
 /* ---- queries ------------------------------------------------------------------------------------ */
 
-/* The bytes of the record after the one at `at`; at NULL: the first record. Returns NULL at the end. */
-static const char *next_record(const struct pf_known *known, const char *at, struct record *record)
-{
-    const struct pf_buf *records = &known->records;
-    const char *next = at ? at + record->bytes : records->data;
-    if (!records->size || next == records->data + records->size)
-        return NULL;
-    memcpy(record, next, sizeof *record);
-    return next + sizeof *record;
-}
-
-/* The bytes of the record for a node: a listing, or for a file TEXT in preference to SIZE. NULL if there is no record. */
-static const char *find(const struct pf_known *known, struct pf_node node, struct record *record)
+/* The bytes of the field for a node: a listing, or for a file TEXT in preference to SIZE. NULL if there is no field. */
+static const char *known_find(const struct pf_known *known, struct pf_node node, struct pf_field *field)
 {
     uint64_t key = pf_node_key(node);
-    struct record other;
+    struct pf_field other;
     const char *found = NULL;
-    for (const char *at = NULL; (at = next_record(known, at, &other));)
-        if (other.node == key) {
-            *record = other;
+    for (const char *at = NULL; (at = pf_fields_next(&known->fields, at, &other));)
+        if (other.number == key) {
+            *field = other;
             found = at;
-            if (record->type != SIZE)
+            if (field->type != PF_FIELD_SIZE)
                 break;
         }
     return found;
 }
 
-static const char *find_listing(const struct pf_known *known, struct pf_node folder, struct record *listing)
+/* The listing of a folder, ending at *end; NULL if it is not stored. */
+static const char *known_listing(const struct pf_known *known, struct pf_node folder, const char **end)
 {
-    const char *found = find(known, folder, listing);
-    return found && listing->type == LISTING ? found : NULL;
+    struct pf_field field;
+    const char *found = known_find(known, folder, &field);
+    if (!found || field.type != PF_FIELD_LISTING)
+        return NULL;
+    *end = found + field.size;
+    return found;
 }
 
 /* Parses one entry of a listing; returns the position of the next entry. */
@@ -75,19 +63,19 @@ static const char *next_entry(const char *at, struct pf_node *node, const char *
 
 bool pf_known_wants(struct pf_known *known, struct pf_node folder)
 {
-    struct record record;
+    struct pf_field field;
     pf_lock_take(&known->lock);
-    bool room = known->count < RECORDS_MAX && known->records.size + sizeof record <= BYTES_MAX;
-    bool wants = room && !find(known, folder, &record);
+    bool room = known->count < FIELDS_MAX && known->fields.size + sizeof field <= BYTES_MAX;
+    bool wants = room && !known_find(known, folder, &field);
     pf_lock_drop(&known->lock);
     return wants;
 }
 
 bool pf_known_lists(struct pf_known *known, struct pf_node folder)
 {
-    struct record listing;
+    const char *end;
     pf_lock_take(&known->lock);
-    bool lists = find_listing(known, folder, &listing) != NULL;
+    bool lists = known_listing(known, folder, &end) != NULL;
     pf_lock_drop(&known->lock);
     return lists;
 }
@@ -95,28 +83,31 @@ bool pf_known_lists(struct pf_known *known, struct pf_node folder)
 int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t number, char *name,
                    struct pf_node *entry)
 {
-    struct record listing;
-    const char *called = NULL;
+    const char *end, *called = NULL;
+    struct pf_node node;
     pf_lock_take(&known->lock);
-    const char *at = find_listing(known, folder, &listing);
-    int result = !at ? -1 : number < listing.size;
-    for (uint64_t i = 0; result > 0 && i <= number; i++)
-        at = next_entry(at, entry, &called);
-    if (result > 0)
+    const char *at = known_listing(known, folder, &end);
+    int result = at ? 0 : -1;
+    for (uint64_t i = 0; !result && at < end; i++) {
+        at = next_entry(at, &node, &called);
+        result = i == number;
+    }
+    if (result > 0) {
+        *entry = node;
         strcpy(name, called);
+    }
     pf_lock_drop(&known->lock);
     return result;
 }
 
 int pf_known_find(struct pf_known *known, struct pf_node folder, const char *name, struct pf_node *entry)
 {
-    struct record listing;
+    const char *end, *called;
     struct pf_node node;
-    const char *called;
     pf_lock_take(&known->lock);
-    const char *at = find_listing(known, folder, &listing);
+    const char *at = known_listing(known, folder, &end);
     int result = at ? 0 : -1;
-    for (uint64_t i = 0; !result && i < listing.size; i++) {
+    while (!result && at < end) {
         at = next_entry(at, &node, &called);
         result = !strcmp(called, name);
     }
@@ -129,20 +120,20 @@ int pf_known_find(struct pf_known *known, struct pf_node folder, const char *nam
 bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node *parent, char *name)
 {
     uint64_t key = pf_node_key(node);
-    struct record record;
+    struct pf_field field;
     struct pf_node entry;
     const char *called;
     bool found = false;
     pf_lock_take(&known->lock);
-    for (const char *at = NULL; !found && (at = next_record(known, at, &record));) {
+    for (const char *at = NULL; !found && (at = pf_fields_next(&known->fields, at, &field));) {
         const char *in = at;
-        for (uint64_t i = 0; record.type == LISTING && !found && i < record.size; i++) {
+        while (field.type == PF_FIELD_LISTING && !found && in < at + field.size) {
             in = next_entry(in, &entry, &called);
             found = pf_node_key(entry) == key;
         }
     }
     if (found) {
-        *parent = (struct pf_node){(unsigned)(record.node >> 32), (uint32_t)record.node};
+        *parent = (struct pf_node){(unsigned)(field.number >> 32), (uint32_t)field.number};
         strcpy(name, called);
     }
     pf_lock_drop(&known->lock);
@@ -151,16 +142,18 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
 
 bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text)
 {
-    struct record record;
+    struct pf_field field;
     pf_lock_take(&known->lock);
-    const char *bytes = find(known, file, &record);
-    if (bytes)
-        *size = record.size;
+    const char *bytes = known_find(known, file, &field);
+    if (bytes && field.type == PF_FIELD_SIZE)
+        memcpy(size, bytes, sizeof *size);
+    else if (bytes)
+        *size = field.size;
     if (text)
-        *text = bytes && record.type == TEXT ? malloc(record.size + 1) : NULL;
+        *text = bytes && field.type == PF_FIELD_TEXT ? malloc((size_t)field.size + 1) : NULL;
     if (text && *text) {
-        memcpy(*text, bytes, record.size);
-        (*text)[record.size] = 0;
+        memcpy(*text, bytes, field.size);
+        (*text)[field.size] = 0;
     }
     pf_lock_drop(&known->lock);
     return bytes != NULL;
@@ -168,23 +161,22 @@ bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, 
 
 /* ---- adding facts ------------------------------------------------------------------------------- */
 
-/* Adds a record unless the store already has the same fact or a larger one. */
-static void add(struct pf_known *known, const struct record *record, const char *bytes)
+/* Adds a field unless the store already has the same fact or a larger one. */
+static void known_add(struct pf_known *known, enum pf_field_type type, struct pf_node node, const void *bytes,
+                      size_t size)
 {
-    struct pf_node node = {(unsigned)(record->node >> 32), (uint32_t)record->node};
-    struct pf_buf *records = &known->records;
-    struct record before;
-    size_t size = sizeof *record + record->bytes;
+    struct pf_buf *fields = &known->fields;
+    struct pf_field before;
+    size_t whole = sizeof before + size;
     pf_lock_take(&known->lock);
-    bool there = find(known, node, &before) && (before.type != SIZE || record->type == SIZE);
-    if (!there && known->count < RECORDS_MAX && records->size + size <= BYTES_MAX &&
-        pf_buf_reserve(records, size)) {
-        pf_buf_add(records, (const char *)record, sizeof *record);
-        pf_buf_add(records, bytes, record->bytes);
+    bool there = known_find(known, node, &before) && (before.type != PF_FIELD_SIZE || type == PF_FIELD_SIZE);
+    if (!there && known->count < FIELDS_MAX && fields->size + whole <= BYTES_MAX &&
+        pf_buf_reserve(fields, whole)) {
+        pf_fields_add(fields, type, pf_node_key(node), bytes, size);
         known->count++;
         known->changed = true;
     }
-    records->failed = false;
+    fields->failed = false;
     pf_lock_drop(&known->lock);
 }
 
@@ -195,25 +187,23 @@ void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *nam
     pf_buf_add(entries, name, strlen(name) + 1);
 }
 
-void pf_known_add_folder(struct pf_known *known, struct pf_node folder, uint32_t count,
-                         const struct pf_buf *entries)
+void pf_known_add_folder(struct pf_known *known, struct pf_node folder, const struct pf_buf *entries)
 {
-    struct record record = {pf_node_key(folder), count, (uint32_t)entries->size, LISTING};
     if (!entries->failed && entries->size <= BYTES_MAX)
-        add(known, &record, entries->data);
+        known_add(known, PF_FIELD_LISTING, folder, entries->data, entries->size);
 }
 
 void pf_known_add_long_folder(struct pf_known *known, struct pf_node folder)
 {
-    struct record record = {pf_node_key(folder), 0, 0, LONG_LISTING};
-    add(known, &record, NULL);
+    known_add(known, PF_FIELD_LONG_LISTING, folder, NULL, 0);
 }
 
 void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text)
 {
-    bool whole = text && size <= PF_KNOWN_TEXT_MAX;
-    struct record record = {pf_node_key(file), size, whole ? (uint32_t)size : 0, whole ? TEXT : SIZE};
-    add(known, &record, text);
+    if (text && size <= PF_KNOWN_TEXT_MAX)
+        known_add(known, PF_FIELD_TEXT, file, text, size);
+    else
+        known_add(known, PF_FIELD_SIZE, file, &size, sizeof size);
 }
 
 /* ---- serialisation ------------------------------------------------------------------------------ */
@@ -229,16 +219,15 @@ bool pf_known_is_changed(struct pf_known *known)
 void pf_known_pack(struct pf_known *known, struct pf_buf *out)
 {
     pf_lock_take(&known->lock);
-    pf_pack_u64(out, known->records.size);
-    pf_buf_add(out, known->records.data, known->records.size);
+    pf_buf_add(out, known->fields.data, known->fields.size);
     known->changed = false;
     pf_lock_drop(&known->lock);
 }
 
-/* True if the bytes are exactly `entries` entries with names of valid length. */
-static bool is_listing(const char *at, size_t size, uint64_t entries)
+/* True if the bytes are entries with names of valid length. */
+static bool is_listing(const char *at, size_t size)
 {
-    for (; entries && size > sizeof(uint64_t); entries--) {
+    while (size > sizeof(uint64_t)) {
         size_t name = strnlen(at + sizeof(uint64_t), size - sizeof(uint64_t)),
                whole = sizeof(uint64_t) + name + 1;
         if (name > PF_NAME_MAX || whole > size)
@@ -246,34 +235,38 @@ static bool is_listing(const char *at, size_t size, uint64_t entries)
         at += whole;
         size -= whole;
     }
-    return !entries && !size;
+    return !size;
 }
 
-static bool is_sound(struct pf_unpack *in, unsigned *records)
+static bool is_known_field(const struct pf_field *field, const char *bytes)
 {
-    for (; in->at < in->end; ++*records) {
-        struct record record;
-        const void *head = pf_unpack_bytes(in, sizeof record);
-        if (head)
-            memcpy(&record, head, sizeof record);
-        const char *bytes = head ? pf_unpack_bytes(in, record.bytes) : NULL;
-        bool sound = bytes && (record.type == LISTING ? is_listing(bytes, record.bytes, record.size)
-                               : record.type == TEXT  ? record.bytes == record.size
-                                                      : record.type <= LONG_LISTING && !record.bytes);
-        if (!sound)
-            return false;
-    }
-    return true;
-}
-
-bool pf_known_unpack(struct pf_known *known, struct pf_unpack *in)
-{
-    uint64_t size = pf_unpack_u64(in);
-    const char *bytes = in->at;
-    unsigned records = 0;
-    if (in->failed || size != (uint64_t)(in->end - bytes) || !is_sound(in, &records))
+    switch (field->type) {
+    case PF_FIELD_LISTING:
+        return is_listing(bytes, field->size);
+    case PF_FIELD_LONG_LISTING:
+        return !field->size;
+    case PF_FIELD_SIZE:
+        return field->size == sizeof(uint64_t);
+    case PF_FIELD_TEXT:
+        return field->size <= PF_KNOWN_TEXT_MAX;
+    default:
         return false;
-    pf_buf_add(&known->records, bytes, size);
-    known->count = records;
-    return !known->records.failed;
+    }
+}
+
+bool pf_known_unpack(struct pf_known *known, const char *bytes, size_t size)
+{
+    const struct pf_buf stored = {.data = (char *)(uintptr_t)bytes, .size = size};
+    struct pf_field field;
+    if (!pf_fields_are_sound(bytes, size))
+        return false;
+    for (const char *at = NULL; (at = pf_fields_next(&stored, at, &field));)
+        if (!is_known_field(&field, at))
+            return false;
+    /* Fields of several processes may together exceed the limits. */
+    for (const char *at = NULL; known->count < FIELDS_MAX && (at = pf_fields_next(&stored, at, &field)) &&
+                                known->fields.size + field.size <= BYTES_MAX;
+         known->count++)
+        pf_fields_add(&known->fields, field.type, field.number, at, field.size);
+    return !known->fields.failed;
 }

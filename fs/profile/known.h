@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "formats/kit/lock.h"
+#include "fs/cache/fields.h"
 #include "fs/profile/views.h"
-#include "fs/text/pack.h"
 
 /*
  * A store of facts about a profile's tree that answers without opening the profile: complete folder listings, file
@@ -17,7 +17,7 @@
  */
 struct pf_known {
     struct pf_lock lock;
-    struct pf_buf records; /* records, concatenated; this is also the cached format */
+    struct pf_buf fields; /* fields.h; also the cached format */
     unsigned count;
     bool changed; /* since the last pack or unpack */
 };
@@ -56,22 +56,21 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
 bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text);
 
 /*
- * Adds the listing of a folder: `count` entries, each appended to `entries` by pf_known_list. Has no effect if there is
- * no room or no memory.
+ * Adds the listing of a folder, whose entries were appended to `entries` by pf_known_list. Has no effect if there is no
+ * room or no memory.
  */
 void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *name);
-void pf_known_add_folder(struct pf_known *known, struct pf_node folder, uint32_t count,
-                         const struct pf_buf *entries);
+void pf_known_add_folder(struct pf_known *known, struct pf_node folder, const struct pf_buf *entries);
 /* Adds the size of a file, and its contents if text is not NULL and not longer than PF_KNOWN_TEXT_MAX. */
 void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text);
 
 /* True if a fact has been added since the last pack or unpack. */
 bool pf_known_is_changed(struct pf_known *known);
 /*
- * Appends the store to out, as the last part of a cached value; and reads it back. pf_known_unpack returns false and
+ * Appends the store to out, as fields; and reads them back, as far as there is room. pf_known_unpack returns false and
  * leaves the store empty if the bytes are invalid.
  */
 void pf_known_pack(struct pf_known *known, struct pf_buf *out);
-bool pf_known_unpack(struct pf_known *known, struct pf_unpack *in);
+bool pf_known_unpack(struct pf_known *known, const char *bytes, size_t size);
 
 #endif

@@ -76,18 +76,9 @@ char *pf_profile_recall_part(struct pf_env *env, const struct pf_driver *driver,
     struct pf_profile *profile = env->cache ? profile_below(env, driver, path, &error) : NULL;
     if (!profile)
         return NULL;
-    size_t all = 0;
     profile->device = st->st_dev;
-    char *bytes =
-        pf_cache_get(env->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, &all);
-    struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
-    if (bytes && pf_profile_unpack_head(profile, &in, &profile->access)) {
-        *size = (size_t)(in.end - in.at);
-        memmove(bytes, in.at, *size);
-    } else {
-        free(bytes);
-        bytes = NULL;
-    }
+    char *bytes = pf_profile_get(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
+                                 size, &profile->access);
     pf_profile_release(profile);
     return bytes;
 }

@@ -3,15 +3,14 @@
 #include <string.h>
 
 #include "formats/driver_extra.h"
+#include "fs/cache/fields.h"
 #include "fs/profile/profile_private.h"
 #include "fs/text/pack.h"
 
 /*
- * The results of passes in the cache. Each datum begins with the header of pf_profile_pack_head. Sums are separate
- * data, read on demand. One datum holds everything else as tagged sections: sizes and checkpoints of tables and texts,
- * and the driver's facts. SECTION_END terminates it.
+ * The results of passes in the cache. Sums are separate data, read on demand. One datum holds everything else as
+ * fields: sizes and checkpoints of tables and texts, and the driver's facts.
  */
-enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS };
 
 /* Larger sums are recomputed instead of stored; in bytes. */
 enum { SUMS_MAX = 16 << 20 };
@@ -46,8 +45,7 @@ static bool unpack_checkpoints(struct pf_unpack *in, struct pf_checkpoints *chec
 
 static void pack_family(struct pf_buf *out, size_t table, const struct pf_family *family)
 {
-    pf_pack_u64(out, SECTION_FAMILY);
-    pf_pack_u64(out, table);
+    size_t begun = pf_fields_begin(out, PF_FIELD_TABLE_SIZES, table);
     pf_pack_u64(out, family->whole);
     pf_pack_u64(out, family->partitions);
     pf_buf_add(out, (const char *)family->partition, family->partitions * sizeof *family->partition);
@@ -60,11 +58,11 @@ static void pack_family(struct pf_buf *out, size_t table, const struct pf_family
     for (size_t i = 0; i < family->contexts; i++)
         pf_pack_u64(out, atomic_load_explicit(&family->context[i], memory_order_relaxed));
     pack_checkpoints(out, &family->checkpoints);
+    pf_fields_end(out, begun);
 }
 
-static bool unpack_family(struct pf_profile *profile, struct pf_unpack *in)
+static bool unpack_family(struct pf_profile *profile, uint64_t table, struct pf_unpack *in)
 {
-    uint64_t table = pf_unpack_u64(in);
     struct pf_family *family = calloc(1, sizeof *family);
     if (!family || table >= profile->model.n_tables || table >= PF_TABLES_MAX) {
         free(family);
@@ -95,12 +93,11 @@ static bool unpack_family(struct pf_profile *profile, struct pf_unpack *in)
 static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *text)
 {
     struct pf_buf *out = arg;
-    pf_pack_u64(out, SECTION_TEXT);
-    pf_pack_u64(out, node.kind);
-    pf_pack_u64(out, node.item);
+    size_t begun = pf_fields_begin(out, PF_FIELD_CHECKPOINTS, pf_node_key(node));
     pf_pack_u64(out, text->size);
     pf_pack_u64(out, text->measured);
     pack_checkpoints(out, &text->own);
+    pf_fields_end(out, begun);
 }
 
 /* True for a valid node that is measured alone: any file except the whole of a table. */
@@ -112,10 +109,10 @@ static bool may_be_alone(const struct pf_profile *profile, struct pf_node node)
     return (size_t)table < profile->model.n_tables && pf_table_base(node.kind) != PF_TABLE_WHOLE;
 }
 
-static bool unpack_text(struct pf_profile *profile, struct pf_unpack *in)
+static bool unpack_text(struct pf_profile *profile, uint64_t key, struct pf_unpack *in)
 {
     struct pf_checkpoints checkpoints = {0};
-    struct pf_node node = {(unsigned)pf_unpack_u64(in), (uint32_t)pf_unpack_u64(in)};
+    struct pf_node node = {(unsigned)(key >> 32), (uint32_t)key};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
     bool sound = unpack_checkpoints(in, &checkpoints) && covered <= size && may_be_alone(profile, node);
     /*
@@ -135,71 +132,57 @@ static bool unpack_text(struct pf_profile *profile, struct pf_unpack *in)
 
 static bool unpack_facts(struct pf_profile *profile, struct pf_unpack *in)
 {
-    uint64_t size = pf_unpack_u64(in);
-    if (profile->facts || in->failed)
+    size_t size = (size_t)(in->end - in->at);
+    if (profile->facts || !size)
         return false;
     profile->facts = pf_unpack_array(in, size, 1);
     profile->facts_size = profile->facts ? size : 0;
     return profile->facts != NULL;
 }
 
-static void unpack_sections(struct pf_profile *profile, struct pf_unpack *in)
+static bool unpack_field(struct pf_profile *profile, const struct pf_field *field, const char *bytes)
 {
-    for (;;) {
-        bool sound = true;
-        switch (pf_unpack_u64(in)) {
-        case SECTION_FAMILY:
-            sound = unpack_family(profile, in);
-            break;
-        case SECTION_TEXT:
-            sound = unpack_text(profile, in);
-            break;
-        case SECTION_FACTS:
-            sound = unpack_facts(profile, in);
-            break;
-        default:
-            return;
-        }
-        if (!sound || in->failed)
-            return;
+    struct pf_unpack in = {bytes, bytes + field->size, false};
+    switch (field->type) {
+    case PF_FIELD_TABLE_SIZES:
+        return unpack_family(profile, field->number, &in);
+    case PF_FIELD_CHECKPOINTS:
+        return unpack_text(profile, field->number, &in);
+    case PF_FIELD_FACTS:
+        return unpack_facts(profile, &in);
+    default:
+        return false;
     }
 }
 
 /*
- * A datum of an open profile; *in: the part after its header. The caller frees the result. NULL if none is cached for
- * this version.
+ * A datum of an open profile, owned by the caller. NULL if none is cached for this version. The open source, not the
+ * head of the datum, provides the access rights.
  */
-static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_t number,
-                         struct pf_unpack *in)
+static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_t number, size_t *size)
 {
-    size_t size;
-    struct pf_access access; /* unused: the open source provides the access rights */
-    struct pf_cache *cache = profile->env->cache;
-    char *bytes = cache ? pf_cache_get(cache, pf_profile_open_key(profile), type, number, &size) : NULL;
-    if (!bytes)
-        return NULL;
-    *in = (struct pf_unpack){bytes, bytes + size, false};
-    if (pf_profile_unpack_head(profile, in, &access))
-        return bytes;
-    free(bytes);
-    return NULL;
+    struct pf_access access;
+    return profile->env->cache
+               ? pf_profile_get(profile, pf_profile_open_key(profile), type, number, size, &access)
+               : NULL;
 }
 
 void pf_profile_recall(struct pf_profile *profile)
 {
-    struct pf_unpack in;
-    char *bytes = get_current(profile, PF_DATUM_PASSES, 0, &in);
-    if (bytes)
-        unpack_sections(profile, &in);
-    free(bytes);
+    struct pf_field field;
+    struct pf_buf stored = {0};
+    stored.data = get_current(profile, PF_DATUM_PASSES, 0, &stored.size);
+    bool sound = stored.data && pf_fields_are_sound(stored.data, stored.size);
+    for (const char *at = NULL; sound && (at = pf_fields_next(&stored, at, &field));)
+        sound = unpack_field(profile, &field, at);
+    free(stored.data);
 }
 
 struct pf_aggregate *pf_profile_stored_sums(struct pf_profile *profile, int metric)
 {
-    struct pf_unpack in;
-    char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)metric + 1, &in);
-    struct pf_aggregate *sums =
-        bytes ? pf_aggregate_unpack(&profile->model, in.at, (size_t)(in.end - in.at)) : NULL;
+    size_t size;
+    char *bytes = get_current(profile, PF_DATUM_SUMS, (uint64_t)metric + 1, &size);
+    struct pf_aggregate *sums = bytes ? pf_aggregate_unpack(&profile->model, bytes, size) : NULL;
     free(bytes);
     return sums;
 }
@@ -213,13 +196,11 @@ static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
     size_t size = driver->facts(&profile->model, facts, sizeof facts);
     if (size == 0 || size > sizeof facts)
         return;
-    pf_pack_u64(out, SECTION_FACTS);
-    pf_pack_u64(out, size);
-    pf_buf_add(out, (const char *)facts, size);
+    pf_fields_add(out, PF_FIELD_FACTS, 0, facts, size);
 }
 
 /*
- * Appends the next unstored sums to the header in *out, with *metric set; marks *out as failed if they are too large.
+ * Packs the next unstored sums into *out, with *metric set; marks *out as failed if they are too large.
  * False if all sums are stored.
  */
 static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_buf *out)
@@ -247,14 +228,12 @@ static void store_sums(struct pf_profile *profile)
     for (bool more = true; more;) {
         struct pf_buf out = {0};
         int metric;
-        pf_profile_pack_head(profile, &out);
         pf_lock_take(&profile->lock);
         more = pack_next_sums(profile, &metric, &out);
         pf_lock_drop(&profile->lock);
         out.failed |= !pf_profile_intact(profile); /* packing may have found that spilled sums are lost */
         if (more)
-            pf_cache_put(profile->env->cache, pf_profile_open_key(profile), PF_DATUM_SUMS,
-                         (uint64_t)metric + 1, &out);
+            pf_profile_put(profile, pf_profile_open_key(profile), PF_DATUM_SUMS, (uint64_t)metric + 1, &out);
         pf_buf_free(&out);
     }
 }
@@ -264,22 +243,17 @@ void pf_profile_remember(struct pf_profile *profile)
     struct pf_buf payload = {0};
     if (!profile->env->cache || !pf_profile_may_cache(profile))
         return;
-    pf_profile_pack_head(profile, &payload);
     pf_lock_take(&profile->lock);
-    if (profile->facts && profile->stage < PF_PARTITIONED) { /* restored from the cache, not yet used */
-        pf_pack_u64(&payload, SECTION_FACTS);
-        pf_pack_u64(&payload, profile->facts_size);
-        pf_buf_add(&payload, profile->facts, profile->facts_size);
-    } else {
+    if (profile->facts && profile->stage < PF_PARTITIONED) /* restored from the cache, not yet used */
+        pf_fields_add(&payload, PF_FIELD_FACTS, 0, profile->facts, profile->facts_size);
+    else
         pack_facts(profile, &payload);
-    }
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
         if (profile->families[t])
             pack_family(&payload, t, profile->families[t]);
     pf_file_texts_each(profile, pack_one_text, &payload);
     pf_lock_drop(&profile->lock);
-    pf_pack_u64(&payload, SECTION_END);
-    pf_cache_put(profile->env->cache, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
+    pf_profile_put(profile, pf_profile_open_key(profile), PF_DATUM_PASSES, 0, &payload);
     pf_buf_free(&payload);
     store_sums(profile);
 }

@@ -8,12 +8,13 @@
 
 #include "fs/profile/names.h"
 #include "fs/profile/profile_private.h"
+#include "fs/text/pack.h"
 #include "fs/version.h"
 
 /*
- * Cached facts about a profile's tree (pf_known), and the keys and headers of cached data. The database has one entry
- * per source and set of options, so a new version of a source replaces the old one. An entry holds everything that text
- * depends on, the inputs, and the facts.
+ * Cached facts about a profile's tree (pf_known), and the keys and heads of cached data. The database has one source per
+ * profile and set of options, so a new version of a profile replaces the old one. The head of the source holds
+ * everything that text depends on, and the inputs.
  */
 
 /* ---- versions and inputs as bytes --------------------------------------------------------------- */
@@ -116,7 +117,7 @@ bool pf_profile_is_one_file(struct pf_profile *profile)
     return profile->path && !profile->driver->directories && pf_source_input_count(profile->source) == 1;
 }
 
-/* ---- reading and writing the cache -------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------------------------------- */
 
 static bool has_a_key(const struct pf_profile *profile)
 {
@@ -189,62 +190,163 @@ static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t 
     return !in.failed;
 }
 
-void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
+/* ---- heads -------------------------------------------------------------------------------------- */
+
+/* The parts of a head: the size of the versions, the versions; the size of the inputs, the inputs; the access rights. */
+struct head_parts {
+    struct pf_buf versions, inputs; /* point into the head */
+    struct pf_access access;
+};
+
+static bool split_head(const char *bytes, size_t size, struct head_parts *parts)
 {
-    struct pf_buf inputs = {0};
-    struct pf_access access = pf_profile_access(profile);
-    pf_profile_inputs(profile, &inputs);
-    if (!inputs.failed && !pf_lasting_device(profile->device))
-        replace_device(inputs.data, inputs.size, profile->device, 0);
-    pack_versions(profile, out);
-    pf_pack_u64(out, inputs.size);
-    pf_buf_add(out, inputs.data, inputs.size);
-    pf_buf_add(out, (const char *)&access, sizeof access);
-    out->failed |= inputs.failed;
-    pf_buf_free(&inputs);
+    struct pf_unpack in = {bytes, bytes + size, false};
+    struct pf_buf *const texts[] = {&parts->versions, &parts->inputs};
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t n = pf_unpack_u64(&in);
+        *texts[i] = (struct pf_buf){.data = (char *)(uintptr_t)pf_unpack_bytes(&in, n), .size = n};
+    }
+    const void *access = pf_unpack_bytes(&in, sizeof parts->access);
+    if (access)
+        memcpy(&parts->access, access, sizeof parts->access);
+    return access;
 }
 
-bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, struct pf_access *access)
+static bool same_bytes(const struct pf_buf *a, const struct pf_buf *b)
+{
+    return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
+}
+
+void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
+{
+    struct pf_buf texts[2] = {{0}};
+    struct pf_access access = pf_profile_access(profile);
+    pack_versions(profile, &texts[0]);
+    pf_profile_inputs(profile, &texts[1]);
+    if (!texts[1].failed && !pf_lasting_device(profile->device))
+        replace_device(texts[1].data, texts[1].size, profile->device, 0);
+    for (size_t i = 0; i < 2; i++) {
+        pf_pack_u64(out, texts[i].size);
+        pf_buf_add(out, texts[i].data, texts[i].size);
+        out->failed |= texts[i].failed;
+        pf_buf_free(&texts[i]);
+    }
+    pf_buf_add(out, (const char *)&access, sizeof access);
+}
+
+/* Splits a head of the present versions of the programs, with the device of the profile in its inputs. */
+static bool split_own_head(const struct pf_profile *profile, const struct pf_buf *head,
+                           struct head_parts *parts)
 {
     struct pf_buf versions = {0};
-    struct pf_error error;
     pack_versions(profile, &versions);
-    const void *stored = pf_unpack_bytes(in, versions.size);
-    bool same = !versions.failed && stored && !memcmp(stored, versions.data, versions.size);
+    bool own = !versions.failed && !head->failed && split_head(head->data, head->size, parts) &&
+               same_bytes(&parts->versions, &versions) &&
+               replace_device(parts->inputs.data, parts->inputs.size, 0, profile->device);
     pf_buf_free(&versions);
-    uint64_t size = same ? pf_unpack_u64(in) : 0;
-    const char *inputs = same ? pf_unpack_bytes(in, size) : NULL;
-    const void *who = inputs ? pf_unpack_bytes(in, sizeof *access) : NULL;
-    if (!who || !replace_device((char *)(uintptr_t)inputs, size, 0, profile->device) ||
-        pf_profile_expect(profile, inputs, size, &error))
+    return own;
+}
+
+bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access)
+{
+    struct head_parts parts;
+    struct pf_error error;
+    if (!split_own_head(profile, head, &parts) ||
+        pf_profile_expect(profile, parts.inputs.data, parts.inputs.size, &error))
         return false;
-    memcpy(access, who, sizeof *access);
+    *access = parts.access;
     return true;
 }
 
-/* Consumes the header of a cached datum. True if the header belongs to a version with these inputs. */
-static bool is_head_of(struct pf_profile *profile, struct pf_unpack *in, const struct pf_buf *inputs)
+/* Reads one input, with its name and stamp; NULL at the end. */
+static const char *next_packed_input(struct pf_unpack *in, size_t *size)
 {
-    struct pf_buf versions = {0};
-    pack_versions(profile, &versions);
-    const void *stored = pf_unpack_bytes(in, versions.size);
-    bool same = !versions.failed && stored && !memcmp(stored, versions.data, versions.size);
-    pf_buf_free(&versions);
-    uint64_t size = same ? pf_unpack_u64(in) : 0;
-    char *kept = same ? (char *)(uintptr_t)pf_unpack_bytes(in, size) : NULL;
-    return kept && pf_unpack_bytes(in, sizeof(struct pf_access)) && size == inputs->size &&
-           replace_device(kept, size, 0, profile->device) && !memcmp(kept, inputs->data, size);
+    const char *start = in->at;
+    uint64_t name = pf_unpack_u64(in);
+    if (name)
+        pf_unpack_bytes(in, name - 1);
+    pf_unpack_bytes(in, sizeof(struct pf_stamp));
+    *size = (size_t)(in->at - start);
+    return in->failed ? NULL : start;
+}
+
+/* True if an input is among others: first those from the cursor on are compared, since two profiles mostly open them in one order. */
+static bool has_input(const struct pf_buf *inputs, struct pf_unpack *cursor, const char *input, size_t size)
+{
+    for (int round = 0; round < 2; round++) {
+        const char *other;
+        size_t other_size;
+        while ((other = next_packed_input(cursor, &other_size)))
+            if (other_size == size && !memcmp(other, input, size))
+                return true;
+        *cursor = (struct pf_unpack){inputs->data + sizeof(uint64_t), inputs->data + inputs->size, false};
+    }
+    return false;
+}
+
+enum {
+    COMPARED_MAX =
+        1000 /* inputs; with more of them, heads only match if they are equal: the comparison may be quadratic */
+};
+
+static bool head_includes(const struct pf_cache_head *head, const struct pf_cache_head *other)
+{
+    struct head_parts larger, smaller;
+    if (!split_head(head->bytes, head->size, &larger) || !split_head(other->bytes, other->size, &smaller) ||
+        !same_bytes(&larger.versions, &smaller.versions))
+        return false;
+    struct pf_unpack cursor = {larger.inputs.data, larger.inputs.data + larger.inputs.size, false},
+                     in = {smaller.inputs.data, smaller.inputs.data + smaller.inputs.size, false};
+    uint64_t n = pf_unpack_u64(&cursor), left = pf_unpack_u64(&in);
+    if (n > COMPARED_MAX || left > n)
+        return false;
+    for (; left; left--) {
+        size_t size;
+        const char *input = next_packed_input(&in, &size);
+        if (!input || !has_input(&larger.inputs, &cursor, input, size))
+            return false;
+    }
+    return true;
+}
+
+/* ---- reading and writing data ------------------------------------------------------------------- */
+
+char *pf_profile_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                     size_t *size, struct pf_access *access)
+{
+    struct pf_buf head = {0};
+    char *bytes = pf_cache_get(profile->env->cache, key, type, number, size, &head);
+    if (bytes && !pf_profile_accepts(profile, &head, access)) {
+        free(bytes);
+        bytes = NULL;
+    }
+    pf_buf_free(&head);
+    return bytes;
+}
+
+void pf_profile_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                    const struct pf_buf *value)
+{
+    struct pf_buf bytes = {0};
+    pf_profile_pack_head(profile, &bytes);
+    const struct pf_cache_head head = {bytes.data, bytes.size, head_includes};
+    if (!bytes.failed)
+        pf_cache_put(profile->env->cache, &head, key, type, number, value);
+    pf_buf_free(&bytes);
 }
 
 bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *inputs)
 {
     struct pf_error error;
+    struct pf_buf head = {0};
+    struct head_parts parts;
     size_t size = 0;
-    char *bytes =
-        has_a_key(profile) ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &size) : NULL;
-    struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
-    bool known = bytes && is_head_of(profile, &in, inputs) && !know_inputs(profile, inputs, &error) &&
-                 pf_known_unpack(&profile->known, &in);
+    char *bytes = has_a_key(profile)
+                      ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &size, &head)
+                      : NULL;
+    bool known = bytes && split_own_head(profile, &head, &parts) && same_bytes(&parts.inputs, inputs) &&
+                 !know_inputs(profile, inputs, &error) && pf_known_unpack(&profile->known, bytes, size);
+    pf_buf_free(&head);
     free(bytes);
     return known;
 }
@@ -252,11 +354,10 @@ bool pf_profile_recall_names(struct pf_profile *profile, const struct pf_buf *in
 bool pf_profile_recall_known(struct pf_profile *profile)
 {
     size_t size = 0;
-    char *bytes =
-        has_a_key(profile) ? pf_cache_get(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &size) : NULL;
-    struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
-    bool known = bytes && pf_profile_unpack_head(profile, &in, &profile->access) &&
-                 keeps_what_it_learns(profile) && pf_known_unpack(&profile->known, &in);
+    char *bytes = has_a_key(profile)
+                      ? pf_profile_get(profile, profile->key, PF_DATUM_KNOWN, 0, &size, &profile->access)
+                      : NULL;
+    bool known = bytes && keeps_what_it_learns(profile) && pf_known_unpack(&profile->known, bytes, size);
     free(bytes);
     if (!known)
         profile->access = (struct pf_access){.mode = 0444};
@@ -269,24 +370,17 @@ void pf_profile_keep_known(struct pf_profile *profile)
     if (!keeps_what_it_learns(profile) || !pf_known_is_changed(&profile->known) ||
         !pf_profile_may_cache(profile))
         return;
-    pf_profile_pack_head(profile, &out);
     pf_known_pack(&profile->known, &out);
-    pf_cache_put(profile->env->cache, profile->key, PF_DATUM_KNOWN, 0, &out);
+    pf_profile_put(profile, profile->key, PF_DATUM_KNOWN, 0, &out);
     pf_buf_free(&out);
 }
 
 void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, const struct pf_buf *part)
 {
-    struct pf_buf out = {0};
     if (!profile->path || !profile->env->cache || !pf_profile_intact(profile))
         return;
     profile->device = st->st_dev;
-    pf_profile_pack_head(profile, &out);
-    pf_buf_add(&out, part->data, part->size);
-    out.failed |= part->failed;
-    pf_cache_put(profile->env->cache, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0,
-                 &out);
-    pf_buf_free(&out);
+    pf_profile_put(profile, pf_profile_key(profile, st->st_dev, st->st_ino), PF_DATUM_PART, 0, part);
 }
 
 /* ---- adding facts ------------------------------------------------------------------------------- */
@@ -297,14 +391,14 @@ void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
     struct pf_buf entries = {0};
     struct pf_node entry;
     char name[PF_NAME_MAX + 1];
-    uint32_t n = 0;
+    unsigned n = 0;
     if (!keeps_what_it_learns(profile) || folder.kind == PF_CONTEXT_DIR ||
         !pf_known_wants(&profile->known, folder))
         return;
     for (; n <= PF_KNOWN_ENTRIES_MAX && pf_folder_entry(profile, folder, n, name, &entry); n++)
         pf_known_list(&entries, entry, name);
     if (n <= PF_KNOWN_ENTRIES_MAX)
-        pf_known_add_folder(&profile->known, folder, n, &entries);
+        pf_known_add_folder(&profile->known, folder, &entries);
     if (!pf_known_lists(&profile->known, folder))
         pf_known_add_long_folder(&profile->known, folder);
     pf_buf_free(&entries);

@@ -134,12 +134,20 @@ void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder);
 void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint64_t size, const char *text);
 
 /*
- * profile_known.c: the header of all cached data, made of everything that generated text depends on.
- * pf_profile_unpack_head consumes and checks the header. It returns false if the header is invalid or belongs to
- * another version; otherwise *access receives the access rights of the inputs.
+ * profile_known.c: the head of the profile's data in the cache: everything that generated text depends on, the inputs and the access
+ * rights. pf_profile_accepts returns true if a head, whose bytes it changes, is of the present versions and inputs; *access then receives
+ * the access rights of the inputs.
  */
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
-bool pf_profile_unpack_head(struct pf_profile *profile, struct pf_unpack *in, struct pf_access *access);
+bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
+/*
+ * profile_known.c: read and write a datum of the present version. The bytes from pf_profile_get are owned by the caller; NULL: none. The
+ * profile has a cache. Call without any lock of fs/ held.
+ */
+char *pf_profile_get(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                     size_t *size, struct pf_access *access);
+void pf_profile_put(struct pf_profile *profile, uint64_t key, enum pf_datum type, uint64_t number,
+                    const struct pf_buf *value);
 
 /*
  * texts.c: the text of a file, shared by all its handles and jobs. If measuring it has set checkpoints, the text

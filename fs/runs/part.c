@@ -6,12 +6,12 @@
 #include <time.h>
 
 #include "formats/driver_extra.h"
+#include "fs/cache/fields.h"
 #include "fs/profile/names.h"
 #include "fs/profile/views.h"
 #include "fs/runs/series.h"
 #include "fs/sums/arranged.h"
 #include "fs/text/csv.h"
-#include "fs/text/pack.h"
 
 /* Maximum size of a cached part; a larger part is made again instead. */
 enum { KEPT_MAX = 1 << 20 };
@@ -143,51 +143,51 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
 
 /* ---- caching ------------------------------------------------------------------------------------ */
 
-static void pack_text(struct pf_buf *out, const struct pf_buf *text)
-{
-    pf_pack_u64(out, text->size);
-    pf_buf_add(out, text->data, text->size);
-}
-
-static void unpack_text(struct pf_unpack *in, struct pf_buf *text)
-{
-    uint64_t size = pf_unpack_u64(in);
-    const char *bytes = pf_unpack_bytes(in, size);
-    if (bytes)
-        pf_buf_add(text, bytes, size);
-    in->failed |= text->failed;
-}
-
 static void keep(struct pf_profile *profile, const struct pf_entry_info *info, const struct pf_part *part)
 {
     struct pf_buf out = {0};
-    pack_text(&out, &part->metrics);
-    pack_text(&out, &part->summary);
+    pf_fields_add(&out, PF_FIELD_METRICS, 0, part->metrics.data, part->metrics.size);
+    pf_fields_add(&out, PF_FIELD_SUMMARY, 0, part->summary.data, part->summary.size);
     for (size_t r = 0; r < PF_PART_ROWS; r++)
-        pack_text(&out, &part->rows[r]);
+        pf_fields_add(&out, PF_FIELD_ROWS, r, part->rows[r].data, part->rows[r].size);
     if (out.size <= KEPT_MAX)
         pf_profile_keep_part(profile, &info->st, &out);
     pf_buf_free(&out);
 }
 
+static struct pf_buf *text_of_field(struct pf_part *part, const struct pf_field *field)
+{
+    switch (field->type) {
+    case PF_FIELD_METRICS:
+        return &part->metrics;
+    case PF_FIELD_SUMMARY:
+        return &part->summary;
+    case PF_FIELD_ROWS:
+        return field->number < PF_PART_ROWS ? &part->rows[field->number] : NULL;
+    default:
+        return NULL;
+    }
+}
+
 static bool recall(struct pf_fs *fs, const char *path, const struct pf_entry_info *info, struct pf_part *part)
 {
-    size_t size;
-    char *bytes = pf_profile_recall_part(pf_fs_env(fs), info->driver, path, &info->st, &size);
-    if (!bytes)
-        return false;
-    struct pf_unpack in = {bytes, bytes + size, false};
+    struct pf_buf stored = {0};
+    struct pf_field field;
     struct pf_part kept = {.metrics = {0}};
-    unpack_text(&in, &kept.metrics);
-    unpack_text(&in, &kept.summary);
-    for (size_t r = 0; r < PF_PART_ROWS; r++)
-        unpack_text(&in, &kept.rows[r]);
-    free(bytes);
-    if (in.failed)
-        pf_part_free(&kept);
-    else
+    stored.data = pf_profile_recall_part(pf_fs_env(fs), info->driver, path, &info->st, &stored.size);
+    bool sound = stored.data && pf_fields_are_sound(stored.data, stored.size);
+    for (const char *at = NULL; sound && (at = pf_fields_next(&stored, at, &field));) {
+        struct pf_buf *text = text_of_field(&kept, &field);
+        if (text)
+            pf_buf_add(text, at, field.size);
+        sound = text && !text->failed;
+    }
+    free(stored.data);
+    if (sound)
         *part = kept;
-    return !in.failed;
+    else
+        pf_part_free(&kept);
+    return sound;
 }
 
 /* ---- getting ------------------------------------------------------------------------------------ */

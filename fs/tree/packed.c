@@ -327,14 +327,14 @@ static uint64_t archive_key(const struct pf_fs *fs, const struct pf_stamp *stamp
 static void *get_index(void *arg, const struct pf_stamp *stamp, size_t *size)
 {
     const struct pf_fs *fs = arg;
-    return pf_cache_get(fs->env.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, size);
+    return pf_cache_get(fs->env.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, size, NULL);
 }
 
 static void put_index(void *arg, const struct pf_stamp *stamp, const void *bytes, size_t size)
 {
     const struct pf_fs *fs = arg;
     struct pf_buf payload = {.data = (char *)(uintptr_t)bytes, .size = size, .room = size};
-    pf_cache_put(fs->env.cache, archive_key(fs, stamp), PF_DATUM_INDEX, 0, &payload);
+    pf_cache_put(fs->env.cache, NULL, archive_key(fs, stamp), PF_DATUM_INDEX, 0, &payload);
 }
 
 void pf_keep_indexes(struct pf_fs *fs)

@@ -112,9 +112,8 @@ static void drop_group(struct pf_probe_results *results, struct group *group)
     *group = (struct group){.known = false};
 }
 
-static void pack_group(const struct pf_probe_results *results, const struct group *group, struct pf_buf *out)
+static void pack_group(const struct group *group, struct pf_buf *out)
 {
-    pf_pack_u64(out, results->edition);
     pf_buf_add(out, (const char *)group->ordinary, sizeof group->ordinary);
     pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
 }
@@ -137,7 +136,7 @@ static size_t pack_changed(struct pf_probe_results *results, size_t *at, struct 
         if (!group->changed)
             continue;
         savings[n] = (struct saving){group->device, group->number, {0}};
-        pack_group(results, group, &savings[n].packed);
+        pack_group(group, &savings[n].packed);
         group->changed = false;
         n++;
     }
@@ -149,6 +148,7 @@ void pf_probe_results_save(struct pf_probe_results *results)
 {
     struct saving savings[PF_CACHE_BATCH];
     struct pf_cache_value values[PF_CACHE_BATCH];
+    const struct pf_cache_head head = {(const char *)&results->edition, sizeof results->edition, NULL};
     for (size_t at = 0; results->cache && at < GROUPS;) {
         size_t n = pack_changed(results, &at, savings), sound = 0;
         for (size_t i = 0; i < n; i++) {
@@ -158,7 +158,7 @@ void pf_probe_results_save(struct pf_probe_results *results)
                 values[sound++] = (struct pf_cache_value){source, 0, PF_DATUM_PROBES, saving->packed.data,
                                                           saving->packed.size};
         }
-        pf_cache_put_all(results->cache, values, sound);
+        pf_cache_put_all(results->cache, &head, values, sound);
         while (n)
             pf_buf_free(&savings[--n].packed);
     }
@@ -191,9 +191,8 @@ static void add_seen(struct pf_probe_results *results, struct group *group, cons
 static void unpack_group(struct pf_probe_results *results, struct group *group, const char *bytes,
                          size_t size)
 {
-    struct pf_unpack in = {bytes, bytes ? bytes + size : NULL, false};
-    const void *at =
-        bytes && pf_unpack_u64(&in) == results->edition ? pf_unpack_bytes(&in, sizeof group->ordinary) : NULL;
+    struct pf_unpack in = {bytes, bytes + size, false};
+    const void *at = pf_unpack_bytes(&in, sizeof group->ordinary);
     if (!at)
         return;
     memcpy(group->ordinary, at, sizeof group->ordinary);
@@ -232,13 +231,18 @@ static struct group *lock_group(struct pf_probe_results *results, const struct p
     pf_lock_drop(&results->lock);
     if (save)
         pf_probe_results_save(results);
+    struct pf_buf head = {0};
     char *bytes = results->cache ? pf_cache_get(results->cache, key_of(results, stamp->device, number),
-                                                PF_DATUM_PROBES, 0, &size)
+                                                PF_DATUM_PROBES, 0, &size, &head)
                                  : NULL;
+    bool current =
+        bytes && head.size == sizeof results->edition && !memcmp(head.data, &results->edition, head.size);
+    pf_buf_free(&head);
     pf_lock_take(&results->lock);
     if (!is_group_of(group, stamp)) { /* another thread may have read it meanwhile */
         replace_group(results, group, stamp->device, number);
-        unpack_group(results, group, bytes, size);
+        if (current)
+            unpack_group(results, group, bytes, size);
     }
     free(bytes);
     return group;

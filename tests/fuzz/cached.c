@@ -5,7 +5,7 @@
 #include "tests/unit/stored.h"
 
 /*
- * Cached data with a matching head and a correct checksum, but arbitrary bytes in its sections: a profile is opened with the data, then sizes and
+ * Cached data with a matching head and a correct checksum, but arbitrary fields: a profile is opened with the data, then sizes and
  * bytes are requested.
  */
 
@@ -15,8 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct fuzzed {
     char folder[64], cache[80];
     uint64_t source;
-    char *head; /* the data of a process that cached nothing, without the u64 at its end */
-    size_t head_size;
+    struct pf_buf head;
     struct pf_env env;
 } fuzzed;
 
@@ -38,8 +37,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     save_results(profile);
     pf_profile_release(profile);
     fuzzed.source = stored_source(fuzzed.cache, PF_DATUM_PASSES);
-    fuzzed.head = pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &fuzzed.head_size);
-    fuzzed.head_size -= sizeof(uint64_t);
+    size_t size;
+    free(pf_cache_get(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &size, &fuzzed.head));
     return 0;
 }
 
@@ -57,10 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pf_error error;
     struct pf_buf payload = {0};
-    pf_buf_add(&payload, fuzzed.head, fuzzed.head_size);
+    const struct pf_cache_head head = {fuzzed.head.data, fuzzed.head.size, NULL};
     pf_buf_add(&payload, (const char *)data, size);
-    pf_cache_put(fuzzed.env.cache, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
-    pf_cache_put(fuzzed.env.cache, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
+    pf_cache_clear(fuzzed.env.cache); /* fields would be merged with those of the last input */
+    pf_cache_put(fuzzed.env.cache, &head, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
+    pf_cache_put(fuzzed.env.cache, &head, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
     pf_buf_free(&payload);
     struct pf_profile *profile = profile_in(&fuzzed.env, fuzzed.folder, &error);
     static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fs/cache/fields.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
@@ -21,7 +22,7 @@ static void put(struct pf_cache *db, uint64_t key, const char *text)
 {
     struct pf_buf value = {0};
     pf_buf_str(&value, text);
-    pf_cache_put(db, 1 + key, PF_DATUM_PART, 0, &value);
+    pf_cache_put(db, NULL, 1 + key, PF_DATUM_PART, 0, &value);
     pf_buf_free(&value);
 }
 
@@ -29,7 +30,7 @@ static void put(struct pf_cache *db, uint64_t key, const char *text)
 static bool has(struct pf_cache *db, uint64_t key, const char *text)
 {
     size_t size = 0;
-    char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size);
+    char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size, NULL);
     bool same = text ? value && size == strlen(text) && !memcmp(value, text, size) : !value;
     free(value);
     return same;
@@ -83,28 +84,140 @@ static void test_large(const char *folder)
     size_t size = 0;
     for (unsigned i = 0; i < LARGE / sizeof i; i++)
         pf_buf_add(&value, (const char *)&i, sizeof i);
-    pf_cache_put(db, 1, PF_DATUM_PASSES, 3, &value);
-    char *stored = pf_cache_get(other, 1, PF_DATUM_PASSES, 3, &size);
+    pf_cache_put(db, NULL, 1, PF_DATUM_PASSES, 3, &value);
+    char *stored = pf_cache_get(other, 1, PF_DATUM_PASSES, 3, &size, NULL);
     ok(stored && size == value.size && !memcmp(stored, value.data, size),
        "a datum of several parts is read completely");
     free(stored);
-    ok(!pf_cache_get(other, 1, PF_DATUM_PASSES, 2, &size) && !pf_cache_get(other, 1, PF_DATUM_PART, 3, &size),
+    ok(!pf_cache_get(other, 1, PF_DATUM_PASSES, 2, &size, NULL) &&
+           !pf_cache_get(other, 1, PF_DATUM_PART, 3, &size, NULL),
        "under its type and number only");
     value.size = 1000;
-    pf_cache_put(other, 1, PF_DATUM_PASSES, 3, &value);
-    stored = pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size);
+    pf_cache_put(other, NULL, 1, PF_DATUM_PASSES, 3, &value);
+    stored = pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size, NULL);
     ok(stored && size == 1000 && !memcmp(stored, value.data, size), "a shorter datum replaces it");
     free(stored);
     value.size = LARGE;
-    pf_cache_put(db, 1, PF_DATUM_PASSES, 3, &value);
+    pf_cache_put(db, NULL, 1, PF_DATUM_PASSES, 3, &value);
     sqlite3 *sqlite;
     sqlite3_open(path_in(folder, PF_CACHE_NAME), &sqlite);
     sqlite3_exec(sqlite, "DELETE FROM datum WHERE part = 3", NULL, NULL, NULL);
     sqlite3_close(sqlite);
-    ok(!pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size), "a datum with a missing part is not found");
+    ok(!pf_cache_get(db, 1, PF_DATUM_PASSES, 3, &size, NULL), "a datum with a missing part is not found");
     pf_buf_free(&value);
     pf_cache_free(db);
     pf_cache_free(other);
+}
+
+/* ---- heads -------------------------------------------------------------------------------------- */
+
+/* In these tests each letter of a head stands for an input. */
+static bool has_letters(const struct pf_cache_head *head, const struct pf_cache_head *other)
+{
+    for (size_t i = 0; i < other->size; i++)
+        if (!memchr(head->bytes, other->bytes[i], head->size))
+            return false;
+    return true;
+}
+
+static void put_under(struct pf_cache *db, const char *letters, uint64_t number, const char *text)
+{
+    struct pf_cache_head head = {letters, strlen(letters), has_letters};
+    struct pf_buf value = {0};
+    pf_buf_str(&value, text);
+    pf_cache_put(db, &head, 1, PF_DATUM_PART, number, &value);
+    pf_buf_free(&value);
+}
+
+/* True if the cache holds this text under the number (NULL: nothing), and the source has this head. */
+static bool has_under(struct pf_cache *db, const char *letters, uint64_t number, const char *text)
+{
+    size_t size = 0;
+    struct pf_buf head = {0};
+    char *value = pf_cache_get(db, 1, PF_DATUM_PART, number, &size, &head);
+    bool same = text ? value && size == strlen(text) && !memcmp(value, text, size) &&
+                           head.size == strlen(letters) && !memcmp(head.data, letters, head.size)
+                     : !value;
+    pf_buf_free(&head);
+    free(value);
+    return same;
+}
+
+static void test_heads(const char *folder)
+{
+    struct pf_cache *db = pf_cache_new(folder), *other = pf_cache_new(folder);
+    put_under(db, "ab", 1, "one");
+    put_under(other, "b", 2, "two");
+    ok(has_under(db, "ab", 1, "one") && has_under(db, "ab", 2, "two"),
+       "data that depend on fewer inputs are added under the larger head");
+    put_under(other, "cab", 3, "three");
+    ok(has_under(db, "cab", 1, "one") && has_under(db, "cab", 3, "three"),
+       "data that depend on more inputs bring the larger head with them");
+    put_under(db, "ad", 4, "four");
+    ok(has_under(db, "", 1, NULL) && has_under(db, "", 3, NULL) && has_under(db, "ad", 4, "four"),
+       "data of another version replace all others");
+    put(db, 0, "five");
+    ok(has_under(db, "", 4, NULL) && has(db, 0, "five"),
+       "heads that cannot be compared differ unless they are equal");
+    pf_cache_free(other);
+    pf_cache_free(db);
+}
+
+static void put_field(struct pf_cache *db, const char *facts, uint64_t number, const char *text)
+{
+    struct pf_buf fields = {0};
+    if (*facts)
+        pf_fields_add(&fields, PF_FIELD_FACTS, 0, facts, strlen(facts));
+    pf_fields_add(&fields, PF_FIELD_TEXT, number, text, strlen(text));
+    pf_cache_put(db, NULL, 1, PF_DATUM_KNOWN, 0, &fields);
+    pf_buf_free(&fields);
+}
+
+/* The texts of the stored fields, in order, with a blank after each. */
+static void read_fields(struct pf_cache *db, char texts[100])
+{
+    struct pf_buf fields = {0};
+    struct pf_field field;
+    fields.data = pf_cache_get(db, 1, PF_DATUM_KNOWN, 0, &fields.size, NULL);
+    *texts = 0;
+    for (const char *at = NULL; fields.data && (at = pf_fields_next(&fields, at, &field));)
+        snprintf(texts + strlen(texts), 100 - strlen(texts), "%.*s ", (int)field.size, at);
+    free(fields.data);
+}
+
+static void test_fields(const char *folder)
+{
+    struct pf_cache *db = pf_cache_new(folder), *other = pf_cache_new(folder);
+    char texts[100];
+    put_field(db, "", 1, "one");
+    put_field(other, "", 2, "two");
+    read_fields(db, texts);
+    is(texts, "two one ", "fields of two writers of a source are merged");
+    put_field(db, "", 1, "uno");
+    read_fields(other, texts);
+    is(texts, "uno two ", "a newer field replaces the one with its key");
+    put_field(db, "facts", 3, "three");
+    read_fields(other, texts);
+    is(texts, "facts three ", "fields that depend on other facts are replaced");
+    put_field(db, "facts", 4, "four");
+    read_fields(other, texts);
+    is(texts, "facts four three ", "those that depend on the same facts stay");
+    pf_cache_free(other);
+    pf_cache_free(db);
+}
+
+static void test_sound_fields(void)
+{
+    struct pf_buf fields = {0};
+    pf_fields_add(&fields, PF_FIELD_TEXT, 1, "text", 4);
+    pf_fields_add(&fields, PF_FIELD_SIZE, 2, "", 0);
+    unsigned sound = 0;
+    for (size_t size = 1; size <= fields.size; size++)
+        sound += pf_fields_are_sound(fields.data, size);
+    ok(sound == 2 && pf_fields_are_sound(fields.data, fields.size), "only whole fields are sound");
+    memset(fields.data + 12, 0xff, 4);
+    ok(!pf_fields_are_sound(fields.data, fields.size), "not one that is longer than the datum");
+    pf_buf_free(&fields);
 }
 
 static void test_key(const char *folder)
@@ -309,7 +422,7 @@ static void test_killed(const char *folder)
         struct pf_cache *db = pf_cache_new(folder);
         for (uint64_t key = 0; key < 500; key++) {
             size_t size;
-            char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size);
+            char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size, NULL);
             wrong += value && (size != 3 || memcmp(value, "one", 3) != 0) &&
                      (size != 299 || value[0] != value[298]);
             free(value);
@@ -355,7 +468,7 @@ struct getter {
 static bool is_kept(struct pf_cache *db, uint64_t key)
 {
     size_t size;
-    char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size);
+    char *value = pf_cache_get(db, 1 + key, PF_DATUM_PART, 0, &size, NULL);
     free(value);
     return value;
 }
@@ -392,14 +505,15 @@ static void test_get_during_prune(const char *folder)
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {
-        test_keeps,  test_new_folder, test_large,           test_key,    test_nothing_beside,
-        test_place,  test_damaged,    test_foreign,         test_locked, test_full,
-        test_killed, test_prune,      test_get_during_prune};
+        test_keeps,  test_new_folder,     test_large,  test_heads,   test_fields,
+        test_key,    test_nothing_beside, test_place,  test_damaged, test_foreign,
+        test_locked, test_full,           test_killed, test_prune,   test_get_during_prune};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
         temp_dir_make(folder);
         tests[i](folder);
         temp_dir_remove(folder);
     }
+    test_sound_fields();
     return done();
 }

@@ -13,7 +13,7 @@ static void learn_folder(struct pf_known *known, struct pf_node folder, const ch
     struct pf_buf entries = {0};
     for (uint32_t i = 0; i < n; i++)
         pf_known_list(&entries, (struct pf_node){PF_METRIC_DIR, i}, names[i]);
-    pf_known_add_folder(known, folder, n, &entries);
+    pf_known_add_folder(known, folder, &entries);
     pf_buf_free(&entries);
 }
 
@@ -55,8 +55,8 @@ static void test_long_folder(void)
     ok(!pf_known_lists(&known, metrics) && pf_known_find(&known, metrics, "time", &entry) == -1,
        "whose listing is not known all the same");
     pf_known_pack(&known, &packed);
-    struct pf_unpack in = {packed.data, packed.data + packed.size, false};
-    ok(pf_known_unpack(&again, &in) && !pf_known_wants(&again, metrics), "nor in a later process");
+    ok(pf_known_unpack(&again, packed.data, packed.size) && !pf_known_wants(&again, metrics),
+       "nor in a later process");
     for (uint32_t i = 0; i < 1000; i++)
         pf_known_add_file(&known, (struct pf_node){PF_METRIC_INFO, i}, 5, NULL);
     ok(!pf_known_wants(&known, top), "where there is no more room nothing is to be learnt");
@@ -102,7 +102,7 @@ static void test_limits(void)
     pf_known_init(&known);
     for (uint32_t i = 0; i < 100000; i++)
         pf_known_add_file(&known, (struct pf_node){PF_PARTITION_INFO, i}, sizeof large - 1, large);
-    ok(known.records.room < 400000, "however much is learnt, it stays small: %zu", known.records.room);
+    ok(known.fields.room < 400000, "however much is learnt, it stays small: %zu", known.fields.room);
     ok(ask_file(&known, (struct pf_node){PF_PARTITION_INFO, 0}, &size, &text) && text,
        "what came first stays");
     pf_known_free(&known);
@@ -137,27 +137,25 @@ static void test_packing(void)
     struct pf_node entry;
     fill(&known);
     pf_known_pack(&known, &packed);
-    struct pf_unpack in = {packed.data, packed.data + packed.size, false};
     pf_known_init(&copy);
-    ok(pf_known_unpack(&copy, &in) && pf_known_find(&copy, metrics, "calls", &entry) > 0 && !copy.changed,
+    ok(pf_known_unpack(&copy, packed.data, packed.size) &&
+           pf_known_find(&copy, metrics, "calls", &entry) > 0 && !copy.changed,
        "packed and unpacked it knows the same");
     pf_known_add_file(&copy, (struct pf_node){PF_WARNINGS_CSV, 0}, 3, "abc");
     ok(copy.changed, "and goes on learning");
     pf_known_free(&copy);
     unsigned sound = 0;
     for (size_t cut = 0; cut < packed.size; cut++) {
-        in = (struct pf_unpack){packed.data, packed.data + cut, false};
         pf_known_init(&copy);
-        sound += pf_known_unpack(&copy, &in);
+        sound += pf_known_unpack(&copy, packed.data, cut);
         pf_known_free(&copy);
     }
-    ok(sound == 0, "what is cut off is refused");
+    ok(sound == 3, "what is cut off is refused, except between two of the three fields");
     for (size_t at = 0; at < packed.size; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
             packed.data[at] ^= (char)(1u << bit);
-            in = (struct pf_unpack){packed.data, packed.data + packed.size, false};
             pf_known_init(&copy);
-            if (pf_known_unpack(&copy, &in))
+            if (pf_known_unpack(&copy, packed.data, packed.size))
                 ask_all(&copy);
             pf_known_free(&copy);
             packed.data[at] ^= (char)(1u << bit);
@@ -167,11 +165,32 @@ static void test_packing(void)
     pf_buf_free(&packed);
 }
 
+/* Several processes may add their fields to one datum. */
+static void test_many_fields(void)
+{
+    struct pf_known known, copy;
+    struct pf_buf packed = {0};
+    struct pf_node entry;
+    fill(&known);
+    pf_known_pack(&known, &packed);
+    pf_known_free(&known);
+    for (uint32_t i = 0; i < 5000; i++)
+        pf_fields_add(&packed, PF_FIELD_SIZE, pf_node_key((struct pf_node){PF_METRIC_INFO, i}),
+                      &(uint64_t){5}, 8);
+    pf_known_init(&copy);
+    ok(pf_known_unpack(&copy, packed.data, packed.size) && copy.count < 1000 &&
+           pf_known_find(&copy, metrics, "calls", &entry) > 0,
+       "of more fields than there is room for the first are taken");
+    pf_known_free(&copy);
+    pf_buf_free(&packed);
+}
+
 int main(void)
 {
     test_learning();
     test_long_folder();
     test_limits();
     test_packing();
+    test_many_fields();
     return done();
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/text/pack.h"
 #include "tests/unit/profile_fixture.h"
 #include "tests/unit/stored.h"
 
@@ -166,9 +167,8 @@ static void test_damaged_sums(const char *folder, const char *cache)
     struct pf_buf forged = {0};
     control = (struct control){.skips = PF_SEEKS_METRIC};
     begin(&process, folder, cache);
-    pf_profile_pack_head(process.profile, &forged);
     pf_buf_str(&forged, "no sums");
-    pf_cache_put(process.env.cache, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
+    pf_profile_put(process.profile, pf_profile_open_key(process.profile), PF_DATUM_SUMS, 0, &forged);
     pf_buf_free(&forged);
     process.env.options.cache = 64; /* low enough that any number of contexts counts as many */
     ok(ask_aggregate(process.profile, 0) && !pf_profile_aggregate_now(process.profile, -1),
@@ -201,13 +201,12 @@ static void test_keys(const char *folder, const char *cache)
     env_init(&process.env, cache);
     process.profile = profile_in(&process.env, folder, &error);
     pf_profile_pack_head(process.profile, &head);
-    struct pf_unpack in = {head.data, head.data + head.size, false};
-    ok(head.size > sizeof machine && !memcmp(head.data, &machine, sizeof machine) &&
-           pf_profile_unpack_head(process.profile, &in, &access),
-       "what is kept begins with the byte order and the word size of the machine");
-    memcpy(head.data, &swapped, sizeof swapped);
-    in.at = head.data;
-    ok(!pf_profile_unpack_head(process.profile, &in, &access), "and that of another machine is not believed");
+    char *versions = head.data + sizeof(uint64_t); /* after their size */
+    ok(head.size > 2 * sizeof machine && !memcmp(versions, &machine, sizeof machine) &&
+           pf_profile_accepts(process.profile, &head, &access),
+       "a head begins with the byte order and the word size of the machine");
+    memcpy(versions, &swapped, sizeof swapped);
+    ok(!pf_profile_accepts(process.profile, &head, &access), "and that of another machine is not believed");
     pf_buf_free(&head);
     end(&process, true);
     ok(!knows_values(folder, NULL), "without a folder for it nothing is known");
@@ -222,6 +221,50 @@ static void test_keys(const char *folder, const char *cache)
     ok(knows_values(folder, cache), "that is known in its turn");
     write_text(folder, "log", "5 40 3000");
     ok(!knows_values(folder, cache), "and no longer when it was rewritten");
+}
+
+static void put_part(struct process *process, uint64_t number)
+{
+    struct pf_buf text = {0};
+    pf_buf_str(&text, "part");
+    pf_profile_put(process->profile, pf_profile_open_key(process->profile), PF_DATUM_PART, number, &text);
+    pf_buf_free(&text);
+}
+
+static bool has_part(const char *folder, const char *cache, uint64_t number)
+{
+    struct process process;
+    struct pf_access access;
+    size_t size;
+    begin(&process, folder, cache);
+    char *part = pf_profile_get(process.profile, pf_profile_open_key(process.profile), PF_DATUM_PART, number,
+                                &size, &access);
+    free(part);
+    end(&process, false);
+    return part;
+}
+
+/* Of two processes with a profile of one version, one has read more files. */
+static void test_inputs(const char *folder, const char *cache)
+{
+    struct process few, more;
+    struct pf_input *input;
+    struct pf_error error;
+    begin(&few, folder, cache);
+    put_part(&few, 1);
+    begin(&more, folder, cache);
+    ok(pf_source_open(more.profile->source, "log.more", PF_RAW, &input, &error) < 0 && error.code == ENOENT,
+       "one process has looked for a file that is absent");
+    put_part(&more, 2);
+    put_part(&few, 3);
+    ok(has_part(folder, cache, 1) && has_part(folder, cache, 2) && has_part(folder, cache, 3),
+       "data of both are kept");
+    end(&few, false);
+    end(&more, false);
+    write_text(folder, "log.more", "x");
+    ok(!has_part(folder, cache, 1) && !has_part(folder, cache, 2) && !has_part(folder, cache, 3),
+       "none is valid once the file is there");
+    unlink(path_in(folder, "log.more"));
 }
 
 /* ---- damage ------------------------------------------------------------------------------------- */
@@ -262,7 +305,9 @@ static void test_forged(const char *folder, const char *cache)
     control = (struct control){0};
     uint64_t source = stored_source(cache, PF_DATUM_PASSES);
     struct pf_cache *stored = pf_cache_new(cache);
-    char *payload = pf_cache_get(stored, source, PF_DATUM_PASSES, 0, &size);
+    struct pf_buf bytes = {0};
+    char *payload = pf_cache_get(stored, source, PF_DATUM_PASSES, 0, &size, &bytes);
+    const struct pf_cache_head head = {bytes.data, bytes.size, NULL};
     if (!payload)
         abort();
     for (int i = 0; i < 60; i++) {
@@ -270,14 +315,15 @@ static void test_forged(const char *folder, const char *cache)
         struct process process;
         pf_buf_add(&forged, payload, i % 4 ? size : (size_t)rand_r(&seed) % size);
         for (int k = 0; k < 1 + i % 6; k++) {
-            size_t at = 300 + (size_t)rand_r(&seed) % size;
+            size_t at = (size_t)rand_r(&seed) % size;
             uint64_t value =
                 rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) % 5000 : UINT64_MAX >> rand_r(&seed) % 64;
             at = at / 8 * 8;
             if (at + sizeof value <= forged.size)
                 memcpy(forged.data + at, &value, sizeof value);
         }
-        pf_cache_put(stored, source, PF_DATUM_PASSES, 0, &forged);
+        pf_cache_clear(stored); /* fields would be merged with those of the last time */
+        pf_cache_put(stored, &head, source, PF_DATUM_PASSES, 0, &forged);
         pf_buf_free(&forged);
         begin(&process, folder, cache);
         struct survey survey = survey_of(&process.env, process.profile, false);
@@ -287,6 +333,7 @@ static void test_forged(const char *folder, const char *cache)
     }
     ok(survived == 60, "contents that were forged with a right checksum break nothing");
     pf_cache_free(stored);
+    pf_buf_free(&bytes);
     free(payload);
 }
 
@@ -315,6 +362,8 @@ int main(void)
     temp_dir_remove(cache);
     write_text(folder, "log", "5 40 3000");
     test_keys(folder, cache);
+    temp_dir_remove(cache);
+    test_inputs(folder, cache);
     temp_dir_remove(cache);
     write_text(folder, "log", "4 30 40000");
     test_damage(folder, cache);

@@ -287,11 +287,32 @@ static void test_followed(const char *folder)
     remove_cache(folder);
 }
 
+/* Two mounts of one folder that are used at the same time. */
+static void test_two_writers(const char *folder)
+{
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = mount_of(folder); /* makes the database, whose key both use */
+    list(fs, "log");
+    pf_fs_free(fs);
+    struct pf_fs *one = mount_of(folder), *other = mount_of(folder);
+    char *info = text_of_file(one, "log/info.txt");
+    int metrics = list(other, "log/metrics"), threads = list(other, "log/threads");
+    pf_fs_free(one);
+    pf_fs_free(other);
+    fs = mount_of(folder);
+    ok(reads(fs, "log/info.txt", info) && list(fs, "log/metrics") == metrics &&
+           list(fs, "log/threads") == threads && control.opens == 0,
+       "what two mounts have found of a profile is known together");
+    pf_fs_free(fs);
+    free(info);
+    remove_cache(folder);
+}
+
 int main(void)
 {
-    static void (*const tests[])(const char *folder) = {test_warm, test_changes, test_probing,
-                                                        test_how_long_it_is_believed, test_others,
-                                                        test_many_siblings, test_followed};
+    static void (*const tests[])(const char *folder) = {
+        test_warm,   test_changes,       test_probing,  test_how_long_it_is_believed,
+        test_others, test_many_siblings, test_followed, test_two_writers};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
