@@ -43,7 +43,7 @@ struct binary {
     struct pf_formula formula, skipped;
 };
 
-static void note(struct binary *binary, struct pf_note_kind problem, const char *what)
+static void note_record(struct binary *binary, struct pf_note_kind problem, const char *what)
 {
     pf_study_note(binary->study, problem, 0, (int64_t)binary->record, "%s", what);
 }
@@ -58,7 +58,7 @@ static void damage(struct binary *binary, int code, uint64_t at, const char *wor
     binary->broken = true;
 }
 
-static void cut(struct binary *binary)
+static void damage_end(struct binary *binary)
 {
     damage(binary, ENODATA, binary->at, "", "the file ends inside a record");
 }
@@ -69,11 +69,11 @@ static uint64_t left(const struct binary *binary)
 }
 
 /* Returns the next `size` bytes (at most HELD) and advances, or NULL if the file has fewer. */
-static const unsigned char *take(struct binary *binary, size_t size)
+static const unsigned char *take_bytes(struct binary *binary, size_t size)
 {
     struct pf_study *study = binary->study;
     if (binary->broken || size > left(binary)) {
-        cut(binary);
+        damage_end(binary);
         return NULL;
     }
     if (binary->at < binary->base || binary->at - binary->base + size > binary->have) {
@@ -81,7 +81,7 @@ static const unsigned char *take(struct binary *binary, size_t size)
         binary->have = pf_run_read(study->run, study->input, binary->buffer, want, binary->at);
         binary->base = binary->at;
         if (binary->have < size) {
-            cut(binary);
+            damage_end(binary);
             return NULL;
         }
     }
@@ -91,7 +91,7 @@ static const unsigned char *take(struct binary *binary, size_t size)
 
 static int64_t take_int(struct binary *binary)
 {
-    const unsigned char *bytes = take(binary, sizeof(int64_t));
+    const unsigned char *bytes = take_bytes(binary, sizeof(int64_t));
     return bytes ? (int64_t)pf_u64(bytes, binary->big_endian) : 0;
 }
 
@@ -104,44 +104,44 @@ static double take_real(struct binary *binary)
 }
 
 /* Reads a double as part of a formula. */
-static struct pf_fraction take_number(struct binary *binary)
+static struct pf_fraction take_coefficient(struct binary *binary)
 {
     return (struct pf_fraction){.value = take_real(binary)};
 }
 
 /* Reads a string; valid until the next item is read. */
-static struct pf_cell take_string(struct binary *binary)
+static struct pf_cell take_text(struct binary *binary)
 {
     uint64_t start = binary->at;
-    const unsigned char *bytes = take(binary, sizeof(uint32_t));
+    const unsigned char *bytes = take_bytes(binary, sizeof(uint32_t));
     uint32_t size = bytes ? pf_u32(bytes, binary->big_endian) : 0;
     if (size > STRING_MAX) {
         binary->at = start;
         damage(binary, size > left(binary) ? ENODATA : EBADMSG, start, "", "a string that is too long");
         return pf_text("", 0);
     }
-    bytes = take(binary, size);
+    bytes = take_bytes(binary, size);
     return bytes ? pf_text((const char *)bytes, size) : pf_text("", 0);
 }
 
-static bool is(struct pf_cell text, const char *word)
+static bool text_is(struct pf_cell text, const char *word)
 {
     return strlen(word) == text.size && !memcmp(text.text, word, text.size);
 }
 
 /* Reads a string that must equal `word`. */
-static void expect(struct binary *binary, const char *word)
+static void expect_word(struct binary *binary, const char *word)
 {
     uint64_t start = binary->at;
-    if (!is(take_string(binary), word))
+    if (!text_is(take_text(binary), word))
         damage(binary, EBADMSG, start, word, " is missing");
 }
 
 /* Skips n elements of `size` bytes; no-op if n is negative. */
-static void skip(struct binary *binary, int64_t n, size_t size)
+static void skip_items(struct binary *binary, int64_t n, size_t size)
 {
     if (n > 0 && (uint64_t)n > left(binary) / size)
-        cut(binary);
+        damage_end(binary);
     else if (n > 0)
         binary->at += (uint64_t)n * size;
 }
@@ -149,7 +149,7 @@ static void skip(struct binary *binary, int64_t n, size_t size)
 /* ---- what measurements are of ------------------------------------------------------------------- */
 
 /* Maps an id of the file to `number`, unless the record is incomplete. */
-static void set_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
+static void set_record_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
 {
     struct pf_run *run = binary->study->run;
     if (!binary->broken && number != PF_NO_ID)
@@ -159,21 +159,21 @@ static void set_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32
 static void read_parameter(struct binary *binary)
 {
     take_int(binary); /* the parameter's id, unused */
-    struct pf_cell name = take_string(binary);
+    struct pf_cell name = take_text(binary);
     if (!binary->broken)
         pf_study_parameter(binary->study, name.text, name.size, 0, (int64_t)binary->record);
 }
 
-static void read_metric(struct binary *binary)
+static void read_metric_record(struct binary *binary)
 {
     int64_t id = take_int(binary);
-    struct pf_cell name = take_string(binary);
+    struct pf_cell name = take_text(binary);
     if (binary->broken)
         return;
     uint32_t metric = pf_study_metric(binary->study, name.text, name.size);
-    set_id(binary, &binary->metrics, id, metric);
-    struct pf_cell unit = take_string(binary);
-    if (unit.size && !is(unit, "unknown"))
+    set_record_id(binary, &binary->metrics, id, metric);
+    struct pf_cell unit = take_text(binary);
+    if (unit.size && !text_is(unit, "unknown"))
         pf_study_unit(binary->study, metric, unit.text, unit.size);
 }
 
@@ -188,7 +188,7 @@ static uint32_t name_region(struct binary *binary, struct pf_cell name)
 {
     uint32_t known = intern_text(binary, name), use = pf_ids_find(&binary->uses, known);
     char numbered[STRING_MAX + 16];
-    set_id(binary, &binary->uses, known, use == PF_NO_ID ? 1 : use + 1);
+    set_record_id(binary, &binary->uses, known, use == PF_NO_ID ? 1 : use + 1);
     if (use == PF_NO_ID)
         return known;
     memcpy(numbered, name.text, name.size);
@@ -196,17 +196,17 @@ static uint32_t name_region(struct binary *binary, struct pf_cell name)
         binary, pf_text(numbered, name.size + (size_t)snprintf(numbered + name.size, 16, " #%u", use)));
 }
 
-static void read_region(struct binary *binary)
+static void read_region_record(struct binary *binary)
 {
     int64_t id = take_int(binary);
-    struct pf_cell name = take_string(binary);
+    struct pf_cell name = take_text(binary);
     uint32_t number = !binary->broken ? name_region(binary, name) : PF_NO_STRING;
-    struct pf_cell file = take_string(binary);
+    struct pf_cell file = take_text(binary);
     uint32_t file_number = file.size ? intern_text(binary, file) : PF_NO_STRING;
     int64_t line = take_int(binary);
-    set_id(binary, &binary->names, id, number);
-    set_id(binary, &binary->files, id, file_number);
-    set_id(binary, &binary->lines, id, line > 0 && line < UINT32_MAX ? (uint32_t)line : 0);
+    set_record_id(binary, &binary->names, id, number);
+    set_record_id(binary, &binary->files, id, file_number);
+    set_record_id(binary, &binary->lines, id, line > 0 && line < UINT32_MAX ? (uint32_t)line : 0);
 }
 
 static void read_callpath(struct binary *binary)
@@ -218,16 +218,16 @@ static void read_callpath(struct binary *binary)
     if (binary->broken)
         return;
     if (name == PF_NO_ID) {
-        note(binary, PF_BAD_REFERENCE, "a call path of a region that there is not, passed over");
+        note_record(binary, PF_BAD_REFERENCE, "a call path of a region that there is not, passed over");
         return;
     }
     if (parent_id != -1 && parent == PF_NO_ID)
-        note(binary, PF_BAD_REFERENCE, "a call path below one that there is not, shown as a root");
+        note_record(binary, PF_BAD_REFERENCE, "a call path below one that there is not, shown as a root");
     struct pf_cell text = pf_interned(study->contexts->strings, name);
     uint32_t context = pf_study_callpath(study, parent, text.text, text.size);
-    set_id(binary, &binary->context_file, context, pf_ids_find(&binary->files, region));
-    set_id(binary, &binary->context_line, context, pf_ids_find(&binary->lines, region));
-    set_id(binary, &binary->callpaths, id, context);
+    set_record_id(binary, &binary->context_file, context, pf_ids_find(&binary->files, region));
+    set_record_id(binary, &binary->context_line, context, pf_ids_find(&binary->lines, region));
+    set_record_id(binary, &binary->callpaths, id, context);
 }
 
 /* Reads a coordinate record: pairs of a parameter's name and a number. */
@@ -240,21 +240,21 @@ static void read_coordinate(struct binary *binary)
         pf_point_add(&point, NULL);
     point.broken = false;
     for (int64_t i = 0; i < pairs && !binary->broken; i++) {
-        struct pf_cell name = take_string(binary);
+        struct pf_cell name = take_text(binary);
         int at = pf_study_parameter_named(study, name.text, name.size, 0);
         double value = take_real(binary);
         if (at >= 0)
             point.coordinates[at] = value;
         else if (!binary->broken)
-            note(binary, PF_BAD_REFERENCE, "a coordinate of a parameter that there is not");
+            note_record(binary, PF_BAD_REFERENCE, "a coordinate of a parameter that there is not");
     }
     for (unsigned i = 0; i < point.count; i++)
         point.broken |= isnan(point.coordinates[i]) != 0;
     if (binary->broken)
         return;
     if (point.broken)
-        note(binary, PF_POINT_SIZE, "a point that lacks a coordinate");
-    set_id(binary, &binary->coordinates, id, pf_study_point(study, &point));
+        note_record(binary, PF_POINT_SIZE, "a point that lacks a coordinate");
+    set_record_id(binary, &binary->coordinates, id, pf_study_point(study, &point));
 }
 
 /* ---- measurements ------------------------------------------------------------------------------- */
@@ -275,8 +275,8 @@ static void read_measurement(struct binary *binary)
     if (binary->broken)
         return;
     if (point == PF_NO_ID || metric == PF_NO_ID || context == PF_NO_ID) {
-        note(binary, PF_BAD_REFERENCE,
-             "a measurement of a point, metric or call path that there is not, passed over");
+        note_record(binary, PF_BAD_REFERENCE,
+                    "a measurement of a point, metric or call path that there is not, passed over");
         return;
     }
     uint32_t series = pf_study_series(study, context, metric, false, 0, (int64_t)binary->record);
@@ -295,21 +295,21 @@ static void read_measurement(struct binary *binary)
 static void read_simple(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
     uint64_t start = binary->at;
-    struct pf_cell kind = take_string(binary);
-    bool logarithm = is(kind, "logarithm");
-    if (!logarithm && !is(kind, "polynomial"))
+    struct pf_cell kind = take_text(binary);
+    bool logarithm = text_is(kind, "logarithm");
+    if (!logarithm && !text_is(kind, "polynomial"))
         damage(binary, EBADMSG, start, "", "a term of an unknown kind");
-    pf_formula_factor(formula, parameter, logarithm, take_number(binary));
+    pf_formula_factor(formula, parameter, logarithm, take_coefficient(binary));
 }
 
 /* Reads a compound term: a coefficient and simple terms. */
 static void read_compound(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
-    struct pf_fraction coefficient = take_number(binary);
+    struct pf_fraction coefficient = take_coefficient(binary);
     int64_t terms = take_int(binary);
     pf_formula_coefficient(formula, coefficient, !terms);
     for (int64_t i = 0; i < terms && !binary->broken; i++) {
-        expect(binary, "SimpleTerm");
+        expect_word(binary, "SimpleTerm");
         read_simple(binary, parameter, formula);
     }
 }
@@ -317,16 +317,16 @@ static void read_compound(struct binary *binary, const char *parameter, struct p
 /* Reads a multi-parameter term: a coefficient and one compound term for each of some parameters. */
 static void read_multi_term(struct binary *binary, struct pf_formula *formula)
 {
-    struct pf_fraction coefficient = take_number(binary);
+    struct pf_fraction coefficient = take_coefficient(binary);
     int64_t terms = take_int(binary);
     pf_formula_coefficient(formula, coefficient, false);
     for (int64_t i = 0; i < terms && !binary->broken; i++) {
         uint64_t start = binary->at;
-        struct pf_cell name = take_string(binary);
+        struct pf_cell name = take_text(binary);
         int parameter = pf_study_parameter_named(binary->study, name.text, name.size, 0);
         if (parameter < 0)
             damage(binary, EBADMSG, start, "", "a parameter that there is not");
-        expect(binary, "CompoundTerm");
+        expect_word(binary, "CompoundTerm");
         if (!binary->broken)
             read_compound(binary, pf_study_parameter_name(binary->study, (unsigned)parameter), formula);
     }
@@ -335,13 +335,13 @@ static void read_multi_term(struct binary *binary, struct pf_formula *formula)
 /* Reads a constant and terms, of one parameter or of several. */
 static void read_terms(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
-    struct pf_fraction constant = take_number(binary);
+    struct pf_fraction constant = take_coefficient(binary);
     int64_t terms = take_int(binary);
     pf_formula_function(formula, constant, terms > 0);
     for (int64_t i = 0; i < terms && !binary->broken; i++) {
         pf_formula_term(formula);
         if (parameter) {
-            expect(binary, "CompoundTerm");
+            expect_word(binary, "CompoundTerm");
             read_compound(binary, parameter, formula);
         } else {
             read_multi_term(binary, formula);
@@ -353,18 +353,18 @@ static void read_terms(struct binary *binary, const char *parameter, struct pf_f
 static void read_function(struct binary *binary, struct pf_formula *formula)
 {
     uint64_t start = binary->at;
-    struct pf_cell type = take_string(binary);
+    struct pf_cell type = take_text(binary);
     bool any = pf_study_parameters(binary->study) > 0;
     const char *parameter = any ? pf_study_parameter_name(binary->study, 0) : "?";
-    if (is(type, "SingleParameterFunction"))
+    if (text_is(type, "SingleParameterFunction"))
         read_terms(binary, parameter, formula);
-    else if (is(type, "MultiParameterFunction"))
+    else if (text_is(type, "MultiParameterFunction"))
         read_terms(binary, NULL, formula);
-    else if (is(type, "CompoundTerm"))
+    else if (text_is(type, "CompoundTerm"))
         read_compound(binary, parameter, formula);
-    else if (is(type, "SimpleTerm"))
+    else if (text_is(type, "SimpleTerm"))
         read_simple(binary, parameter, formula);
-    else if (!is(type, "Function"))
+    else if (!text_is(type, "Function"))
         damage(binary, EBADMSG, start, "", "a function of an unknown kind");
 }
 
@@ -387,12 +387,12 @@ static void skip_options(struct binary *binary)
     int i = 0;
     if (binary->broken || left(binary) < 4 * sizeof(int64_t))
         return;
-    skip(binary, 1, sizeof(int64_t));
-    struct pf_cell word = take_string(binary);
-    while (words[i] && !is(word, words[i]))
+    skip_items(binary, 1, sizeof(int64_t));
+    struct pf_cell word = take_text(binary);
+    while (words[i] && !text_is(word, words[i]))
         i++;
-    skip(binary, 2, sizeof(int64_t));
-    take_string(binary);
+    skip_items(binary, 2, sizeof(int64_t));
+    take_text(binary);
     binary->has_options |= words[i] && !binary->broken;
     if (words[i])
         return;
@@ -404,33 +404,33 @@ static void skip_options(struct binary *binary)
 static void read_generator(struct binary *binary, bool single, bool terms)
 {
     struct pf_study *study = binary->study;
-    struct pf_cell name = take_string(binary);
+    struct pf_cell name = take_text(binary);
     if (binary->broken)
         return;
     uint32_t id = pf_run_intern(study->run, study->modelers, name.text, name.size);
-    set_id(binary, &binary->modelers, binary->modelers.count, id);
+    set_record_id(binary, &binary->modelers, binary->modelers.count, id);
     if (single) { /* cross validation and epsilon */
-        take_string(binary);
-        skip(binary, 1, sizeof(double));
+        take_text(binary);
+        skip_items(binary, 1, sizeof(double));
     }
-    take_string(binary); /* the modelled statistic (GENERATE_MODEL_MEAN) */
+    take_text(binary); /* the modelled statistic (GENERATE_MODEL_MEAN) */
     skip_options(binary);
     if (!terms)
         return;
     int64_t n = take_int(binary); /* number of candidate terms, which the maximum per model follows */
     for (int64_t i = 0; i < n && !binary->broken; i++)
         skip_function(binary);
-    skip(binary, 1, sizeof(int64_t));
+    skip_items(binary, 1, sizeof(int64_t));
 }
 
 /* Skips a model's comments and, for each parameter, the bounds within which the model is valid. */
 static void skip_model_rest(struct binary *binary)
 {
-    skip(binary, take_int(binary), sizeof(int64_t));
+    skip_items(binary, take_int(binary), sizeof(int64_t));
     int64_t n = take_int(binary);
     for (int64_t i = 0; i < n && !binary->broken; i++) {
-        take_string(binary);
-        skip(binary, take_int(binary), 2 * sizeof(double));
+        take_text(binary);
+        skip_items(binary, take_int(binary), 2 * sizeof(double));
     }
 }
 
@@ -454,12 +454,12 @@ static void read_model(struct binary *binary)
     if (binary->broken)
         return;
     if (model.metric == PF_NO_ID || model.context == PF_NO_ID || model.modeler == PF_NO_ID) {
-        note(binary, PF_BAD_REFERENCE,
-             "a model of a metric, call path or generator that there is not, passed over");
+        note_record(binary, PF_BAD_REFERENCE,
+                    "a model of a metric, call path or generator that there is not, passed over");
         return;
     }
     if (formula->too_long)
-        note(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long");
+        note_record(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long");
     else
         pf_study_model(study, PF_NO_MODEL, &model, formula->text.at, formula->text.n);
 }
@@ -468,8 +468,8 @@ static void read_model(struct binary *binary)
 
 static void skip_comment(struct binary *binary)
 {
-    skip(binary, 1, sizeof(int64_t));
-    take_string(binary);
+    skip_items(binary, 1, sizeof(int64_t));
+    take_text(binary);
 }
 
 static const struct {
@@ -480,10 +480,10 @@ static const struct {
     {"ExperimentPoint", read_measurement, 0, 0},
     {"Model", read_model, 0, 0},
     {"Callpath", read_callpath, 0, 0},
-    {"Region", read_region, 0, 0},
+    {"Region", read_region_record, 0, 0},
     {"Coordinate", read_coordinate, 0, 0},
     {"Parameter", read_parameter, 0, 0},
-    {"Metric", read_metric, 0, 0},
+    {"Metric", read_metric_record, 0, 0},
     {"ModelComment", skip_comment, 0, 0},
     {"SingleParameterSimpleModelGenerator", NULL, true, true},
     {"SingleParameterRefiningModelGenerator", NULL, true, false},
@@ -491,12 +491,12 @@ static const struct {
     {"MultiParameterSparseModelGenerator", NULL, false, false},
 };
 
-static void read_record(struct binary *binary)
+static void read_tagged_record(struct binary *binary)
 {
     size_t i = 0, n = sizeof records / sizeof *records;
     binary->record = binary->at;
-    struct pf_cell tag = take_string(binary);
-    while (i < n && !is(tag, records[i].tag))
+    struct pf_cell tag = take_text(binary);
+    while (i < n && !text_is(tag, records[i].tag))
         i++;
     if (i == n)
         damage(binary, EBADMSG, binary->record, "", "a record of an unknown kind");
@@ -507,14 +507,14 @@ static void read_record(struct binary *binary)
 }
 
 /* Reads the byte order, the magic word and the version. */
-static void read_head(struct binary *binary)
+static void read_binary_head(struct binary *binary)
 {
     struct pf_study *study = binary->study;
-    const unsigned char *order = take(binary, sizeof(uint16_t));
+    const unsigned char *order = take_bytes(binary, sizeof(uint16_t));
     binary->big_endian = order && pf_u16(order, false) != 1;
-    if (!is(take_string(binary), MAGIC))
+    if (!text_is(take_text(binary), MAGIC))
         damage(binary, EBADMSG, 2, MAGIC, " is missing");
-    struct pf_cell version = take_string(binary);
+    struct pf_cell version = take_text(binary);
     snprintf(study->version, sizeof study->version, "%.*s", (int)(version.size < 31 ? version.size : 31),
              version.text);
 }
@@ -532,7 +532,7 @@ static void place_contexts(struct binary *binary)
     }
 }
 
-static void read_file(struct pf_study *study)
+static void read_binary(struct pf_study *study)
 {
     struct pf_run *run = study->run;
     struct binary *binary = PF_OWN(run, calloc(1, sizeof *binary), free);
@@ -546,10 +546,10 @@ static void read_file(struct pf_study *study)
     binary->study = study;
     binary->formula.run = binary->skipped.run = run;
     binary->end = study->end < size ? study->end : size;
-    read_head(binary);
+    read_binary_head(binary);
     while (!binary->broken && left(binary)) {
         pf_study_step(study, binary->at);
-        read_record(binary);
+        read_tagged_record(binary);
     }
     if (binary->broken)
         pf_study_damage(study);
@@ -574,6 +574,6 @@ const struct pf_driver pf_extrap_binary_driver = {
     .title = "Extra-P 3.0 experiment",
     .version = 5,
     .probe = binary_probe,
-    .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, true},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_binary, PF_STUDY_HEAD, true},
+    PF_STUDY_OPERATIONS,
 };

@@ -34,7 +34,7 @@ struct pf_cubedir {
     struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* the scaling column, then the common columns */
 };
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void probe_cubedir(struct pf_probe *probe, struct pf_probe_result *result)
 {
     result->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
@@ -72,7 +72,7 @@ struct statistics {
 /* ---- groups ------------------------------------------------------------------------------------- */
 
 /* Ends the current group: adds its sum, and its zeros if all its values are zero. */
-static int end_group(struct statistics *statistics, struct pf_error *error)
+static int end_locations(struct statistics *statistics, struct pf_error *error)
 {
     for (uint64_t i = 0; i < statistics->zeros && !statistics->any; i++)
         if (pf_summary_add(&statistics->summaries[WEAK_THREADED], 0, error) < 0)
@@ -80,9 +80,9 @@ static int end_group(struct statistics *statistics, struct pf_error *error)
     return pf_summary_add(&statistics->summaries[STRONG], statistics->sum, error);
 }
 
-static int begin_group(struct statistics *statistics, struct pf_error *error)
+static int begin_locations(struct statistics *statistics, struct pf_error *error)
 {
-    if (statistics->groups++ && end_group(statistics, error))
+    if (statistics->groups++ && end_locations(statistics, error))
         return -1;
     statistics->sum = 0;
     statistics->zeros = 0;
@@ -90,7 +90,7 @@ static int begin_group(struct statistics *statistics, struct pf_error *error)
     return 0;
 }
 
-static int add_value(struct statistics *statistics, double value, struct pf_error *error)
+static int add_location_value(struct statistics *statistics, double value, struct pf_error *error)
 {
     statistics->sum += value;
     if (pf_summary_add(&statistics->summaries[WEAK], value, error) < 0)
@@ -123,7 +123,7 @@ static int end_point(struct statistics *statistics, uint32_t point, struct pf_er
 {
     if (!statistics->groups)
         return 0;
-    if (end_group(statistics, error))
+    if (end_locations(statistics, error))
         return -1;
     for (int s = 0; s < SCALINGS; s++) {
         struct pf_statistics found = {0};
@@ -151,9 +151,9 @@ static int add_series(struct statistics *statistics, uint32_t series, struct pf_
         if (value.at.point != point && end_point(statistics, point, error))
             return -1;
         point = value.at.point;
-        if (value.at.flags < PF_FLAGS_ABOVE && begin_group(statistics, error))
+        if (value.at.flags < PF_FLAGS_ABOVE && begin_locations(statistics, error))
             return -1;
-        if (add_value(statistics, value.value, error))
+        if (add_location_value(statistics, value.value, error))
             return -1;
     }
     return end_point(statistics, point, error);
@@ -178,20 +178,20 @@ static int make_ready(struct statistics *statistics, const struct pf_merge *merg
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
 /* A row number encodes its series, point and scaling. */
-static const struct pf_study *study_of(const struct pf_cursor *cursor)
+static const struct pf_study *cubedir_study(const struct pf_cursor *cursor)
 {
     return ((const struct pf_study_profile *)cursor->model->state)->study;
 }
 
-static uint64_t first_number(const struct pf_cursor *cursor, uint32_t series)
+static uint64_t first_statistic(const struct pf_cursor *cursor, uint32_t series)
 {
-    return series == PF_NO_SERIES ? PF_NO_NUMBER : series * pf_study_points(study_of(cursor)) * SCALINGS;
+    return series == PF_NO_SERIES ? PF_NO_NUMBER : series * pf_study_points(cubedir_study(cursor)) * SCALINGS;
 }
 
 static int begin_statistics(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                             struct pf_error *error)
 {
-    const struct pf_study *study = study_of(cursor);
+    const struct pf_study *study = cubedir_study(cursor);
     size_t points = pf_study_points(study) * SCALINGS;
     struct statistics *statistics = numbers->own =
         calloc(1, sizeof *statistics + points * sizeof *statistics->of);
@@ -202,34 +202,34 @@ static int begin_statistics(const struct pf_cursor *cursor, struct pf_numbers *n
     statistics->ready = PF_NO_SERIES;
     numbers->end = study->n_series * points;
     if (cursor->only.context >= 0)
-        numbers->next = first_number(cursor, pf_study_first_series(study, cursor->only.context));
+        numbers->next = first_statistic(cursor, pf_study_first_series(study, cursor->only.context));
     return 0;
 }
 
 static bool series_matches(const struct pf_cursor *cursor, uint32_t series)
 {
     const struct pf_cubedir *cubedir = cursor->model->state;
-    const struct pf_series *at = &study_of(cursor)->series[series];
+    const struct pf_series *at = &cubedir_study(cursor)->series[series];
     return cubedir->merged[series].into == series && pf_wanted(cursor->only.context, at->context) &&
            pf_wanted(cursor->only.metric, at->metric);
 }
 
-static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t number)
+static uint64_t cubedir_after(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)own;
-    const struct pf_study *study = study_of(cursor);
+    const struct pf_study *study = cubedir_study(cursor);
     uint32_t series = (uint32_t)(number / (pf_study_points(study) * SCALINGS));
     bool last = (number + 1) % (pf_study_points(study) * SCALINGS) == 0;
     if (!last && series_matches(cursor, series))
         return number + 1;
-    return first_number(cursor, cursor->only.context < 0 ? series + 1 : study->series[series].next);
+    return first_statistic(cursor, cursor->only.context < 0 ? series + 1 : study->series[series].next);
 }
 
-static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-               struct pf_error *error)
+static int cubedir_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                       struct pf_error *error)
 {
     const struct pf_cubedir *cubedir = cursor->model->state;
-    const struct pf_study *study = study_of(cursor);
+    const struct pf_study *study = cubedir_study(cursor);
     struct statistics *statistics = own;
     size_t at = number % (pf_study_points(study) * SCALINGS);
     uint32_t series = (uint32_t)(number / (pf_study_points(study) * SCALINGS)),
@@ -261,8 +261,8 @@ static void free_statistics(void *own)
     free(statistics);
 }
 
-static const struct pf_numbered statistics_rows = {PF_NUMBERED, .begin = begin_statistics, .row = row,
-                                                   .after = after, .free = free_statistics};
+static const struct pf_numbered statistics_rows = {PF_NUMBERED, .begin = begin_statistics, .row = cubedir_row,
+                                                   .after = cubedir_after, .free = free_statistics};
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
@@ -277,7 +277,7 @@ static void add_scaling(struct pf_cubedir *cubedir)
     statistics->ops = &statistics_rows.ops;
 }
 
-static int open_folder(struct pf_model *model, struct pf_error *error)
+static int open_cubedir(struct pf_model *model, struct pf_error *error)
 {
     struct pf_cubedir *cubedir = model->state = calloc(1, sizeof *cubedir);
     if (!cubedir)
@@ -297,7 +297,7 @@ enum { EXCLUSIVE, INCLUSIVE, SIDES };
 /* Suffix of the names of inclusive metrics. */
 static const char inclusive_suffix[] = " (inc)";
 
-static bool is_inclusive(const char *name)
+static bool is_inclusive_name(const char *name)
 {
     size_t size = strlen(name), end = sizeof inclusive_suffix - 1;
     return size >= end && !strcmp(name + size - end, inclusive_suffix);
@@ -326,7 +326,7 @@ static uint32_t map_metric(struct pf_study *study, const struct pf_cube_metric *
     return number;
 }
 
-static double value_of(enum pf_cube_kind kind, const union pf_cube_number *number)
+static double location_value(enum pf_cube_kind kind, const union pf_cube_number *number)
 {
     struct pf_cell cell;
     if (!pf_cube_shown(kind, number, &cell))
@@ -357,11 +357,11 @@ static void add_side(struct reading *reading, const struct pf_cube_metric *metri
         uint32_t series = pf_study_series(study, reading->contexts[p], number, false, 0, -1);
         pf_study_begin(study, series, reading->point, false);
         for (uint32_t l = 0; l < cube->n_locations; l++)
-            pf_study_add(study, value_of(metric->type.kind, &values[l]));
+            pf_study_add(study, location_value(metric->type.kind, &values[l]));
     }
 }
 
-static void add_metrics(struct reading *reading)
+static void add_cube_metrics(struct reading *reading)
 {
     for (size_t m = 0; m < reading->cube.n_metrics; m++) {
         const struct pf_cube_metric *metric = &reading->cube.metrics[m];
@@ -397,10 +397,10 @@ static void take_cube(struct reading *reading, const char *path)
         return;
     reading->contexts = pf_disown(run, pf_study_contexts(reading->study, cube->tree));
     pf_run_check(run, pf_cube_sums_init(&reading->sums, cube, true, -1, NULL, run->error));
-    add_metrics(reading);
+    add_cube_metrics(reading);
 }
 
-static void free_reading(void *thing)
+static void free_cube_reading(void *thing)
 {
     struct reading *reading = thing;
     pf_cube_sums_end(&reading->sums);
@@ -409,7 +409,7 @@ static void free_reading(void *thing)
     free(reading);
 }
 
-static void read_file(struct pf_study *study, const char *path, uint32_t point)
+static void read_cube_file(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;
     struct pf_input *input;
@@ -419,12 +419,12 @@ static void read_file(struct pf_study *study, const char *path, uint32_t point)
         pf_points_note(study, path, "cannot be opened: it is left out");
         return;
     }
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_cube_reading);
     reading->study = study;
     reading->input = input;
     reading->point = point;
     take_cube(reading, path);
-    free_reading(pf_disown(run, reading));
+    free_cube_reading(pf_disown(run, reading));
     pf_run_check(run, pf_input_done(input, run->error));
 }
 
@@ -441,14 +441,14 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
 }
 
 /* Returns the series that this one is merged into, or PF_NO_SERIES. */
-static uint32_t target_of(const struct pf_study *study, uint32_t number)
+static uint32_t merge_target(const struct pf_study *study, uint32_t number)
 {
     const struct pf_series *series = study->series;
     const uint32_t *parent = study->contexts->parent;
     uint32_t metric = series[number].metric;
     if (is_complete(study, number))
         return number;
-    if (is_inclusive(pf_study_metric_name(study, metric)))
+    if (is_inclusive_name(pf_study_metric_name(study, metric)))
         return PF_NO_SERIES;
     for (uint32_t c = parent[series[number].context]; c != PF_NO_CONTEXT; c = parent[c]) {
         uint32_t above = study->firsts[c].series;
@@ -460,14 +460,14 @@ static uint32_t target_of(const struct pf_study *study, uint32_t number)
     return PF_NO_SERIES;
 }
 
-static void merge(struct pf_cubedir *cubedir, const struct pf_study *study)
+static void merge_series(struct pf_cubedir *cubedir, const struct pf_study *study)
 {
     size_t n = study->n_series;
     free(cubedir->merged); /* of a pass that failed */
     cubedir->merged = NULL;
     cubedir->merged = pf_run_memory(study->run, calloc(n + 1, sizeof *cubedir->merged));
     for (uint32_t s = 0; s < n; s++)
-        cubedir->merged[s] = (struct pf_merge){target_of(study, s), PF_NO_SERIES, PF_NO_SERIES};
+        cubedir->merged[s] = (struct pf_merge){merge_target(study, s), PF_NO_SERIES, PF_NO_SERIES};
     for (uint32_t s = 0; s < n; s++) {
         uint32_t into = cubedir->merged[s].into;
         if (into == s || into == PF_NO_SERIES)
@@ -485,7 +485,7 @@ static void set_sides(const struct pf_study *study)
     struct pf_metric *metrics = study->metric_list;
     size_t n = pf_strings_count(study->metrics);
     for (size_t i = 0; i < n; i++) {
-        metrics[i].scope = is_inclusive(metrics[i].name) ? "inclusive" : "exclusive";
+        metrics[i].scope = is_inclusive_name(metrics[i].name) ? "inclusive" : "exclusive";
         metrics[i].description = reading_of_locations;
         size_t length = strlen(metrics[i].name);
         bool twins = i + 1 < n && !strncmp(metrics[i].name, metrics[i + 1].name, length) &&
@@ -497,20 +497,20 @@ static void set_sides(const struct pf_study *study)
     }
 }
 
-static void read_all(struct pf_run *run, void *reading)
+static void read_cube_folders(struct pf_run *run, void *reading)
 {
-    struct pf_study *study = pf_points_read(run, read_file);
-    merge(run->model->state, study);
-    pf_stored_made(reading, study);
+    struct pf_study *study = pf_points_read(run, read_cube_file);
+    merge_series(run->model->state, study);
+    pf_study_made(reading, study);
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
+static int load_cubedir(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct pf_cubedir *cubedir = model->state;
-    struct pf_study_reading reading = {.read = read_all};
+    struct pf_study_reading reading = {.read = read_cube_folders};
     if (stage != PF_PARTITIONED || cubedir->points.stored.study)
         return 0;
-    if (pf_stored_read(model, &reading, error))
+    if (pf_study_read(model, &reading, error))
         return -1;
     set_sides(reading.study);
     add_scaling(cubedir);
@@ -532,8 +532,8 @@ const struct pf_driver pf_cubedir_driver = {
     .version = 7,
     .directories = true,
     .extra = &(const struct pf_driver_extra){.beside = true},
-    .probe = probe,
-    .open = open_folder,
-    .load = load,
+    .probe = probe_cubedir,
+    .open = open_cubedir,
+    .load = load_cubedir,
     .close = close_folder,
 };

@@ -41,7 +41,7 @@ struct text {
     char of[2 * PF_NUMBER_MAX];
 };
 
-static struct text text_of(struct pf_fraction number)
+static struct text number_text(struct pf_fraction number)
 {
     struct text text = {""};
     if (number.denominator) {
@@ -101,7 +101,7 @@ void pf_formula_function(struct pf_formula *formula, struct pf_fraction constant
     formula->in_sum = formula->in_product = false;
     if (has_terms && constant.value == 0)
         return;
-    add(formula, "%s", text_of(constant).of);
+    add(formula, "%s", number_text(constant).of);
     formula->in_sum = true;
 }
 
@@ -123,14 +123,14 @@ static const char *times(struct pf_formula *formula)
 void pf_formula_coefficient(struct pf_formula *formula, struct pf_fraction coefficient, bool alone)
 {
     if (coefficient.value != 1 || alone)
-        add(formula, "%s%s", times(formula), text_of(coefficient).of);
+        add(formula, "%s%s", times(formula), number_text(coefficient).of);
 }
 
 void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool logarithm,
                        struct pf_fraction exponent)
 {
     add(formula, logarithm ? "%slog2(%s)^(%s)" : "%s%s^(%s)", times(formula), parameter,
-        text_of(exponent).of);
+        number_text(exponent).of);
 }
 
 /* ---- models of saved experiments ---------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static const char *parameter_of(struct writing *writing, const char *number)
     return "?";
 }
 
-static bool is_word(struct json_object *value, const char *word)
+static bool is_json_word(struct json_object *value, const char *word)
 {
     struct pf_cell text = pf_tree_text(value);
     return text.size == strlen(word) && text.type == PF_TEXT && !memcmp(text.text, word, text.size);
@@ -199,8 +199,8 @@ static void write_compound(struct writing *writing, struct json_object *compound
     for (size_t i = 0; (term = element(terms, i)); i++) {
         struct pf_fraction exponent = number(writing, term, "exponent");
         struct json_object *type = pf_tree_get(term, "term_type");
-        bool logarithm = is_word(type, "logarithm");
-        if (!logarithm && !is_word(type, "polynomial"))
+        bool logarithm = is_json_word(type, "logarithm");
+        if (!logarithm && !is_json_word(type, "polynomial"))
             wrong(writing, "a term of its function is of an unknown kind");
         pf_formula_factor(writing->formula, parameter, logarithm, exponent);
     }
@@ -228,7 +228,7 @@ static void write_bound(struct writing *writing, struct json_object *object, siz
     if (end >= pf_tree_length(interval) || !read_fraction(json_object_array_get_idx(interval, end), &at))
         wrong(writing, "a bound of its segments is missing");
     at.denominator = 0;
-    add(writing->formula, " for %s%s%s", parameter, segment ? ">=" : "<=", text_of(at).of);
+    add(writing->formula, " for %s%s%s", parameter, segment ? ">=" : "<=", number_text(at).of);
 }
 
 typedef void write_part(struct writing *writing, struct json_object *function, const char *parameter);
@@ -279,7 +279,7 @@ static void write_multi_term(struct writing *writing, struct json_object *term, 
         const char *parameter = parameter_of(writing, key);
         if (!pf_tree_is_object(compound) && !pf_tree_is_list(compound))
             wrong(writing, "a term of its function is no object");
-        else if (is_word(pf_tree_get(compound, "$variant"), "SegmentedTerm"))
+        else if (is_json_word(pf_tree_get(compound, "$variant"), "SegmentedTerm"))
             write_segmented_term(writing, compound, parameter);
         else
             write_compound(writing, compound, parameter);

@@ -15,7 +15,7 @@ struct newer {
     bool has_values;
 };
 
-static int take_values(const struct pf_json_walk *walk)
+static int take_newer_values(const struct pf_json_walk *walk)
 {
     struct newer *newer = walk->into;
     newer->has_values = true;
@@ -24,12 +24,12 @@ static int take_values(const struct pf_json_walk *walk)
 
 static const struct pf_json_member measurement_members[] = {
     PF_MEMBER("point", PF_JSON_END, pf_json_take_point, struct newer, point),
-    PF_MEMBER_OF_ALL("values", PF_JSON_END, take_values),
+    PF_MEMBER_OF_ALL("values", PF_JSON_END, take_newer_values),
     PF_MEMBERS_END,
 };
 
 /* If a measurement is truncated, the values before the cut are kept. */
-static int take_measurement(const struct pf_json_walk *walk)
+static int take_newer_measurement(const struct pf_json_walk *walk)
 {
     struct newer *newer = walk->into;
     struct pf_json_study *reader = &newer->reader;
@@ -46,21 +46,21 @@ static int take_measurement(const struct pf_json_walk *walk)
     return got;
 }
 
-static int take_series(const struct pf_json_walk *walk)
+static int take_newer_series(const struct pf_json_walk *walk)
 {
-    return pf_json_series(walk, true, take_measurement);
+    return pf_json_series(walk, true, take_newer_measurement);
 }
 
-static int take_measurements(const struct pf_json_walk *walk)
+static int take_newer_measurements(const struct pf_json_walk *walk)
 {
-    return pf_json_by_metric(walk, take_series);
+    return pf_json_by_metric(walk, take_newer_series);
 }
 
-static void read_file(struct pf_study *study)
+static void read_newer(struct pf_study *study)
 {
     static const struct pf_json_member members[] = {
         PF_MEMBER_OF_ALL("parameters", PF_JSON_END, pf_json_take_parameters),
-        PF_MEMBER_OF_ALL("measurements", PF_JSON_OBJECT, take_measurements),
+        PF_MEMBER_OF_ALL("measurements", PF_JSON_OBJECT, take_newer_measurements),
         PF_MEMBERS_END,
     };
     pf_json_study_read(pf_json_study_open(study, sizeof(struct newer), NULL, 0), members);
@@ -86,6 +86,6 @@ const struct pf_driver pf_extrap_json_driver = {
     .version = 6,
     .text = true,
     .probe = json_probe,
-    .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_newer, PF_STUDY_HEAD, false},
+    PF_STUDY_OPERATIONS,
 };

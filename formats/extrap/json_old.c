@@ -47,18 +47,18 @@ static bool is_id(const struct pf_json_amount *amount)
     return amount->known && fabs(amount->value) < 0x1p53 && amount->value == floor(amount->value);
 }
 
-static int note(const struct old *old, struct pf_note_kind problem, const struct pf_json_token *at,
-                const char *what)
+static int note_row(const struct old *old, struct pf_note_kind problem, const struct pf_json_token *at,
+                    const char *what)
 {
     return pf_json_study_note(&old->reader, problem, at, what);
 }
 
-static uint32_t find(const struct pf_ids *ids, const struct pf_json_amount *id)
+static uint32_t find_id(const struct pf_ids *ids, const struct pf_json_amount *id)
 {
     return pf_ids_find(ids, (uint64_t)(int64_t)id->value);
 }
 
-static void set_id(struct old *old, struct pf_ids *ids, uint32_t number)
+static void set_row_id(struct old *old, struct pf_ids *ids, uint32_t number)
 {
     struct pf_run *run = old->reader.study->run;
     pf_run_check(run, pf_ids_set(ids, (uint64_t)(int64_t)old->row.id.value, number, run->error));
@@ -67,7 +67,7 @@ static void set_id(struct old *old, struct pf_ids *ids, uint32_t number)
 /* ---- names -------------------------------------------------------------------------------------- */
 
 /* Interns a row's name as a call path, a metric or a plain string, depending on the table. */
-static int take_name(const struct pf_json_walk *walk)
+static int take_row_name(const struct pf_json_walk *walk)
 {
     struct old *old = walk->into;
     struct pf_study *study = old->reader.study;
@@ -87,7 +87,7 @@ static int add_parameter(struct old *old, const struct pf_json_token *start)
 {
     int64_t id = (int64_t)old->row.id.value;
     if (old->n_parameters == PF_PARAMETERS_MAX)
-        return note(old, PF_LIMIT, start, "more than 16 parameters, the rest are passed over");
+        return note_row(old, PF_LIMIT, start, "more than 16 parameters, the rest are passed over");
     unsigned at = old->n_parameters++;
     for (; at && old->parameters[at - 1].id > id; at--)
         old->parameters[at] = old->parameters[at - 1];
@@ -99,17 +99,17 @@ static int add_parameter(struct old *old, const struct pf_json_token *start)
 static int add_named(struct old *old, const struct pf_json_token *start)
 {
     if (!is_id(&old->row.id) || old->row.name == PF_NO_ID)
-        return note(old, PF_BAD_MEMBER, start, "a row without an id or name");
+        return note_row(old, PF_BAD_MEMBER, start, "a row without an id or name");
     if (old->table == PARAMETERS)
         return add_parameter(old, start);
-    set_id(old, old->table == CALLPATHS ? &old->callpaths : &old->metrics, old->row.name);
+    set_row_id(old, old->table == CALLPATHS ? &old->callpaths : &old->metrics, old->row.name);
     return 0;
 }
 
 /* ---- coordinates -------------------------------------------------------------------------------- */
 
 /* Reads one {parameter_id, parameter_value}. */
-static int take_pair(const struct pf_json_walk *walk)
+static int take_coordinate_pair(const struct pf_json_walk *walk)
 {
     static const struct pf_json_member members[] = {
         PF_MEMBER("parameter_id", PF_JSON_END, pf_json_take_amount, struct old, pair.id),
@@ -123,11 +123,11 @@ static int take_pair(const struct pf_json_walk *walk)
     if (pf_json_object(walk, old, members))
         return -1;
     if (!is_id(&old->pair.id) || !old->pair.value.known)
-        return note(old, PF_BAD_NUMBER, walk->token, "a coordinate without an id or number");
+        return note_row(old, PF_BAD_NUMBER, walk->token, "a coordinate without an id or number");
     while (i < old->n_parameters && old->parameters[i].id != (int64_t)old->pair.id.value)
         i++;
     if (i == old->n_parameters)
-        return note(old, PF_BAD_REFERENCE, walk->token, "a coordinate of a parameter that there is not");
+        return note_row(old, PF_BAD_REFERENCE, walk->token, "a coordinate of a parameter that there is not");
     point->count += isnan(point->coordinates[i]);
     point->coordinates[i] = old->pair.value.value;
     return 0;
@@ -135,40 +135,40 @@ static int take_pair(const struct pf_json_walk *walk)
 
 static int take_pairs(const struct pf_json_walk *walk)
 {
-    return pf_json_array(walk, walk->into, PF_JSON_OBJECT, take_pair);
+    return pf_json_array(walk, walk->into, PF_JSON_OBJECT, take_coordinate_pair);
 }
 
 /* A point with missing coordinates is marked broken: it equals no other point. */
-static int add_coordinate(struct old *old, const struct pf_json_token *start)
+static int add_older_coordinate(struct old *old, const struct pf_json_token *start)
 {
     struct pf_point *point = &old->row.point;
     unsigned known = point->count;
     if (!is_id(&old->row.id))
-        return note(old, PF_BAD_MEMBER, start, "a coordinate without an id");
+        return note_row(old, PF_BAD_MEMBER, start, "a coordinate without an id");
     point->broken = known != old->n_parameters;
     point->count = old->n_parameters;
     if (point->broken)
         pf_study_note(old->reader.study, PF_POINT_SIZE, start->line, (int64_t)start->offset,
                       "a point with %u of %u coordinates: Extra-P refuses the file", known,
                       old->n_parameters);
-    set_id(old, &old->coordinates, pf_study_point(old->reader.study, point));
+    set_row_id(old, &old->coordinates, pf_study_point(old->reader.study, point));
     return 0;
 }
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-static int add_measurement(struct old *old, const struct pf_json_token *start)
+static int add_older_measurement(struct old *old, const struct pf_json_token *start)
 {
     struct pf_study *study = old->reader.study;
     const struct row *row = &old->row;
     if (!is_id(&row->callpath) || !is_id(&row->metric) || !is_id(&row->coordinate) || !row->value.known)
-        return note(old, PF_BAD_MEMBER, start, "a measurement that lacks an id or a number, passed over");
-    uint32_t context = find(&old->callpaths, &row->callpath);
-    uint32_t metric = find(&old->metrics, &row->metric);
-    uint32_t point = find(&old->coordinates, &row->coordinate);
+        return note_row(old, PF_BAD_MEMBER, start, "a measurement that lacks an id or a number, passed over");
+    uint32_t context = find_id(&old->callpaths, &row->callpath);
+    uint32_t metric = find_id(&old->metrics, &row->metric);
+    uint32_t point = find_id(&old->coordinates, &row->coordinate);
     if (context == PF_NO_ID || metric == PF_NO_ID || point == PF_NO_ID)
-        return note(old, PF_BAD_REFERENCE, start,
-                    "a measurement of a call path, metric or coordinate that there is not, passed over");
+        return note_row(old, PF_BAD_REFERENCE, start,
+                        "a measurement of a call path, metric or coordinate that there is not, passed over");
     if (old->series == PF_NO_SERIES || old->context != context || old->metric != metric)
         old->series = pf_study_series(study, context, metric, false, start->line, (int64_t)start->offset);
     old->context = context;
@@ -194,12 +194,12 @@ static const struct pf_json_member coordinate_members[] = {
 };
 static const struct pf_json_member named_members[] = {
     PF_MEMBER("id", PF_JSON_END, pf_json_take_amount, struct old, row.id),
-    PF_MEMBER_OF_ALL("name", PF_JSON_STRING, take_name),
+    PF_MEMBER_OF_ALL("name", PF_JSON_STRING, take_row_name),
     PF_MEMBERS_END,
 };
 
 /* An incomplete row is dropped; a row with an id and a name is complete. */
-static int take_row(const struct pf_json_walk *walk)
+static int take_older_row(const struct pf_json_walk *walk)
 {
     static const struct {
         const struct pf_json_member *members;
@@ -207,12 +207,12 @@ static int take_row(const struct pf_json_walk *walk)
     } rows[TABLES] = {[PARAMETERS] = {named_members, add_named},
                       [CALLPATHS] = {named_members, add_named},
                       [METRICS] = {named_members, add_named},
-                      [COORDINATES] = {coordinate_members, add_coordinate},
-                      [MEASUREMENTS] = {measurement_members, add_measurement}};
+                      [COORDINATES] = {coordinate_members, add_older_coordinate},
+                      [MEASUREMENTS] = {measurement_members, add_older_measurement}};
     struct old *old = walk->into;
     struct row *row = &old->row;
     if (walk->token->event != PF_JSON_OBJECT)
-        return note(old, PF_BAD_MEMBER, walk->token, "a row is no object");
+        return note_row(old, PF_BAD_MEMBER, walk->token, "a row is no object");
     row->id.known = row->callpath.known = row->metric.known = row->coordinate.known = row->value.known =
         false;
     row->name = PF_NO_ID;
@@ -229,7 +229,7 @@ static int find_table(const struct pf_json_walk *walk)
 {
     const struct pf_json_place *place = walk->place;
     if (place->line)
-        return note(walk->into, PF_REPEATED_NAME, walk->token, "a table for a second time, passed over");
+        return note_row(walk->into, PF_REPEATED_NAME, walk->token, "a table for a second time, passed over");
     return pf_json_take_place(walk);
 }
 
@@ -246,7 +246,7 @@ static void read_tables(struct old *old)
     struct pf_study *study = old->reader.study;
     pf_json_study_read(&old->reader, tables);
     for (old->table = 0; old->table < TABLES; old->table++) {
-        pf_json_study_array(&old->reader, old->places[old->table], take_row);
+        pf_json_study_array(&old->reader, old->places[old->table], take_older_row);
         for (unsigned i = 0; old->table == PARAMETERS && i < old->n_parameters; i++) {
             struct pf_cell name = pf_interned(study->units, old->parameters[i].name);
             pf_study_parameter(study, name.text, name.size, 0, -1);
@@ -254,7 +254,7 @@ static void read_tables(struct old *old)
     }
 }
 
-static void read_file(struct pf_study *study)
+static void read_older(struct pf_study *study)
 {
     struct old *old = pf_json_study_open(study, sizeof *old, NULL, 0);
     PF_OWN(study->run, &old->callpaths, pf_ids_free);
@@ -284,6 +284,6 @@ const struct pf_driver pf_extrap_json_old_driver = {
     .version = 6,
     .text = true,
     .probe = old_probe,
-    .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_older, PF_STUDY_HEAD, false},
+    PF_STUDY_OPERATIONS,
 };

@@ -9,7 +9,7 @@
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-static ssize_t read_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t read_study_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
     struct pf_study *study = ((struct pf_json_study *)arg)->study;
     uint64_t left = offset < study->end ? study->end - offset : 0;
@@ -21,8 +21,8 @@ void *pf_json_study_open(struct pf_study *study, size_t size, pf_json_read *read
 {
     struct pf_json_study *reader = PF_OWN(study->run, calloc(1, size), free);
     reader->study = study;
-    reader->json =
-        PF_OWN(study->run, pf_json_new_reading(read ? read : read_input, reader, flags, 0), pf_json_free);
+    reader->json = PF_OWN(study->run, pf_json_new_reading(read ? read : read_study_input, reader, flags, 0),
+                          pf_json_free);
     return reader;
 }
 
@@ -107,7 +107,7 @@ void pf_study_check_text(struct pf_study *study, const struct pf_json_token *tok
                       pf_study_clip(token->text, token->size), token->text);
 }
 
-static int take_parameter(const struct pf_json_walk *walk)
+static int take_parameter_name(const struct pf_json_walk *walk)
 {
     struct pf_json_study *reader = walk->into;
     const struct pf_json_token *name = walk->token;
@@ -122,7 +122,7 @@ int pf_json_take_parameters(const struct pf_json_walk *walk)
 {
     if (walk->token->event != PF_JSON_ARRAY)
         return pf_json_study_note(walk->into, PF_BAD_MEMBER, walk->token, "the parameters are no array");
-    return pf_json_array(walk, walk->into, PF_JSON_END, take_parameter);
+    return pf_json_array(walk, walk->into, PF_JSON_END, take_parameter_name);
 }
 
 static int take_coordinate(const struct pf_json_walk *walk)
@@ -201,16 +201,16 @@ uint32_t pf_json_study_metric(struct pf_json_study *reader, const struct pf_json
     return pf_study_metric(reader->study, name->text, name->size);
 }
 
-static int take_metric(const struct pf_json_walk *walk)
+static int take_metric_member(const struct pf_json_walk *walk)
 {
     struct pf_json_study *reader = walk->into;
     reader->metric = pf_json_study_metric(reader, walk->token);
     return reader->each(walk);
 }
 
-static int take_callpath(const struct pf_json_walk *walk)
+static int take_callpath_member(const struct pf_json_walk *walk)
 {
-    static const struct pf_json_member metrics[] = {PF_EACH_MEMBER(take_metric), PF_MEMBERS_END};
+    static const struct pf_json_member metrics[] = {PF_EACH_MEMBER(take_metric_member), PF_MEMBERS_END};
     struct pf_json_study *reader = walk->into;
     struct pf_json_token value;
     reader->context = pf_json_study_callpath(reader, walk->token);
@@ -223,7 +223,7 @@ static int take_callpath(const struct pf_json_walk *walk)
 
 int pf_json_by_metric(const struct pf_json_walk *walk, pf_json_taker *take)
 {
-    static const struct pf_json_member callpaths[] = {PF_EACH_MEMBER(take_callpath), PF_MEMBERS_END};
+    static const struct pf_json_member callpaths[] = {PF_EACH_MEMBER(take_callpath_member), PF_MEMBERS_END};
     struct pf_json_study *reader = walk->into;
     reader->each = take;
     return pf_json_object(walk, reader, callpaths);

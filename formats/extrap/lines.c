@@ -48,7 +48,7 @@ static int find_parameter(struct lines *lines, const struct pf_json_token *name)
     return pf_study_parameter(study, name->text, name->size, name->line, (int64_t)name->offset);
 }
 
-static int take_parameter(const struct pf_json_walk *walk)
+static int take_line_parameter(const struct pf_json_walk *walk)
 {
     struct lines *lines = walk->into;
     struct pf_json_token value;
@@ -65,7 +65,7 @@ static int take_parameter(const struct pf_json_walk *walk)
 
 static int take_parameters(const struct pf_json_walk *walk)
 {
-    static const struct pf_json_member members[] = {PF_EACH_MEMBER(take_parameter), PF_MEMBERS_END};
+    static const struct pf_json_member members[] = {PF_EACH_MEMBER(take_line_parameter), PF_MEMBERS_END};
     struct lines *lines = walk->into;
     if (walk->token->event != PF_JSON_OBJECT)
         return refuse(lines, "the parameters are no object");
@@ -74,7 +74,7 @@ static int take_parameters(const struct pf_json_walk *walk)
     return pf_json_object(walk, lines, members);
 }
 
-static int take_value(const struct pf_json_walk *walk)
+static int take_line_value(const struct pf_json_walk *walk)
 {
     struct lines *lines = walk->into;
     double number;
@@ -84,7 +84,7 @@ static int take_value(const struct pf_json_walk *walk)
     return pf_json_take_values(walk);
 }
 
-static int take_metric(const struct pf_json_walk *walk)
+static int take_line_metric(const struct pf_json_walk *walk)
 {
     struct lines *lines = walk->into;
     if (walk->token->event != PF_JSON_STRING)
@@ -93,7 +93,7 @@ static int take_metric(const struct pf_json_walk *walk)
     return 0;
 }
 
-static int take_callpath(const struct pf_json_walk *walk)
+static int take_line_callpath(const struct pf_json_walk *walk)
 {
     struct lines *lines = walk->into;
     if (walk->token->event != PF_JSON_STRING)
@@ -104,16 +104,16 @@ static int take_callpath(const struct pf_json_walk *walk)
 
 static const struct pf_json_member talpas_members[] = {
     PF_MEMBER_OF_ALL("parameters", PF_JSON_END, take_parameters),
-    PF_MEMBER_OF_ALL("metric", PF_JSON_END, take_metric),
-    PF_MEMBER_OF_ALL("callpath", PF_JSON_END, take_callpath),
-    PF_MEMBER_OF_ALL("value", PF_JSON_END, take_value),
+    PF_MEMBER_OF_ALL("metric", PF_JSON_END, take_line_metric),
+    PF_MEMBER_OF_ALL("callpath", PF_JSON_END, take_line_callpath),
+    PF_MEMBER_OF_ALL("value", PF_JSON_END, take_line_value),
     PF_MEMBERS_END,
 };
 static const struct pf_json_member json_lines_members[] = {
     PF_MEMBER_OF_ALL("params", PF_JSON_END, take_parameters),
-    PF_MEMBER_OF_ALL("metric", PF_JSON_END, take_metric),
-    PF_MEMBER_OF_ALL("callpath", PF_JSON_END, take_callpath),
-    PF_MEMBER_OF_ALL("value", PF_JSON_END, take_value),
+    PF_MEMBER_OF_ALL("metric", PF_JSON_END, take_line_metric),
+    PF_MEMBER_OF_ALL("callpath", PF_JSON_END, take_line_callpath),
+    PF_MEMBER_OF_ALL("value", PF_JSON_END, take_line_value),
     PF_MEMBERS_END,
 };
 /* Member names of a line, and the defaults of a missing metric or call path (NULL: the member is required). */
@@ -127,7 +127,7 @@ static const struct dialect talpas = {talpas_members, NULL, NULL, PF_JSON_LINES 
 static const struct dialect json_lines = {json_lines_members, "<default>", "<root>", PF_JSON_LINES};
 
 /* Adds the measurement of a line, with defaults for missing members. Returns 0, or 1 if the line is skipped. */
-static int add_line(struct lines *lines, const struct pf_json_token *start)
+static int add_json_line(struct lines *lines, const struct pf_json_token *start)
 {
     struct pf_json_study *reader = &lines->reader;
     struct pf_study *study = reader->study;
@@ -153,7 +153,7 @@ static int add_line(struct lines *lines, const struct pf_json_token *start)
 }
 
 /* Returns 0; 1 if the line is skipped; -1 if it is damaged. */
-static int read_line(struct lines *lines, const struct pf_json_token *start)
+static int read_json_line(struct lines *lines, const struct pf_json_token *start)
 {
     struct pf_json_walk walk = pf_json_study_walk(&lines->reader);
     if (start->event != PF_JSON_OBJECT)
@@ -163,13 +163,13 @@ static int read_line(struct lines *lines, const struct pf_json_token *start)
     lines->has_parameters = lines->has_value = false;
     lines->known = 0;
     int got = pf_json_object(&walk, lines, lines->dialect->members);
-    return got ? got : add_line(lines, start);
+    return got ? got : add_json_line(lines, start);
 }
 
 /* ---- all lines ---------------------------------------------------------------------------------- */
 
 /* Notes why the line is skipped, and moves to the next line. */
-static void pass_over(struct lines *lines, const struct pf_json_token *start, bool damaged)
+static void skip_json_line(struct lines *lines, const struct pf_json_token *start, bool damaged)
 {
     struct pf_study *study = lines->reader.study;
     struct pf_error *error = study->run->error;
@@ -184,27 +184,27 @@ static void pass_over(struct lines *lines, const struct pf_json_token *start, bo
     pf_run_check(study->run, pf_json_next_line(lines->reader.json, error));
 }
 
-static void read_file(struct pf_study *study, const struct dialect *dialect)
+static void read_dialect(struct pf_study *study, const struct dialect *dialect)
 {
     struct lines *lines = pf_json_study_open(study, sizeof *lines, NULL, dialect->flags);
     struct pf_json_token start;
     int event;
     lines->dialect = dialect;
     while ((event = pf_json_next(lines->reader.json, &start, study->run->error)) != 0) {
-        int got = event < 0 ? -1 : read_line(lines, &start);
+        int got = event < 0 ? -1 : read_json_line(lines, &start);
         if (got)
-            pass_over(lines, &start, got < 0);
+            skip_json_line(lines, &start, got < 0);
     }
 }
 
 static void read_talpas(struct pf_study *study)
 {
-    read_file(study, &talpas);
+    read_dialect(study, &talpas);
 }
 
 static void read_json_lines(struct pf_study *study)
 {
-    read_file(study, &json_lines);
+    read_dialect(study, &json_lines);
 }
 
 /* ---- the drivers -------------------------------------------------------------------------------- */
@@ -241,8 +241,8 @@ const struct pf_driver pf_extrap_talpas_driver = {
     .version = 6,
     .text = true,
     .probe = talpas_probe,
-    .kit = &(const struct pf_stored_format){read_talpas, PF_STUDY_HEAD, false},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_talpas, PF_STUDY_HEAD, false},
+    PF_STUDY_OPERATIONS,
 };
 
 const struct pf_driver pf_extrap_jsonl_driver = {
@@ -251,6 +251,6 @@ const struct pf_driver pf_extrap_jsonl_driver = {
     .version = 6,
     .text = true,
     .probe = json_lines_probe,
-    .kit = &(const struct pf_stored_format){read_json_lines, PF_STUDY_HEAD, false},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_json_lines, PF_STUDY_HEAD, false},
+    PF_STUDY_OPERATIONS,
 };

@@ -38,7 +38,7 @@ static uint64_t key_of(const struct pf_place *place)
 }
 
 /* Appends an item, which begins with its pf_place. The list's runs are valid as long as all items arrive sorted. */
-static void append(struct pf_run *run, struct pf_list *list, struct pf_place *item)
+static void append_item(struct pf_run *run, struct pf_list *list, struct pf_place *item)
 {
     uint64_t key = key_of(item), last = list->count ? key_of(&list->last) : 0;
     bool same = list->count && key == last;
@@ -64,13 +64,13 @@ void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, boo
 void pf_study_add(struct pf_study *study, double value)
 {
     struct pf_value item = {study->next, value};
-    append(study->run, &study->values, &item.at);
+    append_item(study->run, &study->values, &item.at);
     study->next.flags = (item.at.flags & ~(uint32_t)PF_STARTS) + PF_FLAGS_ABOVE;
 }
 
 void pf_study_figures(struct pf_study *study, struct pf_figures figures)
 {
-    append(study->run, &study->figures, &figures.at);
+    append_item(study->run, &study->figures, &figures.at);
 }
 
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
@@ -136,7 +136,7 @@ static void copy_sorted(struct pf_study *study, const struct pf_list *list, stru
         pf_study_step(study, sorting->sorted.count);
         pf_run_check(run,
                      pf_store_read(list->store, words[NUMBER] * list->item, &item, list->item, run->error));
-        append(run, &sorting->sorted, &item.at);
+        append_item(run, &sorting->sorted, &item.at);
     }
 }
 

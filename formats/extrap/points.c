@@ -78,7 +78,7 @@ static void free_entry(struct pf_pointdir_entry *entry)
     free(entry->name);
 }
 
-static int by_name(const void *left, const void *right)
+static int by_folder_name(const void *left, const void *right)
 {
     const struct pf_pointdir_entry *a = left, *b = right;
     return strcmp(a->name, b->name);
@@ -129,7 +129,7 @@ void pf_pointdirs_finish(struct pf_pointdirs *dirs)
     const struct pf_pointdir *first = NULL;
     if (!dirs->count)
         return;
-    qsort(dirs->entries, dirs->count, sizeof *dirs->entries, by_name);
+    qsort(dirs->entries, dirs->count, sizeof *dirs->entries, by_folder_name);
     for (size_t i = 0; i < dirs->count; i++) {
         struct pf_pointdir_entry *entry = &dirs->entries[i];
         entry->problem = pf_pointdir_parse(entry->name, &entry->point);
@@ -163,7 +163,7 @@ struct listing {
     int failed; /* out of memory */
 };
 
-static bool is_file(const char *name, const char *suffix)
+static bool is_wanted_file(const char *name, const char *suffix)
 {
     size_t size = strlen(name), end = strlen(suffix);
     return *name != '.' && size > end && !strcmp(name + size - end, suffix);
@@ -178,12 +178,12 @@ static int take_folder(void *arg, const char *name, unsigned char type)
     return listing->failed;
 }
 
-static int take_file(void *arg, const char *name, unsigned char type)
+static int take_point_file(void *arg, const char *name, unsigned char type)
 {
     struct listing *listing = arg;
     struct pf_pointdir_entry *entry = listing->entry;
     (void)type;
-    if (!is_file(name, listing->suffix))
+    if (!is_wanted_file(name, listing->suffix))
         return 0;
     char *copy = strdup(name);
     if (!copy || pf_array_room(&entry->files, &entry->room_files, entry->n_files, sizeof *entry->files,
@@ -204,15 +204,15 @@ static int by_text(const void *left, const void *right)
 }
 
 /* Lists the folders of a source. A folder that has no such files, or that cannot be read, is not a point. */
-static int list(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
-                struct pf_error *error)
+static int list_points(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
+                       struct pf_error *error)
 {
     struct listing listing = {.dirs = dirs, .suffix = suffix, .error = error};
     size_t kept = 0;
     int result = pf_source_list_folders(source, take_folder, &listing, error);
     for (size_t i = 0; i < dirs->count && !result && !listing.failed; i++) {
         struct pf_pointdir_entry *entry = listing.entry = &dirs->entries[i];
-        result = pf_source_list_in(source, entry->name, take_file, &listing, error);
+        result = pf_source_list_in(source, entry->name, take_point_file, &listing, error);
         if (result && !listing.failed && (error->code == EACCES || error->code == ENOENT))
             result = 0;
         if (entry->n_files)
@@ -244,7 +244,7 @@ static int look_for_file(void *arg, const char *name, unsigned char type)
 {
     struct look *look = arg;
     (void)type;
-    look->found += is_file(name, look->suffix);
+    look->found += is_wanted_file(name, look->suffix);
     return look->found || ++look->entries == ENTRIES_MAX;
 }
 
@@ -287,7 +287,7 @@ static void make_head(struct pf_run *run, void *reading)
 {
     struct pf_study *study = new_study(run);
     pf_study_info(study);
-    pf_stored_made(reading, study);
+    pf_study_made(reading, study);
 }
 
 int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error)
@@ -295,8 +295,8 @@ int pf_points_open(struct pf_model *model, const char *suffix, const char *what,
     struct pf_points *points = model->state;
     struct pf_study_reading reading = {.read = make_head, .head = true};
     size_t files = 0;
-    pf_stored_declare(model, false);
-    if (list(&points->dirs, model->source, suffix, error) || pf_stored_read(model, &reading, error))
+    pf_study_declare(model, false);
+    if (list_points(&points->dirs, model->source, suffix, error) || pf_study_read(model, &reading, error))
         return -1;
     for (size_t i = 0; i < points->dirs.count; i++)
         files += points->dirs.entries[i].n_files;
@@ -347,5 +347,5 @@ void pf_points_close(struct pf_model *model)
     if (!points)
         return;
     pf_pointdirs_free(&points->dirs);
-    pf_stored_close(model);
+    pf_study_close(model);
 }

@@ -78,7 +78,7 @@ static const char *name_statistic(struct pf_study *study, const char *name, cons
 }
 
 /* Returns the number of published metrics per metric of the file. */
-static size_t sides_of(const struct pf_study *study)
+static size_t metrics_per_name(const struct pf_study *study)
 {
     return study->statistics_only ? PF_STATISTICS : 1;
 }
@@ -86,7 +86,7 @@ static size_t sides_of(const struct pf_study *study)
 /* Values are added neither over nested call paths nor over points. */
 static void make_metrics(struct pf_study *study)
 {
-    size_t sides = sides_of(study), n = pf_strings_count(study->metrics) * sides;
+    size_t sides = metrics_per_name(study), n = pf_strings_count(study->metrics) * sides;
     struct pf_metric *list = study->metric_list = pf_run_memory(study->run, calloc(n + 1, sizeof *list));
     for (size_t i = 0; i < n; i++) {
         size_t metric = i / sides;
@@ -143,7 +143,7 @@ void pf_study_publish(struct pf_study *study, struct pf_model *model)
     model->partitions.n_fields = pf_study_parameters(study);
     model->contexts = study->contexts;
     model->metrics = study->metric_list;
-    model->n_metrics = pf_strings_count(study->metrics) * sides_of(study);
+    model->n_metrics = pf_strings_count(study->metrics) * metrics_per_name(study);
     study->published = true;
 }
 

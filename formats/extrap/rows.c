@@ -34,7 +34,7 @@ struct rows {
 };
 
 /* Returns the first number of this series, or of the next series in the context's list that has rows. */
-static uint64_t first_number(const struct rows *rows, uint32_t series)
+static uint64_t first_row_number(const struct rows *rows, uint32_t series)
 {
     const struct pf_series *all = rows->study->series;
     while (series != PF_NO_SERIES &&
@@ -44,7 +44,7 @@ static uint64_t first_number(const struct rows *rows, uint32_t series)
                                   : pf_series_run_of(rows->list, series).start * rows->per_item;
 }
 
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct pf_study_profile *stored = cursor->model->state;
     const struct pf_study *study = stored->study;
@@ -70,7 +70,7 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     }
     numbers->end = rows->list->count * rows->per_item;
     if (context >= 0)
-        numbers->next = first_number(rows, pf_study_first_series(study, context));
+        numbers->next = first_row_number(rows, pf_study_first_series(study, context));
     return 0;
 }
 
@@ -112,15 +112,15 @@ static int find_point(struct rows *rows, uint64_t *from, uint64_t end, int64_t p
 }
 
 /* Sets the number to continue at: this item, or the next series if the current one has ended. */
-static void go_on(const struct pf_cursor *cursor, struct rows *rows, uint32_t series, uint64_t item)
+static void continue_at(const struct pf_cursor *cursor, struct rows *rows, uint32_t series, uint64_t item)
 {
     bool over = item >= pf_series_run_of(rows->list, series).end;
-    rows->after = over && cursor->only.context >= 0 ? first_number(rows, rows->study->series[series].next)
+    rows->after = over && cursor->only.context >= 0 ? first_row_number(rows, rows->study->series[series].next)
                                                     : item * rows->per_item;
 }
 
 /* Continues after an unwanted item; unwanted points of the series are skipped. Returns 0, or -1 with *error filled. */
-static int pass_over(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
+static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const struct pf_place *at,
                      uint64_t item, bool series_wanted, struct pf_error *error)
 {
     uint64_t end = pf_series_run_of(rows->list, at->series).end;
@@ -128,7 +128,7 @@ static int pass_over(const struct pf_cursor *cursor, struct rows *rows, const st
         item = end;
     else if (find_point(rows, &item, end, cursor->only.partition, error) < 0)
         return -1;
-    go_on(cursor, rows, at->series, item);
+    continue_at(cursor, rows, at->series, item);
     return 0;
 }
 
@@ -200,8 +200,8 @@ static int sum_up(struct rows *rows, union item at, uint64_t *item, struct pf_st
     return 0;
 }
 
-static int statistics_row(const struct pf_cursor *cursor, struct rows *rows, const union item *at,
-                          uint64_t item, struct pf_cell *cells, struct pf_error *error)
+static int statistics_item_row(const struct pf_cursor *cursor, struct rows *rows, const union item *at,
+                               uint64_t item, struct pf_cell *cells, struct pf_error *error)
 {
     const struct pf_study *study = rows->study;
     const struct pf_series *series = &study->series[at->at.series];
@@ -220,14 +220,14 @@ static int statistics_row(const struct pf_cursor *cursor, struct rows *rows, con
     if (sum_up(rows, *at, &item, &statistics, error) < 0)
         return -1;
     pf_statistics_cells(cells, &statistics);
-    go_on(cursor, rows, at->at.series, item);
+    continue_at(cursor, rows, at->at.series, item);
     return 1;
 }
 
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
-static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-               struct pf_error *error)
+static int study_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                     struct pf_error *error)
 {
     struct rows *rows = own;
     const struct pf_restriction *only = &cursor->only;
@@ -239,21 +239,21 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     const struct pf_series *series = &rows->study->series[at.at.series];
     bool wanted = pf_wanted(rows->metric, series->metric) && pf_wanted(only->context, series->context);
     if (!wanted || !pf_wanted(only->partition, at.at.point))
-        return pass_over(cursor, rows, &at.at, item, wanted, error);
+        return skip_rows(cursor, rows, &at.at, item, wanted, error);
     if (figure + 1 < rows->per_item)
         rows->after = number + 1;
     else
-        go_on(cursor, rows, at.at.series, item + 1);
+        continue_at(cursor, rows, at.at.series, item + 1);
     cells[0] = pf_int(at.at.point);
     return rows->values ? value_row(rows, &at, figure, cells)
-                        : statistics_row(cursor, rows, &at, item, cells, error);
+                        : statistics_item_row(cursor, rows, &at, item, cells, error);
 }
 
-static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t number)
+static uint64_t rows_after(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)cursor, (void)number;
     return ((const struct rows *)own)->after;
 }
 
-const struct pf_numbered pf_stored_rows = {PF_NUMBERED, .begin = begin, .row = row, .after = after,
-                                           .free = free_rows};
+const struct pf_numbered pf_study_rows = {PF_NUMBERED, .begin = begin_rows, .row = study_row,
+                                           .after = rows_after, .free = free_rows};

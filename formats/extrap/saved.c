@@ -73,7 +73,8 @@ static bool visit_member(void *arg, const char *name, const struct pf_zip_member
     return true;
 }
 
-static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t read_experiment_text(void *arg, void *buffer, size_t size, uint64_t offset,
+                                    struct pf_error *error)
 {
     struct saved *saved = arg;
     const struct pf_study *study = saved->reader.study;
@@ -88,7 +89,7 @@ static void note_archive(struct saved *saved, uint64_t offset, const char *what)
 }
 
 /* Finds and opens experiment.json. */
-static void open_text(struct saved *saved)
+static void open_experiment(struct saved *saved)
 {
     struct pf_study *study = saved->reader.study;
     struct pf_run *run = study->run;
@@ -109,7 +110,7 @@ static void open_text(struct saved *saved)
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /* Adds the values that a measurement refers to. Returns their number of rows; UINT64_MAX if they cannot be read. */
-static uint64_t add_values(struct saved *saved, const struct pf_json_token *start)
+static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token *start)
 {
     const struct pf_point *at = &saved->measurement.values.of;
     const char *what = "where its values are is not [chunk, index]";
@@ -124,7 +125,7 @@ static uint64_t add_values(struct saved *saved, const struct pf_json_token *star
 }
 
 /* The number of repetitions defaults to the number of rows of values. */
-static void add_measurement(struct saved *saved, const struct pf_json_token *start)
+static void add_saved_measurement(struct saved *saved, const struct pf_json_token *start)
 {
     struct pf_study *study = saved->reader.study;
     const struct measurement *measurement = &saved->measurement;
@@ -138,7 +139,7 @@ static void add_measurement(struct saved *saved, const struct pf_json_token *sta
     figures.at.point = pf_study_point_at(study, &measurement->point.of, start->line, (int64_t)start->offset);
     pf_study_begin(study, figures.at.series, figures.at.point, true);
     if (measurement->values.known)
-        figures.repetitions = (int64_t)add_values(saved, start);
+        figures.repetitions = (int64_t)add_saved_values(saved, start);
     if (measurement->repetitions.known && repetitions >= 0 && repetitions < 0x1p53)
         figures.repetitions = (int64_t)repetitions;
     pf_study_figures(study, figures);
@@ -169,27 +170,27 @@ static const struct pf_json_member measurement_members[] = {
 };
 
 /* An incomplete measurement is dropped. */
-static int take_measurement(const struct pf_json_walk *walk)
+static int take_saved_measurement(const struct pf_json_walk *walk)
 {
     struct saved *saved = walk->into;
     saved->measurement = (struct measurement){.point.known = false};
     if (pf_json_object(walk, saved, measurement_members))
         return -1;
     if (saved->measurement.point.known)
-        add_measurement(saved, walk->token);
+        add_saved_measurement(saved, walk->token);
     else
         pf_json_study_note(&saved->reader, PF_BAD_MEMBER, walk->token, "a measurement without a coordinate");
     return 0;
 }
 
-static int take_series(const struct pf_json_walk *walk)
+static int take_saved_series(const struct pf_json_walk *walk)
 {
-    return pf_json_series(walk, false, take_measurement);
+    return pf_json_series(walk, false, take_saved_measurement);
 }
 
-static int take_measurements(const struct pf_json_walk *walk)
+static int take_saved_measurements(const struct pf_json_walk *walk)
 {
-    return pf_json_by_metric(walk, take_series);
+    return pf_json_by_metric(walk, take_saved_series);
 }
 
 /* ---- models ------------------------------------------------------------------------------------- */
@@ -310,7 +311,7 @@ static void read_experiment(struct saved *saved)
         PF_MEMBER_OF_ALL("Extra-P", PF_JSON_STRING, take_version),
         PF_MEMBER_OF_ALL("scaling", PF_JSON_STRING, take_scaling),
         PF_MEMBER_OF_ALL("parameters", PF_JSON_END, pf_json_take_parameters),
-        PF_MEMBER_OF_ALL("measurements", PF_JSON_OBJECT, take_measurements),
+        PF_MEMBER_OF_ALL("measurements", PF_JSON_OBJECT, take_saved_measurements),
         PF_MEMBER("modelers", PF_JSON_ARRAY, take_modelers, struct saved, later),
         PF_MEMBERS_END,
     };
@@ -319,17 +320,17 @@ static void read_experiment(struct saved *saved)
         pf_json_study_array(&saved->reader, saved->later, take_modeler);
 }
 
-static void read_file(struct pf_study *study)
+static void read_saved(struct pf_study *study)
 {
     struct pf_run *run = study->run;
-    struct saved *saved = pf_json_study_open(study, sizeof *saved, read_text, 0);
+    struct saved *saved = pf_json_study_open(study, sizeof *saved, read_experiment_text, 0);
     PF_OWN(run, &saved->text, pf_zip_close);
     PF_OWN(run, &saved->known, pf_ids_free);
     saved->trees = PF_OWN(run, pf_json_trees_new(MODEL_MAX, false), pf_json_trees_free);
     saved->values = pf_saved_values_new(study, &saved->unpack_left);
     saved->unpack_left = PF_ZIP_FREE + pf_input_size(study->input) * PF_ZIP_RATIO;
     saved->formula.run = run;
-    open_text(saved);
+    open_experiment(saved);
     read_experiment(saved);
     if (saved->text.damage.code)
         note_archive(saved, (uint64_t)saved->text.damage.offset, saved->text.damage.what);
@@ -440,6 +441,6 @@ const struct pf_driver pf_extrap_saved_driver = {
     .version = 7,
     .archives = true,
     .probe = saved_probe,
-    .kit = &(const struct pf_stored_format){read_file, WHOLE, true},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_saved, WHOLE, true},
+    PF_STUDY_OPERATIONS,
 };

@@ -109,7 +109,7 @@ static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 }
 
 /* Returns true if all `size` bytes could be read. */
-static bool read_part(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
+static bool read_chunk_part(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
 {
     return pf_zip_read(file, buffer, size, offset) == size;
 }
@@ -156,14 +156,14 @@ static bool read_dictionary(const char *text, struct array *array)
 }
 
 /* Reads a header of version 1: magic, version, size of the dictionary (two bytes), dictionary. */
-static bool read_header(const struct pf_zip_file *arrays, uint64_t offset, struct array *array)
+static bool read_array_header(const struct pf_zip_file *arrays, uint64_t offset, struct array *array)
 {
     unsigned char head[10];
     char text[1024];
-    if (!read_part(arrays, head, sizeof head, offset) || memcmp(head, "\x93NUMPY\1\0", 8) != 0)
+    if (!read_chunk_part(arrays, head, sizeof head, offset) || memcmp(head, "\x93NUMPY\1\0", 8) != 0)
         return false;
     size_t size = pf_u16(head + 8, false);
-    if (size >= sizeof text || !read_part(arrays, text, size, offset + sizeof head))
+    if (size >= sizeof text || !read_chunk_part(arrays, text, size, offset + sizeof head))
         return false;
     text[size] = 0;
     array->data = offset + sizeof head + size;
@@ -180,7 +180,7 @@ static bool add_numbers(struct chunk *chunk, const struct pf_zip_file *arrays, c
     chunk->added += array->count * 8;
     for (uint64_t left = array->count; left;) {
         size_t n = left < BLOCK / 8 ? (size_t)left : BLOCK / 8;
-        if (!read_part(arrays, block, n * 8, offset))
+        if (!read_chunk_part(arrays, block, n * 8, offset))
             return false;
         for (size_t i = 0; i < n; i++) {
             uint64_t word = pf_u64(block + i * 8, false);
@@ -199,13 +199,13 @@ static const char *find_array(const struct pf_saved_values *values, int64_t inde
 {
     unsigned char head[INDEX_HEADER], entry[8], magic[sizeof values_magic];
     const struct pf_zip_file *offsets = &values->files[OFFSETS];
-    if (!read_part(offsets, head, sizeof head, 0) || memcmp(head, index_magic, sizeof index_magic) != 0)
+    if (!read_chunk_part(offsets, head, sizeof head, 0) || memcmp(head, index_magic, sizeof index_magic) != 0)
         return "the index of its values is missing or damaged";
     if (index < 0 || (uint64_t)index >= pf_u64(head + 16, false) || index > INT64_MAX / 16 ||
-        !read_part(offsets, entry, sizeof entry, INDEX_HEADER + 8 * (uint64_t)index))
+        !read_chunk_part(offsets, entry, sizeof entry, INDEX_HEADER + 8 * (uint64_t)index))
         return "the index of its values does not reach so far";
     *offset = pf_u64(entry, false);
-    bool good = read_part(&values->files[ARRAYS], magic, sizeof magic, 0) &&
+    bool good = read_chunk_part(&values->files[ARRAYS], magic, sizeof magic, 0) &&
                 !memcmp(magic, values_magic, sizeof magic) && *offset <= INT64_MAX;
     return good ? NULL : "its values are missing or damaged";
 }
@@ -223,7 +223,7 @@ const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_nu
     const char *what = find_array(values, index, &offset);
     if (what)
         return what;
-    if (!read_header(&values->files[ARRAYS], offset, &array))
+    if (!read_array_header(&values->files[ARRAYS], offset, &array))
         return "its values are no array of numbers";
     if (!add_numbers(chunk, &values->files[ARRAYS], &array))
         return "its values end early, or are those of others";

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void pf_stored_made(struct pf_study_reading *reading, struct pf_study *study)
+void pf_study_made(struct pf_study_reading *reading, struct pf_study *study)
 {
     if (reading->head)
         pf_notes_free(&study->run->notes); /* reading all of the file finds the same problems */
@@ -13,7 +13,7 @@ void pf_stored_made(struct pf_study_reading *reading, struct pf_study *study)
     reading->study = pf_disown(study->run, study);
 }
 
-int pf_stored_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error)
+int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error)
 {
     reading->study = NULL;
     if (pf_run(model, reading->read, reading, error)) {
@@ -25,7 +25,7 @@ int pf_stored_read(struct pf_model *model, struct pf_study_reading *reading, str
 }
 
 /* Adds to info.txt what the head of the file has. */
-static void add_info(const struct pf_study *study)
+static void add_study_info(const struct pf_study *study)
 {
     struct pf_model *model = study->run->model;
     struct pf_cell scaling[] = {pf_string("Scaling"), pf_string(study->scaling)};
@@ -38,7 +38,7 @@ static void add_info(const struct pf_study *study)
 static void read_study(struct pf_run *run, void *arg)
 {
     struct pf_study_reading *reading = arg;
-    const struct pf_stored_format *format = run->model->driver->kit;
+    const struct pf_study_format *format = run->model->driver->kit;
     const struct pf_study_profile *stored = run->model->state;
     struct pf_study *study = pf_study_new(run, reading->input, reading->head ? PF_STUDY_HEAD : UINT64_MAX);
     format->read(study);
@@ -50,38 +50,38 @@ static void read_study(struct pf_run *run, void *arg)
     if (missing)
         pf_study_note(study, PF_NOTHING, 0, -1, "the file has no %s", missing);
     if (!stored->head)
-        add_info(study);
-    pf_stored_made(reading, study);
+        add_study_info(study);
+    pf_study_made(reading, study);
 }
 
 /*
  * Small files are read completely; of a large file, only the head, which names the tables' columns if the parameters
  * come first.
  */
-int pf_stored_open(struct pf_model *model, struct pf_error *error)
+int pf_study_open(struct pf_model *model, struct pf_error *error)
 {
-    const struct pf_stored_format *format = model->driver->kit;
+    const struct pf_study_format *format = model->driver->kit;
     struct pf_study_reading reading = {.read = read_study};
     model->state = calloc(1, sizeof(struct pf_study_profile));
     if (!model->state)
         return pf_fail_memory(error);
     if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &reading.input, error) < 0)
         return -1;
-    pf_stored_declare(model, format->models);
+    pf_study_declare(model, format->models);
     reading.head = pf_input_size(reading.input) > format->whole;
-    return pf_stored_read(model, &reading, error);
+    return pf_study_read(model, &reading, error);
 }
 
-int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
+int pf_study_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     const struct pf_study_profile *stored = model->state;
     if (stage != PF_PARTITIONED || stored->study)
         return 0;
     struct pf_study_reading reading = {.read = read_study, .input = stored->head->input};
-    return pf_stored_read(model, &reading, error);
+    return pf_study_read(model, &reading, error);
 }
 
-void pf_stored_close(struct pf_model *model)
+void pf_study_close(struct pf_model *model)
 {
     struct pf_study_profile *stored = model->state;
     if (!stored)

@@ -53,7 +53,7 @@ static inline int pf_study_table_of(const struct pf_cursor *cursor)
 }
 
 /* The .kit of a driver. */
-struct pf_stored_format {
+struct pf_study_format {
     /* Reads study->input into a new study. Damage is noted; any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
@@ -63,21 +63,21 @@ struct pf_stored_format {
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)
 
 /* Implement a driver's `open` and `load`. */
-int pf_stored_open(struct pf_model *model, struct pf_error *error);
-int pf_stored_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
-void pf_stored_close(struct pf_model *model);
-#define PF_STORED .open = pf_stored_open, .load = pf_stored_load, .close = pf_stored_close
+int pf_study_open(struct pf_model *model, struct pf_error *error);
+int pf_study_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
+void pf_study_close(struct pf_model *model);
+#define PF_STUDY_OPERATIONS .open = pf_study_open, .load = pf_study_load, .close = pf_study_close
 
 /*
  * Declares the tables of a profile with points, without columns yet. profile->state must be zeroed, except for
  * `threads`.
  */
-void pf_stored_declare(struct pf_model *model, bool models);
+void pf_study_declare(struct pf_model *model, bool models);
 
 /* A study to be read in a run. */
 struct pf_study_reading {
     void (*read)(struct pf_run *run,
-                 void *reading); /* makes `study` by pf_study_new and hands it to pf_stored_made */
+                 void *reading); /* makes `study` by pf_study_new and hands it to pf_study_made */
     bool head;                   /* the study is a head: only its parameters are needed */
     struct pf_input *input;      /* for `read` */
     struct pf_study *study;
@@ -87,10 +87,10 @@ struct pf_study_reading {
  * Runs reading->read, then publishes its study in the profile, or keeps it as the head, and sets the tables' columns.
  * Returns 0, or -1 with *error filled and the profile unchanged.
  */
-int pf_stored_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error);
+int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error);
 
 /* Hands a finished study over from the run. */
-void pf_stored_made(struct pf_study_reading *reading, struct pf_study *study);
+void pf_study_made(struct pf_study_reading *reading, struct pf_study *study);
 
 /* Publishes a study in the profile, or keeps it as the head, and sets the tables' columns. The profile owns the study. */
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
@@ -99,6 +99,6 @@ void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head);
 void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);
 
 /* Cursor operations of values, statistics, cells and totals (rows.c). */
-extern const struct pf_numbered pf_stored_rows;
+extern const struct pf_numbered pf_study_rows;
 
 #endif

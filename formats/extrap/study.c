@@ -70,7 +70,7 @@ void pf_study_step(struct pf_study *study, uint64_t at)
 /* ---- notes -------------------------------------------------------------------------------------- */
 
 /* Returns true if *error means a damaged file, false if it means a failure of memory or of a read. */
-static bool is_damage(const struct pf_error *error)
+static bool is_study_damage(const struct pf_error *error)
 {
     return error->code == EBADMSG || error->code == ENODATA || error->code == E2BIG;
 }
@@ -78,7 +78,7 @@ static bool is_damage(const struct pf_error *error)
 void pf_study_damage(struct pf_study *study)
 {
     const struct pf_error *error = study->run->error;
-    if (!is_damage(error))
+    if (!is_study_damage(error))
         pf_run_fail(study->run);
     pf_study_note(study, PF_CUT_FILE, error->line, error->offset, "%.150s: what follows is not read",
                   error->what);

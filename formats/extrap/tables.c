@@ -5,7 +5,7 @@
 
 #include "formats/extrap/stored.h"
 
-static const struct pf_study *study_of(const struct pf_cursor *cursor)
+static const struct pf_study *model_study(const struct pf_cursor *cursor)
 {
     return ((const struct pf_study_profile *)cursor->model->state)->study;
 }
@@ -23,7 +23,7 @@ static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 
 static int begin_scaling(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    numbers->end = study_of(cursor)->n_series;
+    numbers->end = model_study(cursor)->n_series;
     numbers->own = calloc(cells_of(cursor)->n_columns, sizeof(struct pf_cell));
     return numbers->own ? 0 : pf_fail_memory(error);
 }
@@ -31,7 +31,7 @@ static int begin_scaling(const struct pf_cursor *cursor, struct pf_numbers *numb
 static int scaling_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                        struct pf_error *error)
 {
-    const struct pf_study *study = study_of(cursor);
+    const struct pf_study *study = model_study(cursor);
     const struct pf_series *series = &study->series[number];
     int64_t metric = study->statistics_only ? cursor->only.metric / PF_STATISTICS : cursor->only.metric;
     struct pf_cell *values = own;
@@ -55,34 +55,34 @@ static const struct pf_numbered scaling = {PF_NUMBERED, .begin = begin_scaling, 
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-static uint64_t number_of(uint32_t model)
+static uint64_t model_number_of(uint32_t model)
 {
     return model == PF_NO_MODEL ? PF_NO_NUMBER : model;
 }
 
 static int begin_models(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_study *study = study_of(cursor);
+    const struct pf_study *study = model_study(cursor);
     int64_t context = cursor->only.context;
     (void)error;
     numbers->end = study->n_models;
     if (context >= 0)
         numbers->next =
-            context < study->contexts->count ? number_of(study->firsts[context].model) : PF_NO_NUMBER;
+            context < study->contexts->count ? model_number_of(study->firsts[context].model) : PF_NO_NUMBER;
     return 0;
 }
 
 static uint64_t model_after(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)own;
-    return cursor->only.context < 0 ? number + 1 : number_of(study_of(cursor)->models[number].next);
+    return cursor->only.context < 0 ? number + 1 : model_number_of(model_study(cursor)->models[number].next);
 }
 
 /* A metric restricts the rows only if the models' metrics are metrics of the profile. */
 static int model_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                      struct pf_error *error)
 {
-    const struct pf_study *study = study_of(cursor);
+    const struct pf_study *study = model_study(cursor);
     const struct pf_fit_function *model = &study->models[number];
     bool figures = study->statistics_only;
     (void)own, (void)error;
@@ -122,17 +122,17 @@ enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-void pf_stored_declare(struct pf_model *model, bool with_models)
+void pf_study_declare(struct pf_model *model, bool with_models)
 {
     static const struct {
         const char *name;
         const struct pf_cursor_ops *ops;
-    } kinds[PF_STUDY_TABLES] = {[PF_VALUES_TABLE] = {"values", &pf_stored_rows.ops},
-                                [PF_STATISTICS_TABLE] = {"statistics", &pf_stored_rows.ops},
+    } kinds[PF_STUDY_TABLES] = {[PF_VALUES_TABLE] = {"values", &pf_study_rows.ops},
+                                [PF_STATISTICS_TABLE] = {"statistics", &pf_study_rows.ops},
                                 [PF_SCALING_TABLE] = {"scaling", &scaling.ops},
                                 [PF_MODELS_TABLE] = {"models", &models.ops},
-                                [PF_CELLS_TABLE] = {"cells", &pf_stored_rows.ops},
-                                [PF_TOTALS_TABLE] = {"totals", &pf_stored_rows.ops}};
+                                [PF_CELLS_TABLE] = {"cells", &pf_study_rows.ops},
+                                [PF_TOTALS_TABLE] = {"totals", &pf_study_rows.ops}};
     struct pf_study_profile *stored = model->state;
     struct pf_table *tables = stored->tables;
     /* Seeking skips other points without reading their numbers. */
@@ -154,8 +154,8 @@ void pf_stored_declare(struct pf_model *model, bool with_models)
 }
 
 /* Fills in the columns point and PARAMETERS, then `rest`. Returns the number of columns. */
-static size_t fill(struct pf_column *columns, const struct pf_study *study, const struct pf_column *rest,
-                   size_t n_rest)
+static size_t columns_from(struct pf_column *columns, const struct pf_study *study,
+                           const struct pf_column *rest, size_t n_rest)
 {
     unsigned parameters = pf_study_parameters(study);
     columns[0] = (struct pf_column){"point", PF_PARTITION, 0};
@@ -179,12 +179,13 @@ static void make_columns(struct pf_model *model, const struct pf_study *study)
     bool by_value = study->statistics_only;
     size_t n_scaling = study->published ? pf_study_points(study) + 2 : COUNT(no_points);
     stored->parameters = pf_study_parameters(study);
-    size_t n_values = fill(stored->values, study, value_columns, COUNT(value_columns));
+    size_t n_values = columns_from(stored->values, study, value_columns, COUNT(value_columns));
     if (stored->threads) {
         stored->values[n_values] = stored->values[n_values - 1]; /* the name stays last */
         stored->values[n_values++ - 1] = (struct pf_column){"thread", PF_PLAIN, 0};
     }
-    size_t n_statistics = fill(stored->statistics, study, statistics_columns, COUNT(statistics_columns));
+    size_t n_statistics =
+        columns_from(stored->statistics, study, statistics_columns, COUNT(statistics_columns));
     memcpy(stored->models, model_columns, sizeof model_columns);
     if (by_value) { /* NAME is not a metric of the profile; NAME.mean is */
         stored->statistics[1 + stored->parameters + STATISTICS_METRIC].role = PF_PLAIN;

@@ -27,7 +27,7 @@ static const char *const keywords[] = {[PARAMETER] = "PARAMETER",
                                        [REGION] = "REGION",
                                        [DATA] = "DATA"};
 
-static const char *skip_blanks(const char *at, const char *end)
+static const char *skip_line_blanks(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t'))
         at++;
@@ -44,14 +44,14 @@ static const char *skip_word(const char *at, const char *end)
 /* Reads the next word at *at, and moves *at past it. Returns false if there is none. */
 static bool next_word(const char **at, const char *end, struct pf_cell *word)
 {
-    const char *start = skip_blanks(*at, end);
+    const char *start = skip_line_blanks(*at, end);
     *at = skip_word(start, end);
     *word = pf_text(start, (size_t)(*at - start));
     return *at > start;
 }
 
 /* Returns the keyword; *rest is the text after it, or the whole line if the keyword is unknown. */
-static enum word split(const char *text, const char *end, const char **rest)
+static enum word split_line(const char *text, const char *end, const char **rest)
 {
     struct pf_cell first;
     *rest = text;
@@ -74,12 +74,12 @@ struct look {
     bool keyword_first;          /* the first line is good and not indented */
 };
 
-static void look_at_line(struct look *look, const char *text, const char *end)
+static void examine_line(struct look *look, const char *text, const char *end)
 {
     const char *rest;
     struct pf_cell first, word;
     double value;
-    enum word keyword = split(text, end, &rest);
+    enum word keyword = split_line(text, end, &rest);
     if (keyword == BLANK)
         return;
     /* A keyword is weak evidence (a sentence may begin with "DATA is a word"): its arguments must be valid too. */
@@ -100,7 +100,7 @@ static void look_at_line(struct look *look, const char *text, const char *end)
  * Examines the lines of the head. A line that the head truncates counts only if it is the first, since a long list of
  * points may fill the head.
  */
-static struct look look_at_head(const char *text, size_t size, bool whole_file)
+static struct look examine_head(const char *text, size_t size, bool whole_file)
 {
     struct look look = {0};
     const char *at = text, *end = text + size;
@@ -111,7 +111,7 @@ static struct look look_at_head(const char *text, size_t size, bool whole_file)
         bool begun = look.good + look.bad;
         if (begun && (!look.keyword_first || (!newline && !whole_file)))
             break;
-        look_at_line(&look, at, after > at && after[-1] == '\r' ? after - 1 : after);
+        examine_line(&look, at, after > at && after[-1] == '\r' ? after - 1 : after);
         at = newline ? newline + 1 : end;
     }
     return look;
@@ -122,7 +122,7 @@ static struct look look_at_head(const char *text, size_t size, bool whole_file)
  * A file with only PARAMETER lines (a list of points fills the rest of the head, or the file is truncated) must have no
  * bad line, and fewer names than a paragraph has words.
  */
-static unsigned confidence_of(const struct look *look)
+static unsigned confidence_of_text(const struct look *look)
 {
     unsigned kinds = 0;
     for (int word = PARAMETER; word < UNKNOWN; word++)
@@ -140,8 +140,8 @@ static void text_probe(struct pf_probe *probe, struct pf_probe_result *result)
     const char *head = (const char *)pf_probe_head(probe, PF_HEAD_MAX, &have);
     if (!have)
         return;
-    struct look look = look_at_head(head, have, have < PF_HEAD_MAX || probe->size <= have);
-    result->confidence = confidence_of(&look);
+    struct look look = examine_head(head, have, have < PF_HEAD_MAX || probe->size <= have);
+    result->confidence = confidence_of_text(&look);
     if (result->confidence && !look.words[PARAMETER])
         snprintf(result->message, sizeof result->message, "no PARAMETER line at the head of the file");
 }
@@ -164,7 +164,7 @@ struct text {
 };
 
 /* Notes a problem at a position in the line. */
-static void note(struct text *text, struct pf_note_kind problem, const char *at, const char *what)
+static void note_at(struct text *text, struct pf_note_kind problem, const char *at, const char *what)
 {
     pf_study_note(text->study, problem, text->line.number,
                   (int64_t)text->line.offset + (at - text->line.text), "%s", what);
@@ -187,14 +187,14 @@ static void add_parameters(struct text *text, const char *at)
     const char *start = text->line.text;
     struct pf_cell name;
     if (pf_study_points(study))
-        note(text, PF_ORDER, start, "PARAMETER after POINTS: earlier points lack this coordinate");
+        note_at(text, PF_ORDER, start, "PARAMETER after POINTS: earlier points lack this coordinate");
     while (next_word(&at, text->end, &name)) {
         unsigned before = pf_study_parameters(study);
         pf_study_parameter(study, name.text, name.size, text->line.number, (int64_t)text->line.offset);
         if (before == PF_PARAMETERS_MAX)
             return;
         if (before == READER_PARAMETERS && pf_study_parameters(study) > before)
-            note(text, PF_PARAMETER_COUNT, start, "more than 4 parameters: Extra-P refuses the file");
+            note_at(text, PF_PARAMETER_COUNT, start, "more than 4 parameters: Extra-P refuses the file");
     }
 }
 
@@ -202,7 +202,7 @@ static void add_parameters(struct text *text, const char *at)
  * Reads the name of a METRIC or REGION: runs of blanks collapse to one space; leading and trailing blanks are removed.
  * Returns its size.
  */
-static size_t read_name(struct text *text, const char *at, enum word keyword)
+static size_t read_text_name(struct text *text, const char *at, enum word keyword)
 {
     struct pf_cell word;
     size_t used = 0;
@@ -215,7 +215,7 @@ static size_t read_name(struct text *text, const char *at, enum word keyword)
         used += gap + (cut ? room : word.size);
     }
     if (cut)
-        note(text, PF_CUT_NAME, text->line.text, "the name is too long and cut");
+        note_at(text, PF_CUT_NAME, text->line.text, "the name is too long and cut");
     if (!used)
         pf_study_note(text->study, PF_CUT_NAME, text->line.number, (int64_t)text->line.offset,
                       "%s without a name", keywords[keyword]);
@@ -225,7 +225,7 @@ static size_t read_name(struct text *text, const char *at, enum word keyword)
 /* METRIC and REGION both begin a series. */
 static void set_name(struct text *text, const char *at, enum word keyword)
 {
-    size_t size = read_name(text, at, keyword);
+    size_t size = read_text_name(text, at, keyword);
     text->series = PF_NO_SERIES;
     text->lines = 0;
     text->over = false;
@@ -244,18 +244,18 @@ static void finish_point(struct text *text, const char *at)
     size_t before = pf_study_points(text->study);
     text->point = (struct pf_point){.count = 0};
     if (!point.count) {
-        note(text, PF_BAD_POINT, at, "a point without coordinates, passed over");
+        note_at(text, PF_BAD_POINT, at, "a point without coordinates, passed over");
         return;
     }
     pf_study_point_at(text->study, &point, text->line.number,
                       (int64_t)text->line.offset + (at - text->line.text));
     if (pf_study_points(text->study) == before)
-        note(text, PF_REPEATED_POINT, at,
-             "a point that is there already, passed over: its DATA lines have no point");
+        note_at(text, PF_REPEATED_POINT, at,
+                "a point that is there already, passed over: its DATA lines have no point");
 }
 
 /* An invalid number makes a broken point, so that the following DATA lines still match their points. */
-static void add_coordinate(struct text *text, const char *at, size_t size)
+static void add_text_coordinate(struct text *text, const char *at, size_t size)
 {
     double value;
     bool good = pf_parse_double(at, size, &value);
@@ -269,13 +269,13 @@ static void add_coordinate(struct text *text, const char *at, size_t size)
 static void add_brace(struct text *text, const char *at)
 {
     if (*at == ')' && !text->depth) {
-        note(text, PF_BAD_POINT, at, "a brace is closed that was not opened");
+        note_at(text, PF_BAD_POINT, at, "a brace is closed that was not opened");
     } else if (*at == ')') {
         if (!--text->depth)
             finish_point(text, at);
     } else if (++text->depth > 1 && !text->inner) {
         text->inner = true;
-        note(text, PF_INNER_BRACES, at, "braces inside a point's braces: Extra-P refuses the file");
+        note_at(text, PF_INNER_BRACES, at, "braces inside a point's braces: Extra-P refuses the file");
     }
 }
 
@@ -289,8 +289,8 @@ static void add_points(struct text *text, const char *at)
     text->inner = false;
     text->point = (struct pf_point){.count = 0};
     if (!pf_study_parameters(text->study))
-        note(text, PF_ORDER, text->line.text, "POINTS before PARAMETER: the coordinates have no names");
-    while ((at = skip_blanks(at, text->end)) < text->end) {
+        note_at(text, PF_ORDER, text->line.text, "POINTS before PARAMETER: the coordinates have no names");
+    while ((at = skip_line_blanks(at, text->end)) < text->end) {
         const char *start = at++;
         bool brace = *start == '(' || *start == ')';
         while (!brace && at < text->end && !strchr(" \t()", *at))
@@ -298,12 +298,12 @@ static void add_points(struct text *text, const char *at)
         if (brace)
             add_brace(text, start);
         else
-            add_coordinate(text, start, (size_t)(at - start));
+            add_text_coordinate(text, start, (size_t)(at - start));
     }
     if (!text->depth)
         return;
     text->depth = 0;
-    note(text, PF_BAD_POINT, at, "a brace is not closed");
+    note_at(text, PF_BAD_POINT, at, "a brace is not closed");
     if (text->point.count)
         finish_point(text, at);
 }
@@ -317,20 +317,20 @@ static void begin_series(struct text *text)
         text->metric = pf_study_metric(text->study, "", 0);
     if (text->context == PF_NO_CONTEXT) {
         text->context = pf_study_callpath(text->study, PF_NO_CONTEXT, "", 0);
-        note(text, PF_NO_REGION, text->line.text,
-             "DATA before the first REGION: shown at a call path without a name, which Extra-P ignores");
+        note_at(text, PF_NO_REGION, text->line.text,
+                "DATA before the first REGION: shown at a call path without a name, which Extra-P ignores");
     }
     text->series = pf_study_series(text->study, text->context, text->metric, false, text->line.number,
                                    (int64_t)text->line.offset);
 }
 
-static void pass_over(struct text *text)
+static void skip_data_line(struct text *text)
 {
     bool points = pf_study_points(text->study);
     if (!text->over)
-        note(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
-             points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
-                    : "DATA before POINTS, passed over up to the next REGION or METRIC");
+        note_at(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
+                points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
+                       : "DATA before POINTS, passed over up to the next REGION or METRIC");
     text->over = true;
 }
 
@@ -339,14 +339,14 @@ static void add_data(struct text *text, const char *at)
     struct pf_cell word;
     double value;
     if (text->over || text->lines >= pf_study_points(text->study)) {
-        pass_over(text);
+        skip_data_line(text);
         return;
     }
     if (text->series == PF_NO_SERIES)
         begin_series(text);
     pf_study_begin(text->study, text->series, text->lines++, true);
-    if (skip_blanks(at, text->end) == text->end)
-        note(text, PF_DATA_WITHOUT_VALUES, text->line.text, "DATA without values");
+    if (skip_line_blanks(at, text->end) == text->end)
+        note_at(text, PF_DATA_WITHOUT_VALUES, text->line.text, "DATA without values");
     while (next_word(&at, text->end, &word)) {
         if (!pf_parse_double(word.text, word.size, &value)) {
             note_word(text, PF_BAD_NUMBER, word.text, word.size,
@@ -359,15 +359,16 @@ static void add_data(struct text *text, const char *at)
 
 /* ---- all lines ---------------------------------------------------------------------------------- */
 
-static void add_line(struct text *text)
+static void add_text_line(struct text *text)
 {
     const char *rest, *start = text->line.text;
     text->end = start + text->line.size;
-    enum word keyword = split(start, text->end, &rest);
+    enum word keyword = split_line(start, text->end, &rest);
     if (text->line.more)
-        note(text, PF_LIMIT, start, "the line is too long, its rest is passed over");
-    if (text->end > start && (*start == ' ' || *start == '\t') && skip_blanks(start, text->end) < text->end)
-        note(text, PF_INDENTED, start, "an indented line: Extra-P refuses the file");
+        note_at(text, PF_LIMIT, start, "the line is too long, its rest is passed over");
+    if (text->end > start && (*start == ' ' || *start == '\t') &&
+        skip_line_blanks(start, text->end) < text->end)
+        note_at(text, PF_INDENTED, start, "an indented line: Extra-P refuses the file");
     if (keyword == DATA)
         add_data(text, rest);
     else if (keyword == METRIC || keyword == REGION)
@@ -383,7 +384,7 @@ static void add_line(struct text *text)
 }
 
 /* Skips a UTF-8 byte order mark. */
-static void skip_mark(struct pf_study *study, struct pf_linereader *reader)
+static void skip_text_mark(struct pf_study *study, struct pf_linereader *reader)
 {
     char mark[3];
     if (pf_run_read(study->run, study->input, mark, sizeof mark, 0) < 3 ||
@@ -393,7 +394,7 @@ static void skip_mark(struct pf_study *study, struct pf_linereader *reader)
     pf_study_note(study, PF_MARK, 1, 0, "a byte order mark before the first line: Extra-P refuses the file");
 }
 
-static void read_file(struct pf_study *study)
+static void read_text_form(struct pf_study *study)
 {
     struct pf_run *run = study->run;
     struct pf_linereader *reader = PF_OWN(run, pf_linereader_new(study->input), pf_linereader_free);
@@ -403,12 +404,12 @@ static void read_file(struct pf_study *study)
     text->metric = PF_NO_STRING;
     text->context = PF_NO_CONTEXT;
     text->series = PF_NO_SERIES;
-    skip_mark(study, reader);
+    skip_text_mark(study, reader);
     while (pf_run_check(run, pf_linereader_whole(reader, LINE_MAX_BYTES, line, run->error)) &&
            line->offset < study->end) {
         pf_study_step(study, line->offset);
         if (!line->continued)
-            add_line(text);
+            add_text_line(text);
     }
 }
 
@@ -418,6 +419,6 @@ const struct pf_driver pf_extrap_text_driver = {
     .version = 7,
     .text = true,
     .probe = text_probe,
-    .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
-    PF_STORED,
+    .kit = &(const struct pf_study_format){read_text_form, PF_STUDY_HEAD, false},
+    PF_STUDY_OPERATIONS,
 };

@@ -83,16 +83,16 @@ static bool visit_members(struct archive *reader, bool directory, const struct s
     return any;
 }
 
-static void free_reader(void *reader)
+static void free_archive_reader(void *reader)
 {
     archive_read_free(reader);
 }
 
 /* directory: use the central directory, else the local headers. Returns true if there is any member. */
-static bool walk(struct source *source, bool directory, pf_zip_visit *visit, void *arg)
+static bool walk_members(struct source *source, bool directory, pf_zip_visit *visit, void *arg)
 {
     struct pf_run *run = source->study->run;
-    struct archive *reader = pf_own(run, archive_read_new(), free_reader);
+    struct archive *reader = pf_own(run, archive_read_new(), free_archive_reader);
     source->at = 0;
     if (archive_read_set_read_callback(reader, read_source) ||
         archive_read_set_seek_callback(reader, seek_source) ||
@@ -103,7 +103,7 @@ static bool walk(struct source *source, bool directory, pf_zip_visit *visit, voi
     bool opened = archive_read_open1(reader) == ARCHIVE_OK;
     pf_run_check(run, source->failed ? -1 : 0);
     bool any = opened && visit_members(reader, directory, source, visit, arg);
-    free_reader(pf_disown(run, reader));
+    free_archive_reader(pf_disown(run, reader));
     return any;
 }
 
@@ -112,30 +112,30 @@ bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg)
     struct source *source = PF_OWN(study->run, malloc(sizeof *source), free);
     source->study = study;
     source->failed = false;
-    if (walk(source, true, visit, arg))
+    if (walk_members(source, true, visit, arg))
         return false;
-    walk(source, false, visit, arg);
+    walk_members(source, false, visit, arg);
     return true;
 }
 
 /* ---- their bytes -------------------------------------------------------------------------------- */
 
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+static ssize_t read_zip_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
     struct pf_study *study = arg;
     return pf_input_read(study->input, buffer, size, offset, error);
 }
 
 /* Unpacks one byte more than the declared size, to detect a member that is longer. */
-static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member, uint64_t most,
-                   uint64_t *left)
+static void unpack_member(struct pf_zip_file *file, const struct pf_zip_member *member, uint64_t most,
+                          uint64_t *left)
 {
     struct pf_study *study = file->study;
     struct pf_run *run = study->run;
     uint64_t said = member->size, wanted = said < most ? said + 1 : most,
              room = wanted < *left ? wanted : *left;
     struct pf_unpacker *unpacker = PF_OWN(run,
-                                          pf_unpacker_new(PF_DEFLATED, read_packed, study, member->start,
+                                          pf_unpacker_new(PF_DEFLATED, read_zip_packed, study, member->start,
                                                           pf_input_size(study->input), run->error),
                                           pf_unpacker_free);
     const void *bytes;
@@ -168,7 +168,7 @@ void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct 
     uint64_t size = pf_input_size(study->input), there = member->start < size ? size - member->start : 0;
     *file = (struct pf_zip_file){.study = study, .start = member->start};
     if (member->deflated) {
-        unpack(file, member, most, left);
+        unpack_member(file, member, most, left);
         return;
     }
     file->size = member->size < there ? member->size : there;

@@ -125,7 +125,7 @@ static int open_folder(struct pf_model *model, struct pf_error *error)
 
 static void read_all(struct pf_run *run, void *reading)
 {
-    pf_stored_made(reading, pf_points_read(run, read_point));
+    pf_study_made(reading, pf_points_read(run, read_point));
 }
 
 static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
@@ -134,7 +134,7 @@ static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *er
     if (stage != PF_PARTITIONED || points->stored.study)
         return 0;
     struct pf_study_reading reading = {.read = read_all};
-    return pf_stored_read(model, &reading, error);
+    return pf_study_read(model, &reading, error);
 }
 
 const struct pf_driver pf_nsight_folder_driver = {

@@ -23,7 +23,7 @@ static const struct pf_note_kind buffer_size = {
 enum { PREAMBLE = 160 };
 
 /* Returns at least `want` bytes at an offset, fewer only at the end of the file. */
-static const unsigned char *peek(struct xray_indexing *scan, uint64_t offset, size_t want, size_t *have)
+static const unsigned char *peek_index(struct xray_indexing *scan, uint64_t offset, size_t want, size_t *have)
 {
     return xray_peek_in(scan->run, &scan->decoder, offset, want, have);
 }
@@ -63,7 +63,7 @@ static void read_preamble(struct xray_part *part, const unsigned char *bytes, si
 static void add_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t end)
 {
     size_t have;
-    const unsigned char *bytes = peek(scan, offset, PREAMBLE - XRAY_METADATA_SIZE, &have);
+    const unsigned char *bytes = peek_index(scan, offset, PREAMBLE - XRAY_METADATA_SIZE, &have);
     uint64_t body = offset + XRAY_METADATA_SIZE;
     struct xray_part part = {.range = {body, end},
                              .tid = (int32_t)pf_u32(bytes + 1, scan->header->big_endian)};
@@ -100,7 +100,7 @@ static void scan_fixed(struct xray_indexing *scan)
         left = scan->size - offset;
         left = left < size ? left : size;
         scan->decoder.done = offset;
-        const unsigned char *bytes = peek(scan, offset, PREAMBLE, &have);
+        const unsigned char *bytes = peek_index(scan, offset, PREAMBLE, &have);
         if (left < XRAY_METADATA_SIZE)
             xray_note(scan->run, &xray_file_cut, offset);
         else if (is_metadata(scan, bytes[0], XRAY_NEW_BUFFER))
@@ -127,7 +127,7 @@ static uint64_t find_buffer(struct xray_indexing *scan, uint64_t offset)
     unsigned char first = xray_metadata_byte(XRAY_BUFFER_EXTENTS, scan->header->big_endian);
     while (offset < scan->size && scan->size - offset > XRAY_METADATA_SIZE) {
         size_t have;
-        const unsigned char *bytes = peek(scan, offset, XRAY_METADATA_SIZE + 1, &have);
+        const unsigned char *bytes = peek_index(scan, offset, XRAY_METADATA_SIZE + 1, &have);
         const unsigned char *at = bytes, *end = bytes + have - XRAY_METADATA_SIZE;
         while ((at = memchr(at, first, (size_t)(end - at))) && !starts_buffer(scan, at))
             at++;
@@ -142,7 +142,7 @@ static uint64_t find_buffer(struct xray_indexing *scan, uint64_t offset)
 static bool may_begin(struct xray_indexing *scan, uint64_t offset)
 {
     size_t have;
-    const unsigned char *bytes = peek(scan, offset, 1, &have);
+    const unsigned char *bytes = peek_index(scan, offset, 1, &have);
     return !have || is_metadata(scan, bytes[0], XRAY_BUFFER_EXTENTS);
 }
 
@@ -150,7 +150,7 @@ static bool may_begin(struct xray_indexing *scan, uint64_t offset)
 static bool begins(struct xray_indexing *scan, uint64_t offset)
 {
     size_t have;
-    const unsigned char *bytes = peek(scan, offset, XRAY_METADATA_SIZE + 1, &have);
+    const unsigned char *bytes = peek_index(scan, offset, XRAY_METADATA_SIZE + 1, &have);
     return have > XRAY_METADATA_SIZE && starts_buffer(scan, bytes);
 }
 
@@ -159,7 +159,7 @@ static bool begins(struct xray_indexing *scan, uint64_t offset)
  * begins there. The records are decoded up to the first fault. If another buffer begins at the fault, this buffer ends
  * there; otherwise the next buffer is searched for after the fault.
  */
-static uint64_t find_end(struct xray_indexing *scan, uint64_t offset, uint64_t extents)
+static uint64_t find_buffer_end(struct xray_indexing *scan, uint64_t offset, uint64_t extents)
 {
     struct pf_run *run = scan->run;
     uint64_t left = scan->size - offset - XRAY_METADATA_SIZE;
@@ -210,7 +210,7 @@ static uint64_t scan_buffer(struct xray_indexing *scan, uint64_t offset)
 {
     size_t have;
     uint64_t next;
-    const unsigned char *bytes = peek(scan, offset, PREAMBLE, &have);
+    const unsigned char *bytes = peek_index(scan, offset, PREAMBLE, &have);
     if (have < XRAY_METADATA_SIZE) {
         xray_note(scan->run, &xray_file_cut, offset);
         return scan->size;
@@ -229,7 +229,7 @@ static uint64_t scan_buffer(struct xray_indexing *scan, uint64_t offset)
         return skip_buffer(scan, offset, extents);
     next = offset + XRAY_METADATA_SIZE + extents;
     if (extents > scan->size - offset - XRAY_METADATA_SIZE || !may_begin(scan, next))
-        next = find_end(scan, offset, extents);
+        next = find_buffer_end(scan, offset, extents);
     add_buffer(scan, offset + XRAY_METADATA_SIZE, next);
     return next;
 }

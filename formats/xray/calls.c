@@ -69,7 +69,7 @@ struct reader {
 };
 
 /* Returns the name of a function, which is interned at its first entry. */
-static uint32_t name_of(struct reader *reader, uint32_t function)
+static uint32_t name_of_function(struct reader *reader, uint32_t function)
 {
     uint32_t *known = PF_ITEM(reader->run, reader->names, function);
     if (!*known) {
@@ -90,14 +90,14 @@ static inline struct recent *recent_of(struct reader *reader, uint32_t parent, u
     return &reader->recent[hash >> (64 - RECENT_BITS)];
 }
 
-static inline void enter(struct reader *reader, uint32_t function, const struct xray_event *event)
+static inline void enter_call(struct reader *reader, uint32_t function, const struct xray_event *event)
 {
     struct xray_stack *stack = &reader->stack;
     uint32_t parent = stack->calls[stack->depth].context;
     struct recent *recent = recent_of(reader, parent, function);
     if (recent->parent != parent || recent->function != function || !recent->context) {
         uint32_t context =
-            xray_model_context(&reader->model, parent, event->function, name_of(reader, function));
+            xray_model_context(&reader->model, parent, event->function, name_of_function(reader, function));
         reader->full |= context > reader->contexts_most;
         *recent = (struct recent){parent, function, context + 1};
     }
@@ -125,7 +125,7 @@ static inline void close_call(struct reader *reader, uint64_t tsc)
 }
 
 /* Handles an exit. Fast path: the innermost call exits. */
-static inline void leave(struct reader *reader, uint32_t function, uint64_t tsc)
+static inline void leave_call(struct reader *reader, uint32_t function, uint64_t tsc)
 {
     struct xray_stack *stack = &reader->stack;
     if (stack->calls[stack->depth].function == function) {
@@ -148,9 +148,9 @@ static inline void handle_event(struct reader *reader, const struct xray_event *
         return;
     uint32_t function = xray_stack_function_in(reader->run, &reader->stack, event->function);
     if (xray_is_entry(event))
-        enter(reader, function, event);
+        enter_call(reader, function, event);
     else
-        leave(reader, function, event->tsc);
+        leave_call(reader, function, event->tsc);
 }
 
 /*
@@ -237,7 +237,7 @@ static void note_open_across(struct reader *reader, const struct xray_range *ran
                 (int)name.size, name.text, reader->last_tsc, tsc, depth);
 }
 
-static void read_range(struct reader *reader, const struct xray_range *range)
+static void read_calls_of_range(struct reader *reader, const struct xray_range *range)
 {
     const struct xray_header *header = &reader->state->header;
     const struct xray_decoder *decoder = &reader->decoder;
@@ -294,7 +294,7 @@ static void read_calls(struct reader *reader, size_t number)
         struct xray_range range;
         pf_run_check(
             run, xray_begin_range(&reader->decoder, &reader->state->index, number, i, &range, run->error));
-        read_range(reader, &range);
+        read_calls_of_range(reader, &range);
     }
     struct pf_cell cells[XRAY_FIELDS] = {
         thread->has_pid ? pf_int(thread->pid) : pf_absent(),

@@ -48,7 +48,7 @@ static void add_duration(struct pf_run *run, struct group *group, uint32_t funct
 }
 
 /* Ends the innermost call and records its duration. */
-static void end_call(struct ranking *ranking, uint64_t tsc)
+static void rank_call(struct ranking *ranking, uint64_t tsc)
 {
     const struct xray_call *call = xray_stack_pop(&ranking->stack);
     uint64_t ticks = xray_duration(call, tsc);
@@ -70,7 +70,7 @@ static inline void follow_event(struct ranking *ranking, const struct xray_event
     }
     size_t around = xray_stack_around(stack, function);
     while (stack->depth > around)
-        end_call(ranking, event->tsc);
+        rank_call(ranking, event->tsc);
 }
 
 static void follow_thread(struct ranking *ranking, size_t thread)
@@ -90,7 +90,7 @@ static void follow_thread(struct ranking *ranking, size_t thread)
 
 /* ---- groups ------------------------------------------------------------------------------------- */
 
-static void begin_group(const struct ranking *ranking, struct group *group)
+static void begin_ranking(const struct ranking *ranking, struct group *group)
 {
     /* The other half of the limit is for the group of all threads. */
     group->durations = PF_OWN(ranking->run, pf_sorter_new(2, 2, ranking->limit / 2), pf_sorter_free);
@@ -113,7 +113,7 @@ static void count_off(struct duration *row, uint64_t seen, uint64_t ticks)
     row->sum += ticks;
 }
 
-static int by_id(const void *left, const void *right)
+static int by_function_id(const void *left, const void *right)
 {
     const struct duration *a = left, *b = right;
     return a->id < b->id ? -1 : a->id > b->id;
@@ -142,13 +142,13 @@ static void make_rows(struct ranking *ranking, size_t thread, struct group *grou
 }
 
 /* Ends a group: stores the rows of functions with completed calls, sorted by id. */
-static void end_group(struct ranking *ranking, size_t thread, struct group *group)
+static void end_ranking(struct ranking *ranking, size_t thread, struct group *group)
 {
     struct pf_run *run = ranking->run;
     make_rows(ranking, thread, group);
     size_t n = ranking->rows.n;
     if (n) {
-        qsort(ranking->rows.at, n, sizeof *ranking->rows.at, by_id);
+        qsort(ranking->rows.at, n, sizeof *ranking->rows.at, by_function_id);
         pf_run_check(run, pf_store_append(ranking->done.store, ranking->rows.at, n * sizeof *ranking->rows.at,
                                           run->error));
     }
@@ -166,14 +166,14 @@ static void rank_threads(struct pf_run *run, void *arg)
     ranking->done.store = pf_run_memory(run, pf_store_new(ROWS_HELD));
     ranking->done.first = pf_run_memory(run, calloc(threads + 2, sizeof *ranking->done.first));
     if (threads != 1)
-        begin_group(ranking, &ranking->all);
+        begin_ranking(ranking, &ranking->all);
     for (size_t i = 0; i < threads; i++) {
-        begin_group(ranking, &ranking->thread);
+        begin_ranking(ranking, &ranking->thread);
         follow_thread(ranking, i);
-        end_group(ranking, i, &ranking->thread);
+        end_ranking(ranking, i, &ranking->thread);
     }
     if (threads != 1)
-        end_group(ranking, threads, &ranking->all);
+        end_ranking(ranking, threads, &ranking->all);
 }
 
 void xray_durations_free(struct xray_durations *durations)
@@ -207,7 +207,7 @@ struct text {
 };
 
 /* Sets the range of rows: the totals over all threads, or the threads that the restriction allows. */
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_durations(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->model);
     uint64_t threads = state->index.n_threads, from = 0, to = threads;
@@ -224,8 +224,8 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     return numbers->own ? 0 : pf_fail_memory(error);
 }
 
-static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-               struct pf_error *error)
+static int duration_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                        struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->model);
     struct text *text = own;
@@ -247,4 +247,4 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     return 1;
 }
 
-const struct pf_numbered xray_durations = {PF_NUMBERED, .begin = begin, .row = row};
+const struct pf_numbered xray_durations = {PF_NUMBERED, .begin = begin_durations, .row = duration_row};

@@ -54,7 +54,7 @@ struct map {
 
 /* ---- reading records ---------------------------------------------------------------------------- */
 
-static size_t record_size(const struct elf *elf, Elf_Type type)
+static size_t elf_record_size(const struct elf *elf, Elf_Type type)
 {
     return elf->wide ? elf64_fsize(type, 1, EV_CURRENT) : elf32_fsize(type, 1, EV_CURRENT);
 }
@@ -66,7 +66,7 @@ static size_t record_size(const struct elf *elf, Elf_Type type)
 static ssize_t read_records(const struct elf *elf, Elf_Type type, uint64_t offset, void *records,
                             size_t count, struct pf_error *error)
 {
-    size_t size = record_size(elf, type);
+    size_t size = elf_record_size(elf, type);
     ssize_t got = pf_input_read(elf->input, records, count * size, offset, error);
     if (got < 0)
         return -1;
@@ -89,7 +89,7 @@ static int each(struct map *map, Elf_Type type, unsigned records, uint64_t offse
                 take_item *take, struct pf_error *error)
 {
     uint64_t batch[4096];
-    size_t size = record_size(&map->elf, type) * records, most = sizeof batch / size;
+    size_t size = elf_record_size(&map->elf, type) * records, most = sizeof batch / size;
     while (n) {
         size_t want = n < most ? (size_t)n : most;
         ssize_t got = read_records(&map->elf, type, offset, batch, want * records, error);
@@ -113,7 +113,7 @@ static int read_section(const struct elf *elf, size_t i, GElf_Shdr *section, str
         Elf32_Shdr narrow;
         Elf64_Shdr wide;
     } header;
-    uint64_t size = record_size(elf, ELF_T_SHDR), offset;
+    uint64_t size = elf_record_size(elf, ELF_T_SHDR), offset;
     if (__builtin_add_overflow(elf->sections, i * size, &offset))
         return 0;
     ssize_t got = read_records(elf, ELF_T_SHDR, offset, &header, 1, error);
@@ -217,9 +217,9 @@ static int take_entry(struct map *map, const void *item, struct pf_error *error)
     return 0;
 }
 
-static int read_entries(struct map *map, struct pf_error *error)
+static int read_map_entries(struct map *map, struct pf_error *error)
 {
-    uint64_t size = record_size(&map->elf, ELF_T_ADDR) * ENTRY_WORDS, n = map->section.sh_size / size;
+    uint64_t size = elf_record_size(&map->elf, ELF_T_ADDR) * ENTRY_WORDS, n = map->section.sh_size / size;
     if (map->section.sh_size % size)
         xray_names_problem(map->names, 0, "the section ends inside an entry");
     if (n > ENTRIES_MAX) {
@@ -251,7 +251,7 @@ static int take_relocation(struct map *map, const void *item, struct pf_error *e
 static int apply_relocations(struct map *map, struct pf_error *error)
 {
     GElf_Shdr section;
-    uint64_t size = record_size(&map->elf, ELF_T_RELA);
+    uint64_t size = elf_record_size(&map->elf, ELF_T_RELA);
     /*
      * Remaining number of relocations to read. Overlapping sections would otherwise make a small file expensive to
      * read.
@@ -307,7 +307,7 @@ static int make_targets(struct map *map, struct pf_error *error)
  * If an address has several symbols, a global symbol wins over a weak one, and a weak one over a local one; then the
  * first wins.
  */
-static int take_symbol(struct map *map, const void *item, struct pf_error *error)
+static int take_elf_symbol(struct map *map, const void *item, struct pf_error *error)
 {
     const Elf64_Sym *wide = item;
     const Elf32_Sym *narrow = item;
@@ -339,8 +339,8 @@ static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
         found = read_section(&map->elf, section.sh_link, &map->strings, error);
         if (found <= 0)
             break;
-        uint64_t n = section.sh_size / record_size(&map->elf, ELF_T_SYM);
-        int whole = each(map, ELF_T_SYM, 1, section.sh_offset, n, take_symbol, error);
+        uint64_t n = section.sh_size / elf_record_size(&map->elf, ELF_T_SYM);
+        int whole = each(map, ELF_T_SYM, 1, section.sh_offset, n, take_elf_symbol, error);
         if (!whole)
             xray_names_problem(map->names, 0, "the file ends inside the symbols");
         return whole < 0 ? -1 : 1;
@@ -352,8 +352,8 @@ static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
  * Reads the text at an offset up to its NUL, at most `room` bytes. Most names are short, so a short read is tried
  * first.
  */
-static ssize_t read_text(const struct elf *elf, uint64_t offset, char *text, size_t room,
-                         struct pf_error *error)
+static ssize_t read_elf_text(const struct elf *elf, uint64_t offset, char *text, size_t room,
+                             struct pf_error *error)
 {
     size_t want = 256;
     ssize_t got = pf_input_read(elf->input, text, want, offset, error);
@@ -362,7 +362,7 @@ static ssize_t read_text(const struct elf *elf, uint64_t offset, char *text, siz
     return got < 0 ? -1 : (ssize_t)strnlen(text, (size_t)got);
 }
 
-static int add_names(struct map *map, struct pf_error *error)
+static int add_elf_names(struct map *map, struct pf_error *error)
 {
     char *text = malloc(XRAY_SYMBOL_MAX);
     int failed = 0;
@@ -370,7 +370,8 @@ static int add_names(struct map *map, struct pf_error *error)
         return pf_fail_memory(error);
     for (size_t i = 0; i < map->n_targets && !failed; i++) {
         const struct target *target = &map->targets[map->targets[i].first];
-        ssize_t size = target->rank ? read_text(&map->elf, target->name, text, XRAY_SYMBOL_MAX, error) : 0;
+        ssize_t size =
+            target->rank ? read_elf_text(&map->elf, target->name, text, XRAY_SYMBOL_MAX, error) : 0;
         failed = size < 0 ||
                  xray_names_add(map->names, (uint32_t)i + 1, target->address, target->rank ? text : NULL,
                                 (size_t)size, error) ||
@@ -380,14 +381,14 @@ static int add_names(struct map *map, struct pf_error *error)
     return failed ? -1 : 0;
 }
 
-static int read_map(struct map *map, struct pf_error *error)
+static int read_elf_map(struct map *map, struct pf_error *error)
 {
-    if (read_entries(map, error) || apply_relocations(map, error) || make_targets(map, error))
+    if (read_map_entries(map, error) || apply_relocations(map, error) || make_targets(map, error))
         return -1;
     int found = read_symbols(map, SHT_SYMTAB, error);
     if (!found)
         found = read_symbols(map, SHT_DYNSYM, error);
-    return found < 0 ? -1 : add_names(map, error);
+    return found < 0 ? -1 : add_elf_names(map, error);
 }
 
 int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error)
@@ -396,7 +397,7 @@ int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct p
     int found = find_map(&map.elf, input, &map.section, error);
     if (!found)
         xray_names_problem(names, 0, "it is no program with a section xray_instr_map");
-    int failed = found < 0 || (found && read_map(&map, error));
+    int failed = found < 0 || (found && read_elf_map(&map, error));
     free(map.functions);
     free(map.targets);
     pf_hash_free(&map.by_address);

@@ -13,7 +13,7 @@
  */
 enum { MEASURES_AT = sizeof(uint32_t) };
 
-static size_t record_size(const struct xray_fold *fold)
+static size_t fold_record_size(const struct xray_fold *fold)
 {
     return MEASURES_AT + fold->measures * sizeof(union pf_measure);
 }
@@ -50,7 +50,7 @@ void xray_fold_free(struct xray_fold *fold)
 }
 
 /* Moves the record of a context out of the open partition. */
-static void take_record(struct xray_fold *fold, uint32_t context, unsigned char *record)
+static void take_fold_record(struct xray_fold *fold, uint32_t context, unsigned char *record)
 {
     memcpy(record, &context, sizeof context);
     memcpy(record + MEASURES_AT, fold->open + (size_t)context * fold->measures,
@@ -63,10 +63,10 @@ static int write_records(struct xray_fold *fold, struct pf_error *error)
 {
     enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
     unsigned char records[AT_ONCE * RECORD_MAX];
-    size_t size = record_size(fold), n = 0;
+    size_t size = fold_record_size(fold), n = 0;
     for (uint32_t c = 0; c < fold->used; c++) {
         if (fold->touched[c])
-            take_record(fold, c, records + n++ * size);
+            take_fold_record(fold, c, records + n++ * size);
         if (n == AT_ONCE && pf_store_append(fold->store, records, n * size, error))
             return -1;
         n %= AT_ONCE;
@@ -110,7 +110,7 @@ static int write_kept(struct xray_fold *fold, struct pf_error *error)
     if (write_records(fold, error))
         return -1;
     for (size_t i = fold->partitions; fold->starts[i] > fold->kept; i--)
-        fold->starts[i] = pf_store_size(fold->store) / record_size(fold);
+        fold->starts[i] = pf_store_size(fold->store) / fold_record_size(fold);
     fold->kept = UINT64_MAX;
     fold->used = 0;
     free_open(fold);
@@ -145,7 +145,7 @@ int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
     if (fold->room > LARGE_ROOM && records >= fold->used / 4 * 3) {
         keep_partition(fold);
         records = fold->used;
-    } else if (pf_store_expect(fold->store, records * record_size(fold), error) ||
+    } else if (pf_store_expect(fold->store, records * fold_record_size(fold), error) ||
                write_records(fold, error)) {
         return -1;
     } else if (fold->room > LARGE_ROOM) {
@@ -193,12 +193,12 @@ static bool is_wanted(const struct look *look, uint64_t metric)
 }
 
 /* Returns the first number of a record that can pass the restriction. */
-static uint64_t number_of(const struct pf_cursor *cursor, const struct look *look, uint64_t record)
+static uint64_t fold_number_of(const struct pf_cursor *cursor, const struct look *look, uint64_t record)
 {
     return record * fold_of(cursor)->metrics + look->low;
 }
 
-static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static int begin_fold_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct xray_fold *fold = fold_of(cursor);
     uint64_t from = 0, to = fold->partitions;
@@ -211,12 +211,12 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
         from = (uint64_t)cursor->only.partition < to ? (uint64_t)cursor->only.partition : to;
         to = from < to ? from + 1 : to;
     }
-    numbers->next = number_of(cursor, look, fold->starts[from]);
+    numbers->next = fold_number_of(cursor, look, fold->starts[from]);
     numbers->end = fold->starts[to] * fold->metrics;
     return 0;
 }
 
-static void free_look(void *own)
+static void free_fold_look(void *own)
 {
     struct look *look = own;
     if (look)
@@ -244,7 +244,7 @@ static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end
     while (low < end && low < fold->kept) {
         uint64_t middle = low + (end - low) / 2;
         uint32_t context;
-        if (pf_store_read(fold->store, middle * record_size(fold), &context, sizeof context, error))
+        if (pf_store_read(fold->store, middle * fold_record_size(fold), &context, sizeof context, error))
             return -1;
         if (context < wanted)
             low = middle + 1;
@@ -264,14 +264,14 @@ static const void *measures_of(const struct xray_fold *fold, struct look *look, 
         return fold->open + (size_t)*context * fold->measures;
     }
     const unsigned char *bytes =
-        pf_store_at(&look->window, record * record_size(fold), record_size(fold), error);
+        pf_store_at(&look->window, record * fold_record_size(fold), fold_record_size(fold), error);
     if (!bytes)
         return NULL;
     memcpy(context, bytes, sizeof *context);
     return bytes + MEASURES_AT;
 }
 
-static struct pf_cell value_of(const struct pf_derivation *how, const unsigned char *measures)
+static struct pf_cell derived_value(const struct pf_derivation *how, const unsigned char *measures)
 {
     union pf_measure value, present;
     memcpy(&value, measures + how->measure * sizeof value, sizeof value);
@@ -283,8 +283,8 @@ static struct pf_cell value_of(const struct pf_derivation *how, const unsigned c
     return how->real ? pf_double(value.d) : pf_int(value.i);
 }
 
-static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-               struct pf_error *error)
+static int fold_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                    struct pf_error *error)
 {
     const struct xray_fold *fold = fold_of(cursor);
     const struct pf_restriction *only = &cursor->only;
@@ -302,22 +302,22 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
             seek_context(fold, record, end_of_partition, (uint32_t)only->context, &found, error))
             return -1;
         /* A later context: continue with its record. */
-        look->next = number_of(cursor, look, found);
+        look->next = fold_number_of(cursor, look, found);
         return 0;
     }
     if (metric < look->high)
         look->next = look->all ? number + 1 : record * fold->metrics + look->high;
     else
-        look->next = number_of(cursor, look, only->context >= 0 ? end_of_partition : record + 1);
+        look->next = fold_number_of(cursor, look, only->context >= 0 ? end_of_partition : record + 1);
     cells[XRAY_FOLD_PARTITION] = pf_int(look->partition);
     cells[XRAY_FOLD_CONTEXT] = pf_int(context);
     cells[XRAY_FOLD_METRIC] = pf_int((int64_t)metric);
-    cells[XRAY_FOLD_VALUE] = value_of(&fold->derivations[metric], measures);
+    cells[XRAY_FOLD_VALUE] = derived_value(&fold->derivations[metric], measures);
     return cells[XRAY_FOLD_VALUE].type != PF_ABSENT && is_wanted(look, metric) &&
            pf_wanted(only->partition, look->partition);
 }
 
-static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t number)
+static uint64_t fold_after(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     (void)cursor;
     (void)number;
@@ -330,5 +330,5 @@ const struct pf_column xray_fold_thread_columns[XRAY_FOLD_COLUMNS] = {
     [XRAY_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-const struct pf_numbered xray_fold_cursor = {PF_NUMBERED, .begin = begin, .row = row, .after = after,
-                                             .free = free_look};
+const struct pf_numbered xray_fold_cursor = {PF_NUMBERED, .begin = begin_fold_rows, .row = fold_row,
+                                             .after = fold_after, .free = free_fold_look};

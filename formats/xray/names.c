@@ -44,7 +44,7 @@ struct output {
     jmp_buf enough;
 };
 
-static void take(const char *part, size_t size, void *opaque)
+static void take_demangled(const char *part, size_t size, void *opaque)
 {
     struct output *output = opaque;
     if (size > output->room - output->size)
@@ -65,14 +65,15 @@ size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
     struct output output = {.text = out, .room = room};
     if (setjmp(output.enough))
         return 0;
-    return cplus_demangle_v3_callback(mangled, DMGL_PARAMS | DMGL_ANSI, take, &output) ? output.size : 0;
+    return cplus_demangle_v3_callback(mangled, DMGL_PARAMS | DMGL_ANSI, take_demangled, &output) ? output.size
+                                                                                                 : 0;
 }
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
 /* Interns the demangled symbol; PF_NO_STRING if the memory limit of names is reached. */
-static int intern(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,
-                  struct pf_error *error)
+static int intern_symbol(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,
+                         struct pf_error *error)
 {
     enum { DEMANGLED_MAX = 16 * 1024 };
     char demangled[DEMANGLED_MAX];
@@ -105,11 +106,12 @@ int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, cons
             (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
     }
     uint32_t *string = &names->items[names->count - 1].string;
-    return !symbol || !size || *string != PF_NO_STRING ? 0 : intern(names, symbol, size, string, error);
+    return !symbol || !size || *string != PF_NO_STRING ? 0
+                                                       : intern_symbol(names, symbol, size, string, error);
 }
 
 /* Compares by id; of equal ids, those with a string come first. */
-static int by_id(const void *left, const void *right)
+static int by_named_id(const void *left, const void *right)
 {
     const struct xray_named *a = left, *b = right;
     if (a->id != b->id)
@@ -121,7 +123,7 @@ void xray_names_finish(struct xray_names *names)
 {
     size_t kept = 0;
     if (names->count)
-        qsort(names->items, names->count, sizeof *names->items, by_id);
+        qsort(names->items, names->count, sizeof *names->items, by_named_id);
     for (size_t i = 0; i < names->count; i++)
         if (!kept || names->items[kept - 1].id != names->items[i].id)
             names->items[kept++] = names->items[i];

@@ -28,7 +28,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds }; /* KINDS also means: not a map */
 
 /* ---- one file ----------------------------------------------------------------------------------- */
 
-static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
+static int map_kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
 {
     bool is = false;
     *kind = KINDS;
@@ -44,15 +44,15 @@ static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
  * Reads a map given by the option, or found next to the log. Problems of the file are recorded in *names; a transient
  * error fails, since it says nothing about the file.
  */
-static int read_map(struct xray_names *names, struct pf_source *source, const char *name, bool option,
-                    struct pf_error *error)
+static int read_map_file(struct xray_names *names, struct pf_source *source, const char *name, bool option,
+                         struct pf_error *error)
 {
     struct pf_input *input;
     size_t kind = KINDS;
     int failed = pf_source_open(source, name, option ? PF_PATH : PF_RAW, &input, error);
     if (!failed)
-        failed = kind_of(input, &kind, error) || (kind < KINDS && kinds[kind].read(names, input, error)) ||
-                 pf_input_done(input, error);
+        failed = map_kind_of(input, &kind, error) ||
+                 (kind < KINDS && kinds[kind].read(names, input, error)) || pf_input_done(input, error);
     if (failed && pf_is_transient(error->code))
         return -1;
     if (kind == KINDS && !option)
@@ -97,13 +97,13 @@ static int add_file(struct xray_maps *maps, const char *name, struct pf_error *e
  * Sets *kind of a file next to the log; KINDS if it is not a map or does not exist. recorded: the file becomes an input
  * of the profile, since it may become a map.
  */
-static int look_at(struct pf_source *source, const char *name, bool recorded, size_t *kind,
-                   struct pf_error *error)
+static int examine_map(struct pf_source *source, const char *name, bool recorded, size_t *kind,
+                       struct pf_error *error)
 {
     struct pf_input *input = NULL;
     *kind = KINDS;
     int failed = pf_source_open(source, name, recorded ? PF_RAW : PF_PEEK, &input, error) ||
-                 kind_of(input, kind, error) || (recorded && pf_input_done(input, error));
+                 map_kind_of(input, kind, error) || (recorded && pf_input_done(input, error));
     if (!recorded)
         pf_input_free(input);
     if (failed)
@@ -121,7 +121,7 @@ static int find_by_name(struct xray_maps *maps, struct pf_source *source, const 
         if (asprintf(&name, "%s%s", program, endings[i]) < 0)
             return pf_fail_memory(error);
         int failed =
-            look_at(source, name, true, &kind, error) || (kind < KINDS && add_file(maps, name, error));
+            examine_map(source, name, true, &kind, error) || (kind < KINDS && add_file(maps, name, error));
         free(name);
         if (failed)
             return -1;
@@ -169,13 +169,13 @@ static int collect(void *arg, const char *name, unsigned char type)
 }
 
 /* Finds the only map of each kind. If a kind has several, none is used, since nothing identifies the right one. */
-static int find_only(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
-                     struct pf_error *error)
+static int find_only_maps(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
+                          struct pf_error *error)
 {
     const char *only[KINDS] = {NULL};
     for (size_t i = 0; i < folder->n_files; i++) {
         size_t kind;
-        if (look_at(source, folder->files[i], false, &kind, error))
+        if (examine_map(source, folder->files[i], false, &kind, error))
             return -1;
         if (kind < KINDS && only[kind])
             return 0;
@@ -198,7 +198,7 @@ static int find_in_folder(struct xray_maps *maps, struct pf_source *source, stru
     else if (!result && folder.no_memory)
         result = pf_fail_memory(error);
     else if (!result && !folder.too_many)
-        result = find_only(maps, source, &folder, error);
+        result = find_only_maps(maps, source, &folder, error);
     for (size_t i = 0; i < folder.n_files; i++)
         free(folder.files[i]);
     return result;
@@ -247,7 +247,7 @@ int xray_names_load(struct xray_names *names, const struct xray_maps *maps, stru
     for (size_t i = 0; i < maps->count; i++) {
         struct xray_names other = {0};
         bool option = model->options->instr_map;
-        int failed = read_map(&other, model->source, maps->files[i], option, error);
+        int failed = read_map_file(&other, model->source, maps->files[i], option, error);
         bool differ = !failed && maps->only && names->map && other.map && !same_functions(names, &other);
         if (!failed && !differ && other.map && (!names->map || other.named > names->named)) {
             struct xray_names poorer = *names;

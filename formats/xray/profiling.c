@@ -75,7 +75,7 @@ struct contexts {
 };
 
 /* Returns the next `want` bytes, which must be inside the file, and advances. */
-static const unsigned char *take(struct contexts *contexts, size_t want)
+static const unsigned char *take_profiling(struct contexts *contexts, size_t want)
 {
     size_t have;
     uint64_t at = contexts->at;
@@ -88,7 +88,7 @@ static bool read_path(struct contexts *contexts, uint64_t end, size_t *size)
 {
     contexts->path.n = 0;
     for (*size = 0; end - contexts->at >= sizeof(uint32_t); ++*size) {
-        uint32_t id = pf_u32(take(contexts, sizeof id), contexts->state->header.big_endian);
+        uint32_t id = pf_u32(take_profiling(contexts, sizeof id), contexts->state->header.big_endian);
         if (!id)
             return true;
         if (*size < PATH_MAX_IDS) /* beyond the limit, ids are only counted */
@@ -98,7 +98,7 @@ static bool read_path(struct contexts *contexts, uint64_t end, size_t *size)
 }
 
 /* Returns the context of the path just read. */
-static uint32_t context_of(struct contexts *contexts)
+static uint32_t context_of_path(struct contexts *contexts)
 {
     struct xray_model *model = &contexts->model;
     uint32_t context = PF_NO_CONTEXT;
@@ -113,11 +113,11 @@ static uint32_t context_of(struct contexts *contexts)
 }
 
 /* A path may occur several times, even in one block; the values are added, modulo 2^64. */
-static void add_values(struct contexts *contexts, const unsigned char *bytes)
+static void add_path_values(struct contexts *contexts, const unsigned char *bytes)
 {
     uint64_t calls = pf_u64(bytes, contexts->state->header.big_endian);
     uint64_t ticks = pf_u64(bytes + 8, contexts->state->header.big_endian);
-    union pf_measure *measures = xray_model_at(&contexts->model, context_of(contexts));
+    union pf_measure *measures = xray_model_at(&contexts->model, context_of_path(contexts));
     measures[CALLS].i = (int64_t)((uint64_t)measures[CALLS].i + calls);
     measures[TICKS].i = (int64_t)((uint64_t)measures[TICKS].i + ticks);
     measures[PRESENT].i = 1;
@@ -125,7 +125,7 @@ static void add_values(struct contexts *contexts, const unsigned char *bytes)
 }
 
 /* Reads one record of the block that ends at `end`. Returns false, and warns, if the block ends inside it. */
-static bool read_record(struct contexts *contexts, uint64_t end)
+static bool read_path_record(struct contexts *contexts, uint64_t end)
 {
     enum { VALUES = 16 };
     uint64_t offset = contexts->at;
@@ -135,13 +135,13 @@ static bool read_record(struct contexts *contexts, uint64_t end)
         xray_note(contexts->run, last ? &xray_file_cut : &cut_in_block, offset);
         return false;
     }
-    const unsigned char *bytes = take(contexts, VALUES);
+    const unsigned char *bytes = take_profiling(contexts, VALUES);
     if (!size)
         xray_note(contexts->run, &no_path, offset);
     else if (size > PATH_MAX_IDS)
         xray_note_number(contexts->run, &long_path, offset, size);
     else
-        add_values(contexts, bytes);
+        add_path_values(contexts, bytes);
     return true;
 }
 
@@ -152,7 +152,7 @@ static void read_blocks(struct contexts *contexts, const struct xray_thread *thr
         struct xray_range block;
         pf_run_check(run, xray_index_range(&contexts->state->index, thread->first + i, &block, run->error));
         contexts->at = block.body;
-        while (contexts->at < block.end && read_record(contexts, block.end))
+        while (contexts->at < block.end && read_path_record(contexts, block.end))
             ;
     }
     struct pf_cell cells[FIELDS] = {

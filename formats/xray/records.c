@@ -54,7 +54,7 @@ static void set_fast(struct xray_decoder *decoder)
 }
 
 /* Fills the window with `size` bytes from an offset on; they must be inside the file. */
-static int fill(struct xray_decoder *decoder, uint64_t offset, size_t size, struct pf_error *error)
+static int fill_window(struct xray_decoder *decoder, uint64_t offset, size_t size, struct pf_error *error)
 {
     decoder->base = offset;
     decoder->held = decoder->at = decoder->have = decoder->fast = 0;
@@ -81,7 +81,7 @@ const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, si
     if (offset < decoder->base || offset > behind || behind - offset < want) {
         bool near = offset >= decoder->base && offset <= behind + NEAR;
         size_t size = near && want < CHUNK ? (size_t)CHUNK : want;
-        if (fill(decoder, offset, size < left ? size : (size_t)left, error))
+        if (fill_window(decoder, offset, size < left ? size : (size_t)left, error))
             return NULL;
     }
     *have = (size_t)(decoder->base + decoder->held - offset);
@@ -110,12 +110,12 @@ void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t en
 }
 
 /* Refills the window from the current position. The size doubles each time, for sequential readers. */
-static int refill(struct xray_decoder *decoder, struct pf_error *error)
+static int refill_window(struct xray_decoder *decoder, struct pf_error *error)
 {
     uint64_t from = decoder->base + decoder->at, left = decoder->end - from;
     size_t size = decoder->have ? 2 * decoder->held : decoder->room;
     size = size < WINDOW_MIN ? WINDOW_MIN : size > WINDOW_MAX ? WINDOW_MAX : size;
-    if (fill(decoder, from, size < left ? size : (size_t)left, error))
+    if (fill_window(decoder, from, size < left ? size : (size_t)left, error))
         return -1;
     decoder->have = decoder->held;
     return 0;
@@ -130,7 +130,7 @@ static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
     size_t want = decoder->header->type == XRAY_BASIC ? 2 * XRAY_BASIC_SIZE : XRAY_METADATA_SIZE + 1;
     bool enough = decoder->at + want <= decoder->have;
     if (!enough && decoder->base + decoder->have < decoder->end)
-        return refill(decoder, error);
+        return refill_window(decoder, error);
     return 0;
 }
 
@@ -401,7 +401,7 @@ int xray_next_argument(struct xray_decoder *decoder, uint64_t *value, struct pf_
 const unsigned char *xray_next_payload(struct xray_decoder *decoder, size_t *size, struct pf_error *error)
 {
     bool empty = decoder->at == decoder->have;
-    if (decoder->payload && empty && refill(decoder, error))
+    if (decoder->payload && empty && refill_window(decoder, error))
         return NULL;
     size_t held = decoder->have - decoder->at;
     *size = held < decoder->payload ? held : decoder->payload;

@@ -86,7 +86,7 @@ struct walk {
     pf_int128 wide; /* time of the current row, if it does not fit 63 bits */
 };
 
-static void begin_thread(struct walk *walk, size_t thread)
+static void begin_trace_thread(struct walk *walk, size_t thread)
 {
     while (walk->stack.depth)
         xray_stack_pop(&walk->stack);
@@ -100,14 +100,14 @@ static int next_range(struct walk *walk, struct pf_error *error)
 {
     const struct xray_index *index = &walk->state->index;
     while (walk->thread < walk->end && walk->next == index->threads[walk->thread].count)
-        begin_thread(walk, walk->thread + 1);
+        begin_trace_thread(walk, walk->thread + 1);
     if (walk->thread == walk->end)
         return 0;
     return xray_begin_range(&walk->decoder, index, walk->thread, walk->next++, &walk->range, error) ? -1 : 1;
 }
 
 /* Makes the name cell of a function, once for all rows. */
-static int name_function(struct walk *walk, uint32_t function, struct pf_error *error)
+static int name_traced_function(struct walk *walk, uint32_t function, struct pf_error *error)
 {
     char buffer[XRAY_NAME_MAX];
     struct pf_cell name = xray_name(&walk->state->names, walk->stack.functions[function].id, buffer);
@@ -121,10 +121,10 @@ static int name_function(struct walk *walk, uint32_t function, struct pf_error *
 }
 
 /* Returns the number of a function; XRAY_NO_FUNCTION with *error filled. */
-static inline uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error *error)
+static inline uint32_t trace_number_of(struct walk *walk, uint32_t id, struct pf_error *error)
 {
     uint32_t function = xray_stack_function(&walk->stack, id, error);
-    if (function == walk->n_names && name_function(walk, function, error))
+    if (function == walk->n_names && name_traced_function(walk, function, error))
         return XRAY_NO_FUNCTION;
     return function;
 }
@@ -137,7 +137,7 @@ __attribute__((always_inline)) static inline uint32_t
 follow(struct walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
 {
     struct xray_stack *stack = &walk->stack;
-    uint32_t function = number_of(walk, event->function, error);
+    uint32_t function = trace_number_of(walk, event->function, error);
     if (function == XRAY_NO_FUNCTION || xray_stack_reserve(stack, error))
         return XRAY_NO_FUNCTION;
     if (xray_is_entry(event)) {
@@ -308,7 +308,7 @@ static int payload_cells(struct walk *walk, const struct xray_event *event, stru
     return payload_cell(walk, &cells[DATA], error) ? -1 : 1;
 }
 
-static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int next_trace_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     struct xray_state *state = xray_state(cursor->model);
@@ -391,7 +391,7 @@ static int replay(struct pf_cursor *cursor, const struct position *to, struct pf
     int more = 1;
     while (more > 0 && walk->thread == to->thread &&
            (walk->next < to->next || xray_decoder_offset(&walk->decoder) - walk->range.body < to->offset))
-        more = next_row(cursor, cells, error);
+        more = next_trace_row(cursor, cells, error);
     if (more < 0)
         return -1;
     return walk->thread == to->thread && walk->stack.depth == to->depth ? 0 : pf_position_refuse(error);
@@ -424,10 +424,10 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     /* A position outside the restriction's partition: either all rows of the partition follow it, or none. */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {
-        begin_thread(walk, position.thread < only ? (size_t)only : walk->end);
+        begin_trace_thread(walk, position.thread < only ? (size_t)only : walk->end);
         return 0;
     }
-    begin_thread(walk, position.thread);
+    begin_trace_thread(walk, position.thread);
     if (!position.next)
         return 0;
     if (position.depth > STACK_SAVED
@@ -459,7 +459,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     int64_t only = cursor->only.partition;
     walk->end =
         only < 0 || (uint64_t)only >= state->index.n_threads ? state->index.n_threads : (size_t)only + 1;
-    begin_thread(walk, only < 0 ? 0 : walk->end - 1);
+    begin_trace_thread(walk, only < 0 ? 0 : walk->end - 1);
     return 0;
 }
 
@@ -491,7 +491,7 @@ static double progress(const struct pf_cursor *cursor)
 
 const struct pf_cursor_ops xray_trace_cursor = {
     .open = open_walk,
-    .next = next_row,
+    .next = next_trace_row,
     .save = save,
     .restore = restore,
     .close = close_walk,

@@ -52,7 +52,7 @@ static bool read_log(struct xray_header *header, const unsigned char *bytes, boo
     return type <= XRAY_FDR && header->version >= 1 && header->version <= versions;
 }
 
-static bool read_header(struct xray_header *header, const unsigned char *bytes, size_t size)
+static bool read_xray_header(struct xray_header *header, const unsigned char *bytes, size_t size)
 {
     /* The byte orders are unambiguous: versions and types are small, and no version is 0. */
     return size >= XRAY_HEADER_SIZE &&
@@ -222,12 +222,12 @@ static void set_metrics(struct pf_model *model, struct xray_state *state)
 
 /* ---- probing and opening ------------------------------------------------------------------------ */
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void probe_xray(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     const unsigned char *bytes = pf_probe_head(probe, XRAY_HEADER_SIZE + XRAY_BASIC_SIZE, &have);
     struct xray_header header;
-    if (!read_header(&header, bytes, have))
+    if (!read_xray_header(&header, bytes, have))
         return;
     result->confidence = header.type == XRAY_FDR     ? fdr_confidence(&header, bytes, have)
                          : header.type == XRAY_BASIC ? basic_confidence(&header, bytes, have)
@@ -238,13 +238,14 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
         set_version(&header, result->version, sizeof result->version);
 }
 
-static int add_info(struct pf_model *model, const char *key, struct pf_cell value, struct pf_error *error)
+static int add_xray_info(struct pf_model *model, const char *key, struct pf_cell value,
+                         struct pf_error *error)
 {
     struct pf_cell cells[] = {pf_string(key), value};
     return pf_rows_add(model->info, cells, error);
 }
 
-static int set_info(struct pf_model *model, const struct xray_header *header, struct pf_error *error)
+static int set_xray_info(struct pf_model *model, const struct xray_header *header, struct pf_error *error)
 {
     static const char *const types[] = {
         [XRAY_BASIC] = "basic log",
@@ -252,21 +253,22 @@ static int set_info(struct pf_model *model, const struct xray_header *header, st
         [XRAY_PROFILING] = "profiling mode",
     };
     set_version(header, model->version, sizeof model->version);
-    if (add_info(model, "Type", pf_string(types[header->type]), error) ||
-        add_info(model, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"), error))
+    if (add_xray_info(model, "Type", pf_string(types[header->type]), error) ||
+        add_xray_info(model, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"),
+                      error))
         return -1;
     if (header->type == XRAY_PROFILING)
-        return add_info(model, "Created (ns since 1970)", pf_uint(header->created), error) ||
-               add_info(model, "Process", pf_uint(header->pid), error);
+        return add_xray_info(model, "Created (ns since 1970)", pf_uint(header->created), error) ||
+               add_xray_info(model, "Process", pf_uint(header->pid), error);
     struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
-    return add_info(model, "Cycle frequency (Hz)", frequency, error) ||
-           add_info(model, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"), error) ||
-           add_info(model, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"), error) ||
+    return add_xray_info(model, "Cycle frequency (Hz)", frequency, error) ||
+           add_xray_info(model, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"), error) ||
+           add_xray_info(model, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"), error) ||
            (header->type == XRAY_FDR &&
-            add_info(model, "Buffer size (bytes)", pf_uint(header->buffer_size), error));
+            add_xray_info(model, "Buffer size (bytes)", pf_uint(header->buffer_size), error));
 }
 
-static void context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
+static void xray_context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
 {
     cells[0] = pf_uint(model->contexts->key[context]);
 }
@@ -284,20 +286,20 @@ static int set_map_info(struct pf_model *model, const struct xray_maps *maps, st
     if (!maps->count)
         fputs("none found", stream);
     int failed = fclose(stream) ? pf_fail_memory(error)
-                                : add_info(model, "Instrumentation map", pf_string(text), error);
+                                : add_xray_info(model, "Instrumentation map", pf_string(text), error);
     free(text);
     return failed;
 }
 
 /* Sets what all file types have. */
-static void set_tables(struct pf_model *model)
+static void set_xray_tables(struct pf_model *model)
 {
     model->partitions.singular = "thread";
     model->partitions.plural = "threads";
     model->partitions.fields_late = true;
     model->context_columns = context_columns;
     model->n_context_columns = sizeof context_columns / sizeof *context_columns;
-    model->context_cells = context_cells;
+    model->context_cells = xray_context_cells;
     model->tables = tables;
     model->n_tables = 1; /* only the values */
     model->cells = &tables[0];
@@ -314,7 +316,7 @@ static void set_log(struct pf_model *model, struct xray_state *state)
     set_metrics(model, state);
 }
 
-static int open_file(struct pf_model *model, struct pf_error *error)
+static int open_xray(struct pf_model *model, struct pf_error *error)
 {
     struct xray_state *state = calloc(1, sizeof *state);
     if (!state)
@@ -326,19 +328,19 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);
     if (have < 0)
         return -1;
-    if (!read_header(&state->header, bytes, (size_t)have))
+    if (!read_xray_header(&state->header, bytes, (size_t)have))
         return pf_fail_at(error, EINVAL, 0, "no header of an XRay file");
-    set_tables(model);
+    set_xray_tables(model);
     if (state->header.type == XRAY_PROFILING)
         xray_profiling_set(model);
     else
         set_log(model, state);
-    if (set_info(model, &state->header, error) || xray_maps_find(&state->maps, model, error))
+    if (set_xray_info(model, &state->header, error) || xray_maps_find(&state->maps, model, error))
         return -1;
     return set_map_info(model, &state->maps, error);
 }
 
-static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
+static int load_xray(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct xray_state *state = xray_state(model);
     bool profiling = state->header.type == XRAY_PROFILING;
@@ -357,7 +359,7 @@ static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *er
     }
 }
 
-static void close_file(struct pf_model *model)
+static void close_xray(struct pf_model *model)
 {
     struct xray_state *state = model->state;
     if (!state)
@@ -397,9 +399,9 @@ const struct pf_driver pf_xray_driver = {
     .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
     .version = 9,
     .matters = xray_name_matters,
-    .probe = probe,
-    .open = open_file,
-    .load = load,
-    .close = close_file,
+    .probe = probe_xray,
+    .open = open_xray,
+    .load = load_xray,
+    .close = close_xray,
     .extra = &(const struct pf_driver_extra){.facts = facts, .recall = recall},
 };

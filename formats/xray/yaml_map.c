@@ -60,7 +60,7 @@ static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t 
 }
 
 /* Takes a key's value. Returns NULL, or a message if the value is invalid. */
-static const char *take_value(struct entry *entry, const char *text, size_t size)
+static const char *take_yaml_value(struct entry *entry, const char *text, size_t size)
 {
     if (!strcmp(entry->key, "id")) {
         if (!parse_number(text, size, XRAY_MAPPED_MAX, &entry->id) || !entry->id)
@@ -79,8 +79,8 @@ static const char *take_value(struct entry *entry, const char *text, size_t size
  * Takes an event; depth 2 is inside an entry. Returns NULL, or a message if the file is invalid. Sets *failed, with
  * *error filled, on other errors.
  */
-static const char *take_event(struct xray_names *names, struct entry *entry, const yaml_event_t *event,
-                              int depth, bool *failed, struct pf_error *error)
+static const char *take_yaml_event(struct xray_names *names, struct entry *entry, const yaml_event_t *event,
+                                   int depth, bool *failed, struct pf_error *error)
 {
     const char *text = (const char *)event->data.scalar.value;
     bool mapping = event->type == YAML_MAPPING_START_EVENT, scalar = event->type == YAML_SCALAR_EVENT;
@@ -100,14 +100,14 @@ static const char *take_event(struct xray_names *names, struct entry *entry, con
         return NULL;
     entry->keyed = !entry->keyed;
     if (!entry->keyed)
-        return take_value(entry, text, event->data.scalar.length);
+        return take_yaml_value(entry, text, event->data.scalar.length);
     snprintf(entry->key, sizeof entry->key, "%s", text);
     return NULL;
 }
 
 /* Reads until the end, or until the first problem, which is recorded. */
-static int read_events(yaml_parser_t *parser, struct xray_names *names, struct reading *reading,
-                       struct entry *entry)
+static int read_yaml_events(yaml_parser_t *parser, struct xray_names *names, struct reading *reading,
+                            struct entry *entry)
 {
     yaml_event_t event;
     int depth = 0; /* 1: in the list; 2: in an entry */
@@ -123,7 +123,7 @@ static int read_events(yaml_parser_t *parser, struct xray_names *names, struct r
             return 0;
         }
         depth += event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
-        const char *wrong = take_event(names, entry, &event, depth, &failed, reading->error);
+        const char *wrong = take_yaml_event(names, entry, &event, depth, &failed, reading->error);
         depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
         if (wrong)
             xray_names_problem(names, (int64_t)event.start_mark.line + 1, "%s; the rest is not read", wrong);
@@ -148,7 +148,7 @@ int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct 
         pf_fail_memory(error);
     } else {
         yaml_parser_set_input(&parser, read_some, &reading);
-        failed = read_events(&parser, names, &reading, &entry);
+        failed = read_yaml_events(&parser, names, &reading, &entry);
         yaml_parser_delete(&parser);
     }
     free(entry.symbol);
