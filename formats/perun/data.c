@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/print.h"
 #include "formats/perun/perun.h"
 
 const struct pf_note_kind perun_problems[] = {
@@ -106,19 +105,6 @@ void perun_keep_text(struct perun_data *data, struct pf_cell *cell)
     const char *text = cell->text;
     *cell = (struct pf_cell){.type = PF_TEXT, .size = cell->size, .u = pf_store_size(data->texts)};
     perun_append(data, data->texts, text, cell->size);
-}
-
-void perun_print_cell(FILE *out, const struct pf_cell *cell)
-{
-    char number[PF_NUMBER_MAX];
-    if (cell->type == PF_TEXT)
-        fwrite(cell->text, 1, cell->size, out);
-    if (cell->type == PF_TEXT || cell->type == PF_ABSENT)
-        return;
-    const char *end = cell->type == PF_INT    ? pf_print_int(number, cell->i)
-                      : cell->type == PF_UINT ? pf_print_uint(number, cell->u)
-                                              : pf_print_double(number, cell->d);
-    fwrite(number, 1, (size_t)(end - number), out);
 }
 
 void perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value)

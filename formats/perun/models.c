@@ -86,17 +86,21 @@ static void end_text(struct draft *draft, int column)
     draft->cells[column] = pf_text(NULL, text_size(draft, column));
 }
 
-/* Prints a number like Python: 0 for an integer, 0.0 for a float. */
+/* Prints a number like Python: 0 for an integer, 0.0 for a float. Prints nothing for other values. */
 static void print_number(FILE *out, struct json_object *value)
 {
-    char text[PF_NUMBER_MAX];
+    char text[PF_NUMBER_MAX], *end = text;
     struct pf_cell cell = pf_tree_number(value);
-    perun_print_cell(out, &cell);
-    if (cell.type != PF_DOUBLE || !isfinite(cell.d))
-        return;
-    size_t size = (size_t)(pf_print_double(text, cell.d) - text);
-    if (!memchr(text, '.', size) && !memchr(text, 'e', size))
-        fputs(".0", out);
+    if (cell.type == PF_INT)
+        end = pf_print_int(text, cell.i);
+    else if (cell.type == PF_UINT)
+        end = pf_print_uint(text, cell.u);
+    else if (cell.type == PF_DOUBLE)
+        end = pf_print_double(text, cell.d);
+    size_t size = (size_t)(end - text);
+    bool whole =
+        cell.type == PF_DOUBLE && isfinite(cell.d) && !memchr(text, '.', size) && !memchr(text, 'e', size);
+    fprintf(out, "%.*s%s", (int)size, text, whole ? ".0" : "");
 }
 
 static bool is_number(struct json_object *value)
@@ -161,7 +165,7 @@ static void read_coefficients(struct draft *draft)
         struct pf_cell name = pf_tree_text(pf_tree_get(found[i], "name"));
         struct json_object *value = pf_tree_get(found[i], "value");
         fputs(i ? ";" : "", draft->out);
-        perun_print_cell(draft->out, &name);
+        fwrite(name.text, 1, name.size, draft->out);
         fputc('=', draft->out);
         print_number(draft->out, value);
         unsigned b = name.size == 2 && name.text[0] == 'b' ? (unsigned)name.text[1] - '0' : 3;

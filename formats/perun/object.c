@@ -3,16 +3,10 @@
 #include <errno.h>
 
 #include "formats/kit/number.h"
+#include "formats/kit/slice.h"
 #include "formats/perun/perun.h"
 
 /* ---- amounts ------------------------------------------------------------------------------------ */
-
-static size_t without_blanks(const char *text, size_t size)
-{
-    while (size && (text[size - 1] == ' ' || text[size - 1] == '\t'))
-        size--;
-    return size;
-}
 
 static bool is_of_unit(char c)
 {
@@ -25,18 +19,17 @@ static struct pf_cell parse_amount(const char *text, size_t size, struct pf_cell
 {
     double real;
     pf_int128 whole;
-    size_t start = 0, behind = without_blanks(text, size), letters = behind;
-    while (start < size && (text[start] == ' ' || text[start] == '\t'))
-        start++;
-    while (letters && is_of_unit(text[letters - 1]))
-        letters--;
-    size_t end = without_blanks(text, letters);
-    *unit = pf_text(text + letters, behind - letters);
-    if (end <= start || !pf_parse_double(text + start, end - start, &real))
+    struct pf_slice number = pf_trimmed(pf_slice(text, size));
+    const char *end = number.end;
+    while (number.end > number.at && is_of_unit(number.end[-1]))
+        number.end--;
+    *unit = pf_text(number.end, (size_t)(end - number.end));
+    number = pf_trimmed(number);
+    if (!pf_size(number) || !pf_parse_double(number.at, pf_size(number), &real))
         return pf_absent();
-    bool negative = text[start] == '-';
-    start += negative || text[start] == '+';
-    struct pf_cell cell = pf_parse_amount(text + start, end - start, &whole);
+    bool negative = *number.at == '-';
+    number.at += negative || *number.at == '+';
+    struct pf_cell cell = pf_parse_amount(number.at, pf_size(number), &whole);
     if (cell.type == PF_WIDE && whole <= INT64_MAX)
         return pf_int(negative ? -(int64_t)whole : (int64_t)whole);
     return cell.type == PF_WIDE && whole <= UINT64_MAX && !negative ? pf_uint((uint64_t)whole)

@@ -374,9 +374,6 @@ static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
 /* Returns the concatenation of `before` and `text` (up to its first NUL), owned by the profile. Equal names have equal addresses. */
 const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size);
 
-/* Prints a cell of any type as in CSV, without quotes. */
-void perun_print_cell(FILE *out, const struct pf_cell *cell);
-
 void perun_probe(struct pf_probe *probe, struct pf_probe_result *result);
 
 extern const struct pf_numbered perun_resources, perun_points;
