@@ -117,7 +117,7 @@ bool pf_probe_is_text(struct pf_probe *probe)
 void pf_probe_failed(struct pf_probe *probe, int code)
 {
     if (pf_is_transient(code))
-        probe->lack = code;
+        probe->failure = code;
 }
 
 /* Opens the directory at a path relative to the probed one. NULL with errno set. */

@@ -27,7 +27,7 @@ struct pf_probe {
     bool
         without_points; /* a driver has searched the folder's subfolders for measurement points and found none */
     uint64_t size;      /* of the file in bytes; 0 for a directory */
-    int lack; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
+    int failure; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
 
     /* Private to formats/probe.c and to whoever makes the probe. */
     int fd;                         /* the open file or directory; -1 if `unpacked` or `folder` is set */
@@ -57,7 +57,7 @@ struct pf_probe_result {
     char message[120]; /* what is wrong; empty if no fault is known */
 };
 
-/* Records `code`, an errno value of a failed look, in probe->lack if it is transient (pf_is_transient). The functions below do so. */
+/* Records `code`, an errno value of a failed look, in probe->failure if it is transient (pf_is_transient). The functions below do so. */
 void pf_probe_failed(struct pf_probe *probe, int code);
 
 /*

@@ -62,15 +62,15 @@ static const struct pf_driver *recognise_unpacked(struct pf_probe *packed, enum 
     unsigned char *head = malloc(PF_HEAD_MAX);
     char *name = strndup(packed->name, pf_packing_stem(packed->name));
     if (!unpacked || !inner || !head || !name) {
-        packed->lack = ENOMEM;
+        packed->failure = ENOMEM;
     } else {
         *inner = (struct pf_probe){
             .name = name, .fd = -1, .unpacked = unpacked, .size = UINT64_MAX, .bytes = head};
         pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
         inner->size = pf_unpacked_size(unpacked);
         best = most_confident(inner, false, result);
-        if (inner->lack)
-            packed->lack = inner->lack;
+        if (inner->failure)
+            packed->failure = inner->failure;
     }
     free(name);
     free(head);

@@ -11,7 +11,7 @@
 extern const struct pf_driver *const pf_drivers[];
 
 /*
- * Returns the driver that is surest of this file or directory, or NULL if none is (see probe->lack). *result is that driver's. A
+ * Returns the driver that is surest of this file or directory, or NULL if none is (see probe->failure). *result is that driver's. A
  * compressed file that no driver wants is probed again as what it unpacks to.
  */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_probe_result *result);

@@ -18,7 +18,7 @@ enum {
 /* Returns the exit status for an errno value: missing resources and denied access are not problems of the data. */
 static inline int pf_exit_of(int code)
 {
-    return pf_is_lack(code) || code == EACCES ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM;
+    return pf_is_out_of_resources(code) || code == EACCES ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM;
 }
 
 #endif

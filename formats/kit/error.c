@@ -40,7 +40,7 @@ int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *for
     return -1;
 }
 
-bool pf_is_lack(int code)
+bool pf_is_out_of_resources(int code)
 {
     return code == ENOMEM || code == EMFILE || code == ENFILE || code == ENOSPC || code == EDQUOT;
 }

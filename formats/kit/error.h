@@ -31,7 +31,7 @@ int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *for
 
 /* True if an errno value reports a temporary shortage of the system's resources (memory, descriptors, disk space)
  * rather than a property of the data. */
-bool pf_is_lack(int code);
+bool pf_is_out_of_resources(int code);
 
 /*
  * True if an errno value is a transient error, which does not depend on the file: a shortage, an I/O error, an

@@ -347,8 +347,8 @@ static int read_sorted_entries(struct pf_fs *fs, uint64_t ino, char ***names, si
     int more;
     for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL, op)) > 0;
          at = entry.next) { /* after . and .. */
-        struct pf_error lack;
-        if (pf_array_room(names, &room, *count, sizeof **names, &lack)) {
+        struct pf_error failure;
+        if (pf_array_room(names, &room, *count, sizeof **names, &failure)) {
             result = ENOMEM;
             break;
         }

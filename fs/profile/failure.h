@@ -11,31 +11,31 @@
 #include "fs/clock.h"
 
 /*
- * PF_LACK_SECONDS: how long a transient error is reported before a retry. PF_SHORT_SECONDS: grace period for EMFILE and
+ * PF_BACK_OFF_SECONDS: how long a transient error is reported before a retry. PF_RETRY_SECONDS: grace period for EMFILE and
  * ENFILE, in seconds.
  */
-enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 20 };
+enum { PF_BACK_OFF_SECONDS = 2, PF_RETRY_SECONDS = 20 };
 
 /*
- * A run of EMFILE or ENFILE failures. Descriptors are freed when other files are closed, so such a failure is retried
- * at once. When the failures last longer than PF_SHORT_SECONDS, the error is reported as any other.
+ * Retries after EMFILE or ENFILE. Descriptors are freed when other files are closed, so such a failure is retried at
+ * once. When the failures last longer than PF_RETRY_SECONDS, the error is reported as any other.
  */
-struct pf_shortage {
-    uint64_t first, last; /* first and latest failure of the run, in monotonic seconds; zeroed by a success */
+struct pf_retry {
+    uint64_t first, last; /* first and latest failure, in monotonic seconds; zeroed by a success */
 };
 
 /*
- * Records a failure. Returns true if the shortage has lasted longer than the grace period: do not retry for
- * PF_SHORT_SECONDS after `last`.
+ * Records a failure. Returns true if failures have lasted longer than the grace period: do not retry for
+ * PF_RETRY_SECONDS after `last`.
  */
-static inline bool pf_shortage_lasts(struct pf_shortage *shortage)
+static inline bool pf_retry_is_over(struct pf_retry *retry)
 {
     uint64_t now = pf_monotonic_seconds();
-    if (now - shortage->last > PF_SHORT_SECONDS)
-        shortage->first = now;
-    else if (now - shortage->first > PF_SHORT_SECONDS)
+    if (now - retry->last > PF_RETRY_SECONDS)
+        retry->first = now;
+    else if (now - retry->first > PF_RETRY_SECONDS)
         return true;
-    shortage->last = now;
+    retry->last = now;
     return false;
 }
 
@@ -47,7 +47,7 @@ static inline bool pf_shortage_lasts(struct pf_shortage *shortage)
 struct pf_failure {
     struct pf_error *error; /* owned; NULL: no failure */
     uint64_t until;         /* end of the back-off, in monotonic seconds */
-    struct pf_shortage shortage;
+    struct pf_retry retry;
 };
 
 /* Stores a copy of the error. If the allocation fails, the error is not stored and the next call retries. */
@@ -60,8 +60,8 @@ static inline void pf_failure_note(struct pf_failure *failure, const struct pf_e
     if (failure->error)
         *failure->error = *error;
     uint64_t now = pf_monotonic_seconds();
-    failure->until = descriptors ? pf_shortage_lasts(&failure->shortage) ? now + PF_SHORT_SECONDS : 0
-                     : pf_is_transient(error->code) ? now + PF_LACK_SECONDS
+    failure->until = descriptors ? pf_retry_is_over(&failure->retry) ? now + PF_RETRY_SECONDS : 0
+                     : pf_is_transient(error->code) ? now + PF_BACK_OFF_SECONDS
                                                     : UINT64_MAX;
 }
 

@@ -77,7 +77,7 @@ uint32_t pf_profile_context_count(struct pf_profile *profile);
  * True if the profile should be opened again: a transient error has left a stage unloaded and its back-off is over, or
  * spilled sums are lost. *loaded: a stage is loaded, and nothing has failed since the profile was opened.
  */
-bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded);
+bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded);
 
 /* True if a pass of the profile is queued or running. */
 bool pf_profile_busy(struct pf_profile *profile);

@@ -199,15 +199,15 @@ bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint
 
 /* ---- validity and the cache --------------------------------------------------------------------- */
 
-bool pf_profile_is_spoilt(struct pf_profile *profile, bool *loaded)
+bool pf_profile_must_reopen(struct pf_profile *profile, bool *loaded)
 {
     struct pf_error error;
     pf_lock_take(&profile->lock);
     bool failed = profile->failure.error && !pf_failure_stands(&profile->failure, &error);
-    bool spoilt = failed || pf_profile_lost_sums(profile);
+    bool must_reopen = failed || pf_profile_lost_sums(profile);
     *loaded = !profile->failure.error && profile->stage > PF_OPENED;
     pf_lock_drop(&profile->lock);
-    return spoilt;
+    return must_reopen;
 }
 
 bool pf_profile_intact(struct pf_profile *profile)

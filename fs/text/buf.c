@@ -9,9 +9,9 @@
 
 char *pf_buf_grow(struct pf_buf *buf, size_t n)
 {
-    struct pf_error lack;
+    struct pf_error failure;
     buf->failed = buf->failed || n > SIZE_MAX - buf->size ||
-                  pf_array_grow(&buf->data, &buf->room, buf->size + n, 1, &lack);
+                  pf_array_grow(&buf->data, &buf->room, buf->size + n, 1, &failure);
     return buf->failed ? NULL : buf->data + buf->size;
 }
 

@@ -171,7 +171,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
 int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, open_dir(fs, ino, dir, op));
+    PF_RETRY_FOR_DESCRIPTORS(fs, result, open_dir(fs, ino, dir, op));
     return result;
 }
 
@@ -247,7 +247,7 @@ static struct pf_folder *folder_of(struct pf_dir *dir)
     if (folder)
         return folder;
     int code;
-    PF_WITH_DESCRIPTORS(fs, code, (new = pf_entry_folder(fs, dir->entry, false)) ? 0 : errno);
+    PF_RETRY_FOR_DESCRIPTORS(fs, code, (new = pf_entry_folder(fs, dir->entry, false)) ? 0 : errno);
     if (code) {
         errno = code;
         return NULL;
@@ -365,11 +365,11 @@ static int look_at_child(struct pf_dir *dir, const struct pf_folder *folder, siz
     const char *name = dir->names + at;
     int code = ENAMETOOLONG;
     if (strlen(name) <= NAME_MAX)
-        PF_WITH_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, folder, name, info));
+        PF_RETRY_FOR_DESCRIPTORS(dir->fs, code, pf_classify_in_time(dir->fs, folder, name, info));
     bool profile = !code && info->type == PF_ENTRY_PROFILE;
     bool beside = profile && pf_driver_extra_of(info->driver)->beside;
     pf_lock_take(&dir->fs->lock);
-    if (at == dir->counted && !pf_is_lack(code)) {
+    if (at == dir->counted && !pf_is_out_of_resources(code)) {
         dir->counted += strlen(name) + 1;
         dir->profiles += profile;
         dir->beside |= beside;
@@ -396,7 +396,7 @@ static int count_children(struct pf_dir *dir)
     for (; at < dir->names_size; at = next_uncounted(dir)) {
         struct pf_entry_info info = {0};
         int code = look_at_child(dir, folder, at, &info);
-        if (pf_is_lack(code))
+        if (pf_is_out_of_resources(code))
             return code;
     }
     return 0;
@@ -432,7 +432,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         struct pf_entry_info info = {0};
         const char *name = dir->names + at;
         int code = look_at_child(dir, folder, at, &info);
-        if (pf_is_lack(code))
+        if (pf_is_out_of_resources(code))
             return -code;
         entry->next = DOTS + at + strlen(name) + 1;
         if (pf_is_transient(code)) /* report the error at look-up; do not hide the other entries */
@@ -441,9 +441,9 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         if (!code && child_entry(dir, name, &info, entry, want_attr, attr))
             return 1;
     }
-    int lack = count_children(dir);
-    if (lack)
-        return -lack;
+    int failure = count_children(dir);
+    if (failure)
+        return -failure;
     note_end(dir, 0);
     size_t number = at - dir->names_size;
     int more = virtual_entry(dir, &number, entry, want_attr, attr);

@@ -79,10 +79,10 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
     size_t have;
     info->driver = pf_recognise(&what, &info->probe);
     const unsigned char *bytes = pf_probe_head(&what, 512, &have);
-    info->packed = !info->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
-    if (!what.lack)
+    info->packed = !info->driver && !what.failure && pf_archive_is(name, opened, bytes, have);
+    if (!what.failure)
         pf_probe_results_put(fs->probe_results, &stamp, name, info, opened->unpacked);
-    return what.lack;
+    return what.failure;
 }
 
 /*
@@ -126,12 +126,12 @@ static int classify_beside(const struct pf_folder *folder, struct pf_entry_info 
         return pf_is_transient(errno) ? errno : ENOENT;
     struct pf_probe what = {
         .name = PF_BESIDE_NAME, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    what.lack = pf_folder_stat(self, ".", &info->st);
-    if (!what.lack)
+    what.failure = pf_folder_stat(self, ".", &info->st);
+    if (!what.failure)
         info->driver = pf_recognise_beside(&what, &info->probe);
     pf_folder_free(self);
     info->type = PF_ENTRY_PROFILE;
-    return what.lack ? what.lack : info->driver ? 0 : ENOENT;
+    return what.failure ? what.failure : info->driver ? 0 : ENOENT;
 }
 
 /*
@@ -169,14 +169,14 @@ static int classify(struct pf_fs *fs, const struct pf_folder *folder, const char
     if (fs->options.others && pf_folder_fd(folder) >= 0)
         info->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, info->st.st_mode);
     mode_t mode = info->st.st_mode;
-    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, in_time, info) : 0;
+    int failure = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, in_time, info) : 0;
     info->type = info->driver ? PF_ENTRY_PROFILE : type_of_mode(mode);
     info->packed = info->packed && pf_archives_are_entered(fs->archives) && !info->driver;
     if (info->packed) {
         info->type = PF_ENTRY_DIR;
         take_for_folder(&info->st);
     }
-    return lack;
+    return failure;
 }
 
 int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name,

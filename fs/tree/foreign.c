@@ -29,7 +29,7 @@ struct foreign_probe {
     char name[NAME_MAX + 1];
     pthread_cond_t changed;
     bool done;
-    int lack;
+    int failure;
     struct pf_entry_info info;
 };
 
@@ -54,14 +54,14 @@ int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_
     struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
     info->driver = pf_recognise(&what, &info->probe);
     pf_folder_free(self);
-    return what.lack;
+    return what.failure;
 }
 
 static void *run_probe(void *arg)
 {
     struct foreign_probe *probe = arg;
     struct pf_entry_info info = {0};
-    int lack = pf_probe_folder(probe->folder, probe->name, &info);
+    int failure = pf_probe_folder(probe->folder, probe->name, &info);
     pf_folder_free(probe->folder);
     pf_lock_take(&lock);
     struct foreign_probe **at = &probes;
@@ -69,7 +69,7 @@ static void *run_probe(void *arg)
         at = &(*at)->next;
     *at = probe->next;
     probe->info = info;
-    probe->lack = lack;
+    probe->failure = failure;
     probe->done = true;
     pthread_cond_broadcast(&probe->changed);
     drop_probe(probe);
@@ -135,12 +135,12 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
     struct timespec until = {.tv_sec = (time_t)(end / 1000), .tv_nsec = (long)(end % 1000) * 1000000};
     while (!probe->done && pf_lock_wait_until(&lock, &probe->changed, &until) != ETIMEDOUT) {
     }
-    int lack = probe->lack;
+    int failure = probe->failure;
     if (probe->done)
         *info = probe->info;
     info->st = st;
     info->unprobed = !probe->done;
     drop_probe(probe);
     pf_lock_drop(&lock);
-    return lack;
+    return failure;
 }

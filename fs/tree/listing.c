@@ -204,7 +204,7 @@ static int note_unknown(struct walk *walk, const char *path, const struct pf_ent
 {
     if (!pf_is_transient(code))
         return 0;
-    if (pf_is_lack(code) || code == ECANCELED)
+    if (pf_is_out_of_resources(code) || code == ECANCELED)
         return pf_fail(error, code, "%s", strerror(code));
     if (walk->unknown)
         add_row(walk->unknown, path, info, strerror(code));

@@ -173,18 +173,18 @@ static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *vers
 
 struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version)
 {
-    struct pf_profile *spoilt = NULL;
+    struct pf_profile *failed_profile = NULL;
     bool loaded = false;
     pf_lock_take(&fs->lock);
-    if (version->profile && pf_profile_is_spoilt(version->profile, &loaded) &&
-        !pf_shortage_lasts(&version->shortage))
-        spoilt = pf_version_detach(fs, version);
+    if (version->profile && pf_profile_must_reopen(version->profile, &loaded) &&
+        !pf_retry_is_over(&version->retry))
+        failed_profile = pf_version_detach(fs, version);
     if (loaded)
-        version->shortage = (struct pf_shortage){0};
+        version->retry = (struct pf_retry){0};
     struct pf_profile *profile = version->profile ? pf_profile_hold(version->profile) : NULL;
     pf_lock_drop(&fs->lock);
-    pf_profile_release(spoilt);
-    if (spoilt)
+    pf_profile_release(failed_profile);
+    if (failed_profile)
         pf_reaper_relieve(fs, &(uint64_t){0});
     return profile;
 }

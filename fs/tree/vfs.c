@@ -444,7 +444,7 @@ int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized
                  struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, sized, attr, op));
+    PF_RETRY_FOR_DESCRIPTORS(fs, result, look_up(fs, parent, name, sized, attr, op));
     return result;
 }
 
@@ -513,6 +513,6 @@ static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
 int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, get_attr(fs, ino, attr, op));
+    PF_RETRY_FOR_DESCRIPTORS(fs, result, get_attr(fs, ino, attr, op));
     return result;
 }

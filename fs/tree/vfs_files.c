@@ -157,7 +157,7 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
 int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, once, handle, op));
+    PF_RETRY_FOR_DESCRIPTORS(fs, result, open_node(fs, ino, once, handle, op));
     return result;
 }
 
@@ -353,7 +353,7 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, op));
+    PF_RETRY_FOR_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, op));
     if (result || !handle->version || !handle->fs->options.others)
         return result;
     struct pf_file *file = handle->file ? hold_file(handle) : NULL;
@@ -422,6 +422,6 @@ static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op
 int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, read_link(fs, ino, target, op));
+    PF_RETRY_FOR_DESCRIPTORS(fs, result, read_link(fs, ino, target, op));
     return result;
 }

@@ -55,7 +55,7 @@ struct pf_version {
     bool listed;          /* in the list of idle versions: has a profile and no users */
     bool has_files;       /* if listed: the files may be open */
     uint64_t idle_since;  /* if listed: since when, in monotonic ms */
-    struct pf_shortage shortage; /* of descriptors, for which the profile was reopened */
+    struct pf_retry retry; /* reopening of the profile for lack of descriptors */
     struct pf_error *
         failure; /* why the profile cannot be opened: only error.txt is shown; set once, by the job that opens it */
     atomic_bool failed;       /* `failure` is set */
@@ -321,8 +321,9 @@ void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since);
 
 /* Retries a call that returns an errno value while it fails with EMFILE or ENFILE. */
-#define PF_WITH_DESCRIPTORS(fs, result, call)                                                                \
-    for (uint64_t since = 0; (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_reaper_relieve(fs, &since);) {                  \
+#define PF_RETRY_FOR_DESCRIPTORS(fs, result, call)                                                           \
+    for (uint64_t since = 0;                                                                                 \
+         (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_reaper_relieve(fs, &since);) {          \
     }
 
 /* A counter that grows with each opened profile and each finished pass. */

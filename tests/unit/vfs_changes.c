@@ -238,7 +238,7 @@ static void test_lack(const char *folder)
     control.fails[PF_MODELLED] = 0;
     ok(find_path(fs, "log/tables/values.csv", &attr) == ENOMEM && control.loads[PF_MODELLED] == 1,
        "all who ask at that time are told");
-    sleep(PF_LACK_SECONDS + 1);
+    sleep(PF_BACK_OFF_SECONDS + 1);
     ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size > 0, "but later it is tried anew");
     pf_fs_free(fs);
     ok(control.opens == 2 && control.closes == 2, "with a profile that is opened anew");
