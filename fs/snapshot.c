@@ -307,7 +307,7 @@ struct pf_store *pf_snapshot_store(struct pf_buf *bytes, struct pf_error *error)
 {
     struct pf_store *store = bytes->failed ? NULL : pf_store_new(IN_MEMORY);
     bool failed =
-        !store || pf_store_append(store, bytes->data, bytes->size, error) || pf_store_settle(store, error);
+        !store || pf_store_append(store, bytes->data, bytes->size, error) || pf_store_flush(store, error);
     if (!store)
         pf_fail_memory(error);
     pf_buf_free(bytes);

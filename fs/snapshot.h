@@ -29,7 +29,7 @@ struct pf_snapshot {
     uint64_t looked;         /* when the profiles were last compared with `state`, in monotonic seconds */
     uint64_t state;          /* hash of the profiles' state */
     bool replaced;           /* look-ups no longer find the snapshot */
-    struct pf_store **texts; /* settled stores; NULL: not made yet */
+    struct pf_store **texts; /* flushed stores; NULL: not made yet */
     size_t n_texts;
     uint64_t held; /* bytes of all texts */
 };
@@ -98,7 +98,7 @@ struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snap
 /* Frees the texts of the least recently checked snapshot without users. Returns false if no such snapshot holds texts. */
 bool pf_snapshots_shrink(struct pf_snapshots *set);
 
-/* Returns a settled store with the buffer's bytes; frees the buffer, also on failure. NULL with *error filled. */
+/* Returns a flushed store with the buffer's bytes; frees the buffer, also on failure. NULL with *error filled. */
 struct pf_store *pf_snapshot_store(struct pf_buf *bytes, struct pf_error *error);
 
 #endif

@@ -259,7 +259,7 @@ const void *pf_store_memory(const struct pf_store *store)
     return store->fd < 0 ? store->memory : NULL;
 }
 
-int pf_store_settle(struct pf_store *store, struct pf_error *error)
+int pf_store_flush(struct pf_store *store, struct pf_error *error)
 {
     return flush_tail(store, error);
 }

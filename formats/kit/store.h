@@ -38,7 +38,7 @@ const void *pf_store_memory(const struct pf_store *store);
 
 /* Flushes all appended bytes to the file, if there is one; must precede pf_store_file. Returns 0, or -1 with *error
  * filled. */
-int pf_store_settle(struct pf_store *store, struct pf_error *error);
+int pf_store_flush(struct pf_store *store, struct pf_error *error);
 /* The descriptor of the file that contains the bytes, owned by the store; -1 if they are in memory. */
 int pf_store_file(const struct pf_store *store);
 

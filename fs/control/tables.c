@@ -87,7 +87,7 @@ static int make_table_texts(struct making *making, struct pf_error *error)
     }
     int result = pf_each_profile(making->fs, add_table_member, making, error);
     for (size_t t = 0; t < TABLES && !result; t++)
-        result = pf_store_settle(making->text[t], error);
+        result = pf_store_flush(making->text[t], error);
     return result;
 }
 

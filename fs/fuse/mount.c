@@ -365,7 +365,7 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
         fprintf(stderr, "profilefs: %s\n", error.what);
         return -1;
     }
-    pf_fs_tell_sandbox(mount->fs, pf_sandbox_text(sandbox));
+    pf_fs_set_sandbox(mount->fs, pf_sandbox_text(sandbox));
     if (pf_fs_start(mount->fs) || pf_watch_start(mount)) {
         fprintf(stderr, "profilefs: cannot create threads\n");
         return -1;

@@ -77,14 +77,14 @@ static int set_checkpoint(struct piece *piece, const struct pf_measure *measure,
     return 0;
 }
 
-/* Reports progress. *told is the share of this piece already added to all->done, in thousandths. */
-static int tell_progress(struct measuring *all, const struct pf_measure *measure, uint64_t *told,
-                         struct pf_error *error)
+/* Reports progress. *reported is the share of this piece already added to all->done, in thousandths. */
+static int report_progress(struct measuring *all, const struct pf_measure *measure, uint64_t *reported,
+                           struct pf_error *error)
 {
     uint64_t now = (uint64_t)(1000 * pf_measure_progress(measure));
-    uint64_t more = now > *told ? now - *told : 0;
+    uint64_t more = now > *reported ? now - *reported : 0;
     uint64_t done = atomic_fetch_add_explicit(&all->done, more, memory_order_relaxed) + more;
-    *told += more;
+    *reported += more;
     return pf_pass_step(done, 1000 * all->n, error);
 }
 
@@ -118,7 +118,7 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
                         struct pf_error *error)
 {
     struct pf_row_size row;
-    uint64_t last = piece->part, told = 0;
+    uint64_t last = piece->part, reported = 0;
     int more;
     for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, error)) > 0; rows++) {
         piece->full += row.full;
@@ -127,13 +127,13 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
         if (piece->part - last >= PF_INTERVAL && set_checkpoint(piece, measure, &last, error))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
-            if (tell_progress(all, measure, &told, error))
+            if (report_progress(all, measure, &reported, error))
                 return -1;
             if (has_failed(all))
                 return pf_fail(error, ECANCELED, "another part of the pass failed");
         }
     }
-    atomic_fetch_add_explicit(&all->done, 1000 - told, memory_order_relaxed);
+    atomic_fetch_add_explicit(&all->done, 1000 - reported, memory_order_relaxed);
     return more;
 }
 

@@ -490,7 +490,7 @@ static int make_folder_texts(struct making *making, struct pf_error *error)
         write_series(making, error) || write_overview(making, error))
         return -1;
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
-        if (pf_store_settle(making->texts->table[t], error))
+        if (pf_store_flush(making->texts->table[t], error))
             return -1;
     return 0;
 }

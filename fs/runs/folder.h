@@ -39,7 +39,7 @@ enum pf_runs_table {
     PF_RUNS_TABLES
 };
 struct pf_runs_texts {
-    struct pf_store *table[PF_RUNS_TABLES]; /* settled (see pf_store_settle); NULL: not made */
+    struct pf_store *table[PF_RUNS_TABLES]; /* flushed (see pf_store_flush); NULL: not made */
     bool closed;
 };
 void pf_runs_texts_free(struct pf_runs_texts *texts);

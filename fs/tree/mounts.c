@@ -47,7 +47,7 @@ int pf_stat_at(int directory, const char *name, struct stat *st)
 }
 
 /* Parses one line: `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`. */
-static bool tells_of(const char *line, dev_t device, uid_t *owner)
+static bool is_line_of(const char *line, dev_t device, uid_t *owner)
 {
     unsigned major, minor;
     const char *type = strstr(line, " - ");
@@ -67,7 +67,7 @@ bool pf_is_own_mount(dev_t device, uid_t *owner)
     size_t room = 0;
     bool found = false;
     while (mounts && !found && getline(&line, &room, mounts) > 0)
-        found = tells_of(line, device, owner);
+        found = is_line_of(line, device, owner);
     free(line);
     if (mounts)
         fclose(mounts);
@@ -138,7 +138,7 @@ char *pf_path_in_source(const char *path, bool *root)
     while (!code && getline(&line, &room, mounts) > 0) {
         struct mounted mount;
         const char *rest =
-            tells_of(line, device, NULL) && parse_mount(line, &mount) ? below(path, mount.point) : NULL;
+            is_line_of(line, device, NULL) && parse_mount(line, &mount) ? below(path, mount.point) : NULL;
         if (!rest || strlen(mount.point) < longest)
             continue;
         longest = strlen(mount.point);

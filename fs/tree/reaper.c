@@ -24,8 +24,8 @@ enum {
     HEAP_EVERY = 32,            /* opened profiles and passes between two heap checks */
     KEPT = 4,                   /* this many most recently used profiles stay open regardless of their size */
     FILES_MS = 10000,           /* an idle profile closes its files after this time */
-    TICK_MS = 1000,        /* interval of the reaper; also, a service thread busy for longer counts as hanging */
-    CARE_MS = 5000,        /* interval of cache writes and of returning memory */
+    TICK_MS = 1000,  /* interval of the reaper; also, a service thread busy for longer counts as hanging */
+    CACHE_MS = 5000, /* interval of cache writes and of returning memory */
     PRUNE_SECONDS = 3600,  /* the cache is pruned after this time, */
     PRUNE_PUTS = 4096,     /* or after this many writes */
     TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
@@ -34,7 +34,7 @@ enum {
     DESCRIPTORS_MS = 20000 /* and all retries of an operation */
 };
 
-enum task { CLOSE_FILES, CLOSE_PROFILE, TAKE_CARE };
+enum task { CLOSE_FILES, CLOSE_PROFILE, WRITE_CACHE };
 
 struct pf_service_task {
     struct pf_service_task *next;
@@ -66,7 +66,7 @@ static bool queue_task(struct pf_fs *fs, enum task task, struct pf_profile *prof
     while (*last)
         last = &(*last)->next;
     *last = new;
-    fs->reaper.cares += task == TAKE_CARE;
+    fs->reaper.cache_tasks += task == WRITE_CACHE;
     if (!fs->reaper.n_services && !fs->reaper.ending)
         start_service(fs);
     pthread_cond_signal(&fs->reaper.work);
@@ -91,7 +91,7 @@ static bool is_hung(const struct pf_fs *fs, dev_t device)
 static struct pf_service_task *take_task(struct pf_fs *fs)
 {
     struct pf_service_task **at = &fs->reaper.tasks;
-    while (*at && (*at)->task != TAKE_CARE && is_hung(fs, (*at)->device))
+    while (*at && (*at)->task != WRITE_CACHE && is_hung(fs, (*at)->device))
         at = &(*at)->next;
     struct pf_service_task *task = *at;
     if (task)
@@ -128,7 +128,7 @@ static void do_task(struct pf_fs *fs, struct pf_service_task *task)
 {
     if (task->task == CLOSE_FILES)
         pf_profile_close_files(task->profile);
-    if (task->task == TAKE_CARE) {
+    if (task->task == WRITE_CACHE) {
         pf_probe_results_save(fs->probe_results);
         prune(fs);
     }
@@ -150,12 +150,12 @@ static void *serve(void *arg)
         service->device = task->device;
         service->since = pf_monotonic_ms();
         service->busy = true;
-        bool care = task->task == TAKE_CARE;
+        bool cache_task = task->task == WRITE_CACHE;
         pf_lock_drop(&fs->lock);
         do_task(fs, task);
         pf_lock_take(&fs->lock);
         service->busy = false;
-        fs->reaper.cares -= care;
+        fs->reaper.cache_tasks -= cache_task;
         fs->reaper.served++;
         pthread_cond_broadcast(&fs->reaper.progress);
     }
@@ -259,9 +259,9 @@ static void look_around(struct pf_fs *fs)
     uint64_t now = pf_monotonic_ms();
     pick_files(fs);
     pick_profiles(fs);
-    if (now - fs->reaper.cared >= CARE_MS && !fs->reaper.cares) {
-        fs->reaper.cared = now;
-        queue_task(fs, TAKE_CARE, NULL, 0);
+    if (now - fs->reaper.cache_queued >= CACHE_MS && !fs->reaper.cache_tasks) {
+        fs->reaper.cache_queued = now;
+        queue_task(fs, WRITE_CACHE, NULL, 0);
         pf_lock_drop(&fs->lock);
         give_memory_back();
         pf_lock_take(&fs->lock);
@@ -291,7 +291,7 @@ void pf_reaper_init(struct pf_fs *fs)
     struct rlimit limit = {.rlim_cur = 1024};
     getrlimit(RLIMIT_NOFILE, &limit);
     fs->files_max = limit.rlim_cur < INT32_MAX ? (size_t)limit.rlim_cur / 8 : INT32_MAX;
-    fs->reaper.cared = pf_monotonic_ms();
+    fs->reaper.cache_queued = pf_monotonic_ms();
     pthread_cond_init(&fs->reaper.wake, NULL);
     pthread_cond_init(&fs->reaper.work, NULL);
     pthread_cond_init(&fs->reaper.progress, NULL);

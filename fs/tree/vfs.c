@@ -124,7 +124,7 @@ int pf_fs_start(struct pf_fs *fs)
     return pf_pool_start(fs->env.pool) || pf_reaper_start(fs) ? -1 : 0;
 }
 
-void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
+void pf_fs_set_sandbox(struct pf_fs *fs, const char *text)
 {
     fs->sandbox = text;
 }
@@ -307,10 +307,10 @@ int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_
      * access rights. Exception: the profile's top folder shows no contents of the inputs, and asking would open the
      * profile.
      */
-    bool settled = !fs->options.others || node.kind == PF_TOP;
+    bool may_cache = !fs->options.others || node.kind == PF_TOP;
     double seconds =
         ref->profile && pf_profile_is_one_file(ref->profile) ? ONE_FILE_SECONDS : VERSION_SECONDS;
-    *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
+    *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = may_cache ? seconds : 0};
     uint64_t size = 0;
     int result = pf_is_folder(node.kind) ? 0 : node_size(ref, node, may_wait, &size, op);
     struct pf_access access = pf_version_access(fs, ref->version, ref->profile);

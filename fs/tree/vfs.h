@@ -49,7 +49,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
  */
 int pf_fs_start(struct pf_fs *fs);
 /* Sets the sandbox line of status.txt; borrowed. */
-void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
+void pf_fs_set_sandbox(struct pf_fs *fs, const char *text);
 /* Interrupts an operation: its waits return EINTR (pf_op_interrupt). */
 void pf_fs_interrupt(struct pf_fs *fs, struct pf_op *op);
 /* Adds to the number of heap bytes that closing profiles cannot free. */
@@ -221,7 +221,7 @@ struct pf_virtual_parent {
     uint64_t shown;               /* st_ino of the virtual folder as shown to programs */
 };
 
-/* The contents of a file in a virtual folder: bytes or a settled store, owned by the caller. */
+/* The contents of a file in a virtual folder: bytes or a flushed store, owned by the caller. */
 struct pf_virtual_text {
     char *bytes;
     struct pf_store *store;

@@ -89,8 +89,8 @@ struct pf_reaper {
     struct pf_service_task *tasks; /* FIFO; tasks for a hanging device are skipped */
     struct pf_service services[PF_SERVICES_MAX];
     size_t n_services;
-    size_t cares;     /* cache tasks queued or running */
-    uint64_t cared;   /* when the last cache task was queued, in monotonic ms */
+    size_t cache_tasks;    /* cache tasks queued or running */
+    uint64_t cache_queued; /* when the last cache task was queued, in monotonic ms */
     uint64_t served;  /* number of tasks done */
 };
 
