@@ -21,7 +21,7 @@ static void reads_as(const char *text, const char *values, const char *warnings,
 {
     struct file file = trace(text);
     table_is(&file, "values", values, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    warnings_are(&file, warnings, "    and a warning says so");
     file_close(&file);
 }
 
@@ -34,63 +34,63 @@ static void nesting(void)
     reads_as(
         "[" X("0", "10", "a") "," X("2", "3", "b") "," AT("B", "6", "c") "," AT("E", "7", "c") "]",
         "1/2,a,time,6000|1/2,a,calls,1|1/2,a>b,time,3000|1/2,a>b,calls,1|1/2,a>c,time,1000|1/2,a>c,calls,1|",
-        "", "slices lie in those that are open when they begin");
+        "", "slices are nested in those that are open when they begin");
     reads_as("{\"traceEvents\":[" X("5", "1", "b") "," X("0", "10", "a") "],\"x\":1}",
              "1/2,a,time,9000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
-             "events stand in any order, also in an object");
+             "events are in any order, also in an object");
     reads_as("[" X("0", "1", "b") "," X("0", "3", "a") "]",
              "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
-             "of two that begin at once the longer one is the outer one");
+             "of two slices that begin at once, the longer one is the outer one");
     reads_as("[" X("0", "1", "b") "," AT("s", "0", "flow") "," X("0", "3", "a") "]",
              "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
-             "    whatever is no slice may stand between them");
+             "    events of other kinds may be between them");
     reads_as("[" AT("B", "0", "a") "," X("0", "5", "b") "," AT("E", "2", "a") "]",
              "1/2,a,calls,1|1/2,a>b,time,5000|1/2,a>b,calls,1|", "",
-             "but a B and an X come as the file has them; what began last has the time");
+             "B and X events at one time are nested in file order; the last one to begin has the time");
     reads_as("[" X("0", "0", "a") "," AT("B", "0", "b") "," AT("E", "1", "b") "]",
-             "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "", "what takes no time is nobody's parent");
+             "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "", "a slice without duration has no children");
     reads_as("[" AT("B", "0", "a") "," AT("B", "1", "b") "," AT("E", "2", "a") "," AT("E", "4", "b") "]",
              "1/2,a,time,1000|1/2,a,calls,1|1/2,a>b,time,3000|1/2,a>b,calls,1|", "",
-             "an E ends the B of its name, also below another one");
+             "an E ends the B with its name, also below another one");
     reads_as("[" AT("B", "0", "a") ",{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":3}]",
-             "1/2,a,time,3000|1/2,a,calls,1|", "", "an E without a name the innermost");
+             "1/2,a,time,3000|1/2,a,calls,1|", "", "an E without a name ends the innermost B");
     reads_as("[" AT("B", "0", "a") "," AT("E", "3", "") "]", "1/2,a,time,3000|1/2,a,calls,1|", "",
-             "    also one that is called nothing");
+             "    also a B with an empty name");
 }
 
 static void damage(void)
 {
     reads_as("[" X("0", "10", "a") "," X("5", "10", "b") "]",
              "1/2,a,time,5000|1/2,a,calls,1|1/2,a>b,time,10000|1/2,a>b,calls,1|", "warning overlap|",
-             "one that overlaps an end keeps its time, the outer one what is left");
+             "a slice that overlaps an end keeps its time, the outer one has the rest");
     reads_as("[" AT("B", "0", "a") "," X("1", "9", "b") "]",
              "1/2,a,time,1000|1/2,a,calls,1|1/2,a>b,time,9000|1/2,a>b,calls,1|", "warning no-end|",
-             "a B without an E ends with its thread");
+             "a B without an E ends with the last event of its thread");
     reads_as("[" AT("E", "0", "a") "]", "", "warning stray-end|", "an E without a B is ignored");
-    reads_as("[" X("0", "1", "a") ",\n", "1/2,a,time,1000|1/2,a,calls,1|", "", "an array needs no end");
+    reads_as("[" X("0", "1", "a") ",\n", "1/2,a,time,1000|1/2,a,calls,1|", "", "an array without its end is complete");
     reads_as("[" X("0", "1", "a") ",]", "1/2,a,time,1000|1/2,a,calls,1|", "",
-             "and may have a comma before it");
+             "so is an array with a comma before its end");
     reads_as("[" X("0", "1", "a") ",{\"ph\":\"X\",\"ts", "1/2,a,time,1000|1/2,a,calls,1|", "fatal cut|",
-             "but no cut event");
+             "but not one with a truncated event");
     reads_as("{\"traceEvents\":[" X("0", "1", "a"), "1/2,a,time,1000|1/2,a,calls,1|", "fatal cut|",
-             "nor may an object lack its end");
+             "nor an object without its end");
     reads_as("[" X("0", "1", "a") ",}", "1/2,a,time,1000|1/2,a,calls,1|", "fatal damaged|",
-             "what is no JSON ends it");
+             "malformed JSON ends reading");
     reads_as("[7,[1],{\"ts\":1}," X("0", "-1", "a") "," X("0", "[]", "b") "," X("\\u0031", "1", "c") "," AT(
                  "X", "null", "d") "]",
              "1/2,a,calls,1|1/2,b,calls,1|",
              "warning no-event|warning no-event|warning no-event|warning negative-duration|warning "
              "no-duration|fatal damaged|",
-             "what is no event, or has no time");
+             "items that are not events, or have no time");
 }
 
 static void times(void)
 {
     const char *text = "[" X("1707417525509335.123", "0.0015", "a") "," X("\"3\"", "\"1.5\"", "b") "]";
     table_reads(text, "trace", "1/2,3000,1500,0,0,X,b|1/2,1707417525509335123,1,0,1,X,a|",
-                "times are read as decimals, also from texts, and cut off below a nanosecond");
+                "times are read as decimals, also from texts, and truncated to nanoseconds");
     reads_as("[" X("1e30", "1", "a") "," X("1", "1e30", "b") "]", "1/2,b,calls,1|",
-             "warning no-time|warning no-duration|", "and those beyond all times are none");
+             "warning no-time|warning no-duration|", "times out of range are invalid");
 }
 
 static void threads(void)
@@ -113,14 +113,14 @@ static void threads(void)
     }
     fclose(out);
     is(have, "9/stream 7:rank|3/3 main:|0/0:|",
-       "threads are pid and tid, and named by metadata, the last of which counts");
+       "threads are identified by pid and tid, and named by metadata, the last of which is used");
     free(have);
     file_close(&file);
     table_reads("[{\"ph\":\"X\",\"pid\":1,\"tid\":\"2 "
                 "a\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":1},"
                 "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"a\"}}]",
                 "trace", "1/2 a,1000,1000,0,0,X,(unnamed)|1/2 a~1,1000,1000,0,0,X,(unnamed)|",
-                "no two have one name");
+                "threads of one name get distinct names");
 }
 
 static void other_events(void)
@@ -136,23 +136,23 @@ static void other_events(void)
     table_reads(text, "async", "1/2,1000,b,0x1,fs,read|1/2,4000,e,17,,read|",
                 "asynchronous events with their ids");
     table_reads(text, "counters", "1/2,2000,1,,a,mem|1/2,2000,2.5,,c,mem|1/2,5000,3,,a,mem|",
-                "counters, a row a series");
+                "counters, one row per series");
     table_reads(text, "instants", "1/3,3000,g,,mark|", "instants");
     table_reads(text, "trace",
                 "1/2,1000,,,,b,read|1/2,2000,,,,C,mem|1/2,4000,,,,e,read|1/2,5000,,,,C,mem|1/"
                 "2,6000,,,,Q,(unnamed)|1/3,3000,,,,i,mark|",
-                "all of them on the time line, in no stack");
+                "all of them are on the time line and in no stack");
     struct file file = trace(text);
     struct pf_restriction only = PF_UNRESTRICTED;
     for (unsigned hop = 1; hop < 3; hop++) {
         char *have = table_text(&file.model, "counters", only, hop);
         is(have, "1/2,2000,1,,a,mem|1/2,2000,2.5,,c,mem|1/2,5000,3,,a,mem|",
-           "a position may be saved between the series of a counter");
+           "a position can be saved between the series of a counter");
         free(have);
     }
     only.partition = 1;
     char *have = table_text(&file.model, "trace", only, 1);
-    is(have, "1/3,3000,,,,i,mark|", "one thread alone");
+    is(have, "1/3,3000,,,,i,mark|", "a single thread");
     free(have);
     file_close(&file);
 }
@@ -175,7 +175,7 @@ static void long_chains(void)
     struct file file;
     file_open(&file, &pf_chrome_trace_driver, "a.json", text, size, 1 << 16);
     ok(file.loaded && file.model.contexts->count == 2 * SLICES,
-       "slices may overlap without end, and in any number");
+       "any number of slices may overlap each other");
     file_close(&file);
     free(text);
 }
@@ -193,7 +193,7 @@ static void equal_times(void)
     many_at_once(5000, "1/2,a,time,10000|1/2,a,calls,1|1/2,a>b,calls,5000|", "",
                  "any number of slices that begin at once are nested by their durations");
     many_at_once((1 << 20) + 5, "1/2,b,calls,1048576|1/2,a,time,10000|1/2,a,calls,1|1/2,a>b,calls,5|",
-                 "warning equal-times|", "a million of them at a time");
+                 "warning equal-times|", "a million of them at once");
 }
 
 static unsigned sure(const char *name, const char *text)
@@ -203,12 +203,12 @@ static unsigned sure(const char *name, const char *text)
 
 static void probing(void)
 {
-    ok(sure("x", "{\"a\":[{}],\"traceEvents\":[") > 0, "an object is known by its member traceEvents");
-    ok(sure("x", " [\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1") > 0, "an array by what its first element has");
-    ok(!sure("x.json", "[{\"ph\":7.1,\"ts\":1}]"), "pH values are no phases");
-    ok(!sure("x.json", "[{\"name\":\"a\"}]"), "other lists of objects are none");
-    ok(!sure("x.json", "[1,2]") && !sure("x.json", "[]") && !sure("x.json", "{}"), "nor are other values");
-    ok(!sure("x.json", "{\"args\":{\"traceEvents\":[]}}"), "the member stands at the top");
+    ok(sure("x", "{\"a\":[{}],\"traceEvents\":[") > 0, "an object is recognised by its member traceEvents");
+    ok(sure("x", " [\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1") > 0, "an array is recognised by its first element");
+    ok(!sure("x.json", "[{\"ph\":7.1,\"ts\":1}]"), "objects with pH values are rejected");
+    ok(!sure("x.json", "[{\"name\":\"a\"}]"), "other lists of objects are rejected");
+    ok(!sure("x.json", "[1,2]") && !sure("x.json", "[]") && !sure("x.json", "{}"), "so are other values");
+    ok(!sure("x.json", "{\"args\":{\"traceEvents\":[]}}"), "the member must be at the top level");
 }
 
 #define COUNTER(args) "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"n\",\"args\":" args "}"
@@ -221,7 +221,7 @@ static void not_finite(void)
         "counters",
         "1/2,1000,nan,,a,n|1/2,1000,1,,b,n|1/2,1000,inf,,c,n|1/2,1000,-inf,,d,n|1/2,1000,nan,,e,n|"
         "1/2,1000,nan,,f,n|1/2,1000,2,,g,n|",
-        "NaN and infinities are values of counters");
+        "NaN and infinities are accepted as values of counters");
     reads_as(
         "[{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":nan,\"args\":{\"bw\":inf},\"name\":\"a\"}," X(
             "2", "1", "b") "]",
@@ -229,7 +229,7 @@ static void not_finite(void)
     struct file file = trace(
         "[{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"x\":nan,\"name\":\"t\"}},"
         "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"args\":{\"a\":1,\"b\":oops,\"c\":2}}]");
-    table_is(&file, "counters", "1/2 t,1000,1,,a,(unnamed)|", "args are used up to what is no JSON");
+    table_is(&file, "counters", "1/2 t,1000,1,,a,(unnamed)|", "args are used up to malformed JSON");
     warnings_are(&file, "warning bad-args|", "    with a warning");
     file_close(&file);
 }

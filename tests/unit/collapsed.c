@@ -17,7 +17,7 @@ static void reads_as(const char *text, const char *want, const char *warnings, c
 {
     struct file file = stacks(text);
     table_is(&file, "values", want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    warnings_are(&file, warnings, "    and a warning says so");
     file_close(&file);
 }
 
@@ -26,32 +26,32 @@ static void reads_as(const char *text, const char *want, const char *warnings, c
 static void counts(void)
 {
     reads_as("main;f 2\nmain;g 3\nmain;f 5\n", "all,main>f,samples,7|all,main>g,samples,3|", "",
-             "equal stacks are added up");
-    reads_as("f 1\r\n\r\nf 2", "all,f,samples,3|", "", "lines end as they like, the last need not");
+             "equal stacks are added");
+    reads_as("f 1\r\n\r\nf 2", "all,f,samples,3|", "", "lines may have any line ending; the last one needs none");
     reads_as("f;fork 2 3\n# f 2 1\nmain 1\n", "all,f>fork 2,samples,3|all,main,samples,1|", "",
              "a frame may end in a number");
     reads_as("a 0.5\na 1.25\nb 2.\nc 0\n", "all,a,samples,1.75|all,b,samples,2|", "",
-             "fractions; zeros are no rows");
+             "fractions are counts; zeros have no rows");
     reads_as("a 18446744073709551615\na 1\n", "all,a,samples,18446744073709551616|", "",
              "counts beyond 64 bits");
     reads_as("a;b -5\na +4\nb 1e3\nc 0x10\nd .5\n12\ne\na 1\n", "all,a,samples,1|",
-             BAD BAD BAD BAD BAD BAD BAD, "what is no count is left out");
+             BAD BAD BAD BAD BAD BAD BAD, "invalid counts are skipped");
 }
 
 static void frames(void)
 {
     reads_as("a;;b 1\n;c 2\nd;; 3\n", "all,a>>b,samples,1|all,>c,samples,2|all,d,samples,3|", "",
-             "empty frames count but at the end");
+             "empty frames count, except at the end");
     reads_as("a  1\n", "all,a ,samples,1|", "",
-             "one blank stands before the count, more belong to the frame");
+             "one blank precedes the count, further blanks belong to the frame");
     reads_as("a,b (c);d \"e\"\t4 \n", "all,a,b (c)>d \"e\",samples,4|", "",
-             "frames hold anything, a tab is a blank");
+             "frames may contain any character; a tab is a blank");
     reads_as(" 5\n", "all,,samples,5|", "warning no-stack|", "a count without a stack is kept");
     reads_as("\xef\xbb\xbf"
              "a 1\n",
-             "all,a,samples,1|", "", "a byte-order mark is no part of a name");
+             "all,a,samples,1|", "", "a byte order mark is not part of a name");
     reads_as("#<Class:A>#b 1\n# a 2\n#!x 3\n#\n#\ta 4\n", "all,#<Class:A>#b,samples,1|", "",
-             "comments are told from methods");
+             "comments are distinguished from methods");
 }
 
 static void differences(void)
@@ -59,7 +59,7 @@ static void differences(void)
     reads_as("a;b 10 12\n# c 1\na;n 0 3\na;g 7 0\n",
              "all,a>b,samples,12|all,a>b,samples (before),10|all,a>n,samples,3|all,a>g,samples (before),7|",
              "", "two counts on all lines are a difference");
-    reads_as("a 1 2\nb 3\n", "all,a 1,samples,2|all,b,samples,3|", "", "but not on some");
+    reads_as("a 1 2\nb 3\n", "all,a 1,samples,2|all,b,samples,3|", "", "but not two counts on some lines");
 }
 
 /* A line longer than the reader's window. */
@@ -80,12 +80,12 @@ static void long_lines(void)
 static void probing(void)
 {
     const char *stack = "a;b 1\n", *plain = "total 12\nlines 3\n";
-    ok(sureness(&pf_collapsed_driver, "x", stack, strlen(stack)), "stacks are known by their form");
+    ok(sureness(&pf_collapsed_driver, "x", stack, strlen(stack)), "stacks are recognised by their form");
     ok(!sureness(&pf_collapsed_driver, "x.txt", plain, strlen(plain)),
-       "lines that end in numbers are not enough");
-    ok(sureness(&pf_collapsed_driver, "x.folded", plain, strlen(plain)), "unless the name says so");
+       "lines that merely end in numbers are rejected");
+    ok(sureness(&pf_collapsed_driver, "x.folded", plain, strlen(plain)), "unless the file name identifies the format");
     ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b\n", 4), "and there is a number");
-    ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b 1\n\0\n", 8), "binary data is no text");
+    ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b 1\n\0\n", 8), "binary data is rejected");
     ok(!sureness(&pf_collapsed_driver, "x.txt", "a;b 1\nc\nd\ne\n", 12), "half of the lines must be stacks");
     static const char *const others[] = {
         "\t<I120> = 120;\t// KEY_MACRO 112\n",                       /* X11 keycodes */
@@ -118,10 +118,10 @@ static void stopping(void)
     struct pf_pass *before = pf_pass_enter(&pass);
     ok(pf_model_load(&file.model, PF_MODELLED, &file.error) && file.error.code == ECANCELED &&
            !file.model.contexts && !pf_rows_count(file.model.warnings),
-       "a load that is stopped leaves nothing");
+       "a cancelled load leaves nothing");
     pf_pass_leave(before);
     file.loaded = !pf_build_load(&file.model, PF_MODELLED, &file.error);
-    table_is(&file, "values", "all,a>b,samples,5000|", "    and may be tried again");
+    table_is(&file, "values", "all,a>b,samples,5000|", "    and can be repeated");
     file_close(&file);
     free(text);
 }
@@ -131,8 +131,8 @@ static void much_memory(void)
     struct file file;
     char *text = repeated("a;b 1\n", "f;", 5000000, "g 2\nc 3\n");
     file_open(&file, &pf_collapsed_driver, "a.folded", text, strlen(text), 1 << 20);
-    table_is(&file, "values", "all,a>b,samples,1|", "memory is bounded: what comes before is kept");
-    warnings_are(&file, "fatal too-large|", "    and the rest is told of");
+    table_is(&file, "values", "all,a>b,samples,1|", "memory is bounded: the stacks before the limit are kept");
+    warnings_are(&file, "fatal too-large|", "    and the rest is reported");
     file_close(&file);
     free(text);
 }

@@ -18,7 +18,7 @@ static void file_reads(const char *text, const char *table, const char *want, co
     struct file file;
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
     table_is(&file, table, want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    warnings_are(&file, warnings, "    and a warning says so");
     file_close(&file);
 }
 
@@ -36,19 +36,19 @@ static void samples(void)
                "samples are sorted by time");
     file_reads("{" NODES TIMES("2,9,3", "5,5,5") "}", "trace",
                "all,15000,5000,1,1,f|all,25000,75000,1,2,(anonymous)|", "warning no-node|",
-               "one of an unknown node ends the one before it");
+               "a sample of an unknown node ends the previous sample");
     file_reads("{" NODES TIMES("2,3", "5") "}", "values",
                "all,(root)>f,samples,1|all,(root)>f,time,85000|all,(root)>(anonymous),samples,1|",
-               "warning counts|", "times that lack");
+               "warning counts|", "missing times");
     file_reads("{" NODES "}", "values", "all,(root)>(anonymous),samples,4|", "warning no-samples|",
-               "without samples, hit counts");
+               "without samples, hit counts are shown");
     file_reads("{\"timeDeltas\":[1],\"samples\":[2],\"endTime\":3,\"startTime\":1," NODES "}", "values",
-               "all,(root)>f,samples,1|all,(root)>f,time,1000|", "", "members stand in any order");
+               "all,(root)>f,samples,1|all,(root)>f,time,1000|", "", "members are in any order");
     file_reads("{\"id\":1,\"result\":{\"profile\":{" NODES TIMES("2", "90") "}}}", "values",
-               "all,(root)>f,samples,1|", "", "what the inspector replies is unwrapped");
+               "all,(root)>f,samples,1|", "", "a profile within a reply of the inspector is found");
     file_reads("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"r\"}},{\"id\":2,\"parent\":1," FRAME(
                    "f", 2) "}],\"samples\":[2]}",
-               "values", "all,r>f,samples,1|", "warning counts|", "nodes may tell their parents instead");
+               "values", "all,r>f,samples,1|", "warning counts|", "nodes may list their parents instead of children");
 }
 
 static void files(void)
@@ -74,25 +74,25 @@ static void trees(void)
             3, "g", "") "," NODE(3, "again", "") "],\"samples\":[3]}",
         "values", "all,r>g,samples,1|",
         "warning repeated-id|warning no-node|warning two-parents|warning cycle|warning counts|",
-        "first nodes and parents count, cycles are cut");
+        "the first of duplicate nodes and parents is used, cycles are cut");
     file_reads("{\"nodes\":[" NODE(2, "f", ",\"children\":[3]") "," NODE(
                    3, "g", ",\"children\":[2]") "],\"samples\":[3]}",
                "values", "all,f>g,samples,1|", "warning cycle|warning counts|",
-               "    also where no node is the first");
+               "    also if no node is a root");
     file_reads(
         "{\"head\":{" FRAME("(root)", 0) ",\"selfSize\":0,\"id\":1,\"children\":[{\"children\":[{" FRAME(
             "g", 1) ",\"selfSize\":5}],\"selfSize\":7," FRAME("f", 2) "}]}}",
-        "values", "all,(root)>f,bytes,7|all,(root)>f>g,bytes,5|", "", "a heap is nodes in nodes");
+        "values", "all,(root)>f,bytes,7|all,(root)>f>g,bytes,5|", "", "a heap profile is a tree of nested nodes");
     file_reads("{\"head\":{\"functionName\":\"(root)\",\"url\":\"\",\"lineNumber\":0,\"id\":1,\"hitCount\":0,"
                "\"children\":["
                "{\"functionName\":\"f\",\"lineNumber\":4,\"id\":2,\"hitCount\":1,\"children\":[]}]},"
                "\"startTime\":1,\"endTime\":2,\"samples\":[2,2],\"timestamps\":[1000,1500,1900]}",
                "trace", "all,1000000,500000,1,1,f|all,1500000,400000,1,1,f|", "",
-               "old files: time stamps, and the end as one more");
+               "old files: time stamps, including one for the end");
     file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
                "\"startTime\":1.0000005,\"endTime\":2,\"samples\":[2,2]}",
                "trace", "all,1000000500,499999750,0,0,f|all,1500000250,499999750,0,0,f|", "",
-               "    without stamps samples are as far from each other as they can");
+               "    without time stamps, samples are evenly spaced");
     file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
                "\"startTime\":\"1.5\",\"endTime\":\"2\",\"samples\":[2,2]}",
                "trace", "all,1500000000,250000000,0,0,f|all,1750000000,250000000,0,0,f|", "",
@@ -104,14 +104,14 @@ static void damage(void)
     file_reads("{\"nodes\":[" NODE(1, "r", ",\"hitCount\":2,\"children\":[2]") ","
                                                                                "{\"id\":2,\"hitCount\":3,",
                "values", "all,r,samples,2|", "fatal damaged|warning no-node|warning no-samples|",
-               "of a cut list, whole nodes");
+               "complete nodes of a truncated list are kept");
     file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,", "values",
                "all,(root)>f,samples,1|all,(root)>f,time,8000|all,(root)>(anonymous),samples,1|",
-               "fatal damaged|warning counts|", "of cut times, those that are there");
+               "fatal damaged|warning counts|", "times before a truncation are kept");
     file_reads("{\"head\":{" FRAME("(root)",
                                    0) ",\"selfSize\":3,\"children\":[{" FRAME("f", 1) ",\"selfSize\":4,\"chi",
                "values", "all,(root),bytes,3|all,(root)>f,bytes,4|", "fatal damaged|",
-               "of a cut heap, what is known of each node");
+               "nodes of a truncated heap profile are kept");
 }
 
 static void invalid_times(void)
@@ -121,7 +121,7 @@ static void invalid_times(void)
         char text[1000];
         snprintf(text, sizeof text, "{" NODES TIMES("2,3,2", "5,%s,20") "}", invalid[i]);
         file_reads(text, "trace", "all,15000,20000,1,1,f|all,35000,65000,1,1,f|", "warning bad-number|",
-                   "a sample whose delta is not a time is left out");
+                   "a sample with an invalid delta is skipped");
         file_reads(text, "values", "all,(root)>f,samples,2|all,(root)>f,time,85000|", "warning bad-number|",
                    "    and not counted");
         snprintf(
@@ -162,13 +162,13 @@ static unsigned sure(const char *name, const char *text)
 
 static void probing(void)
 {
-    ok(sure("x", "{" NODES) > 0, "nodes with a callFrame");
-    ok(sure("x", "{\"head\":{\"callFrame\":{},\"selfSize\":0") > 0, "a head with a selfSize");
+    ok(sure("x", "{" NODES) > 0, "nodes with a callFrame are recognised");
+    ok(sure("x", "{\"head\":{\"callFrame\":{},\"selfSize\":0") > 0, "so is a head with a selfSize");
     ok(sure("x", "{\"typeId\":\"CPU\",\"head\":{\"functionName\":\"\",\"hitCount\":0") > 0,
-       "or a function's hits");
-    ok(!sure("x.json", "{\"nodes\":[{\"id\":1}]}"), "other nodes are none");
-    ok(!sure("x.json", "{\"nodes\":[1,2],\"snapshot\":{}}"), "nor are heap snapshots");
-    ok(!sure("x.json", "{\"head\":{\"ref\":\"main\"}}") && !sure("x.json", "{}"), "nor other heads");
+       "so is a function with hits");
+    ok(!sure("x.json", "{\"nodes\":[{\"id\":1}]}"), "other nodes are rejected");
+    ok(!sure("x.json", "{\"nodes\":[1,2],\"snapshot\":{}}"), "so are heap snapshots");
+    ok(!sure("x.json", "{\"head\":{\"ref\":\"main\"}}") && !sure("x.json", "{}"), "so are other heads");
 }
 
 static void much_memory(void)
@@ -177,7 +177,7 @@ static void much_memory(void)
     char *text = repeated("{\"nodes\":[" NODE(1, "f", ""), ",{}", 5000000, "],\"samples\":[1]}");
     file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
     warnings_are(&file, "fatal damaged|warning no-samples|", "memory is bounded");
-    ok(file.loaded && file.model.contexts->count, "    and what came before is there");
+    ok(file.loaded && file.model.contexts->count, "    and the samples before the limit are kept");
     file_close(&file);
     free(text);
 }

@@ -45,7 +45,7 @@ static void folders(void)
     const char path[] = "App\\F/say\"x\"/a";
     pf_csv_dir(&out, path, strlen(path));
     pf_buf_char(&out, 0);
-    is(out.data, "\"App\\F/say\"\"x\"\"/a\"", "a folder has no escapes: it is found by what the cell says");
+    is(out.data, "\"App\\F/say\"\"x\"\"/a\"", "a folder is named by the unescaped text, so that it is found by the cell's text");
     pf_buf_free(&out);
 }
 
@@ -93,7 +93,7 @@ static void any_byte_at_any_place(void)
             agrees &= pf_text_is_plain(bytes, sizeof bytes) == !special;
             agrees &= (pf_csv_cell_size(&found) > sizeof bytes) == special;
         }
-    ok(agrees, "every byte at every place of a text is seen");
+    ok(agrees, "every byte at every offset of a text is recognised");
 }
 
 static void out_of_memory_is_remembered(void)
@@ -102,7 +102,7 @@ static void out_of_memory_is_remembered(void)
     struct pf_cell cells[] = {pf_int(1), pf_text("a", 1), pf_text(",", 1)};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         pf_csv_cell(&out, &cells[i]);
-    ok(out.failed && out.size == 0, "a buffer that failed stays as it is");
+    ok(out.failed && out.size == 0, "a failed buffer stays as it is");
 }
 
 int main(void)

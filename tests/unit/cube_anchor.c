@@ -47,10 +47,11 @@ static void metrics_form_a_tree(void)
        "time exclusive parent |time (inc) inclusive parent |mpi exclusive parent 0|mpi (inc) inclusive "
        "parent 1|"
        "share derived parent 0|pre (inc) inclusive parent |",
-       "each metric has two sides, derived ones have one; parts know what they are parts of");
+       "a metric is split into an exclusive and an inclusive one, a derived metric is not; parts name their "
+       "parents");
     is(model->metrics[4].expression, "metric::time() < 3", "a derived metric has its expression");
     ok(!model->metrics[0].expression && model->metrics[0].partner == 1 && model->metrics[1].partner == 0,
-       "the sides of a metric are twins");
+       "the two metrics made from one are partners");
     tear_down(&fixture);
 }
 
@@ -65,7 +66,7 @@ static void names_of_metrics_are_unique(void)
        "t exclusive parent |t (inc) inclusive parent |t#1 exclusive parent |t#1 (inc) inclusive parent |"
        "t (inc)#2 exclusive parent |t (inc) (inc) inclusive parent |#3 exclusive parent |#3 (inc) inclusive "
        "parent |",
-       "names that are there already, and empty ones, get a number");
+       "duplicate and empty names get a number");
     tear_down(&fixture);
 }
 
@@ -83,13 +84,13 @@ static void markup_is_taken_as_it_comes(void)
     const struct pf_model *model = &fixture.model;
     is(model->n_metrics ? model->metrics[0].name : "", "a<b", "CDATA is text");
     is(model->n_metrics ? model->metrics[0].unit : "", "A & B &nothing; 1 < 2",
-       "signs that somebody has not escaped stand for themselves");
-    is(model->version, "4.4", "values need no quotes");
+       "characters that should be escaped but are not stand for themselves");
+    is(model->version, "4.4", "values without quotes are accepted");
     for (size_t i = 0; i < model->n_tables; i++)
         if (!strcmp(model->tables[i].name, "attributes"))
             is(rows_text(pf_table_rows(&model->tables[i])), "a b & \"c\" \xe2\x98\xba|x y|",
-               "references stand for characters");
-    ok(is_sound(&fixture), "none of this is an error");
+               "character references are decoded");
+    ok(is_sound(&fixture), "none of this causes a warning");
     tear_down(&fixture);
 }
 
@@ -106,8 +107,8 @@ static void a_cut_anchor_is_fatal(void)
         told &= !fixture.result && warns(&fixture, "fatal", "bad-anchor");
         tear_down(&fixture);
     }
-    ok(all, "an anchor that ends anywhere opens all the same");
-    ok(told, "and says that it ends too early");
+    ok(all, "an anchor truncated anywhere can be opened");
+    ok(told, "with a warning that it is truncated");
 }
 
 static void names_may_be_long(void)
@@ -128,7 +129,7 @@ static void names_may_be_long(void)
     const struct pf_tree *tree = fixture.model.contexts;
     ok(!fixture.result && tree->count == 1 && pf_interned(tree->strings, tree->name[0]).size > 100000 &&
            pf_interned(tree->strings, tree->name[0]).size < 700000,
-       "endless names are cut");
+       "endless names are truncated");
     tear_down(&fixture);
 }
 
@@ -154,7 +155,7 @@ static void contexts_are_those_of_the_document(void)
        "0 main function 3 in region 0 called at -1|1 a loop 0 in region 1 called at 7|"
        "2 c region 0 in region 3 called at -1|3 d<int> region 0 in region 4 called at -1|"
        "9 b region 0 in region 2 called at -1|",
-       "contexts have the ids of the file, and the kind and place of their region");
+       "contexts have the ids of the file, and the kind and location of their region");
     tear_down(&fixture);
 }
 
@@ -183,8 +184,8 @@ static void roles_are_kinds(void)
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     set_up(&fixture, &tar);
     const uint8_t *kinds = fixture.model.contexts->kind;
-    is(kind_of(&fixture, 7), "role 6", "the role of a region is the kind of its call paths, whatever it is");
-    ok(kinds[6] == kinds[7] && kinds[5] != kinds[6], "regions of one role have one kind");
+    is(kind_of(&fixture, 7), "role 6", "the kind of a call path is the role of its region, whatever the role is");
+    ok(kinds[6] == kinds[7] && kinds[5] != kinds[6], "regions of one role have the same kind");
     tear_down(&fixture);
 
     anchor.size = 0;
@@ -198,8 +199,8 @@ static void roles_are_kinds(void)
     put_member(&tar, "anchor.xml", anchor.at, anchor.size);
     forget(&anchor);
     set_up(&fixture, &tar);
-    is(kind_of(&fixture, 254), "role 254", "there are as many kinds as a tree can tell apart");
-    is(kind_of(&fixture, 255), "region", "call paths of further roles have none of their own");
+    is(kind_of(&fixture, 254), "role 254", "there are as many kinds as a tree can distinguish");
+    is(kind_of(&fixture, 255), "region", "call paths of further roles have the kind 0");
     tear_down(&fixture);
 }
 
@@ -215,7 +216,7 @@ static void parameters_are_kept(void)
     struct pf_cell cells[8];
     fixture.model.context_cells(&fixture.model, 0, cells);
     ok(cells[3].type == PF_TEXT && cells[3].size == 18 && !memcmp(cells[3].text, "callsite id=3; n=x", 18),
-       "parameters of a call path stand in one cell");
+       "the parameters of a call path are joined in one cell");
     tear_down(&fixture);
 }
 
@@ -240,7 +241,7 @@ static void parameters_follow_nested_call_paths(void)
              SYSTEM));
     ok(has_parameters(&fixture, 0, "a=1; c=3") && has_parameters(&fixture, 1, "b=2") &&
            has_parameters(&fixture, 2, "d=4"),
-       "parameters belong to the innermost open call path, also where that is never closed");
+       "parameters belong to the innermost open call path, even if that is never closed");
     tear_down(&fixture);
 }
 
@@ -276,7 +277,7 @@ static void parameters_are_kept_once(void)
     enum { MANY = 35 };
     uint32_t one = strings_of_parameters(1, false);
     ok(strings_of_parameters(MANY, false) == one && strings_of_parameters(MANY, true) == one,
-       "the parameters of a call path are interned once, not with each that is added");
+       "the parameters of a call path are interned once, not for each added parameter");
 }
 
 static void threads_have_names_of_their_own(void)
@@ -284,10 +285,10 @@ static void threads_have_names_of_their_own(void)
     struct fixture fixture;
     set_up_anchor(&fixture, ANCHOR(""));
     is(rows_text(fixture.model.partitions.items), "0 rank 0.master|1 rank 1.master|",
-       "threads that are called alike in each process have its name before theirs");
+       "if processes have threads of equal names, the process's name precedes the thread's");
     is(rows_text(fixture.model.partitions.fields),
        "0 0 thread rank 0 machine/rank 0|1 0 thread rank 1 machine/rank 1|",
-       "they tell rank, thread and place");
+       "threads have rank, thread and location");
     tear_down(&fixture);
 
     set_up_anchor(
@@ -297,9 +298,9 @@ static void threads_have_names_of_their_own(void)
              "<rank>5</rank><thread Id='1'><name>one</name><rank>1</rank></thread>"
              "<thread Id='0'><name>zero</name><rank>0</rank></thread></process></node></machine></system>"));
     is(rows_text(fixture.model.partitions.items), "0 zero|1 one|",
-       "in the syntax of version 4.0 too; the id is the column, whatever the document's order");
+       "so they have in the syntax of version 4.0; the id is the column, whatever the document's order");
     is(rows_text(fixture.model.partitions.fields), "5 0 thread p m/n/p|5 1 thread p m/n/p|",
-       "where machine, node, process and thread are elements");
+       "or with elements for machine, node, process and thread");
     tear_down(&fixture);
 }
 
@@ -308,7 +309,7 @@ static void wrong_ids_are_fatal(void)
     struct fixture fixture;
     set_up_anchor(&fixture,
                   WITH("", "<program><region id='0'/><cnode id='0' calleeId='4'/></program>", SYSTEM));
-    ok(!fixture.result && warns(&fixture, "fatal", "no-region"), "a call path in no region is told");
+    ok(!fixture.result && warns(&fixture, "fatal", "no-region"), "a call path without a region is reported");
     tear_down(&fixture);
     set_up_anchor(&fixture,
                   WITH("",
@@ -317,12 +318,12 @@ static void wrong_ids_are_fatal(void)
                        SYSTEM));
     ok(!fixture.result && warns(&fixture, "fatal", "doubled-id") &&
            pf_tree_id(fixture.model.contexts, 1) == 1,
-       "so is one that is there twice; ids are then counted anew");
+       "so is a duplicate call path, and ids are replaced by numbers");
     tear_down(&fixture);
     set_up_anchor(
         &fixture,
         WITH("", PROGRAM, "<system><systemtreenode Id='0'><location Id='1'/></systemtreenode></system>"));
-    ok(!fixture.result && warns(&fixture, "fatal", "bad-id"), "so is a column that is not there");
+    ok(!fixture.result && warns(&fixture, "fatal", "bad-id"), "so is a missing column");
     tear_down(&fixture);
 }
 

@@ -42,7 +42,7 @@ static void archives_come_in_many_ways(void)
     put_metric(&tar);
     put_zeros(&tar, 512);
     put_text(&tar, "anchor.xml", ONE_METRIC);
-    ok(can_be_read(&tar), "a lone block of zeros is not the end");
+    ok(can_be_read(&tar), "a single block of zeros is not the end");
 
     put_metric(&tar);
     put_text(&tar, "./anchor.xml", ONE_METRIC);
@@ -52,7 +52,7 @@ static void archives_come_in_many_ways(void)
     put_metric(&tar);
     put_text(&tar, "anchor.xml", "<cube/>");
     put_text(&tar, "anchor.xml", ONE_METRIC);
-    ok(can_be_read(&tar), "of two members of one name the last one counts");
+    ok(can_be_read(&tar), "the last of two members with one name is used");
 
     put_metric(&tar);
     put_text(&tar, "anchor.xml", ONE_METRIC);
@@ -61,7 +61,7 @@ static void archives_come_in_many_ways(void)
             tar.at[at + 156] = 0;
             memcpy(tar.at + at + 148, "005689", 6);
         }
-    ok(can_be_read(&tar), "check sums may be wrong, and the kind of a member be NUL");
+    ok(can_be_read(&tar), "checksums may be wrong, and the kind of a member may be NUL");
 }
 
 static void sizes_may_stand_before_the_header(void)
@@ -76,7 +76,7 @@ static void sizes_may_stand_before_the_header(void)
     put_header(&tar, "anchor.xml", 7, '0');
     put(&tar, ONE_METRIC, strlen(ONE_METRIC));
     put_zeros(&tar, 1024 - strlen(ONE_METRIC) % 512);
-    ok(can_be_read(&tar), "the size in a pax record is the member's");
+    ok(can_be_read(&tar), "a size in a pax record overrides the member's");
 
     put_metric(&tar);
     put_header(&tar, "anchor.xml", 0, '0');
@@ -100,15 +100,15 @@ static void members_are_carried(void)
     const struct pf_model_extra *extra = pf_extra_of(&fixture.model);
     ok(extra->n_blobs == 2 && !strcmp(extra->blobs[0].name, "Humpty Dumpty") &&
            !strcmp(extra->blobs[1].name, "anchor.xml"),
-       "what is no matrix is carried as a file");
+       "a member that is not a matrix is carried as a file");
     ssize_t size = pf_cube_driver.extra->blob_read(&fixture.model, 0, text, sizeof text, 4, &fixture.error);
-    ok(size == 9 && !memcmp(text, "on a wall", 9), "and read from anywhere");
+    ok(size == 9 && !memcmp(text, "on a wall", 9), "and can be read at any offset");
     tear_down(&fixture);
 
     put_metric(&tar);
     set_up(&fixture, &tar);
     ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && pf_extra_of(&fixture.model)->n_blobs == 2,
-       "without an anchor there are the members as they stand, and a warning");
+       "without an anchor the members are served as files, with a warning");
     tear_down(&fixture);
 }
 
@@ -125,7 +125,7 @@ static void a_cut_file_keeps_what_came_before(void)
     put_zeros(&tar, 100);
     set_up(&fixture, &tar);
     values_are(&fixture, ONE_VALUE, "members before the end of a cut file are read");
-    ok(warns(&fixture, "fatal", "cut"), "and the end is told");
+    ok(warns(&fixture, "fatal", "cut"), "and the truncation is reported");
     tear_down(&fixture);
 
     put_text(&tar, "anchor.xml", ONE_METRIC);
@@ -134,7 +134,7 @@ static void a_cut_file_keeps_what_came_before(void)
     put_zeros(&tar, 505);
     set_up(&fixture, &tar);
     ok(!fixture.result && warns(&fixture, "fatal", "bad-header"),
-       "a block that is no header ends the archive");
+       "an invalid header ends the archive");
     tear_down(&fixture);
 }
 
@@ -156,13 +156,13 @@ static void a_damaged_metric_leaves_the_others(void)
                         METRIC(2, "INCLUSIVE", "c", "DOUBLE") METRIC(3, "INCLUSIVE", "d", "DOUBLE")
                             METRIC(4, "INCLUSIVE", "e", "DOUBLE") METRIC(5, "INCLUSIVE", "f", "DOUBLE")));
     set_up(&fixture, &tar);
-    values_are(&fixture, ONE_VALUE, "metrics with damaged members have no values, the others have theirs");
+    values_are(&fixture, ONE_VALUE, "metrics with damaged members have no values, the others do");
     ok(warns(&fixture, "error", "bad-index") && warns(&fixture, "error", "bad-data") &&
            warns(&fixture, "error", "no-data") && pf_rows_count(fixture.model.warnings) == 4,
-       "each of them is told; a metric without members is not");
+       "each of them is reported, but not a metric without members");
     const struct pf_metric *metrics = fixture.model.metrics;
     ok(fixture.model.n_metrics == 12 && !metrics[0].empty && metrics[6].empty && metrics[10].empty,
-       "all metrics are listed; those without members are known to be empty");
+       "all metrics are listed; metrics without members are known to be empty");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -176,8 +176,8 @@ static void rows_may_be_missing(void)
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ONE_METRIC);
     set_up(&fixture, &tar);
-    values_are(&fixture, ONE_VALUE, "rows beyond the end of the data, or of no call path, are left out");
-    ok(warns(&fixture, "error", "short-data") && warns(&fixture, "warning", "bad-position"), "both are told");
+    values_are(&fixture, ONE_VALUE, "rows beyond the end of the data, or without a call path, are skipped");
+    ok(warns(&fixture, "error", "short-data") && warns(&fixture, "warning", "bad-position"), "both are reported");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -194,11 +194,11 @@ static void positions_may_be_wrong(void)
     values_are(&fixture,
                "0 main time 1|1 main time 2|0 main time (inc) 6|1 main time (inc) 8|"
                "0 b time 5|1 b time 6|0 b time (inc) 5|1 b time (inc) 6|",
-               "a row of no call path is passed over; those behind it stay where they belong");
+               "a row without a call path is skipped; the rows after it keep their call paths");
     ok(warns(&fixture, "warning", "bad-position"), "and told");
     char *text = values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
     is(text, "1 main time 2|1 main time (inc) 8|1 b time 6|1 b time (inc) 6|",
-       "also in the values of one location");
+       "also among the values of one location");
     free(text);
     tear_down(&fixture);
     forget(&rows);
@@ -216,7 +216,7 @@ static void a_damaged_stream_is_one_row(void)
     values_are(&fixture,
                "0 main time 1|1 main time 2|0 main time (inc) 6|1 main time (inc) 8|"
                "0 b time 5|1 b time 6|0 b time (inc) 5|1 b time (inc) 6|",
-               "of compressed rows a damaged one is left out");
+               "a damaged one of several compressed rows is skipped");
     ok(warns(&fixture, "error", "bad-stream"), "and told");
     tear_down(&fixture);
     forget(&rows);
@@ -226,7 +226,7 @@ static void a_damaged_stream_is_one_row(void)
     put_text(&tar, "anchor.xml", ONE_METRIC);
     set_up(&fixture, &tar);
     ok(!fixture.result && warns(&fixture, "error", "bad-data"),
-       "a number of streams that cannot be is refused");
+       "an impossible number of streams is refused");
     tear_down(&fixture);
 }
 
@@ -260,7 +260,7 @@ static void streams_may_stand_in_any_order(void)
     set_up(&fixture, &tar);
     char *text = values_text(&fixture, (struct pf_restriction){-1, 3, -1, -1}, false);
     is(text, "0 d<int> t 1|1 d<int> t 2|0 d<int> t (inc) 1|1 d<int> t (inc) 2|",
-       "a row's stream is found by its place in the uncompressed data");
+       "a row's stream is found by its offset in the uncompressed data");
     free(text);
     tear_down(&fixture);
     forget(&data);
@@ -287,7 +287,7 @@ static void streams_may_be_empty(void)
     set_up(&fixture, &tar);
     char *text = values_text(&fixture, (struct pf_restriction){-1, 4, -1, -1}, false);
     is(text, "", "a row whose stream has no bytes has no data");
-    ok(is_sound(&fixture), "and that is nothing wrong");
+    ok(is_sound(&fixture), "without a warning");
     free(text);
     tear_down(&fixture);
     forget(&data);

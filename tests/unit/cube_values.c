@@ -24,9 +24,8 @@ static void exclusive_values_add_up_the_tree(void)
                "0 c time 100|0 c time (inc) 100|"
                "1 d<int> time 2000|1 d<int> time (inc) 2000|"
                "1 b time 0.5|1 b time (inc) 0.5|",
-               "rows of an exclusive metric are in the order of the document; inclusive values are sums of "
-               "subtrees");
-    ok(is_sound(&fixture), "a good file has no warnings");
+               "rows of an exclusive metric are in document order; inclusive values are sums of subtrees");
+    ok(is_sound(&fixture), "a valid file has no warnings");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -78,8 +77,7 @@ static void counts_are_exact(void)
     free(text);
     ok(warns(&fixture, "warning", "wrapped") && warns(&fixture, "warning", "negative") &&
            pf_rows_count(fixture.model.warnings) == 3,
-       "of each metric it is told that its counts may have wrapped around, and of one that it falls below "
-       "zero");
+       "a warning names each metric whose counts may have wrapped around, and each that falls below zero");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -108,7 +106,7 @@ static void minima_are_not_sums(void)
     ok(fixture.model.metrics[0].over_partitions == PF_MIN &&
            fixture.model.metrics[3].over_partitions == PF_MAX &&
            fixture.model.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
-       "over threads they are taken likewise, over call paths not added");
+       "over threads they are taken likewise; over call paths they are not added");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -124,11 +122,11 @@ static void extremes_that_are_no_numbers(void)
     set_up(&fixture, &tar);
     char *column = values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
     is(column, "1 main min 1|1 main min (inc) 1|1 d<int> min nan|1 d<int> min (inc) nan|",
-       "an extreme that is no number stands among a thread's values as among all");
+       "an extreme that is not a number is shown in a thread's values and in all");
     values_are(&fixture,
                "0 main min nan|1 main min 1|0 main min (inc) 4|1 main min (inc) 1|0 a min (inc) 4|"
                "0 d<int> min 4|1 d<int> min nan|0 d<int> min (inc) 4|1 d<int> min (inc) nan|",
-               "and is less than no other");
+               "and compares as smaller than any number");
     free(column);
     tear_down(&fixture);
     forget(&rows);
@@ -191,11 +189,11 @@ static void all_types_in_this_order(bool big)
        "0 main float 0.1|0 main float (inc) 0.1|",
        big ? "elements of each type, big-endian" : "elements of each type, little-endian");
     free(text);
-    ok(warns(&fixture, "warning", "no-number"), "of what is no number, nothing is shown, and that is said");
+    ok(warns(&fixture, "warning", "no-number"), "values that are not numbers are not shown, with a warning");
     for (int64_t thread = 0; thread < 2; thread++) {
         char *column = values_text(&fixture, (struct pf_restriction){thread, -1, -1, -1}, false);
         ok(strstr(column, thread ? "1 main i64 1|" : "0 main rate 4.5|0 main rate (inc) 4.5|") != NULL,
-           "the transposed copy has them too");
+           "the transposed copy has the same values");
         free(column);
     }
     tear_down(&fixture);
@@ -238,15 +236,15 @@ static void parts_of_elements_are_told(bool big)
        "1 main list 0 0.5|1 main list 1 0|"
        "0 main grows a0 2|0 main grows b0 -3|0 main grows c0 4|0 main grows d0 5|"
        "0 main grows processes0 64|0 main grows mean0 1.5|0 main grows width0 0.25|",
-       "elements of several numbers are told number by number, but for such as are zero or damaged");
+       "elements of several numbers are shown number by number, except zeros and damaged ones");
     char *again = components_text(&fixture, PF_UNRESTRICTED, true);
-    is(again, whole, "a walk goes on from any saved position");
+    is(again, whole, "a walk resumes at any saved position");
     char *thread = components_text(&fixture, (struct pf_restriction){1, 0, 8, -1}, false);
     is(thread, "1 main list 0 0.5|1 main list 1 0|",
-       "those of one thread, context and metric can be asked for");
+       "values can be restricted to one thread, context and metric");
     char *elsewhere = components_text(&fixture, (struct pf_restriction){-1, 1, -1, -1}, false);
-    is(elsewhere, "", "a call path without a row has none");
-    ok(is_sound(&fixture), "nothing is wrong with them");
+    is(elsewhere, "", "a call path without a row has no values");
+    ok(is_sound(&fixture), "none of this causes a warning");
     free(whole), free(again), free(thread), free(elsewhere);
     tear_down(&fixture);
 }
@@ -266,8 +264,8 @@ static void long_elements_are_looked_through_once(void)
     static const char last[] = "|0 main list 65534 0|0 main list 65535 1|";
     size_t size = strlen(whole);
     ok(size > sizeof last && !strcmp(whole + size - (sizeof last - 1), last),
-       "a long list is told to its end");
-    ok(clock() - start < 5 * CLOCKS_PER_SEC, "and that takes no longer than its length");
+       "a long list is read to its end");
+    ok(clock() - start < 5 * CLOCKS_PER_SEC, "in linear time");
     free(whole);
     tear_down(&fixture);
 }
@@ -312,13 +310,13 @@ static void costly_values_are_read_once(void)
     forget(&anchor);
     set_up(&fixture, &tar);
     first_value(&fixture, (struct pf_restriction){0, 0, 1, -1}, have);
-    is(have, "40001", "the inclusive values of many call paths are added up");
+    is(have, "40001", "inclusive values of many call paths are summed");
     int fd = openat(fixture.directory, "profile.cubex", O_WRONLY);
     if (fd < 0 || pwrite(fd, twos.at, twos.size, ROWS_AT) != (ssize_t)twos.size)
         abort();
     close(fd);
     first_value(&fixture, (struct pf_restriction){0, 0, 0, -1}, have);
-    is(have, "2", "what is stored is read from the file");
+    is(have, "2", "stored values are read from the file");
     first_value(&fixture, (struct pf_restriction){0, 0, 3, -1}, have);
     is(have, "80002", "each metric has values of its own");
     tear_down(&fixture);
@@ -357,7 +355,7 @@ static void walks_agree(struct fixture *fixture, const char *what)
         same &= !strcmp(want, have);
         free(want), free(have);
     }
-    ok(same, "%s: rows of one thread are those of the whole, digit by digit", what);
+    ok(same, "%s: rows restricted to a thread equal the whole's, digit by digit", what);
     same = true;
     for (int64_t context = 0; context < 5; context++) {
         char *want = filter(whole, -1, names[context]);
@@ -365,9 +363,9 @@ static void walks_agree(struct fixture *fixture, const char *what)
         same &= !strcmp(want, have);
         free(want), free(have);
     }
-    ok(same, "%s: rows of one context are those of the whole", what);
+    ok(same, "%s: so do rows restricted to a context", what);
     char *again = values_text(fixture, PF_UNRESTRICTED, true);
-    is(again, whole, "a walk goes on from any saved position");
+    is(again, whole, "a walk resumes at any saved position");
     free(again), free(whole);
 }
 
@@ -409,7 +407,7 @@ static void wrong_positions_are_refused(void)
     ok(!table->ops->open(&cursor, &fixture.error) &&
            table->ops->restore(&cursor, blob, sizeof blob, &fixture.error) < 0 &&
            table->ops->restore(&cursor, blob, 3, &fixture.error) < 0,
-       "positions that no walk can come to are refused");
+       "impossible positions are refused");
     table->ops->close(&cursor);
     tear_down(&fixture);
     forget(&rows);

@@ -161,17 +161,16 @@ static void values_are_pooled(void)
     mkdir(path_in(study.root, "notes"), 0755);
     open_study(&study);
     is(rows_text(study.model.partitions.items), "0 p=1|1 p=2|",
-       "points are sorted; what is the same everywhere is no parameter, folders without Cube files are no "
-       "points");
+       "points are sorted; a constant is not a parameter; folders without Cube files are not points");
     is(table_text(&study, "values", (struct pf_restriction){-1, 0, 0, -1}, false),
        "0 0 main time 5 0 | 0 1 main time 7 1 | 0 2 main time 6 0 | 0 3 main time 8 1 | 1 0 main time 1 0 | "
        "1 1 main time 3 1 | ",
-       "each location of each file is a repetition, and which one is told");
+       "each location of each file is a repetition, identified by its columns");
     is(table_text(&study, "statistics", (struct pf_restriction){0, 1, 0, -1}, false),
        "weak 0 f time 4 1.25 0.5 0 4 1.479019945774904 | weak_threaded 0 f time 4 1.25 0.5 0 4 "
        "1.479019945774904 | "
        "strong 0 f time 4 2.5 1.5 0 7 2.8722813232690143 | ",
-       "call paths of one region are repetitions too; where all is zero, zeros are measurements");
+       "call paths of one region are repetitions too; if all values are zero, the zeros are measurements");
     is(table_text(&study, "statistics", (struct pf_restriction){1, 1, 0, -1}, false),
        "weak 1 f time 2 15 15 0 30 11.180339887498949 | weak_threaded 1 f time 2 20 20 10 30 "
        "8.16496580927726 | "
@@ -184,19 +183,19 @@ static void values_are_pooled(void)
     is(table_text(&study, "scaling", (struct pf_restriction){-1, -1, 0, -1}, true),
        "main 6.5 2 | f 1.25 15 | ", "scaling shows the mean over locations");
     is(table_text(&study, "scaling_total", (struct pf_restriction){-1, -1, 0, -1}, true),
-       "main 13 4 | f 2.5 30 | ", "scaling_total their sum, of several files or call paths the mean of it");
+       "main 13 4 | f 2.5 30 | ", "scaling_total shows their sum; the mean over several files or call paths");
     ok(strstr(study.model.metrics[0].description, "mean over all locations"), "a metric says so");
     ok(study.model.n_metrics == 2 && study.model.metrics[0].partner == 1 &&
            !strcmp(study.model.metrics[1].scope, "inclusive"),
-       "the sides of a metric are twins; a metric without data is none");
-    ok(!pf_rows_count(study.model.warnings), "nothing is wrong");
+       "partners are linked; a metric without data is omitted");
+    ok(!pf_rows_count(study.model.warnings), "none of this causes a warning");
     char *values = strdup(table_text(&study, "values", PF_UNRESTRICTED, false));
     is(table_text(&study, "values", PF_UNRESTRICTED, true), values,
-       "a walk over values goes on from any saved position");
+       "a walk over values resumes at any saved position");
     free(values);
     char *whole = strdup(table_text(&study, "statistics", PF_UNRESTRICTED, false));
     is(table_text(&study, "statistics", PF_UNRESTRICTED, true), whole,
-       "a walk goes on from any saved position");
+       "a walk resumes at any saved position");
     free(whole);
     close_study(&study);
 }
@@ -209,15 +208,15 @@ static void what_a_point_lacks_is_merged(void)
     add_cube(study.root, "x2", "a.cubex", (double[]){1, 3, 1, 1, 1, 1}, false);
     open_study(&study);
     is(table_text(&study, "statistics", (struct pf_restriction){-1, 2, -1, -1}, false), "",
-       "a call path that a point lacks has no statistics");
+       "a call path that is missing in a point has no statistics there");
     is(table_text(&study, "statistics", (struct pf_restriction){0, 0, 0, -1}, false),
        "weak 0 main time 1 22 22 11 33 10.04987562112089 | weak_threaded 0 main time 1 22 22 11 33 "
        "10.04987562112089 | "
        "strong 0 main time 1 44 44 44 44 0 | ",
-       "its exclusive ones are added to those of the call path above");
+       "its exclusive values are added to its parent's");
     is(table_text(&study, "values", (struct pf_restriction){-1, 2, 0, -1}, false),
-       "0 0 g time 10 0 | 0 1 g time 30 1 | ", "its values are there all the same");
-    ok(study_warns(&study, "incomplete-series"), "and it is told");
+       "0 0 g time 10 0 | 0 1 g time 30 1 | ", "its values are served nevertheless");
+    ok(study_warns(&study, "incomplete-series"), "and a warning names it");
     close_study(&study);
 }
 
@@ -231,10 +230,10 @@ static void what_is_no_point_is_told(void)
     write_text(study.root, "x2/b.cubex", "this is no Cube file, but it is called so");
     open_study(&study);
     ok(!study.result && pf_rows_count(study.model.partitions.items) == 2,
-       "folders of other parameters are left out");
-    ok(study_warns(&study, "bad-member"), "files that are damaged are told");
+       "folders with other parameters are skipped");
+    ok(study_warns(&study, "bad-member"), "damaged files are reported");
     is(table_text(&study, "values", (struct pf_restriction){1, 0, 0, -1}, false),
-       "1 0 main time 1 0 | 1 1 main time 3 1 | ", "the others of the point are read");
+       "1 0 main time 1 0 | 1 1 main time 3 1 | ", "the other files of the point are read");
     close_study(&study);
 }
 
@@ -253,9 +252,9 @@ static void folders_are_recognised(void)
     make_root(&study);
     add_cube(study.root, "x1", "a.cubex", (double[]){1, 3, 1, 1, 1, 1}, false);
     mkdir(path_in(study.root, "x2"), 0755);
-    ok(!is_recognised(study.root), "one point is no study, nor are folders that only are named so");
+    ok(!is_recognised(study.root), "one point is not a study, nor are folders with just such names");
     add_cube(study.root, "x2", "a.cubex", (double[]){1, 3, 1, 1, 1, 1}, false);
-    ok(is_recognised(study.root), "two points are");
+    ok(is_recognised(study.root), "two points are a study");
     temp_dir_remove(study.folder);
 }
 

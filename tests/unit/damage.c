@@ -120,7 +120,7 @@ static struct served look(struct sample *sample, const char *folder, size_t wher
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     served.opened = !profile_open(&model, sample->driver, directory, sample->name, &options, &error);
     if (!served.opened)
-        note(sample, where, *error.what ? NULL : "it cannot be opened, and nothing tells why");
+        note(sample, where, *error.what ? NULL : "cannot be opened, and no reason is given");
     else if (pf_model_load(&model, PF_DERIVED, &error))
         note(sample, where, error.what);
     else {
@@ -169,11 +169,11 @@ static void look_at_damaged(struct sample *sample, const char *base, size_t plac
     struct served overwritten = look(sample, folder_of(base, "overwritten", place), place);
     bool stream = !is_one_of(sample, no_streams), whole = place && sample->bytes[place - 1] == '\n';
     if (cut.opened && !cut.fatal && stream && !is_one_of(sample, of_lines) && !whole)
-        note(sample, place, "it is cut off, and no row of warnings is fatal");
+        note(sample, place, "is truncated, and no warning is fatal");
     if (is_one_of(sample, by_lines))
         cut = look(sample, folder_of(base, "line", place), start_of_line(sample, place));
     if (stream && overwritten.rows < cut.rows)
-        note(sample, place, "damage costs what stands before it");
+        note(sample, place, "damage loses data before it");
 }
 
 static size_t nth_place(const struct sample *sample, size_t i)
@@ -195,7 +195,7 @@ static void check_sample(struct sample *sample, const char *path)
     temp_dir_remove(base);
     if (whole.fatal) /* the sample is damaged on purpose */
         return;
-    ok(whole.opened && !sample->wrong, "what stands before damage is served of %s%s%s", path,
+    ok(whole.opened && !sample->wrong, "the data before damage is served of %s%s%s", path,
        sample->wrong ? ": " : "", sample->wrong ? sample->wrong : "");
     if (sample->wrong)
         printf("#   damaged at byte %zu of %zu\n", sample->where, sample->size);

@@ -10,7 +10,7 @@ static void tells_texts_apart(void)
 {
     ok(pf_digest(0, "a", 1) != pf_digest(0, "a\0", 2) && pf_digest(0, "", 0) != pf_digest(0, "\0", 1),
        "texts of other length have another digest");
-    ok(pf_digest(1, "main", 4) != pf_digest(2, "main", 4), "and so has the same text after something else");
+    ok(pf_digest(1, "main", 4) != pf_digest(2, "main", 4), "the same text after another one has another digest");
     unsigned char bytes[29] = {0};
     uint64_t none = pf_digest(0, bytes, sizeof bytes);
     unsigned same = 0;
@@ -19,7 +19,7 @@ static void tells_texts_apart(void)
         same += pf_digest(0, bytes, sizeof bytes) == none;
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
-    ok(same == 0, "every bit matters");
+    ok(same == 0, "every bit changes the digest");
     ok(pf_digest(0, "main", 4) == 0xe00d0b1fd7017dba && pf_digest(7, "some function", 13) == 0x63b69c35392d761d,
        "a text has the same hash on every machine");
 }
@@ -39,7 +39,7 @@ static void spreads(const char *format, const char *what)
         taken[slot] = 1;
     }
     /* A random function has 1382 collisions on average: 10000 - 32768 * (1 - exp(-10000 / 32768)). */
-    ok(met > 1100 && met < 1700, "%s spread over the lower bits as by chance: %u meet", what, met);
+    ok(met > 1100 && met < 1700, "%s spread over the lower bits like random numbers: %u collisions", what, met);
 }
 
 int main(void)

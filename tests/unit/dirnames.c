@@ -82,19 +82,19 @@ static void test_equal_names(void)
     const struct item items[] = {{"main", 0, 0}, {"f", 0, 0},   {"f", 0, 0}, {"g", 0, 0},
                                  {"f", 1, 0},    {"a/b", 0, 0}, {"", 0, 0},  {NULL, 0, 0}};
     struct pf_dirnames *names = names_of(items, 8, false, NULL);
-    is_called(names, 0, "main", "a name of its own stands as it is");
-    is_called(names, 1, "f~1", "of equal siblings the first has a suffix");
-    is_called(names, 2, "f~2", "and so has the second");
+    is_called(names, 0, "main", "a unique name is used unchanged");
+    is_called(names, 1, "f~1", "the first of equal siblings has a suffix");
+    is_called(names, 2, "f~2", "so has the second");
     is_called(names, 4, "f", "an equal name in another folder has none");
     is_called(names, 5, "a%2Fb", "names are made fit for files");
-    is_called(names, 6, "~6", "an empty name is its id");
-    is_called(names, 7, "~7", "and so is none");
-    ok(all_found(names, items, 8), "each is found by its name in its folder alone");
-    ok(pf_dirname_find(names, 0, "f") == PF_NO_ITEM, "the name that several share finds none of them");
-    ok(pf_dirname_find(names, 0, "main~0") == PF_NO_ITEM, "a suffix that was not given finds nothing");
-    ok(pf_dirname_find(names, 0, "f~0") == PF_NO_ITEM, "nor does the suffix of another item");
-    ok(pf_dirname_find(names, 0, "f~99") == PF_NO_ITEM, "nor that of none");
-    ok(pf_dirname_find(names, 0, "a/b") == PF_NO_ITEM, "nor the text that the name was made from");
+    is_called(names, 6, "~6", "an empty name becomes its id");
+    is_called(names, 7, "~7", "so does a missing name");
+    ok(all_found(names, items, 8), "each item is found by its name in its own folder only");
+    ok(pf_dirname_find(names, 0, "f") == PF_NO_ITEM, "an ambiguous name finds nothing");
+    ok(pf_dirname_find(names, 0, "main~0") == PF_NO_ITEM, "a suffix that was not assigned finds nothing");
+    ok(pf_dirname_find(names, 0, "f~0") == PF_NO_ITEM, "so does the suffix of another item");
+    ok(pf_dirname_find(names, 0, "f~99") == PF_NO_ITEM, "so does the suffix of no item");
+    ok(pf_dirname_find(names, 0, "a/b") == PF_NO_ITEM, "so does the original text of a changed name");
     ok(pf_dirname_find(names, 0, "") == PF_NO_ITEM && pf_dirname_find(names, 0, "h") == PF_NO_ITEM,
        "unknown names are not found");
     pf_dirnames_free(names);
@@ -106,13 +106,13 @@ static void test_reserved(void)
     const struct item items[] = {{"info.txt", 0, 0}, {"values.csv", 5, 0}, {"Info.txt", 0, 0},
                                  {"x~7", 0, 0},      {"x", 0, 0},          {"x~07", 0, 0}};
     struct pf_dirnames *names = names_of(items, 6, false, reserved);
-    is_called(names, 0, "info.txt~0", "a name of our own files gets a suffix");
+    is_called(names, 0, "info.txt~0", "a name of one of our own files gets a suffix");
     is_called(names, 1, "values.csv~1", "in every folder");
-    is_called(names, 2, "Info.txt", "but not one that only looks like it");
+    is_called(names, 2, "Info.txt", "but not a name that only resembles it");
     is_called(names, 3, "x~7~3", "a name that ends like a suffix gets one of its own");
-    is_called(names, 5, "x~07~5", "whatever its digits");
+    is_called(names, 5, "x~07~5", "for any digits");
     ok(all_found(names, items, 6), "all are found");
-    ok(pf_dirname_find(names, 0, "info.txt") == PF_NO_ITEM, "our own file's name finds no item");
+    ok(pf_dirname_find(names, 0, "info.txt") == PF_NO_ITEM, "the name of our own file finds no item");
     pf_dirnames_free(names);
 }
 
@@ -123,7 +123,7 @@ static void test_ids(void)
     struct pf_dirnames *names = names_of(items, 6, true, NULL);
     is_called(names, 0, "f~900", "suffixes are the format's ids");
     is_called(names, 1, "f~17", "in whatever order they come");
-    is_called(names, 2, "g", "names of their own need none");
+    is_called(names, 2, "g", "unique names need no suffix");
     is_called(names, 3, "~3", "an empty name has its id too");
     ok(all_found(names, items, 6), "all are found by ids");
     ok(pf_dirname_find(names, 2, "f~900") == PF_NO_ITEM, "an id is not found in another folder");
@@ -143,10 +143,10 @@ static void test_made_equal(void)
     char name[PF_NAME_MAX + 1], other[PF_NAME_MAX + 1];
     size_t size = pf_dirname(names, 0, name);
     pf_dirname(names, 1, other);
-    ok(size <= PF_NAME_MAX && strcmp(name, other) != 0, "texts that are cut alike have names of their own");
+    ok(size <= PF_NAME_MAX && strcmp(name, other) != 0, "texts that are shortened alike have distinct names");
     pf_dirname(names, 2, name);
     pf_dirname(names, 3, other);
-    ok(strcmp(name, other) != 0, "a name and the same already escaped do not meet");
+    ok(strcmp(name, other) != 0, "a name and its escaped form have distinct names");
     ok(all_found(names, items, 5), "all are found");
     pf_dirnames_free(names);
 }
@@ -178,7 +178,7 @@ static void test_many(void)
     time_equal_names(1000, &few);
     double short_time = time_equal_names(12500, &few), long_time = time_equal_names(100000, &many);
     ok(few && many, "a hundred thousand items of one name are all found");
-    ok(long_time < 40 * short_time + 0.5, "in time that grows with their number, not with its square");
+    ok(long_time < 40 * short_time + 0.5, "in linear, not quadratic time");
 
     struct item *chain = calloc(100000, sizeof *chain);
     for (uint32_t i = 0; i < 100000; i++)

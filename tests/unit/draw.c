@@ -96,14 +96,14 @@ static void flames(void)
     char *titles = titles_of(&picture);
     is(titles,
        "main<int> (6000 ns, 100.00%)| (3000 ns, 50.00%)|ends\\n\"so\"\\xFF\\x01\\\\ (2000 ns, 33.33%)|",
-       "a frame a context with a positive value, whatever it is called");
+       "each context with a positive value is a frame, whatever its name");
     ok(reads(&picture, ">time, ns: 5500 (5.50 us) total<"), "the head gives metric, unit and total");
     ok(reads(&picture, ">fake: made by hand<"), "    and format and title");
     free(titles);
     free_picture(&picture);
     picture = flame_of(&fake, odd);
     ok(picture.document && !count(xmlDocGetRootElement(picture.document), "title", NULL),
-       "what does not add up has no frames");
+       "a metric that cannot be summed has no frames");
     ok(reads(&picture, ">empty: the metric cannot be summed over contexts<"), "    and the picture says why");
     free_picture(&picture);
     picture = flame_of(&fake, none);
@@ -128,7 +128,7 @@ static void narrow_flames(void)
     is(titles, "main (100000 ns, 100.00%)|wide (90000 ns, 90.00%)|",
        "narrow frames are drawn as one, without a title");
     ok(picture.document && count(xmlDocGetRootElement(picture.document), "rect", NULL) == 4,
-       "    (beside which there is the background)");
+       "(besides the background)");
     free(titles);
     free_picture(&picture);
     fake_free(&fake);
@@ -184,7 +184,7 @@ static void labels(void)
         struct pf_buf out = {0};
         svg_name_cut(&out, cuts[i].name, strlen(cuts[i].name), cuts[i].characters);
         pf_buf_char(&out, 0);
-        is(out.data, cuts[i].wanted, "qualified names are cut in front");
+        is(out.data, cuts[i].wanted, "the start of long qualified names is omitted");
         pf_buf_free(&out);
     }
 }
@@ -209,7 +209,7 @@ static void large_flames(void)
     ok(picture.document && picture.text.size <= PF_PICTURE_MAX, "a picture takes at most 2 MB (%zu)",
        picture.text.size);
     ok(picture.document && count(xmlDocGetRootElement(picture.document), "title", NULL) > 100,
-       "and shows what it can");
+       "and shows as much as possible");
     free_picture(&picture);
     fake_free(&fake);
 }
@@ -303,7 +303,8 @@ static void runs(void)
     char *titles = titles_of(&drawn);
     is(titles,
        "run3|run<2>|run1|even29|even30|even31|even32|even33|even34|even35|even36|even37|even38|even39|grown|",
-       "of many functions those that hold the most, and before these what changes");
+       "of many functions, those with the largest values are drawn, and before them those with the largest "
+       "changes");
     ok(reads(&drawn, ">time, ns: 1000000000 (1.00 s) to 2000000000 (2.00 s) total<"),
        "the head gives metric, unit and totals");
     ok(reads(&drawn, ">fake: 3 runs, run1 to run3<"), "    formats and runs");
@@ -334,7 +335,7 @@ static void names_of_runs(const char *const *names, size_t n, const char *wanted
             fprintf(out, "%.*s|", (int)strcspn(at, "<"), at);
     }
     fclose(out);
-    is(labels, wanted, "labels of runs leave out what all names share");
+    is(labels, wanted, "labels of runs omit the common prefix and suffix");
     free(labels);
     free_picture(&drawn);
     pf_runs_picture_free(picture);
@@ -369,6 +370,6 @@ int main(void)
     timelines();
     runs();
     labels_of_runs();
-    ok(svg_colour("libc.so", 7) == svg_colour("libc.so", 7), "a module always has one colour");
+    ok(svg_colour("libc.so", 7) == svg_colour("libc.so", 7), "a module always has the same colour");
     return done();
 }

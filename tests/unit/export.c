@@ -89,7 +89,7 @@ static void profiles(void)
 {
     comes_back_as(&pf_collapsed_driver, "a;b 3\na 5\nc;\xff;a 0.25\n",
                   "all,a,samples,5000000|all,a>b,samples,3000000|all,c>\\xFF>a,samples,250000|",
-                  "stacks come back, fractions in millionths");
+                  "stacks are preserved, fractions in millionths");
     comes_back_as(&pf_perf_script_driver,
                   "w 1 1.5: 7 cpu-clock:\n\t 1 b (/b)\n\t 1 a (/a)\n\nw 2 1.6: 9 cpu-clock:\n\t 1 b (/b)\n\t "
                   "1 a (/a)\n",
@@ -99,7 +99,7 @@ static void profiles(void)
                   "a 9223372036854775807\na;b 9223372036854775808\nc 9\nc 99999999999999999999\n",
                   "all,a,samples,9223372036854775807|all,a>b,samples,9223372036854775807|all,c,samples,"
                   "9223372036854775807|",
-                  "values beyond 64 bits are the nearest ones");
+                  "values beyond 64 bits are saturated");
     comes_back_as(&pf_collapsed_driver, "a 99999999999999.5\nb 2\n",
                   "all,a,samples,9223372036854775807|all,b,samples,2000000|", "fractions too");
 }
@@ -117,7 +117,7 @@ static void deep_stacks(void)
     const struct pf_tree *tree = again.model.contexts;
     struct pf_cell inner = pf_interned(tree->strings, tree->name[512]);
     ok(tree->count == 1024 && inner.size == 5 && !memcmp(inner.text, "f2488", 5),
-       "of a deep stack the outer and the inner frames");
+       "of a deep stack, the outermost and innermost frames are kept");
     file_close(&again);
     file_close(&file);
     free(text);

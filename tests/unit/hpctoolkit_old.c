@@ -63,9 +63,9 @@ static void processes_of_one_rank(void)
     load_database(&single, SAMPLES, "solver-2019");
     ok(!db.result && same_thread(&db.model, 1, &single.model, 2, "values") &&
            same_thread(&db.model, 1, &single.model, 2, "trace"),
-       "of two processes with one rank each has the trace whose file is named as its own");
+       "each of two processes with the same rank has the trace in its own file");
     char *none = db.result ? NULL : of_thread(&db.model, "trace", 0);
-    is(none, "", "and none if there is no such file");
+    is(none, "", "or none if there is no such file");
     free(none);
     close_database(&db);
     close_database(&single);
@@ -82,7 +82,7 @@ static void trace_without_values(void)
     load_database(&single, SAMPLES, "solver-2019");
     ok(!db.result && pf_rows_count(db.model.partitions.items) == 4 &&
            same_thread(&db.model, 3, &single.model, 0, "trace"),
-       "a thread that has a trace alone stands behind those that have values");
+       "a thread that has only a trace is listed after those with values");
     close_database(&db);
     close_database(&single);
     remove_copy(&copy);
@@ -104,7 +104,7 @@ static void traces_out_of_order(void)
     ok(!db.result && pf_rows_count(db.model.partitions.items) == 4 &&
            same_thread(&db.model, 3, &single.model, 0, "values") &&
            same_thread(&db.model, 3, &single.model, 0, "trace"),
-       "whatever order files are found in, each thread has its own trace");
+       "each thread has its own trace, in whatever order the files are listed");
     close_database(&db);
     close_database(&single);
     remove_copy(&copy);
@@ -131,8 +131,8 @@ static void merged_and_single(void)
     load_database(&single, SAMPLES, "solver-2019");
     ok(!db.result && same_thread(&db.model, 0, &single.model, 0, "values") &&
            same_thread(&db.model, 0, &single.model, 0, "trace"),
-       "beside a merged file the files that it was made of count no second time");
-    ok(warned(&db.model, "part") == 1, "which is told");
+       "next to a merged file, the files that it was made from are not counted again");
+    ok(warned(&db.model, "part") == 1, "with a warning");
     close_database(&db);
     close_database(&single);
     remove_copy(&copy);
@@ -169,14 +169,14 @@ static void too_many_parts(void)
     load_database(&db, copy.folder, "db");
     unsigned long long calls = read_calls() - before;
     ok(!db.result && pf_rows_count(db.model.partitions.items) == MOST + 3,
-       "of a merged file of too many parts a million are kept");
+       "a million parts of a merged file are kept");
     bool told = false;
     for (size_t i = 0; i < pf_rows_count(db.model.warnings); i++) {
         struct pf_cell text = pf_rows_at(db.model.warnings, i)[4];
         told |= memmem(text.text, text.size, "the rest is left out", 20) != NULL;
     }
-    ok(told, "which is told");
-    ok(calls < 10000, "its records are read many at a time");
+    ok(told, "with a warning");
+    ok(calls < 10000, "its records are read in batches");
     close_database(&db);
     remove_copy(&copy);
 }
@@ -201,7 +201,7 @@ static void summary_alone(void)
     struct database db;
     copy_database(&copy, SOLVER);
     load_database(&db, copy.folder, "db");
-    ok(!db.result && !info_of(&db.model, "Values"), "of a database with files of threads nothing is said");
+    ok(!db.result && !info_of(&db.model, "Values"), "a database with files of threads says nothing about their absence");
     close_database(&db);
     drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
     drop(&copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
@@ -209,9 +209,9 @@ static void summary_alone(void)
     drop(&copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
     load_database(&db, copy.folder, "db");
     is(db.result ? NULL : info_of(&db.model, "Values"), "summary.csv alone: there are no files of threads",
-       "a database without them says where its values are");
+       "a database without them says where its values come from");
     char *summary = db.result ? NULL : rows_of(&db.model, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
-    ok(summary && *summary && !pf_rows_count(db.model.warnings), "which are there, and nothing is wrong");
+    ok(summary && *summary && !pf_rows_count(db.model.warnings), "the values are served without a warning");
     free(summary);
     close_database(&db);
     remove_copy(&copy);
@@ -231,7 +231,7 @@ static void no_descriptors(void)
     int result = db.result ? 0 : load_all(&db);
     setrlimit(RLIMIT_NOFILE, &limit);
     ok(result && db.error.code == EMFILE,
-       "no thread is left out because descriptors have run out: that is an error");
+       "running out of descriptors is an error, not a missing thread");
     close_database(&db);
 }
 

@@ -104,7 +104,7 @@ static void check_text(struct bytes bytes, const char *want, const char *name)
     uint64_t before = pf_inflate_size(view);
     char *have = all_of(view, &size);
     ok(size == strlen(want) && !strcmp(have, want) && !pf_inflate_damage(view, &damage), "%s", name);
-    ok(before == UINT64_MAX && pf_inflate_size(view) == size, "%s: the size is known once the end was met",
+    ok(before == UINT64_MAX && pf_inflate_size(view) == size, "%s: the size is known after the end was read",
        name);
     free(have);
     pf_inflate_free(view);
@@ -155,12 +155,12 @@ static void check_damage(struct bytes bytes, const char *text, size_t least, siz
     struct pf_error damage = {0};
     struct pf_inflate *view = view_of(&bytes);
     char *have = all_of(view, &size), *more = all_of(view, &again);
-    ok(size >= least && size <= most && !memcmp(have, text, size), "%s: what came before is kept", name);
+    ok(size >= least && size <= most && !memcmp(have, text, size), "%s: the text before it is kept", name);
     bool told = pf_inflate_damage(view, &damage);
     ok(told && damage.offset >= 0 && damage.offset <= (int64_t)bytes.size && damage.what[0],
-       "%s: and it is told where (%s, byte %jd of %zu)", name, damage.what, (intmax_t)damage.offset,
+       "%s: its offset is reported (%s, byte %jd of %zu)", name, damage.what, (intmax_t)damage.offset,
        bytes.size);
-    ok(again == size && !memcmp(have, more, size), "%s: a second reading ends there too", name);
+    ok(again == size && !memcmp(have, more, size), "%s: a second read ends there too", name);
     free(have);
     free(more);
     pf_inflate_free(view);
@@ -189,11 +189,11 @@ static void test_damage(void)
     check_damage(sum, text, SIZE, SIZE, "a wrong check sum of zlib");
     struct bytes garbage = packed(text, SIZE, GZIP, 6);
     append(&garbage, "garbage", 7);
-    check_damage(garbage, text, SIZE, SIZE, "what is not gzip data after gzip data");
+    check_damage(garbage, text, SIZE, SIZE, "data other than gzip after a gzip member");
 
     struct bytes block = packed(text, SIZE, ZLIB, 0);
     block.at[2 + 5 + 65535] = 7; /* the header of the second stored block: an invalid kind */
-    check_damage(block, text, 65535, 65535, "a block of no kind");
+    check_damage(block, text, 65535, 65535, "a block of invalid kind");
     struct bytes dictionary = {.at = malloc(64)};
     memcpy(dictionary.at, "\x78\xbb\1\2\3\4garbage", dictionary.size = 13);
     check_damage(dictionary, text, 0, 0, "a stream that needs a dictionary");
@@ -209,15 +209,15 @@ static void test_failures(void)
     char first[8] = {0};
     bytes.fails = ESTALE;
     ok(pf_inflate_read(view, first, 4, 0, &error) == -1 && error.code == ESTALE,
-       "a file that cannot be read is an error, no end");
-    ok(pf_inflate_size(view) == UINT64_MAX, "of which the size does not become known");
+       "a read error is an error, not the end");
+    ok(pf_inflate_size(view) == UINT64_MAX, "after which the size is still unknown");
     bytes.fails = 0;
-    ok(pf_inflate_read(view, first, 4, 0, &error) == 4 && !memcmp(first, text, 4), "and is read again later");
+    ok(pf_inflate_read(view, first, 4, 0, &error) == 4 && !memcmp(first, text, 4), "a later read succeeds");
     bytes.fails = EIO;
     ok(pf_inflate_read(view, first, 4, 290000, &error) == -1 && error.code == EIO, "also in the middle");
     bytes.fails = 0;
     ok(pf_inflate_read(view, first, 4, 290000, &error) == 4 && !memcmp(first, text + 290000, 4),
-       "and from there");
+       "and resumes from there");
     pf_inflate_free(view);
     free(bytes.at);
     free(text);
@@ -250,7 +250,7 @@ static void check_places(const char *text, struct bytes bytes, const char *name)
     for (offset = LARGE - 1000; offset > 1000000; offset -= 999983)
         same &= same_at(view, text, offset, 5000);
     ok(same, "%s: from the end to the start", name);
-    ok(bytes.taken < 6 * bytes.size / 2, "%s: a jump costs a part of the file (%ju of %zu read in all)", name,
+    ok(bytes.taken < 6 * bytes.size / 2, "%s: a seek costs a part of the file (%ju of %zu read in all)", name,
        (uintmax_t)bytes.taken, bytes.size);
 
     bytes.taken = 0;
@@ -258,7 +258,7 @@ static void check_places(const char *text, struct bytes bytes, const char *name)
         for (offset = 0; offset < 5 * 2200000; offset += 2200000)
             same &= same_at(view, text, offset + step, 10000);
     ok(same && bytes.taken < bytes.size,
-       "%s: five readers at different places go on without going back (%ju read)", name,
+       "%s: five readers at different offsets continue without rewinding (%ju read)", name,
        (uintmax_t)bytes.taken);
 
     uint64_t before = 0;
@@ -269,7 +269,7 @@ static void check_places(const char *text, struct bytes bytes, const char *name)
         before = now > before ? now : before;
     }
     ok(grows && before > bytes.size / 2 && pf_inflate_packed_before(view, LARGE) == bytes.size,
-       "%s: how far a place is in the file can be told", name);
+       "%s: the offset in the file can be determined", name);
     pf_inflate_free(view);
 }
 
@@ -341,7 +341,7 @@ static void test_places(void)
     struct pf_error damage;
     bool same = same_at(view, text, LARGE - 100000, 10) && same_at(view, text, LARGE - 3000000, 10) &&
                 same_at(view, text, LARGE - 100000, 300000);
-    ok(same && pf_inflate_damage(view, &damage), "a wrong check sum is found from a seek point too");
+    ok(same && pf_inflate_damage(view, &damage), "a wrong checksum is detected from a seek point too");
     pf_inflate_free(view);
     free(zlib.at);
     free(gzip.at);
@@ -405,18 +405,18 @@ static void test_input(void)
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct pf_source *source = pf_source_new(directory, "text.gz", &error);
     struct pf_input *input = open_plain(source, &error);
-    ok(input && pf_input_size(input) == UINT64_MAX, "a gzip file is opened as what it holds, size unknown");
+    ok(input && pf_input_size(input) == UINT64_MAX, "a gzip file is opened as its unpacked text, of unknown size");
     ok(pf_input_read(input, some, 10, 299995, &error) == 5 && pf_input_size(input) == 300000,
-       "the size is known once its end was read");
+       "the size is known after its end was read");
     ok(!pf_source_open(source, NULL, PF_RAW, &file, &error) && file != input && pf_input_size(file) == gzip.size,
-       "the file itself may be open beside it");
+       "the raw file can be opened at the same time");
     ok(open_plain(source, &error) == input && pf_source_input_count(source) == 1,
-       "opened twice it is the same input; recorded is one file");
+       "opened twice it is one input, recorded as one file");
     ok(pf_input_stamp(input)->size == gzip.size, "its stamp is the file's");
     pf_input_progress(input, 300000, &so_far, &total);
-    ok(so_far == gzip.size && total == gzip.size, "how far a pass is, is told in bytes of the file");
+    ok(so_far == gzip.size && total == gzip.size, "progress is reported in bytes of the file");
     test_lines(input);
-    ok(!pf_input_damage(input, &error), "nothing is damaged");
+    ok(!pf_input_damage(input, &error), "no damage is reported");
     struct pf_source *plain = pf_source_new(directory, "text", &error);
     ok((again = open_plain(plain, &error)) && pf_input_size(again) == 8 && !pf_input_damage(again, &error),
        "a file that is not compressed is opened as it is");
@@ -424,12 +424,12 @@ static void test_input(void)
     if (truncate(path_in(folder, "text.gz"), 100))
         abort();
     ok(pf_source_check(source, &error) && error.code == ESTALE && !pf_source_intact(source),
-       "a change of the file is noticed");
+       "a change of the file is detected");
     pf_source_free(source);
     source = pf_source_new(directory, "text.gz", &error);
     ok((input = open_plain(source, &error)) && pf_input_read(input, some, 10, 299000, &error) == 0 &&
            pf_input_damage(input, &error) && error.offset == 100,
-       "a file cut off is damaged there");
+       "a truncated file is damaged there");
     pf_source_free(source);
     source = pf_source_new(directory, "text.gz", &error);
     input = open_plain(source, &error);
@@ -460,13 +460,13 @@ static void test_probe(void)
 {
     char *text = numbers(100000), *start = strndup(text, 5000);
     ok(probed(packed(text, 100000, GZIP, 6), start, 5000),
-       "probing sees the start of what a gzip file holds");
-    ok(probed(packed(text, 100000, ZLIB, 6), start, 5000), "and of what a zlib stream holds");
+       "a probe sees the start of the unpacked text");
+    ok(probed(packed(text, 100000, ZLIB, 6), start, 5000), "and of a zlib stream's text");
     ok(probed(packed(text, 100000, ZLIB, 0), start, 5000), "also if it is stored without compression");
-    ok(probed(packed("short", 5, ZLIB, 6), "short", 5000), "no more than there is");
+    ok(probed(packed("short", 5, ZLIB, 6), "short", 5000), "at most what there is");
     struct bytes plain = {.at = malloc(100), .size = 100};
     memset(plain.at, '8', 100);
-    ok(probed(plain, "", 100), "and nothing of other files");
+    ok(probed(plain, "", 100), "but not of other files");
     free(start);
     free(text);
 }

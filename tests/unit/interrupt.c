@@ -36,20 +36,20 @@ static bool all(const int *signals, size_t n, int mask, bool ends)
 
 static void test_masks(void)
 {
-    ok(!pf_signals_end_wait(0, 0, 0, 0), "no signal, no end");
-    ok(all(deadly, sizeof deadly, PENDING, true), "a signal that will kill ends the wait");
-    ok(all(requests, sizeof requests, PENDING, true), "so does a request to stop");
-    ok(all(requests, sizeof requests, CAUGHT, true), "also if the program has a handler for it");
-    ok(all(deadly, sizeof deadly, CAUGHT, false), "other signals that have a handler do not: a timer ticks");
-    ok(all(harmless, sizeof harmless, PENDING, false), "nor do those that stop, resume or mean nothing");
-    ok(all(harmless, sizeof harmless, CAUGHT, false), "caught or not");
+    ok(!pf_signals_end_wait(0, 0, 0, 0), "no signal does not end the wait");
+    ok(all(deadly, sizeof deadly, PENDING, true), "a fatal signal ends the wait");
+    ok(all(requests, sizeof requests, PENDING, true), "so does a request to terminate");
+    ok(all(requests, sizeof requests, CAUGHT, true), "even if the program handles it");
+    ok(all(deadly, sizeof deadly, CAUGHT, false), "other handled signals do not end it, such as a timer's");
+    ok(all(harmless, sizeof harmless, PENDING, false), "nor do signals that stop, resume or are ignored by default");
+    ok(all(harmless, sizeof harmless, CAUGHT, false), "handled or not");
     ok(all(deadly, sizeof deadly, BLOCKED, false) && all(requests, sizeof requests, BLOCKED, false),
-       "a blocked signal waits itself");
+       "a blocked signal does not end it");
     ok(all(deadly, sizeof deadly, IGNORED, false) && all(requests, sizeof requests, IGNORED, false),
-       "an ignored one is none");
-    ok(pf_signals_end_wait(bit(SIGKILL), ~0ULL, ~0ULL, ~0ULL), "KILL always ends it");
+       "an ignored signal does not end it");
+    ok(pf_signals_end_wait(bit(SIGKILL), ~0ULL, ~0ULL, ~0ULL), "SIGKILL always ends it");
     ok(pf_signals_end_wait(bit(SIGALRM) | bit(SIGINT), bit(SIGALRM), 0, bit(SIGINT)),
-       "one that ends it is enough");
+       "one of several is sufficient");
     ok(pf_signals_end_wait(bit(64), 0, 0, 0) && !pf_signals_end_wait(bit(64), 0, 0, bit(64)),
        "real-time signals are like others");
 }
@@ -82,13 +82,13 @@ static bool ends_wait_of_child(int signal, void (*handler)(int))
 
 static void test_processes(void)
 {
-    ok(pf_signal_ends_wait((pid_t)syscall(SYS_gettid)) == PF_NO, "a thread without signals waits on");
+    ok(pf_signal_ends_wait((pid_t)syscall(SYS_gettid)) == PF_NO, "a thread without signals keeps waiting");
     ok(pf_signal_ends_wait(0) == PF_UNKNOWN && pf_signal_ends_wait(-1) == PF_UNKNOWN,
-       "of a thread that can't be seen nothing is known");
-    ok(ends_wait_of_child(SIGINT, SIG_DFL), "a process with INT pending does not wait on");
-    ok(ends_wait_of_child(SIGINT, on_tick), "nor one that handles INT");
-    ok(!ends_wait_of_child(SIGALRM, on_tick), "one with a timer does");
-    ok(!ends_wait_of_child(SIGINT, SIG_IGN), "and one that ignores INT");
+       "nothing is known about a thread of another user");
+    ok(ends_wait_of_child(SIGINT, SIG_DFL), "a process with pending SIGINT stops waiting");
+    ok(ends_wait_of_child(SIGINT, on_tick), "so does one that handles SIGINT");
+    ok(!ends_wait_of_child(SIGALRM, on_tick), "one with a timer keeps waiting");
+    ok(!ends_wait_of_child(SIGINT, SIG_IGN), "so does one that ignores SIGINT");
 }
 
 int main(void)

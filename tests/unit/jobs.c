@@ -24,10 +24,10 @@ static void test_status(void)
     ok(pf_pool_status(pool, status, 4) == 2 && status[0].running && !status[1].running,
        "status counts running and queued jobs");
     ok(status[0].waiters == 1 && status[1].waiters == 1, "and their waiters");
-    ok(pf_pool_status(pool, status, 1) == 2, "what does not fit is counted all the same");
+    ok(pf_pool_status(pool, status, 1) == 2, "jobs beyond the list are counted too");
     gate_open(&first.gate);
     ok(!ask_result(&a) && !ask_result(&b), "both end");
-    ok(pf_pool_status(pool, status, 4) == 0, "jobs that are over are gone");
+    ok(pf_pool_status(pool, status, 4) == 0, "finished jobs are removed");
     pf_pool_free(pool);
 }
 
@@ -59,7 +59,7 @@ static void test_stalled(void)
     }
     pf_pool_tick(pool);
     usleep(20000);
-    ok(next[0].gate.arrived == 0, "a pass that has just begun is not stalled");
+    ok(next[0].gate.arrived == 0, "a job that has just begun is not stalled");
     pf_pool_tick(pool);
     bool arrived = true;
     for (int i = 0; i < 4; i++)
@@ -68,13 +68,13 @@ static void test_stalled(void)
     pf_pool_tick(pool);
     pf_pool_tick(pool);
     ask_start(&of_next[4], &gated, &next[4], 0);
-    ok(gate_await(&next[4].gate, 1), "and so does a new one at once");
+    ok(gate_await(&next[4].gate, 1), "so does a new job at once");
     int failed = 0;
     for (int i = 0; i < 5; i++)
         gate_open(&next[i].gate);
     for (int i = 0; i < 5; i++)
         failed += ask_result(&of_next[i]) != 0;
-    ok(!failed && hung[0].ended + hung[1].ended == 0, "they end while the stalled ones stand still");
+    ok(!failed && hung[0].ended + hung[1].ended == 0, "queued jobs end while the stalled ones wait");
     gate_open(&hung[0].gate);
     ask_result(&of_hung[0]);
     workload_init(&step, pool, true);
@@ -87,7 +87,7 @@ static void test_stalled(void)
         pf_pool_tick(pool);
         await_step(&step);
     }
-    ok(queued.runs == 0, "while one makes steps, others queue");
+    ok(queued.runs == 0, "while one job makes progress, others queue");
     gate_open(&hung[1].gate);
     ok(!ask_result(&of_queued) && !ask_result(&of_hung[1]), "until a thread is free");
     pf_pool_join(pool);
@@ -128,12 +128,12 @@ static void test_stalled_by_waiting(void)
         pf_pool_tick(pool);
         await_step(&inner);
     }
-    ok(queued.runs == 0, "a job is not stalled while one that it needs makes steps");
+    ok(queued.runs == 0, "a job is not stalled while the job that it waits for makes progress");
     pf_pool_join(pool);
     for (int i = 0; i < 2; i++)
         ask_result(&of_outer[i]);
     ok(ask_result(&of_queued) == ECANCELED && queued.runs == 0,
-       "a job that queues when the pool is closed does not run");
+       "a job that is queued when the pool is closed does not run");
     pf_pool_free(pool);
 }
 
@@ -223,14 +223,14 @@ static void test_split(void)
         }
         seen += loops[j].after;
     }
-    ok(wrong == 0, "a shared loop runs every piece exactly once");
-    ok(seen == 4 * PIECES, "and returns when all have returned");
-    ok(astray == 0, "its pieces take turns in order");
+    ok(wrong == 0, "a parallel loop runs every piece exactly once");
+    ok(seen == 4 * PIECES, "and returns when all pieces have returned");
+    ok(astray == 0, "turns are taken in the order of the pieces");
     struct pf_op op = PF_OP;
     workload_init(&meeting.load, pool, true);
     workload_init(&empty.load, pool, true);
     pf_need(&op, &split, &meeting.load.owner, 0);
-    ok(meeting.met == 1, "threads that have nothing else to do help");
+    ok(meeting.met == 1, "idle threads help");
     ok(!pf_need(&op, &split, &empty.load.owner, 0), "a loop of no pieces returns at once");
     pf_pool_free(pool);
 }
@@ -256,7 +256,7 @@ static void test_free_stops(void)
     struct pf_op op = PF_OP;
     workload_init(&late, pool, true);
     ok(pf_need(&op, &gated, &late.owner, 0) == -1 && op.error.code == ECANCELED && late.runs == 0,
-       "a pool that is closed runs no further jobs");
+       "a closed pool runs no further jobs");
     pf_pool_free(pool);
 }
 

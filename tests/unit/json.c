@@ -100,12 +100,12 @@ static void values(void)
           " { .a [ '1 '-2.5e+3 true ] .b { } .c null }", "tokens come in the order of the text");
     reads("[]", " [ ]", "an empty array");
     reads(" 7 ", " '7", "a number alone is a text");
-    reads("[NaN, Infinity, -Infinity]", " [ 'NaN 'Infinity '-Infinity ]", "Python's words are numbers");
+    reads("[NaN, Infinity, -Infinity]", " [ 'NaN 'Infinity '-Infinity ]", "Python's words for non-finite numbers are accepted");
     reads("[nan,-nan,+NAN,inf ,-inf,+Inf,\n-INF,INFINITY,+Infinity,infinity]",
           " [ 'nan '-nan '+NAN 'inf '-inf '+Inf '-INF 'INFINITY '+Infinity 'infinity ]",
-          "other spellings of not finite numbers");
+          "so are other spellings");
     reads("{\"a\":-nan(ind),\"b\":nan(snan),\"c\":nan}", " { .a '-nan .b 'nan .c 'nan }",
-          "the kind of a NaN is skipped");
+          "the payload of a NaN is skipped");
     reads("inf", " 'inf", "such a number alone is a text");
     reads("\xef\xbb\xbf[1]", " [ '1 ]", "a byte order mark is skipped");
     reads("[0, -0, 0.5, 1E5, 10]", " [ '0 '-0 '0.5 '1E5 '10 ]", "numbers come as they are written");
@@ -121,7 +121,7 @@ static void strings(void)
           " [ \"a\xef\xbf\xbd~ \"\xef\xbf\xbd"
           "b~ \"\xef\xbf\xbd"
           "A~ ]",
-          "half a pair is replaced");
+          "a lone surrogate is replaced");
     reads("[\"a\\u0000b\"]",
           " [ \"a\xef\xbf\xbd"
           "b~ ]",
@@ -132,22 +132,22 @@ static void strings(void)
           "b\", \"\xe2\x82\", \"\xed\xa0\x80\", \"\xc0\x80\"]",
           " [ \"a\xef\xbf\xbd"
           "b~ \"\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd~ ]",
-          "what is no UTF-8 is replaced");
+          "invalid UTF-8 is replaced");
     reads_with(PF_JSON_STRICT_UTF8, "[\"ab\xff\"]", " [ bad at 4, line 1: a byte that is no UTF-8, column 5",
-               "or an error, if so asked");
+               "or is an error if requested");
     reads("{\"\\u0061\":1}", " { .a '1 }", "names are unescaped too");
 }
 
 static void errors(void)
 {
-    reads_with(PF_JSON_LAST_COMMAS, "[1,{\"a\":2,},]", " [ '1 { .a '2 } ]", "commas may stand before ends");
+    reads_with(PF_JSON_LAST_COMMAS, "[1,{\"a\":2,},]", " [ '1 { .a '2 } ]", "commas are allowed before ends");
     reads_with(PF_JSON_LAST_COMMAS, "[{\"a\":}]",
                " [ { .a bad at 6, line 1: neither a value nor a word that is one, column 7",
-               "but a name has a value");
+               "but a name needs a value");
     reads("[1,]", " [ '1 bad at 3, line 1: neither a value nor a word that is one, column 4",
           "a comma before the end of an array is refused");
     reads("{\"a\":1,}", " { .a '1 bad at 7, line 1: a name in quotes is missing, column 8",
-          "and before that of an object");
+          "so is one before the end of an object");
     reads("[1 2]", " [ '1 bad at 3, line 1: neither a comma nor a closing bracket, column 4",
           "elements need commas");
     reads("{\"a\" 1}", " { .a bad at 5, line 1: a colon is missing after a name, column 6",
@@ -198,7 +198,7 @@ static void limits(void)
     text[1] = '"';
     memcpy(text + size, "\",1]", 4);
     char *have = tokens_of(text, size + 4, 0);
-    is(have, " [ \"65536 bytes... '1 ]", "a long string is cut, and what follows it is read");
+    is(have, " [ \"65536 bytes... '1 ]", "a long string is truncated, and the next token is read");
     free(have);
     memset(text + 1, '7', size - 1);
     memcpy(text + size, ",\"\"]", 4);
@@ -244,7 +244,7 @@ static void window_ends(void)
             free(taken.bytes);
         }
     ok(same, "tokens are the same wherever the window ends");
-    ok(skipped, "and so is what is passed over or taken whole");
+    ok(skipped, "so are skipped values and values taken as text");
     free(text);
     free(want);
 }
@@ -272,7 +272,7 @@ static void passing_over(void)
     pf_json_next(json, &token, &error);
     ok(pf_json_leave(json, &error) == 0 && pf_json_depth(json) == 0 &&
            pf_json_next(json, &token, &error) == PF_JSON_END,
-       "what is left of a container is skipped");
+       "the rest of a container is skipped");
     pf_json_free(json);
 }
 
@@ -283,13 +283,13 @@ static void skipping_is_careful(void)
     struct pf_json_token token;
     struct pf_error error;
     ok(pf_json_skip(json, &token, &error) < 0 && error.code == EBADMSG && error.offset == 9,
-       "skipping notices brackets that do not match");
+       "skipping detects brackets that do not match");
     struct pf_error again;
-    ok(pf_json_next(json, &token, &again) < 0 && again.offset == 9, "an error stays");
+    ok(pf_json_next(json, &token, &again) < 0 && again.offset == 9, "an error persists");
     pf_json_free(json);
     struct text cut = {"[[1,\"a", 6};
     json = open_text(&cut, 0);
-    ok(pf_json_skip(json, &token, &error) < 0 && error.code == ENODATA, "and that the text ends");
+    ok(pf_json_skip(json, &token, &error) < 0 && error.code == ENODATA, "skipping detects the end of the text");
     pf_json_free(json);
 }
 
@@ -307,14 +307,14 @@ static void taking(void)
     pf_json_next(json, &token, &error);
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_OBJECT && !token.cut &&
            !strcmp(token.text, "{\"a\": [1, 2]}"),
-       "a value is taken as it is written");
+       "a value is returned as it is written");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_NUMBER && pf_json_is(&token, "7") &&
            token.text == buffer.bytes,
-       "so is one that is no container");
+       "so is a value that is not a container");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_ARRAY && token.cut && !token.size,
-       "a value that is too long is told");
+       "a value that is too long is reported");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_STRING && pf_json_is(&token, "x"),
-       "and passed over");
+       "and skipped");
     ok(pf_json_take(json, &token, &buffer, &error) == PF_JSON_NULL &&
            pf_json_take(json, &token, &buffer, &error) == PF_JSON_ARRAY_END && !token.size,
        "the end of a container has no text");
@@ -335,7 +335,7 @@ static void seeking(void)
     struct pf_json *json = open_text(&text, 0);
     pf_json_seek(json, 6, 1);
     char *have = walk(json);
-    is(have, " [ '1 '2 ]", "a value at a known offset is read alone");
+    is(have, " [ '1 '2 ]", "a value at a known offset is read by itself");
     free(have);
     pf_json_seek(json, 20, 2);
     have = walk(json);
@@ -349,12 +349,12 @@ static void seeking(void)
 static void lines(void)
 {
     const unsigned flags = PF_JSON_LINES;
-    reads_with(flags, "{\"a\":1}\n\n  [2]\r\n3", " { .a '1 } [ '2 ] '3", "every line has a value, or none");
-    reads_with(flags, "", "", "no line is well");
+    reads_with(flags, "{\"a\":1}\n\n  [2]\r\n3", " { .a '1 } [ '2 ] '3", "every line has a value or none");
+    reads_with(flags, "", "", "an empty line is valid");
     reads_with(flags, "1 2\n", " '1 bad at 2, line 1: a second value in the line, column 3",
                "two values in a line are refused");
     reads_with(flags, "{\"a\":\n1}", " { .a bad at 5, line 1: the line ends inside a value, column 6",
-               "a value does not go on in the next line");
+               "a value does not continue on the next line");
     reads_with(PF_JSON_SEMICOLONS, "{\"a;b\":1;\"c\":[2;3]}", " { .a,b '1 .c [ '2 '3 ] }",
                "semicolons are commas, in strings too");
 }
@@ -369,12 +369,12 @@ static void damaged_lines(void)
     char *second = walk(json);
     pf_json_next_line(json, &error);
     char *third = walk(json);
-    ok(pf_json_next_line(json, &error) == 0, "behind the last line there is none");
+    ok(pf_json_next_line(json, &error) == 0, "after the last line there is none");
     char *fourth = walk(json);
     is(first, " [ '1 bad at 2, line 1: the line ends inside a value, column 3",
-       "a line that ends early is told");
+       "a truncated line is reported");
     is(second, " [ '2 ] bad at 7, line 3: neither a value nor a word that is one, column 1",
-       "reading goes on with the line after it");
+       "reading continues with the next line");
     is(third, " [ '3 cut at 13, line 4: the text ends inside a value, column 3", "up to the last one");
     is(fourth, "", "and then ends");
     free(first);

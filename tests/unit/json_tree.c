@@ -40,15 +40,15 @@ static void test_trees(void)
     trees_are(
         "[{\"a\": [1, 2.50], \"b\": {}}, [], \"x\", 7, true, null, 1e400]", 1000,
         "{\"a\":[1,2.50],\"b\":{}} at 1|[] at 28|\"x\" at 32|7 at 37|true at 40|null at 46|Infinity at 52|",
-        "values become trees, numbers as they are written in them");
+        "values become trees with numbers as written");
     trees_are("[{\"a\": 1, \"a\": 2}, {\"n\": NaN, \"i\": -Infinity}]", 1000,
-              "{\"a\":2} at 1|{\"n\":NaN,\"i\":-Infinity} at 19|", "of equal names the last counts");
+              "{\"a\":2} at 1|{\"n\":NaN,\"i\":-Infinity} at 19|", "the last of equal names is used");
     trees_are("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 0], 3]", 10, "[1,2,3,4,5,6,7,8,9,0] at 1|3 at 33|",
-              "what fits anyway has no limit");
+              "a value that fits the buffer has no limit");
     trees_are("[{\"a\":\n[1,\n}]", 1000, "'}' closes an array, column 1 at 11 in line 3",
-              "damage is told with its place");
+              "damage is reported with its offset");
     trees_are("[{\"a\":\n[1,\n]}, 5]", 1000, "unexpected character at 11 in line 3",
-              "also where only json-c sees it");
+              "also if only json-c detects it");
 }
 
 static void test_limit(void)
@@ -58,7 +58,7 @@ static void test_limit(void)
     for (int i = 0; i < 6000; i++)
         strcat(text, "12345,");
     strcat(text, "1],2]");
-    trees_are(text, 5000, "(too long) at 1|2 at 36005|", "a long value is passed over");
+    trees_are(text, 5000, "(too long) at 1|2 at 36005|", "a long value is skipped");
     free(text);
 }
 
@@ -75,7 +75,7 @@ static void test_cells(void)
            pf_tree_number(pf_tree_get(tree, "l")).type == PF_ABSENT &&
            pf_tree_text(pf_tree_get(tree, "i")).type == PF_ABSENT && !pf_tree_get(tree, "none") &&
            !pf_tree_get(NULL, "x"),
-       "all else is absent");
+       "other values are absent");
     ok(pf_tree_length(pf_tree_get(tree, "l")) == 1 && !pf_tree_length(pf_tree_get(tree, "t")),
        "lists have a length");
     json_object_put(tree);

@@ -48,18 +48,18 @@ static void test_long_folder(void)
     struct pf_node entry;
     pf_known_init(&known);
     pf_known_init(&again);
-    ok(pf_known_wants(&known, metrics), "a folder that is not known is to be learnt");
+    ok(pf_known_wants(&known, metrics), "a folder that is not cached should be listed");
     pf_known_add_long_folder(&known, metrics);
     ok(!pf_known_wants(&known, metrics) && pf_known_wants(&known, top),
-       "but not one that is known to be too long");
+       "but not a folder that is known to be too long");
     ok(!pf_known_lists(&known, metrics) && pf_known_find(&known, metrics, "time", &entry) == -1,
-       "whose listing is not known all the same");
+       "whose listing is not cached");
     pf_known_pack(&known, &packed);
     ok(pf_known_unpack(&again, packed.data, packed.size) && !pf_known_wants(&again, metrics),
        "nor in a later process");
     for (uint32_t i = 0; i < 1000; i++)
         pf_known_add_file(&known, (struct pf_node){PF_METRIC_INFO, i}, 5, NULL);
-    ok(!pf_known_wants(&known, top), "where there is no more room nothing is to be learnt");
+    ok(!pf_known_wants(&known, top), "a folder is not listed if there is no room to cache it");
     pf_buf_free(&packed);
     pf_known_free(&known);
     pf_known_free(&again);
@@ -73,23 +73,23 @@ static void test_learning(void)
     const char *text;
     uint64_t size;
     pf_known_init(&known);
-    ok(!pf_known_lists(&known, top) && !ask_file(&known, info, &size, &text), "at first nothing is known");
+    ok(!pf_known_lists(&known, top) && !ask_file(&known, info, &size, &text), "initially nothing is cached");
     pf_known_free(&known);
     fill(&known);
     ok(pf_known_lists(&known, metrics) && !pf_known_lists(&known, top),
-       "a folder that was learnt is known, alone");
+       "a folder that was added is cached, and no other");
     ok(pf_known_entry(&known, metrics, 1, name, &entry) > 0 && !strcmp(name, "calls") && entry.item == 1 &&
            !pf_known_entry(&known, metrics, 3, name, &entry),
-       "its entries by number");
+       "its entries are found by number");
     ok(pf_known_find(&known, metrics, "a,b", &entry) > 0 && entry.kind == PF_METRIC_DIR && entry.item == 2 &&
            !pf_known_find(&known, metrics, "a", &entry),
        "and by name");
     ok(pf_known_parent(&known, entry, &entry, name) && entry.kind == PF_METRICS && !strcmp(name, "a,b"),
-       "and whose they are");
+       "and by their parents");
     ok(ask_file(&known, info, &size, &text) && size == 5 && !memcmp(text, "text\n", 5),
-       "a small file with its text");
+       "a small file is cached with its text");
     ok(ask_file(&known, (struct pf_node){PF_METRICS_CSV, 0}, &size, &text) && size == 1000000 && !text,
-       "a large one without");
+       "a large file is cached without its text");
     pf_known_free(&known);
 }
 
@@ -102,13 +102,13 @@ static void test_limits(void)
     pf_known_init(&known);
     for (uint32_t i = 0; i < 100000; i++)
         pf_known_add_file(&known, (struct pf_node){PF_PARTITION_INFO, i}, sizeof large - 1, large);
-    ok(known.fields.room < 400000, "however much is learnt, it stays small: %zu", known.fields.room);
+    ok(known.fields.room < 400000, "the size is bounded for any amount of data: %zu", known.fields.room);
     ok(ask_file(&known, (struct pf_node){PF_PARTITION_INFO, 0}, &size, &text) && text,
-       "what came first stays");
+       "earlier entries stay");
     pf_known_free(&known);
     pf_known_init(&known);
     pf_known_add_file(&known, info, sizeof large, large);
-    ok(ask_file(&known, info, &size, &text) && !text, "of a text that is too long the size is known");
+    ok(ask_file(&known, info, &size, &text) && !text, "only the size of a long text is cached");
     pf_known_free(&known);
 }
 
@@ -140,9 +140,9 @@ static void test_packing(void)
     pf_known_init(&copy);
     ok(pf_known_unpack(&copy, packed.data, packed.size) &&
            pf_known_find(&copy, metrics, "calls", &entry) > 0 && !copy.changed,
-       "packed and unpacked it knows the same");
+       "the same is cached after packing and unpacking");
     pf_known_add_file(&copy, (struct pf_node){PF_WARNINGS_CSV, 0}, 3, "abc");
-    ok(copy.changed, "and goes on learning");
+    ok(copy.changed, "and more can be added");
     pf_known_free(&copy);
     unsigned sound = 0;
     for (size_t cut = 0; cut < packed.size; cut++) {
@@ -160,7 +160,7 @@ static void test_packing(void)
             pf_known_free(&copy);
             packed.data[at] ^= (char)(1u << bit);
         }
-    ok(true, "what is damaged is refused, or can be asked");
+    ok(true, "damaged data is refused, or can be read safely");
     pf_known_free(&known);
     pf_buf_free(&packed);
 }

@@ -81,15 +81,15 @@ static void check_seek(void)
     free(lines_of(fixture.reader));
     pf_linereader_seek(fixture.reader, 4, 2);
     char *have = lines_of(fixture.reader);
-    is(have, "2@4:two|3@8:three|", "goes back to a line by its offset");
+    is(have, "2@4:two|3@8:three|", "seeks to a line by its offset");
     free(have);
     pf_linereader_seek(fixture.reader, 10, 7);
     have = lines_of(fixture.reader);
-    is(have, "7@10:ree|", "goes into a line, what is left of it counts as one");
+    is(have, "7@10:ree|", "seeks into a line, whose rest counts as one line");
     free(have);
     pf_linereader_seek(fixture.reader, 1000, 1);
     have = lines_of(fixture.reader);
-    is(have, "", "finds nothing behind the end");
+    is(have, "", "finds nothing after the end");
     free(have);
     tear_down(&fixture);
 }
@@ -118,8 +118,8 @@ static void check_many_lines(void)
                  memchr(line.text, '\n', line.size + 1) == line.text + line.size;
         offset += line.size + 1;
     }
-    ok(right == LINES, "every line of a file of %zu bytes comes whole, with its number and offset", size);
-    ok(offset == size && pf_linereader_tell(fixture.reader) == size, "and then the reader stands at the end");
+    ok(right == LINES, "every line of a file of %zu bytes is returned complete, with its number and offset", size);
+    ok(offset == size && pf_linereader_tell(fixture.reader) == size, "then the reader is at the end");
     tear_down(&fixture);
     free(text);
 }
@@ -149,11 +149,11 @@ static void check_long_line(const char *word, size_t words, const char *end, boo
         at_blank &= !line.more || line.text[line.size - 1] == ' ';
         pieces++;
     } while (line.more);
-    ok(used == size && !memcmp(joined, text, size) && pieces > 1, "%s: the pieces make the line", name);
+    ok(used == size && !memcmp(joined, text, size) && pieces > 1, "%s: the pieces are the line", name);
     ok(marked && at_blank == !torn, "%s: pieces are marked%s", name, torn ? "" : " and no word is torn");
     ok(pf_linereader_next(fixture.reader, &line, &error) == 1 && line.number == 2 && line.size == 4 &&
            !memcmp(line.text, "next", 4),
-       "%s: the line after it is in step", name);
+       "%s: the line after it is read correctly", name);
     tear_down(&fixture);
     free(text);
     free(joined);
@@ -171,8 +171,8 @@ static void check_window_end(void)
     size_t used = 0;
     while (line.more && pf_linereader_next(fixture.reader, &line, &error) > 0)
         used += line.size;
-    ok(used == PF_LINE_WINDOW && !line.more, "a line that fills the window to the end of the file ends");
-    ok(pf_linereader_next(fixture.reader, &line, &error) == 0, "and nothing comes after it");
+    ok(used == PF_LINE_WINDOW && !line.more, "a line that fills the window up to the end of the file ends");
+    ok(pf_linereader_next(fixture.reader, &line, &error) == 0, "and no line follows");
     tear_down(&fixture);
     free(text);
 }
@@ -191,13 +191,13 @@ static void check_whole_line(void)
     set_up(&fixture, text, size + 4);
     int got = pf_linereader_whole(fixture.reader, size, &line, &error);
     ok(got == 1 && line.size == size && !line.more && line.number == 1 && !memcmp(line.text, text, size),
-       "a long line comes whole if it is asked for so");
+       "a long line is returned complete if requested");
     got = pf_linereader_whole(fixture.reader, size, &line, &error);
     ok(got == 1 && line.size == 1 && line.number == 2 && !line.continued, "    and the next one after it");
     pf_linereader_seek(fixture.reader, 0, 1);
     got = pf_linereader_whole(fixture.reader, PF_LINE_WINDOW + 1, &line, &error);
     ok(got == 1 && line.more && line.size < size && !memcmp(line.text, text, line.size),
-       "of one that is too long there is the start");
+       "of a line that is too long the start is returned");
     got = pf_linereader_whole(fixture.reader, PF_LINE_WINDOW + 1, &line, &error);
     ok(got == 1 && line.continued, "    and the rest in pieces");
     tear_down(&fixture);
@@ -209,7 +209,7 @@ int main(void)
     check_lines("", "", "an empty file has no lines");
     check_lines("\n", "1@0:|", "a line may be empty");
     check_lines("a\nb\n", "1@0:a|2@2:b|", "lines have numbers from 1 and offsets from 0");
-    check_lines("a\nb", "1@0:a|2@2:b|", "the last line may lack its end");
+    check_lines("a\nb", "1@0:a|2@2:b|", "the last line needs no newline");
     check_lines("a\r\n\r\nb\r\n", "1@0:a|2@3:|3@5:b|", "CR LF ends a line as LF does");
     check_lines("a\rb\r\r\nc\r", "1@0:a\rb\r|2@6:c|", "only the CR right before the end is dropped");
     check_lines("\xef\xbb\xbfone\n\xef\xbb\xbf\n", "1@3:one|2@7:\xef\xbb\xbf|",

@@ -14,13 +14,13 @@ static void test_map(void)
     int a, b;
     ok(!pf_map_get(&map, 1), "an empty map has nothing");
     pf_map_remove(&map, 1);
-    ok(pf_map_put(&map, 1, &a) && pf_map_get(&map, 1) == &a, "what is put in is found");
-    ok(pf_map_put(&map, 1, &b) && pf_map_get(&map, 1) == &b && map.count == 1, "and replaced by the next");
+    ok(pf_map_put(&map, 1, &a) && pf_map_get(&map, 1) == &a, "a key that was put is found");
+    ok(pf_map_put(&map, 1, &b) && pf_map_get(&map, 1) == &b && map.count == 1, "a second put replaces the value");
     ok(pf_map_put(&map, 0, &a) && pf_map_put(&map, UINT64_MAX, &a) && pf_map_get(&map, 0) == &a &&
            pf_map_get(&map, UINT64_MAX) == &a,
-       "any number may be a key");
+       "any number can be a key");
     pf_map_remove(&map, 1);
-    ok(!pf_map_get(&map, 1) && pf_map_get(&map, 0) == &a && map.count == 2, "what is removed is gone, alone");
+    ok(!pf_map_get(&map, 1) && pf_map_get(&map, 0) == &a && map.count == 2, "a removed key is gone, and no other");
     pf_map_free(&map);
     ok(!pf_map_get(&map, 0) && map.count == 0, "a freed map is empty");
 }
@@ -52,7 +52,7 @@ static void test_random(void)
         const char *value = pf_map_get(&map, key % 3 ? key : (uint64_t)key << 40);
         wrong += value != (there[key] ? &there[key] : NULL);
     }
-    ok(wrong == 0, "a map is right after any puts and removals");
+    ok(wrong == 0, "a map is right after random puts and removals");
     pf_map_free(&map);
 }
 
@@ -70,14 +70,14 @@ static void test_buf(void)
     for (int i = 0; i < 100000; i++)
         pf_buf_add(&buf, "0123456789", 10);
     ok(buf.size == 12 + 1000000 && !memcmp(buf.data + buf.size - 10, "0123456789", 10), "a buffer grows");
-    ok(!pf_buf_reserve(&buf, SIZE_MAX - 100) && buf.failed, "more than there is memory fails");
+    ok(!pf_buf_reserve(&buf, SIZE_MAX - 100) && buf.failed, "a size beyond memory fails");
     size_t size = buf.size;
     char *data = buf.data;
     pf_buf_str(&buf, "x");
     pf_buf_printf(&buf, "%200000d", 1);
-    ok(buf.size <= size + 1 && buf.failed && buf.data == data, "and stays failed");
+    ok(buf.size <= size + 1 && buf.failed && buf.data == data, "a failed buffer stays failed");
     pf_buf_free(&buf);
-    ok(!buf.data && !buf.failed, "a freed buffer is as new");
+    ok(!buf.data && !buf.failed, "a freed buffer can be used again");
 }
 
 int main(void)

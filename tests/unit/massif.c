@@ -21,7 +21,7 @@ static void values_are(const char *text, const char *want, const char *warnings,
 {
     struct file file = massif(text);
     table_is(&file, "values", want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    warnings_are(&file, warnings, "    and a warning says so");
     file_close(&file);
 }
 
@@ -50,11 +50,11 @@ static void snapshots(void)
 {
     snapshots_are(HEAD AT("0", "0", "0") REST "heap_tree=empty\n" AT("3", "72", "100") REST
                   "heap_tree=empty\n",
-                  "0,0,0,8,0,empty|3,72,100,8,0,empty|", "a snapshot is called by its number");
+                  "0,0,0,8,0,empty|3,72,100,8,0,empty|", "a snapshot is named by its number");
     snapshots_are(AT("0", "0.013", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s\n",
                   "0,0.013,5,8,0,empty|", "heaptrack has seconds, and its header at the end");
     snapshots_are(HEAD AT("0", "1", "2") "mem_stacks_B=x\nheap_tree=empty\n" AT("1", "2", "3"),
-                  "0,1,2,,,empty|1,2,3,,,|", "what is not there is absent");
+                  "0,1,2,,,empty|1,2,3,,,|", "missing fields are absent");
 }
 
 static void trees(void)
@@ -66,10 +66,10 @@ static void trees(void)
                                              " n0: 30 in 2 places, all below massif's threshold (1.00%)\n",
                "0,main>mid(int),mem_heap_B,60|0,mid(int),mem_heap_B,10|"
                "0,in 2 places, all below massif's threshold (1.00%),mem_heap_B,30|",
-               "", "callers are above what they call, and the allocating function has the bytes");
+               "", "callers are above their callees, and the allocating function has the bytes");
     values_are(HEAD AT("0", "1", "3") REST "heap_tree=peak\n"
                                            "n2: 3 " ROOT "\n n0: 1 0x1: f (a.c:1)\n n0: 2 0x2: f (a.c:2)\n",
-               "0,f,mem_heap_B,1|0,f,mem_heap_B,2|", "", "places of one function are apart");
+               "0,f,mem_heap_B,1|0,f,mem_heap_B,2|", "", "locations in one function are separate");
     values_are(
         HEAD AT("0", "1", "9") REST "heap_tree=detailed\n"
                                     "n2: 9 " ROOT "\n"
@@ -80,9 +80,9 @@ static void trees(void)
                                     "   n0: 4 0x3: main (a.c:3)\n",
         "0,main>run>make,mem_heap_B,3|0,in 4 places, all below massif's threshold (1.00%)>make,mem_heap_B,2|"
         "0,main>run>grow,mem_heap_B,4|",
-        "", "callers of several allocations are one context; unknown callers are the outermost");
+        "", "the caller of several allocations is one context; unknown callers are the outermost");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn0: 9 " ROOT "\n", "0," ROOT ",mem_heap_B,9|",
-               "", "bytes that the root holds itself are a context of its name");
+               "", "bytes of the root itself are a context of its name");
     struct file file = massif(HEAD AT("0", "1", "2") REST "heap_tree=detailed\nn1: 2 " ROOT
                                                           "\n n0: 2 0x1F: a::b(char (*)[2]) (a (1).c:12)\n");
     const struct pf_tree *tree = file.model.contexts;
@@ -90,7 +90,7 @@ static void trees(void)
                    at = pf_interned(tree->strings, tree->file[0]);
     ok(tree->count == 1 && name.size == 17 && !memcmp(name.text, "a::b(char (*)[2])", 17) && at.size == 7 &&
            !memcmp(at.text, "a (1).c", 7) && tree->line[0] == 12,
-       "a name holds brackets, the last one is the place");
+       "a name may contain brackets; the last one is the location");
     file_close(&file);
 }
 
@@ -100,12 +100,12 @@ static void peak(void)
         REST "heap_tree=peak\nn0: 8 " ROOT "\n";
     struct file file = massif(text);
     ok(file.model.metrics[0].over_partitions == PF_AT && file.model.metrics[0].at == 1,
-       "what is shown of all snapshots is the peak");
-    ok(file.model.metrics[1].empty && file.model.metrics[2].empty, "no tree tells of the other bytes");
+       "the peak is shown of all snapshots");
+    ok(file.model.metrics[1].empty && file.model.metrics[2].empty, "without trees for the other kinds of bytes");
     file_close(&file);
     file = massif(HEAD AT("0", "1", "1") REST "heap_tree=detailed\nn0: 1 " ROOT "\n" AT("1", "1", "9") REST
                   "heap_tree=detailed\nn0: 9 " ROOT "\n");
-    ok(file.model.metrics[0].at == 1, "without a peak, the largest of those that have a tree");
+    ok(file.model.metrics[0].at == 1, "without a peak, the largest snapshot with a tree");
     file_close(&file);
     file = massif(HEAD AT("0", "1", "1") REST "heap_tree=empty\n");
     ok(file.model.metrics[0].over_partitions == PF_OVER_NO_PARTITIONS, "without a tree, nothing");
@@ -117,17 +117,17 @@ static void damage(void)
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn2: 9 " ROOT
                                            "\n n0: 4 0x1: f (a.c:1)\n n0: 12345",
                "0,f,mem_heap_B,4|0," ROOT ",mem_heap_B,5|", "fatal cut|warning fewer-callers|",
-               "of a file that is cut in a node the ones before are there");
+               "nodes before a truncation are kept");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn1: 9 " ROOT
                                            "\n  n0: 4 0x1: f (a.c:1)\n n0: 12 0x1: g (a.c:1)\n",
                "0,g,mem_heap_B,12|0," ROOT ",mem_heap_B,-3|", "error depth|warning sum|",
-               "nodes that stand too deep, callers that have more than there is");
+               "nodes that are too deep, callers with more bytes than there are");
     values_are(HEAD AT("0", "1", "9") "mem_heap_extra_Q=1\nmem_stacks_B=0\nheap_tree=empty\nn0: 1 " ROOT
                                       "\n\001\n",
                "", "warning bad-line|warning missing|warning bad-line|warning bad-line|",
-               "lines that are wrong, a tree where none was announced");
+               "invalid lines, a tree that was not declared");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty\n" AT("0", "1", "9") REST "heap_tree=empty\n", "",
-               "error again|", "two snapshots of one number");
+               "error again|", "two snapshots with one number");
 }
 
 #define MARK "\xef\xbb\xbf"
@@ -147,22 +147,22 @@ static void ends(void)
         snprintf(text, sizeof text, HEAD AT("0", "1", "9") REST "heap_tree=peak\nn1: 9 " ROOT "\n%s",
                  whole[i].last);
         struct file file = massif(text);
-        warnings_are(&file, "warning no-newline|", "a whole last line without a line end is a warning");
+        warnings_are(&file, "warning no-newline|", "a last line without a newline is a warning");
         ok(file.model.contexts->count == 1, "    and counts: %s", whole[i].what);
         file_close(&file);
     }
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty", "", "warning no-newline|",
-               "so is the last snapshot without a tree");
+               "so is a last snapshot without a tree");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty\n#----", "", "fatal cut|",
-               "a comment is not whole");
-    snapshots_are(HEAD AT("0", "1", "9") "mem_heap_extra_B=12", "0,1,9,,,|", "nor is a number");
+               "a comment without a newline is truncated");
+    snapshots_are(HEAD AT("0", "1", "9") "mem_heap_extra_B=12", "0,1,9,,,|", "so is a number");
     struct file file =
         massif(AT("0", "0.5", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s");
-    ok(pf_rows_count(file.model.info) == 3, "a header at the end may lack the line end");
+    ok(pf_rows_count(file.model.info) == 3, "a header at the end may have no newline");
     file_close(&file);
     file = massif(MARK HEAD AT("0", "1", "9") REST "heap_tree=empty\n");
-    ok(file.loaded && pf_rows_count(file.model.info) == 3, "a byte order mark hides no line of the header");
-    warnings_are(&file, "", "    and is no damage");
+    ok(file.loaded && pf_rows_count(file.model.info) == 3, "a byte order mark does not hide a line of the header");
+    warnings_are(&file, "", "    and is not damage");
     file_close(&file);
 }
 
@@ -178,8 +178,8 @@ static void deep_tree(void)
         fprintf(out, "%*sn%d: %d 0x1: f (a.c:%d)\n", i, "", i + 1 < DEPTH, DEPTH - i, i);
     fclose(out);
     struct file file = massif(text);
-    warnings_are(&file, "fatal too-large|", "a deep tree makes no more contexts than the file's size allows");
-    ok(file.loaded && file.model.contexts->count > 1000 * 1000, "    and those before are served");
+    warnings_are(&file, "fatal too-large|", "a deep tree makes at most as many contexts as the file's size allows");
+    ok(file.loaded && file.model.contexts->count > 1000 * 1000, "    and the contexts before the limit are served");
     file_close(&file);
     free(text);
 }
@@ -194,7 +194,7 @@ static void probing(void)
         {"a byte order mark before it", MARK HEAD AT("0", "1", "2"), true},
         {"heaptrack's file", AT("0", "1", "2"), true},
         {"Cachegrind's", "desc: a\ncmd: b\nevents: Ir\nfl=a\n", false},
-        {"a snapshot of something else", "snapshot=1\nname=2\n", false},
+        {"a snapshot with another first line", "snapshot=1\nname=2\n", false},
         {"a header alone", HEAD, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -109,7 +109,7 @@ static void exclusive_alone(void)
     unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     add_exclusive(&fake, m);
     fake_finish(&fake);
-    shows_all(&fake, m, "inclusive values are sums of subtrees, of outermost calls alone");
+    shows_all(&fake, m, "inclusive values are sums of subtrees, of outermost calls only");
     shows(&fake, m, PF_METRIC_CONTEXTS,
           "context,sum,mean,min,max,stddev,imbalance,count,name\n"
           "0,10,10,10,10,0,2,1,main\n"
@@ -130,7 +130,7 @@ static void inclusive_alone(void)
     unsigned m = fake_metric(&fake, "time (inc)", "int", PF_OVER_ROOTS, PF_SUM);
     add_inclusive(&fake, m);
     fake_finish(&fake);
-    shows_all(&fake, m, "exclusive values are what callees leave of inclusive ones");
+    shows_all(&fake, m, "exclusive values are inclusive ones less those of the callees");
     shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,75,4\nt1,25,3\nt2,0,0\n",
           "threads.csv: an inclusive metric adds up over the roots");
     fake_free(&fake);
@@ -162,7 +162,7 @@ static void useless_partners(void)
     add_exclusive(&fake, m);
     fake_value(&fake, 0, MAIN, other, 999);
     fake_finish(&fake);
-    shows_all(&fake, m, "a partner that does not add up is left aside");
+    shows_all(&fake, m, "a partner that cannot be summed is ignored");
     fake_free(&fake);
 }
 
@@ -183,9 +183,9 @@ static void frames_alone_count(void)
           FUNCTIONS_HEAD "function,1,10,12,83.33333333333333,100,ns,main,\n"
                          "function,1,2,2,16.666666666666668,16.666666666666668,ns,f,\n"
                          "function,1,0,2,0,16.666666666666668,ns,loop,\n",
-          "functions.csv: a loop's value is not added to that of its function");
-    shows(&fake, m, PF_METRIC_FOLDED, "main 10\nmain;loop;f 2\n", "stacks.folded: nor is it there");
-    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,12,3\n", "threads.csv: nor there");
+          "functions.csv: a loop's value is not added to its function's");
+    shows(&fake, m, PF_METRIC_FOLDED, "main 10\nmain;loop;f 2\n", "stacks.folded: a loop's value is not added to its function's");
+    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,12,3\n", "threads.csv: a loop's value is not added to its function's");
     fake_free(&fake);
 }
 
@@ -232,7 +232,7 @@ static void places_outside_the_tree(void)
           FUNCTIONS_HEAD "function,2,20,20,66.66666666666667,66.66666666666667,ns,outside,\n"
                          "function,1,10,30,33.333333333333336,100,ns,root,\n"
                          "function,1,0,30,0,100,ns,above,\n",
-          "functions.csv: what stands outside the tree holds no more than itself");
+          "functions.csv: a context outside the tree has only its own value");
     fake_free(&fake);
 }
 
@@ -250,10 +250,10 @@ static void what_counts_nowhere_is_not_shown(void)
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_TREE,
           "10 ns total\n inclusive    incl%  exclusive  context\n        10     100%         10  root\n",
-          "tree.txt: a context outside the tree has no line where its values are added to nothing");
+          "tree.txt: a context outside the tree has no line if its values are part of no sum");
     shows(&fake, points, PF_METRIC_TREE,
           "10 ns total\n inclusive    incl%  exclusive  context\n        10     100%         10  unlisted\n",
-          "tree.txt: but one where they count");
+          "tree.txt: but it has one if they are");
     fake_free(&fake);
 }
 
@@ -315,7 +315,7 @@ static void numbers_for_eyes(void)
     uint64_t left_out = 0;
     struct pf_error error;
     ok(!pf_folded_left_out(fake.aggregate, m, &left_out, &error) && left_out == 3,
-       "what rounding leaves out is counted");
+       "stacks lost to rounding are counted");
     fake_free(&fake);
 }
 
@@ -383,8 +383,8 @@ static void negative_values(void)
           "      flat   flat%    sum%        cum    cum%  name\n"
           "       300 150.00% 150.00%        200    100%  a\n"
           "      -100 -50.00%    100%       -100 -50.00%  b\n",
-          "hot.txt: negative values take off");
-    shows(&fake, m, PF_METRIC_FOLDED, "a 300\n", "stacks.folded: negative values are left out");
+          "hot.txt: negative values are subtracted");
+    shows(&fake, m, PF_METRIC_FOLDED, "a 300\n", "stacks.folded: negative values are omitted");
     fake_free(&fake);
 }
 
@@ -445,19 +445,19 @@ static void names_with_special_characters(void)
     shows(&fake, m, PF_METRIC_FOLDED,
           "\\x20a:b\\n\\\\\\x01\\x20 3\n"
           "\\x20a:b\\n\\\\\\x01\\x20;[unnamed];f(int, char) 1\n",
-          "stacks.folded: names neither end a frame nor a line");
+          "stacks.folded: a name can end neither a frame nor a line");
     shows(&fake, m, PF_METRIC_TREE,
           "4 ns total\n"
           " inclusive    incl%  exclusive  context\n"
           "         4     100%          3   a;b\\n\\\\\\x01 \n"
           "         1   25.00%          0    \n"
           "         1   25.00%          1      f(int, char)\n",
-          "tree.txt: one name is one line");
+          "tree.txt: a name is on one line");
     shows(&fake, m, PF_METRIC_FUNCTIONS,
           FUNCTIONS_HEAD "function,1,3,4,75,100,ns, a;b\\n\\\\\\x01 ,\n"
                          "function,1,1,1,25,25,ns,\"f(int, char)\",\n"
                          "function,1,0,1,0,25,ns,,\n",
-          "functions.csv: names are quoted as CSV has it");
+          "functions.csv: names are quoted as in CSV");
     fake_free(&fake);
 }
 
@@ -472,7 +472,7 @@ static void names_that_end_in_numbers(void)
     fake_value(&fake, 0, b, m, 3);
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_FOLDED, "main\\x202;file.c:\\x2012.5 3\n",
-          "stacks.folded: a number that a name ends in is not taken for a value");
+          "stacks.folded: a number at the end of a name is not taken for a value");
     fake_free(&fake);
 }
 
@@ -496,7 +496,7 @@ static void files_tell_functions_apart(void)
           FUNCTIONS_HEAD "function,1,4,4,33.333333333333336,33.333333333333336,ns,exit,\n"
                          "function,1,4,4,33.333333333333336,33.333333333333336,ns,init,a.c\n"
                          "function,2,4,4,33.333333333333336,33.333333333333336,ns,init,b.c\n",
-          "functions.csv: functions of one name in two files stay apart");
+          "functions.csv: functions of one name in two files are separate");
     fake_free(&fake);
 }
 
@@ -514,7 +514,7 @@ static void kinds_tell_functions_apart(void)
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_FUNCTIONS,
           FUNCTIONS_HEAD "function,1,3,4,75,100,ns,f,\nloop,1,1,1,25,25,ns,f,\n",
-          "functions.csv: a loop that is called as its function is a row of its own");
+          "functions.csv: a loop with the name of its function is a separate row");
     fake_free(&fake);
 }
 
@@ -531,7 +531,7 @@ static void recursion_counts_once(void)
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_CALLERS,
           "contexts,exclusive,inclusive,caller,callee\n1,1,5,,odd\n2,2,4,odd,even\n2,2,3,even,odd\n",
-          "callers.csv: what goes along counts for a pair's outermost calls alone");
+          "callers.csv: other metrics count for a pair's outermost calls only");
     fake_free(&fake);
 }
 
@@ -577,19 +577,19 @@ static void call_edges(void)
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_CALLERS,
           "contexts,exclusive,inclusive,caller,callee\n,,15,main,f\n,,15,main,g\n",
-          "callers.csv: of a format without a tree, its own edges, added up by name");
+          "callers.csv: edges of a format without a tree, added by name");
     shows(&fake, m, PF_METRIC_FUNCTIONS,
           FUNCTIONS_HEAD "function,2,20,,50,,,g,\n"
                          "function,1,10,40,25,100,,main,\n"
                          "function,1,10,15,25,37.5,,f,\n",
-          "functions.csv: inclusive values are the file's, and none where contexts may hold each other's");
+          "functions.csv: inclusive values are the file's, or absent if contexts may include each other");
     shows(&fake, m, PF_METRIC_TREE,
           "40 total\n inclusive    incl%  exclusive  context\n"
           "        40     100%         10  main\n"
           "        15   37.50%         10  f\n"
           "        15   37.50%         10  g\n"
           "         -        -         10  g\n",
-          "tree.txt: a dash stands for an inclusive value that is not known");
+          "tree.txt: a dash marks an unknown inclusive value");
     pf_rows_free(rows);
     fake_free(&fake);
 }
@@ -633,7 +633,7 @@ static void contexts_have_their_own_ids(void)
           "2 ns total\n inclusive    incl%  exclusive  context\n"
           "         1   50.00%          1  second\n"
           "         1   50.00%          1  first\n",
-          "tree.txt: equally heavy children stand in the order of ids");
+          "tree.txt: children of equal weight are in the order of ids");
     fake_free(&fake);
 }
 
@@ -652,11 +652,11 @@ static void contexts_without_values(void)
           "0 ns total\n inclusive    incl%  exclusive  context\n"
           "         0       0%          0  a\n"
           "         0       0%          0    b\n",
-          "tree.txt: contexts without a value in their subtree are left out, zeros are not");
+          "tree.txt: contexts without a value in their subtree are omitted, zeros are not");
     shows(&fake, m, PF_METRIC_CONTEXTS,
           "context,sum,mean,min,max,stddev,imbalance,count,name\n3,0,0,0,0,0,,1,b\n",
           "contexts.csv: contexts without a value have no row");
-    shows(&fake, m, PF_METRIC_FOLDED, "", "stacks.folded: stacks without cost are left out");
+    shows(&fake, m, PF_METRIC_FOLDED, "", "stacks.folded: stacks without cost are omitted");
     fake_free(&fake);
 }
 
@@ -695,26 +695,26 @@ static void a_million_nested_calls(void)
     fake_value(&fake, 0, DEEP - 1, m, 1);
     fake_finish(&fake);
     shows(&fake, m, PF_METRIC_FUNCTIONS, FUNCTIONS_HEAD "function,1000000,4,4,100,100,ns,f,\n",
-          "functions.csv: a million nested calls are one function's");
+          "functions.csv: a million nested calls are one function");
 
     struct pf_buf text = fake_text(&fake, m, PF_METRIC_TREE);
     static const char last[] = "         1   25.00%          0  ",
                       end[] = "[depth 1996] f\n(cut at 2000 lines)\n";
     char *at = strstr(text.data, end);
-    ok(at && !at[strlen(end)], "tree.txt: is cut");
+    ok(at && !at[strlen(end)], "tree.txt: is truncated");
     ok(at && at - text.data > 160 && !strncmp(at - 128 - strlen(last), last, strlen(last)),
-       "tree.txt: and is indented by 64 levels");
+       "tree.txt: is indented by at most 64 levels");
     pf_buf_free(&text);
 
     text = fake_text(&fake, m, PF_METRIC_FOLDED);
     char *lines[5] = {text.data};
     for (int i = 1; i < 5; i++)
         lines[i] = lines[i - 1] ? strchr(lines[i - 1], '\n') + 1 : NULL;
-    ok(lines[2] - lines[1] == 2 * 1024 + 2, "stacks.folded: a stack of 1024 frames is whole");
+    ok(lines[2] - lines[1] == 2 * 1024 + 2, "stacks.folded: a stack of 1024 frames is complete");
     ok(lines[3] - lines[2] == 2 * 1024 + 4 + 2 && !strncmp(lines[2] + 2 * 512, "...;f;", 6),
-       "stacks.folded: a deeper one has dots after its outermost 512 frames");
+       "stacks.folded: a deeper stack has dots after its outermost 512 frames");
     ok(lines[4] - lines[3] == 2 * 1024 + 4 + 2, "stacks.folded: so has the deepest one");
-    ok(fake_measures(&fake, m, PF_METRIC_FOLDED), "stacks.folded: they are as long as they are measured");
+    ok(fake_measures(&fake, m, PF_METRIC_FOLDED), "stacks.folded: stacks have the measured lengths");
     pf_buf_free(&text);
     fake_free(&fake);
 }
@@ -735,12 +735,12 @@ static void saved_positions_are_checked(void)
         memset(blob, 0xff, sizeof blob);
         ok(size <= sizeof blob && pf_lines_restore(lines, blob, size - 1, &error) == -1 &&
                !pf_lines_restore(lines, blob, size, &error) && lines->ops->next(lines, &out, &error) == 0,
-           "a position of another size is refused by view %d, and behind the end nothing comes", view);
+           "view %d refuses a position of another size, and has nothing after its end", view);
         pf_buf_free(&out);
         lines->ops->close(lines);
     }
     ok(!pf_metric_lines(&fake.model, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
-       "there is no view of a metric that is not there");
+       "a metric that does not exist has no views");
     fake_free(&fake);
 }
 
@@ -769,7 +769,7 @@ static void walks_side_by_side(void)
     }
     lines->ops->close(lines);
     pf_buf_char(&text, '\0');
-    is(text.data, tree_text, "a walk is not disturbed by others");
+    is(text.data, tree_text, "concurrent walks do not disturb each other");
     pf_buf_free(&text);
     fake_free(&fake);
 }
@@ -889,9 +889,9 @@ static void all_views_add_up_to_the_total(void)
     }
     ok(functions == profiles,
        "functions.csv: the exclusive values of any profile add up to the metric's total");
-    ok(folded == positive && positive > 0, "stacks.folded: so do those that are not negative");
+    ok(folded == positive && positive > 0, "stacks.folded: so do the nonnegative ones");
     ok(resumed == profiles * PF_METRIC_VIEWS, "any view of any profile can be resumed at each record");
-    ok(measured == profiles * PF_METRIC_VIEWS, "and is as long as it is measured");
+    ok(measured == profiles * PF_METRIC_VIEWS, "and has its measured length");
 }
 
 int main(void)

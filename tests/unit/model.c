@@ -39,7 +39,7 @@ static void thread_all(void)
     ok(name.size == 3 && !memcmp(name.text, "all", 3), "it is called all");
     pf_model_end(&model);
     ok(!pf_model_open(&model, &of_others, NULL, &options, &error) && !model.partitions.plural,
-       "a profile that holds no measurements has none");
+       "a profile without measurements has no threads");
     pf_model_end(&model);
 }
 

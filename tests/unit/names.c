@@ -25,10 +25,10 @@ static void what_stays(void)
     named("std::vector<int, a b>::size() const", "std::vector<int, a b>::size() const", "punctuation stays");
     named("a\\b", "a\\b", "a backslash stays");
     named("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x9a\x80", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x9a\x80", "UTF-8 stays");
-    named("\xc2\xa0", "\xc2\xa0", "U+00A0, the first after the C1 controls, stays");
-    named("\xed\x9f\xbf\xee\x80\x80", "\xed\x9f\xbf\xee\x80\x80", "the neighbours of the surrogates stay");
-    named("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf", "the last code point stays");
-    named("a.b.", "a.b.", "a point that does not lead stays");
+    named("\xc2\xa0", "\xc2\xa0", "U+00A0, the first character after the C1 controls, is kept");
+    named("\xed\x9f\xbf\xee\x80\x80", "\xed\x9f\xbf\xee\x80\x80", "the neighbours of the surrogates are kept");
+    named("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf", "the last code point is kept");
+    named("a.b.", "a.b.", "a dot that is not the first character is kept");
 }
 
 static void what_is_escaped(void)
@@ -45,18 +45,18 @@ static void what_is_escaped(void)
 static void percent_signs(void)
 {
     named("%41", "%2541", "a percent sign before two hex digits");
-    named("%aF", "%25aF", "also before small ones");
+    named("%aF", "%25aF", "also before lower-case digits");
     named("%zz", "%zz", "not before other characters");
     named("%4", "%4", "not before one hex digit");
     named("100%", "100%", "not at the end");
-    named("%%41", "%%2541", "only the one before the digits");
-    named("%4/1", "%4%2F1", "nor where one of the two is escaped");
+    named("%%41", "%%2541", "only the percent sign before the digits");
+    named("%4/1", "%4%2F1", "unless one of the digits is itself escaped");
 }
 
 static void invalid_utf_8(void)
 {
     named("\x80", "%80", "a continuation byte alone");
-    named("\xff\xfe", "%FF%FE", "bytes that no character has");
+    named("\xff\xfe", "%FF%FE", "bytes that occur in no character");
     named("\xc3", "%C3", "a character cut off after one byte");
     named("\xe2\x82", "%E2%82", "a character cut off after two");
     named("\xe2\x82z", "%E2%82z", "a character broken off by another");
@@ -66,21 +66,21 @@ static void invalid_utf_8(void)
     named("\xed\xa0\x80", "%ED%A0%80", "a surrogate");
     named("\xf4\x90\x80\x80", "%F4%90%80%80", "a code point above U+10FFFF");
     named("\xf5\x80\x80\x80", "%F5%80%80%80", "a lead byte above F4");
-    named("\xc3\xc3\xa4", "%C3\xc3\xa4", "a character after a broken one stays");
+    named("\xc3\xc3\xa4", "%C3\xc3\xa4", "a character after an invalid one is kept");
 }
 
 static void suffixes(void)
 {
-    named("", "~7", "an empty name is its id");
-    named("x~12", "x~12~7", "a name that ends like a suffix gets one");
-    named("~5", "~5~7", "also if it is nothing else");
+    named("", "~7", "an empty name becomes its id");
+    named("x~12", "x~12~7", "a name that ends like a suffix gets a suffix");
+    named("~5", "~5~7", "also if there is nothing before it");
     named("x~012", "x~012~7", "also if its number has leading zeros");
-    named("x~99999999999999999999999", "x~99999999999999999999999~7", "also if its number is no id");
-    named("x~", "x~", "a tilde alone is no suffix");
-    named("x~a1", "x~a1", "nor before other characters");
-    named("12", "12", "nor are digits without tilde");
-    is(name_of("main", 4, true), "main~7", "a suffix can be asked for");
-    is(name_of("", 0, true), "~7", "also for an empty name, which gets one");
+    named("x~99999999999999999999999", "x~99999999999999999999999~7", "also if its number is not an id");
+    named("x~", "x~", "a tilde by itself is not a suffix");
+    named("x~a1", "x~a1", "nor is one before other characters");
+    named("12", "12", "nor are digits without a tilde");
+    is(name_of("main", 4, true), "main~7", "a suffix can be requested");
+    is(name_of("", 0, true), "~7", "also for an empty name");
     pf_name(made, "f", 1, UINT64_MAX, true);
     is(made, "f~18446744073709551615", "the largest id");
 }

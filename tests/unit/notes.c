@@ -45,12 +45,12 @@ static void test_texts(void)
     tells(&notes,
           "3 70 warning odd an odd number|- 20 warning odd an odd number: 5 of f|1 - error other call path "
           "'x'|",
-          "a note is its kind's text, and what is added");
+          "a warning is the text of its kind and the added text");
     pf_notes_sort(&notes);
     tells(&notes,
           "1 - error other call path 'x'|- 20 warning odd an odd number: 5 of f|3 70 warning odd an odd "
           "number|",
-          "notes can be brought into the order of the file");
+          "notes can be sorted in the order of the file");
     pf_notes_free(&notes);
     char umlauts[300] = "x";
     for (int i = 0; i < 140; i++)
@@ -82,15 +82,15 @@ static void test_limits(void)
         pf_note(&notes, &other, 0, i, "also this");
     pf_note(&notes, &cut, 0, 100000, NULL);
     char *have = told(&notes);
-    ok(count_of(have, "warning odd") == PF_NOTES_ALIKE, "of one problem all over a file, some are told");
-    ok(count_of(have, " other ") == 3, "it hides no others");
+    ok(count_of(have, "warning odd") == PF_NOTES_ALIKE, "of a problem that occurs all over a file, some occurrences are reported");
+    ok(count_of(have, " other ") == 3, "other problems are still reported");
     ok(strstr(have, "fatal cut") && strstr(have, "99500 further problems are not listed"),
-       "nor where reading ends, and that there are more is told");
+       "so is the end of reading, and the number of further problems");
     free(have);
     for (int i = 0; i < 1000; i++)
         pf_note(&notes, &other, 0, i, "many");
     pf_note(&notes, &cut, 0, 100001, NULL);
-    ok(notes.count == PF_NOTES_MAX + 1, "there is a limit for all, but for fatal ones");
+    ok(notes.count == PF_NOTES_MAX + 1, "the total is limited, except for fatal problems");
     pf_notes_free(&notes);
 }
 

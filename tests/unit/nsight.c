@@ -20,7 +20,7 @@ static void test_ranges(void)
        "main/solve/cudaLaunchKernel/stencil kernel\n"
        "main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE memcpy\n"
        "main/solve/cudaMemset/memset memset\n",
-       "contexts are ranges, the calls in them, and what these made GPUs do");
+       "contexts are ranges, the calls in them, and the GPU operations of these");
     is(values_of(export, "time (inc)"),
        "thread-7,main,time (inc),900\n"
        "thread-7,main/solve,time (inc),500\n"
@@ -38,17 +38,17 @@ static void test_ranges(void)
        "thread-7,main/solve/cudaMemset,time,10\n"
        "thread-7,main/solve/cudaDeviceSynchronize,time,200\n"
        "thread-7,cudaDeviceSynchronize,time,10\n",
-       "exclusive times are what is left without what was called, so that they add up to the whole");
+       "exclusive times are inclusive times less the callees', so that they add up to the whole");
     is(values_of(export, "gpu time"),
        "gpu-0.stream-7,main/solve/cudaLaunchKernel/stencil,gpu time,165\n"
        "gpu-0.stream-7,main/solve/cudaMemset/memset,gpu time,4\n"
        "gpu-0.stream-8,main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE,gpu time,40\n",
-       "times of GPUs stand in their streams");
+       "times of GPUs are in their streams");
     is(values_of(export, "bytes"),
        "gpu-0.stream-7,main/solve/cudaMemset/memset,bytes,512\n"
        "gpu-0.stream-8,main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE,bytes,4096\n",
        "bytes are those copied or set");
-    is(codes(export), "", "nothing is wrong with it");
+    is(codes(export), "", "there are no warnings");
     close_export(export);
 }
 
@@ -92,7 +92,7 @@ static void test_many_threads(void)
 {
     static char name[] = "threads.sqlite";
     write_export(name, MANY_THREADS);
-    ok(returns_within(5, open_and_close, name), "a thread takes no longer for the contexts of others");
+    ok(returns_within(5, open_and_close, name), "the time for a thread does not depend on other threads' contexts");
     remove_export(name);
 }
 
@@ -111,17 +111,17 @@ static void test_tables(void)
        "main/solve,1,20,20,20,cudaLaunchKernel\n"
        "main/solve,1,60,60,60,cudaMemcpy\n"
        "main/solve,1,10,10,10,cudaMemset\n",
-       "API calls are added up by call path and name; what has no path comes first");
+       "API calls are added by call path and name; calls without a path come first");
     is(rows(export, "kernels"), "main/solve,1,165,165,165,stencil\n", "so are kernels");
     is(rows(export, "memcpy"), "main/solve,HOST_TO_DEVICE,1,4096,40,40,40\n", "copies, by kind");
-    is(rows(export, "memset"), "main/solve,1,512,4,4,4\n", "settings of memory");
+    is(rows(export, "memset"), "main/solve,1,512,4,4,4\n", "memory settings");
     is(rows(export, "sync"), "main/solve,CONTEXT_SYNCHRONIZE,1,180,180,180\n", "synchronisations, by type");
     is(rows(export, "events"),
        "gpu-0.stream-7,kernel,235,400,0,7,1,main/solve,,stencil\n"
        "gpu-0.stream-8,memcpy,250,290,0,8,2,main/solve,4096,HOST_TO_DEVICE\n"
        "gpu-0.stream-7,memset,315,319,0,7,3,main/solve,512,\n"
        "gpu-0.no-stream,sync,410,590,0,4294967295,4,main/solve,,CONTEXT_SYNCHRONIZE\n",
-       "events are told one by one");
+       "events are listed one by one");
     close_export(export);
 }
 
@@ -149,7 +149,7 @@ static void test_inner_calls(void)
        "thread-7,a/cudaLaunchKernel,time,20\n"
        "thread-7,a/cudaLaunchKernel/cudaMemcpy,time,80\n"
        "thread-7,a/cudaMemcpy,time,100\n",
-       "a call in a call is made by it: no time counts twice");
+       "a call within a call is its child: no time counts twice");
     is(values_of(export, "calls"), "thread-7,a,calls,1\n", "visits of functions,");
     is(values_of(export, "api calls"),
        "thread-7,a/cudaLaunchKernel,api calls,1\n"
@@ -157,8 +157,8 @@ static void test_inner_calls(void)
        "thread-7,a/cudaMemcpy,api calls,1\n",
        "calls of the API");
     is(values_of(export, "gpu activities"), "gpu-0.stream-7,a/cudaLaunchKernel/stencil,gpu activities,1\n",
-       "and what GPUs did are counted apart; of two calls with one correlation, a kernel stands below the "
-       "first");
+       "and GPU operations are counted separately; of two calls with one correlation, the first has the "
+       "kernel");
     close_export(export);
 }
 
@@ -175,7 +175,7 @@ static void test_symbols(void)
                   "(100,900,59,char(31)||'40a0'||char(31)||'40b0'||char(31)||'40c0'," THREAD_7 ",NULL,1,2);");
     is(paths(export),
        "main function\nmain/It::operator- >go function\nmain/It::operator- >go/40c0 function\n",
-       "paths of pointers get the names of symbols, and an arrow in a name is torn");
+       "paths of pointers get the names of symbols, and an arrow within a name splits it");
     close_export(export);
 }
 
@@ -188,7 +188,7 @@ static void test_text_ids(void)
                   "INSERT INTO NVTX_EVENTS VALUES (5,95,59,NULL," THREAD_7 ",21,3,1);"
                   "INSERT INTO NVTX_EVENTS VALUES (6,7,59,'user range'," THREAD_7 ",NULL,0,1);");
     is(values_of(export, "time (inc)"), "thread-7,main,time (inc),90\nthread-7,main/run,time (inc),90\n",
-       "texts may stand among the strings; ranges of other domains are left alone");
+       "texts may be among the strings; ranges of other domains are ignored");
     close_export(export);
 }
 
@@ -203,7 +203,7 @@ static void test_sampled(void)
                   "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (110,190,0," THREAD_7
                   ",5,2,0,NULL);" KERNEL(120, 150, 7, 5, 3));
     is(rows(export, "kernels"), "main/run/cudaLaunchKernel,1,30,30,30,stencil\n",
-       "sampled chains are paths, from the outermost frame; unresolved frames are left out");
+       "sampled chains are paths, from the outermost frame; unresolved frames are omitted");
     is(rows(export, "api"),
        ",1,80,80,80,cudaMemcpy\nmain/run/cudaLaunchKernel,1,100,100,100,cudaLaunchKernel\n",
        "a call without a chain has no path");
@@ -226,14 +226,14 @@ static void test_imported(void)
         "(9,'main->cudaLaunchKernel',2,1);" CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3)
             KERNEL(160, 170, 7, 9, 4));
     is(rows(export, "kernels"), "main,1,10,10,10,reduce\nmain/run,1,30,30,30,stencil\n",
-       "paths that an import has left are used, also where the call is missing");
+       "paths that an import has left are used, also if the call is missing");
     is(values_of(export, "time"),
        "thread-7,main,time,0\n"
        "thread-7,main/run,time,0\n"
        "thread-7,main/run/cudaLaunchKernel,time,10\n"
        "unknown-thread,main,time,500\n"
        "unknown-thread,main/run,time,40\n",
-       "times of functions that are known of no thread stand apart");
+       "times of functions without a thread are separate");
     close_export(export);
 }
 
@@ -242,7 +242,7 @@ static void test_pathless(void)
     struct open_export *export =
         export_of(TABLES NAMES CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3) KERNEL(160, 170, 7, 9, 99));
     is(paths(export), "cudaLaunchKernel api\ncudaLaunchKernel/stencil kernel\n#99 kernel\n",
-       "without paths, calls are roots; names that are not there are numbers");
+       "without paths, calls are roots; missing names are shown as numbers");
     is(rows(export, "kernels"), ",1,10,10,10,#99\n,1,30,30,30,stencil\n", "and kernels have no path");
     close_export(export);
 }
@@ -257,7 +257,7 @@ static void test_processes(void)
     is(values_of(export, "gpu activities"),
        "process-7.gpu-0.stream-7,cudaLaunchKernel/stencil,gpu activities,1\n"
        "process-9.gpu-0.stream-7,cudaMemcpy/stencil,gpu activities,1\n",
-       "processes count their correlations each from 1: they are told apart, and so are names of threads");
+       "processes count their correlations from 1 each; these, and names of threads, are kept separate");
     close_export(export);
 }
 
@@ -268,7 +268,7 @@ static void test_unknown_process(void)
     is(rows(export, "events"),
        "process-7.gpu-0.stream-7,kernel,120,150,0,7,1,,,stencil\n"
        "gpu-0.stream-7,kernel,160,170,0,7,99,,,stencil\n",
-       "a stream of no known process has a name of its own beside that of a process");
+       "a stream of an unknown process has a name of its own");
     close_export(export);
 }
 
@@ -284,8 +284,8 @@ static void test_other_versions(void)
                   "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);");
     is(rows(export, "events"),
        "gpu-0.stream-3,kernel,10,20,,3,,,,reduce\ngpu-0.stream-3,kernel,30,,,3,,,,reduce\n",
-       "columns are found by name, in any order; those that are missing are empty");
-    is(codes(export), "bad-times", "an event without an end is told, and takes no time");
+       "columns are found by name, in any order; missing columns are empty");
+    is(codes(export), "bad-times", "an event without an end is reported, and has no duration");
     close_export(export);
 }
 
@@ -298,15 +298,15 @@ static void test_untimed(void)
                    4) "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (0,0,0,1,7,1," PID_7 ",100,1);"
                       "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (0,0,0,1,7,1," PID_7 ",3,0);");
     is(rows(export, "kernels"), ",1,6,6,6,reduce\n,1,4,4,4,stencil\n",
-       "what was not timed is not counted as 0 ns");
+       "untimed calls are not counted as 0 ns");
     is(rows(export, "memcpy"), "", "    nor are copies");
     is(rows(export, "sync"), "", "    synchronisations");
     is(rows(export, "api"), ",1,10,10,10,cudaLaunchKernel\n", "    and calls");
     is(values_of(export, "gpu activities"),
        "gpu-0.stream-7,cudaLaunchKernel/stencil,gpu activities,1\ngpu-0.stream-7,cudaLaunchKernel/reduce,gpu "
        "activities,1\n",
-       "    in values neither, and calls that were not timed have their kernels");
-    is(codes(export), "untimed", "    but that is told");
+       "    nor in values, and untimed calls have their kernels");
+    is(codes(export), "untimed", "    with a warning");
     close_export(export);
 }
 
@@ -331,19 +331,19 @@ static bool is_probed(const char *sql)
 static void test_probe(void)
 {
     ok(is_probed(TABLES), "a database with strings and events of CUDA is an export");
-    ok(!is_probed("CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT);"), "any other is not");
+    ok(!is_probed("other databases are rejected"), "any other is not");
     ok(!is_probed("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"),
-       "strings alone are not enough");
+       "strings without events are rejected");
     /* Each table takes a page, so that pages with names are between them. */
     char sql[64 * 1024] = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);";
     size_t size = strlen(sql);
     for (unsigned i = 0; i < 150; i++)
         size += (size_t)snprintf(sql + size, sizeof sql - size,
                                  "CREATE TABLE ENUM_%u (id INTEGER, name TEXT, label TEXT);", i);
-    ok(!is_probed(sql), "nor in a long schema");
+    ok(!is_probed(sql), "also in a long schema");
     snprintf(sql + size, sizeof sql - size,
              "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);");
-    ok(is_probed(sql), "of a long schema, all pages are looked at");
+    ok(is_probed(sql), "all pages of a long schema are examined");
     struct open_export *export = open_export("probe.sqlite");
     ok(!export->failed, "and it opens");
     close_export(export);
@@ -361,9 +361,9 @@ static void test_info(void)
               "INSERT INTO StringIds VALUES (30,'worker, 1'); INSERT INTO ThreadNames VALUES (30,0," THREAD_7
               ");");
     is(export->model.version, "2.9.1", "the version is that of the schema");
-    ok(pf_rows_count(export->model.info) == 2, "product and GPUs are told");
+    ok(pf_rows_count(export->model.info) == 2, "product and GPUs are shown");
     ok(strstr(threads(export), "thread-7,thread,7,7,,,,worker, 1\n") != NULL,
-       "threads have the names they were given");
+       "threads have their assigned names");
     close_export(export);
 }
 
@@ -378,7 +378,7 @@ static void test_info_of_other_versions(void)
                         "INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_SCHEMA_VERSION','2.0.0');"
                         "CREATE TABLE TARGET_INFO_CUDA_GPU (vmId INTEGER, name TEXT, deviceId INTEGER);"
                         "INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0,'Imagined GPU',0);");
-    is(export->model.version, "3.15.1", "newer exports keep their version elsewhere; that one counts");
+    is(export->model.version, "3.15.1", "newer exports have a version elsewhere, which takes precedence");
     is(info_of(export), "Product version: 2024.7\nGPU: Imagined GPU\n", "older ones list GPUs elsewhere");
     close_export(export);
 }

@@ -29,10 +29,10 @@ static char *copy_of(const char *text)
 static void test_resuming(struct open_export *export)
 {
     char *whole = copy_of(rows(export, "events"));
-    ok(!strcmp(rows_resumed(export, PF_UNRESTRICTED), whole), "a walk goes on from any saved position");
+    ok(!strcmp(rows_resumed(export, PF_UNRESTRICTED), whole), "a walk resumes at any saved position");
     struct pf_restriction only = {.partition = 2, .context = -1, .metric = -1, .key = -1};
     char *part = copy_of(rows_only(export, "events", only));
-    ok(!strcmp(rows_resumed(export, only), part), "so does a restricted one");
+    ok(!strcmp(rows_resumed(export, only), part), "so does a restricted walk");
     free(whole);
     free(part);
 }
@@ -61,11 +61,11 @@ static void test_restrictions(struct open_export *export)
     char *want = lines_with(whole, "gpu-0.stream-1,");
     struct pf_restriction only = {.partition = 2, .context = -1, .metric = -1, .key = -1};
     ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want),
-       "a stream's events are those of the whole");
+       "a stream's events equal those of the whole");
     free(want);
     want = lines_with(whole, ",main/solve,");
     only = (struct pf_restriction){.partition = -1, .context = 1, .metric = -1, .key = -1};
-    ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want), "so are a context's");
+    ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want), "so do a context's events");
     free(want);
     free(whole);
 }
@@ -80,8 +80,8 @@ static void test_positions(struct open_export *export)
     if (table->ops->open(&cursor, &error))
         abort();
     ok(table->ops->restore(&cursor, rubbish, sizeof rubbish, &error) && error.code == EINVAL,
-       "rubbish is no position");
-    ok(table->ops->restore(&cursor, rubbish, 3, &error) && error.code == EINVAL, "nor are too few bytes");
+       "an invalid position is refused");
+    ok(table->ops->restore(&cursor, rubbish, 3, &error) && error.code == EINVAL, "so are too few bytes");
     table->ops->close(&cursor);
 }
 
@@ -117,7 +117,7 @@ static void test_side_by_side(struct open_export *export)
         pthread_join(ids[i], &n);
         right += (uintptr_t)n == (uintptr_t)5 * (720 + 180);
     }
-    ok(right == THREADS, "walks in several threads each see all events");
+    ok(right == THREADS, "concurrent walks each see all events");
 }
 
 int main(void)

@@ -47,16 +47,16 @@ static void test_cut(void)
     size_t size = read_file("export.sqlite", &bytes);
     write_file("cut.sqlite", bytes, size / 2 + 100);
     struct open_export *export = open_export("cut.sqlite");
-    ok(!export->failed, "a file whose end is missing opens");
-    ok(strstr(codes(export), "cut-file") != NULL, "it is told that the end is missing");
-    ok(strstr(codes(export), "bad-table") != NULL, "and which tables cannot be read to their ends");
-    ok(strlen(rows(export, "api")) > 0, "what came before is served");
+    ok(!export->failed, "a truncated file opens");
+    ok(strstr(codes(export), "cut-file") != NULL, "the truncation is reported");
+    ok(strstr(codes(export), "bad-table") != NULL, "with the tables that cannot be read to their ends");
+    ok(strlen(rows(export, "api")) > 0, "the rows before it are served");
     close_export(export);
     remove_export("cut.sqlite");
 
     write_file("cut.sqlite", bytes, 60);
     export = open_export("cut.sqlite");
-    ok(export->failed && export->error.code == EINVAL, "less than a header is no export");
+    ok(export->failed && export->error.code == EINVAL, "less than a header is rejected");
     close_export(export);
     remove_export("cut.sqlite");
     free(bytes);
@@ -128,8 +128,8 @@ static void test_unordered(void)
     struct open_export *export = open_export("unordered.sqlite");
     is(codes(export), "bad-table", "a table whose rows are out of order ends there");
     char *whole = strdup(rows(export, "events"));
-    ok(whole && count_lines(whole) == 1, "what comes before is read");
-    is(rows_resumed(export, PF_UNRESTRICTED), whole, "and nothing else, also from a saved position");
+    ok(whole && count_lines(whole) == 1, "the rows before it are read");
+    is(rows_resumed(export, PF_UNRESTRICTED), whole, "and no others, also from a saved position");
     free(whole);
     close_export(export);
     remove_export("unordered.sqlite");
@@ -150,8 +150,8 @@ static void test_endless_row(void)
     write_file("endless.sqlite", bytes, size);
     struct open_export *export = open_export("endless.sqlite");
     ok(!export->failed && count_lines(rows(export, "events")) == 2,
-       "a row that cannot be so long ends its table");
-    is(export->failed ? "" : codes(export), "bad-table", "and is told");
+       "a row of impossible length ends its table");
+    is(export->failed ? "" : codes(export), "bad-table", "with a warning");
     close_export(export);
     remove_export("endless.sqlite");
     free(bytes);
@@ -169,7 +169,7 @@ static void test_row_beyond_memory(void)
     write_file("endless.sqlite", bytes, size);
     struct open_export *export = open_export("endless.sqlite");
     ok(!export->failed && strstr(codes(export), "bad-table") && count_lines(rows(export, "events")) > 0,
-       "a row that would not fit into memory ends its table alone, too");
+       "a row that exceeds memory ends its own table only");
     close_export(export);
     remove_export("endless.sqlite");
 }
@@ -190,9 +190,9 @@ static void test_circle(void)
     ok(bytes[root] == 5 && cells > 1 && child > 1, "the table has an inner page");
     write_file("circle.sqlite", bytes, size);
     struct open_export *export = open_export("circle.sqlite");
-    is(codes(export), "bad-table", "a table whose rows come again ends there");
+    is(codes(export), "bad-table", "a table whose pages form a cycle ends there");
     unsigned events = count_lines(rows(export, "events"));
-    ok(events > 0 && events < 1000, "rows come once: %u", events);
+    ok(events > 0 && events < 1000, "rows are read once: %u", events);
     close_export(export);
     remove_export("circle.sqlite");
     free(bytes);
@@ -217,7 +217,7 @@ static void test_write_ahead(void)
         files++;
     if (listing)
         closedir(listing);
-    ok(files == 2 + 4, "no file is made beside it");
+    ok(files == 2 + 4, "no file is created next to it");
     remove_export("wal.sqlite");
     remove_export("wal.sqlite-wal");
     remove_export("wal.sqlite-journal");
@@ -231,14 +231,14 @@ static void test_hostile_schemas(void)
         "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 "
         "FROM i)"
         " SELECT x AS start, x AS end, x AS shortName FROM i;");
-    ok(!export->failed && !*rows(export, "events"), "a view is no table, however many rows it has");
+    ok(!export->failed && !*rows(export, "events"), "a view is not read, however many rows it has");
     close_export(export);
 
     export = export_of(SMALL "PRAGMA writable_schema=ON;"
                              "INSERT INTO sqlite_schema VALUES ('view','EXTRAP_GPU_INFO','EXTRAP_GPU_INFO',0,"
                              "'CREATE VIEW EXTRAP_GPU_INFO AS SELECT FROM newer SYNTAX');");
     ok(!export->failed && count_lines(rows(export, "events")) == 4,
-       "views that cannot be parsed are passed over");
+       "views that cannot be parsed are ignored");
     close_export(export);
 
     export = export_of(TABLES NAMES
@@ -253,7 +253,7 @@ static void test_hostile_schemas(void)
                        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, rowid TEXT);"
                        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,'x'),(3,4,'x');");
     ok(!export->failed && !*rows(export, "events"),
-       "a column called like the row's number is not taken for it");
+       "a column with the rowid's name is not taken for the rowid");
     close_export(export);
 
     export = export_of(
@@ -261,7 +261,7 @@ static void test_hostile_schemas(void)
         "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
         "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER PRIMARY KEY, end INTEGER) WITHOUT ROWID;"
         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2);");
-    ok(!export->failed && !*rows(export, "events"), "tables whose rows have no number are not read");
+    ok(!export->failed && !*rows(export, "events"), "tables without rowids are not read");
     close_export(export);
 
     /* The expensive column comes last: SQLite would compute it for each inserted row. */
@@ -273,7 +273,7 @@ static void test_hostile_schemas(void)
                                     " ADD COLUMN shortName TEXT AS (printf('%.*c',900000000,'x'));");
     ok(!export->failed && count_lines(rows(export, "events")) == 2,
        "rows with computed columns are read without these");
-    is(codes(export), "computed-column computed-column", "which is told");
+    is(codes(export), "computed-column computed-column", "with a warning");
     close_export(export);
 }
 
@@ -285,7 +285,7 @@ static void test_lying_index(void)
                                "PRAGMA writable_schema=ON;"
                                "UPDATE sqlite_schema SET sql='CREATE INDEX lie ON CUPTI_ACTIVITY_KIND_KERNEL "
                                "(start)' WHERE name='lie';");
-    ok(!export->failed && count_lines(rows(export, "events")) == 100, "an index is not believed");
+    ok(!export->failed && count_lines(rows(export, "events")) == 100, "an index is not trusted");
     close_export(export);
 }
 
@@ -298,8 +298,8 @@ static void test_types(void)
                                ",3,3),(50,40,0,1,7,1," PID_7 ",3,3);");
     if (!ok(!export->failed, "cells of other types are read"))
         printf("# %s\n", export->error.what);
-    is(codes(export), "bad-times untimed", "times that make no sense are told");
-    ok(count_lines(rows(export, "events")) == 3, "each row is served");
+    is(codes(export), "bad-times untimed", "implausible times are reported");
+    ok(count_lines(rows(export, "events")) == 3, "all rows are served");
     close_export(export);
 }
 
@@ -321,8 +321,8 @@ static void test_changed(void)
         pf_nsight_driver.open(&again, &error) || truncate(path_in(export_folder, "export.sqlite"), 4096))
         abort();
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &error),
-       "a file that is cut while it is read is an error");
-    ok(error.code == ESTALE, "which says that it has changed");
+       "a file that is truncated while it is read is an error");
+    ok(error.code == ESTALE, "which reports the change");
     pf_model_end(&again);
     close_export(export);
 }
@@ -341,11 +341,11 @@ static void test_stopped(void)
         abort();
     struct pf_pass *before = pf_pass_enter(&pass);
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &error) && error.code == ECANCELED,
-       "a pass that nobody waits for stops");
+       "a cancelled pass stops");
     pf_pass_leave(before);
     ok(!again.partitions.items && !again.contexts && !pf_nsight_driver.load(&again, PF_PARTITIONED, &error) &&
            again.contexts,
-       "and leaves nothing that another one would trip over");
+       "and a later pass succeeds");
     pf_model_end(&again);
     close_export(export);
 }

@@ -70,7 +70,7 @@ static void has(const struct archive *archive, const char *table, const char *wa
     struct file file;
     open_archive(&file, archive);
     table_is(&file, table, want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    warnings_are(&file, warnings, "    and a warning says so");
     file_close(&file);
 }
 
@@ -185,12 +185,12 @@ static void counters(void)
         "0,main,calls,1|0,main,calls (inc),1|0,main,time,1|0,main,ctr,8|0,main>f,calls,1|0,main>f,calls "
         "(inc),1|0,main>f,time,1|"
         "0,main>f,ctr,3|",
-        "", "what a counter counts belongs to the call that is open");
+        "", "increments of a counter belong to the open call");
     has(&archive, "readings",
         "0,0,9223372036854775808,#,ctr|0,1,9223372036854775815,#,ctr|0,1,1.5,W,power|0,2,9223372036854775818,"
         "#,ctr|0,2,"
         "9223372036854775819,#,ctr|",
-        "", "all that is read stands in a table of its own");
+        "", "all values are in a table of their own");
 }
 
 static void messages(void)
@@ -208,7 +208,7 @@ static void messages(void)
     struct file file;
     open_archive(&file, &archive);
     char *hops = table_text(&file.model, "messages", PF_UNRESTRICTED, 1);
-    is(hops, want, "a cursor goes on from every saved position");
+    is(hops, want, "a cursor resumes at every saved position");
     free(hops);
     hops = table_text(&file.model, "messages", (struct pf_restriction){1, -1, -1, -1}, 1);
     is(hops, strstr(want, OTHER ",10"), "a location alone");
@@ -326,7 +326,7 @@ static void leaves_in_deep_stacks(void)
     append_times(&file, "traces/0.evt", &enter, N);
     append_times(&file, "traces/0.evt", &leave_other, N);
     append_times(&file, "traces/0.evt", &leave_undefined, N);
-    ok(returns_within(15, load_and_close, &file), "a leave takes no longer in a deep stack");
+    ok(returns_within(15, load_and_close, &file), "a leave is not slower in a deep stack");
     temp_dir_remove(file.folder);
 }
 
@@ -359,7 +359,7 @@ static void messages_among_many_groups(void)
         }
         append_times(&file, "traces.def", &groups, 1);
     }
-    ok(returns_within(10, load_and_close, &file), "messages take no longer among many groups");
+    ok(returns_within(10, load_and_close, &file), "messages are not slower with many groups");
     temp_dir_remove(file.folder);
 }
 
@@ -390,7 +390,7 @@ static void locations_and_counters(void)
         append_times(&file, "traces.def", &class, 1);
     }
     ok(returns_within(3, load_and_close, &file),
-       "a location takes no longer for counters that it does not read");
+       "locations are not slower with counters that they do not use");
     temp_dir_remove(file.folder);
 }
 
@@ -408,7 +408,7 @@ static void counters_start_anew(void)
     has(&archive, "values",
         "0,main,calls,1|0,main,calls (inc),1|0,main,ctr,3|" OTHER ",main,calls,1|" OTHER
         ",main,calls (inc),1|" OTHER ",main,ctr,8|",
-        "warning event-count|", "each location reads a counter from its own first value on");
+        "warning event-count|", "each location's counter starts at its own first value");
 }
 
 /* Gigabytes of zeros follow the records of a file. */
@@ -463,18 +463,18 @@ static void damage(void)
     archive.events[0].size -= 3 + 4 + 2; /* within the record of the last time */
     has(&archive, "trace",
         "0,5,15,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|",
-        "fatal events|warning still-open|", "what stands before the end of a cut file is there");
+        "fatal events|warning still-open|", "the records before a truncation are read");
     archive = usual(false);
     archive.events[0].size = 0;
     has(&archive, "trace", OTHER ",0,3,0,0,main|" OTHER ",1,1,1,1,main|", "error no-events|",
-        "a location without a file costs no other");
+        "a location without a file costs no other location");
     archive = usual(false);
     archive.definitions.size = 40;
-    has(&archive, "values", "", "fatal definitions|warning locations|", "definitions that are cut");
+    has(&archive, "values", "", "fatal definitions|warning locations|", "truncated definitions");
     static const struct {
         const char *what;
         size_t anchor, definitions;
-    } refused[] = {{"a cut anchor is refused", 30, 500}, {"so are archives without definitions", 500, 0}};
+    } refused[] = {{"a truncated anchor is refused", 30, 500}, {"so are archives without definitions", 500, 0}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct file file;
         archive = usual(false);
@@ -499,7 +499,7 @@ static void fields(void)
     struct pf_cell cells[2];
     file.model.context_cells(&file.model, 2, cells);
     ok(cells[0].u == 3 && !memcmp(cells[1].text, "MPI", 3) && file.model.contexts->line[2] == 13,
-       "contexts tell the region, where it stands and whose it is");
+       "contexts show region, location and paradigm");
     file_close(&file);
 }
 

@@ -87,8 +87,8 @@ static void what_is_no_number(void)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         refuses(texts[i]);
     double value;
-    ok(!parse("1\0", 2, &value), "a NUL behind a number makes it none");
-    ok(pf_parse_double("1234", 2, &value) && value == 12, "nothing is read beyond the given size");
+    ok(!parse("1\0", 2, &value), "a NUL after a number makes it invalid");
+    ok(pf_parse_double("1234", 2, &value) && value == 12, "no byte beyond the given size is read");
 }
 
 static void limits(void)

@@ -23,16 +23,16 @@ static void checking(void)
     struct pf_pass going = {0};
     struct pf_error error = {0};
     ok(!pf_pass_now() && !pf_pass_check(&error) && !pf_pass_step(1, 2, &error),
-       "outside passes nothing is cancelled");
+       "outside of a pass nothing is cancelled");
     struct pf_pass *before = pf_pass_enter(&going);
-    ok(!pf_pass_check(&error) && !pf_pass_step(1, 2, &error), "a pass that is waited for goes on");
+    ok(!pf_pass_check(&error) && !pf_pass_step(1, 2, &error), "a pass with a waiter continues");
     ok(atomic_load(&going.done) == 1 && atomic_load(&going.total) == 2,
-       "a step reports how far the thread's pass is");
+       "a step reports the progress of the thread's pass");
     struct pf_pass *outer = pf_pass_enter(&stopped);
-    ok(outer == &going && pf_pass_check(&error) && error.code == ECANCELED, "a stopped one is cancelled");
-    ok(pf_pass_step(3, 4, &error) && error.code == ECANCELED, "a step of a stopped one fails");
+    ok(outer == &going && pf_pass_check(&error) && error.code == ECANCELED, "a stopped pass is cancelled");
+    ok(pf_pass_step(3, 4, &error) && error.code == ECANCELED, "a step of a stopped pass fails");
     pf_pass_leave(outer);
-    ok(!pf_pass_check(&error) && pf_pass_now() == &going, "leaving it puts back the one before");
+    ok(!pf_pass_check(&error) && pf_pass_now() == &going, "leaving a pass restores the previous one");
     pf_pass_leave(before);
 }
 
@@ -52,7 +52,7 @@ static void reading_an_input(const char *folder, const char *name)
        "%s: a read is cancelled", name);
     pf_pass_leave(before);
     ok(pf_input_read(input, &byte, 1, TEXT / 2, &error) == 1 && byte == text[TEXT / 2],
-       "%s: the next one is not", name);
+       "%s: the next read is not cancelled", name);
     pf_source_free(source);
     close(directory);
 }
@@ -85,11 +85,11 @@ static void unpacking(struct packed *packed)
     ok(pf_unpacked_read(unpacked, &byte, 1, TEXT - 1, &error) < 0 && error.code == ECANCELED,
        "unpacking is cancelled");
     ok(pf_unpacked_read(unpacked, &byte, 1, TEXT / 4, &error) == 1 && byte == text[TEXT / 4],
-       "what is unpacked already can be read");
+       "data that is already unpacked can be read");
     pf_pass_leave(before);
     ok(pf_unpacked_read(unpacked, &byte, 1, TEXT - 1, &error) == 1 && byte == text[TEXT - 1] &&
            packed->from_start == 1,
-       "it goes on where it was cancelled");
+       "unpacking resumes where it was cancelled");
     pf_unpacked_release(unpacked);
 }
 
@@ -105,7 +105,7 @@ static void sorting(void)
     int result = 0;
     for (uint64_t i = 0; i < 100000 && !result; i++)
         result = pf_sorter_add(sorter, &i, &error);
-    ok(result && error.code == ECANCELED, "so is adding more than fits into memory");
+    ok(result && error.code == ECANCELED, "so is adding more than fits in memory");
     pf_pass_leave(before);
     pf_sorter_free(sorter);
 }
@@ -143,7 +143,7 @@ static void threads(void)
     bool same = !pf_need(&op, &split, &work.load.owner, 0) && work.pass;
     for (size_t i = 0; i < PIECES; i++)
         same = same && work.of[i] == work.pass;
-    ok(same, "the pieces of a pass have its pass, whatever thread they run on");
+    ok(same, "the pieces of a loop belong to its pass, on any thread");
     pf_pool_free(pool);
 }
 

@@ -14,7 +14,7 @@ static void reads_as(const char *text, const char *want, const char *warnings, c
 {
     struct file file = text_of(text);
     table_is(&file, "values", want, name);
-    warnings_are(&file, warnings, "    and tells what is wrong");
+    warnings_are(&file, warnings, "    and a warning says so");
     file_close(&file);
 }
 
@@ -37,13 +37,13 @@ static void headers(void)
     header_is("my prog 14007  4332.5968:     3 cycles:ppp: ", "my prog 14007", "cycles:ppp,3",
               "a command with a blank");
     header_is("a b 9 c 4711  1.5: 2 cycles: ", "a b 9 c 4711", "cycles,2", "a command with a number");
-    header_is(":-1 -1  1.5: 2 cycles: ", ":-1 -1", "cycles,2", "a command that is gone");
+    header_is(":-1 -1  1.5: 2 cycles: ", ":-1 -1", "cycles,2", "a command that has exited");
     header_is("kworker/0:1-events 77  1.5: 2 cycles: ", "kworker/0:1-events 77", "cycles,2",
               "a kernel's thread");
     header_is("w 19010  1.5: 2 cycles: ", "w 19010", "cycles,2", "a command of one letter");
     header_is("w 9/9     [001]  1.5: cycles: ", "w 9", "cycles,1",
               "process and thread, processor, no period");
-    header_is("w 9 [001] K 1.5:   7 cycles: ", "w 9", "cycles,7", "what the processor did");
+    header_is("w 9 [001] K 1.5:   7 cycles: ", "w 9", "cycles,7", "the processor and its state");
     header_is("w 9 cpu-clock: ", "w 9", "cpu-clock,1", "no time");
     header_is("w 9 18446744073709551615 cycles:u: ", "w 9", "cycles:u,18446744073709551615",
               "a period of 64 bits");
@@ -60,22 +60,22 @@ static void headers(void)
 static void frames(void)
 {
     reads_as("w 9 1.5: 2 cycles:\n" A B "\nw 9 1.6: 3 cycles:\n" A B, "w 9,b>a,samples,2|w 9,b>a,cycles,5|",
-             "", "frames stand innermost first, the last blank line may lack");
+             "", "frames are innermost first; the last blank line may be missing");
     reads_as(
         "w 9 1.5: 2 cycles:\n\t 1 f<int>(a, (x)y) const+0x10 (/tmp/a b (deleted))\n\t 1 g(int) ([vdso])\n",
         "w 9,g(int)>f<int>(a, (x)y) const,samples,1|w 9,g(int)>f<int>(a, (x)y) const,cycles,2|", "",
         "the last parentheses are the file");
     reads_as("w 9 1.5: 2 cycles:\n\t 1 f(int)\n\t 1 [unknown]\n",
-             "w 9,[unknown]>f(int),samples,1|w 9,[unknown]>f(int),cycles,2|", "", "files need not be told");
+             "w 9,[unknown]>f(int),samples,1|w 9,[unknown]>f(int),cycles,2|", "", "files may be missing");
     reads_as("   w 9 1.5: 2 cycles:   7f63d8340f38 a+0x158 (/lib/a.so)\n   w 9 1.6: 2 cycles:  7f6 b "
              "(/lib/b.so)\n",
              "w 9,a,samples,1|w 9,a,cycles,2|w 9,b,samples,1|w 9,b,cycles,2|", "",
-             "a frame may stand on the sample's line");
+             "a frame may be on the sample's line");
     reads_as("w 9 1.5: 2 cycles:\n\nw 9 1.5: 3 cycles:\n",
              "w 9,[no stack],samples,2|w 9,[no stack],cycles,5|", "", "a sample without frames");
     reads_as("w 9 1.5: 2 cycles:\n" A "  a.c:12\n" B
              "  b.so[27b25]\n\t 1 c (inlined)\n  c.c:1 (discriminator 2)\n",
-             "w 9,c>b>a,samples,1|w 9,c>b>a,cycles,2|", "", "lines of sources are no frames");
+             "w 9,c>b>a,samples,1|w 9,c>b>a,cycles,2|", "", "source lines are not frames");
     reads_as("# hostname : x\n#\nw 9 1.5: 2 cycles:\r\n   1 a (/a.so)\r\n\r\n",
              "w 9,a,samples,1|w 9,a,cycles,2|", "", "copied text may have lost its tabs");
 }
@@ -95,7 +95,7 @@ static void lines_of_sources(void)
               "w 9 1.8: 4 cycles:\n" A "  :0\n" B "  b.c:7\n\nw 9 1.9: 6 cycles:\n\n",
               "samples,2,12,a,a.c|samples,1,3,in,/x:y/in.h|samples,2,,,|"
               "cycles,5,12,a,a.c|cycles,5,3,in,/x:y/in.h|cycles,10,,,|",
-              "the innermost frame's line is the sample's; samples without one are a row");
+              "the innermost frame's line is the sample's; samples without a line are one row");
     has_lines("w 9 1.5: 2 cycles: 1 a+0x1 (/a.so)\n  a.c:1\n", "samples,1,1,a,a.c|cycles,2,1,a,a.c|",
               "the line of a frame on the sample's line");
     has_lines("w 9 1.5: 2 cycles:\n" A "\n", "", "no rows without lines");
@@ -138,7 +138,7 @@ static void field_lists(void)
         snprintf(text, sizeof text, "%s\n" A B "\n%s\n" A, no_event[i][0], no_event[i][0]);
         snprintf(want, sizeof want, "%s,b>a,samples,1|%s,a,samples,1|", no_event[i][1], no_event[i][1]);
         reads_as(text, want, "", "no event");
-        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "    and is known: %s", no_event[i][0]);
+        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "    and is recognised: %s", no_event[i][0]);
     }
     reads_as("w 9 \n\t          401a40\n\t          401100\n", "w 9,[unknown]>[unknown],samples,1|", "",
              "addresses only");
@@ -230,15 +230,15 @@ static void records(void)
     "PERF_RECORD_LOST lost 5\nheat PERF_RECORD_SWITCH OUT preempt\n"
     const char *text = RECORDS "w 9 1.5: 2 cycles:\n" A "\n" RECORDS "w 9 1.5: 3 cycles: 1 a (/a)\n" RECORDS;
     struct file file = text_of(text);
-    ok(file.model.n_metrics == 2, "side-band records are no events");
+    ok(file.model.n_metrics == 2, "side-band records are not events");
     ok(pf_rows_count(file.model.partitions.items) == 1, "and no threads");
     table_is(&file, "values", "w 9,a,samples,1|w 9,a,cycles,2|w 9,a,samples,1|w 9,a,cycles,3|",
              "nor samples");
-    warnings_are(&file, "", "and no damage");
+    warnings_are(&file, "", "and not damage");
     file_close(&file);
-    ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "they do not hide the format");
+    ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "and do not hide the format");
     ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)),
-       "even if nothing else is in the head");
+       "even if the head has nothing else");
     static const char untimed[] =
         "heat 4711 PERF_RECORD_COMM: heat:4711/4711\nheat 4711 PERF_RECORD_EXIT(4711:4711)\n";
     ok(sureness(&pf_perf_script_driver, "x", untimed, strlen(untimed)), "and without times");
@@ -309,7 +309,7 @@ static void damage(void)
 {
     reads_as("w 9 1.5: 2 cycles:\n" A "Warning: lost\n" B "\n" B, "w 9,b>a,samples,1|w 9,b>a,cycles,2|",
              "error bad-line|error bad-frame|",
-             "other lines do not end a sample, frames without one are left out");
+             "other lines do not end a sample, invalid frames are skipped");
     reads_as("w 9 1.5: 2 cycles:\n" A "\t  24f38 b+0", "w 9,a,samples,1|w 9,a,cycles,2|",
              "error bad-frame|fatal cut-line|", "a frame may be cut off");
     reads_as("w 9 1.5: 2 cycles:\n\t 7f1e2215d058  (/lib/libc-2.15.so)\n" A,
@@ -335,10 +335,10 @@ static void probing(void)
         "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
         ""};
     const char *text = "# x\nw 9 1.5: 2 cycles:\n" A "\n";
-    ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)), "a sample and its frames are known");
+    ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)), "a sample and its frames are recognised");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ok(!sureness(&pf_perf_script_driver, "perf.script", others[i], strlen(others[i])),
-           "but not other text: %zu", i);
+           "but other text is not: %zu", i);
 }
 
 int main(void)

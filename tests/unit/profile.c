@@ -39,14 +39,14 @@ static void test_stages(const char *folder)
     ok(env.passes == 0,
        "one that needs an earlier stage waits for the same pass as the job of a later stage");
     ok(pf_profile_stage(profile, PF_OPENED, &op) == 0,
-       "an operation that needs no further stage does not wait");
+       "an operation whose stage is loaded does not wait");
     gate_open(&gate);
     ok(background_result(&first) == 0 && background_result(&second) == 0,
-       "when the pass is over the stage is there");
+       "when the pass has ended the stage is loaded");
     ok(!stage_of(profile, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
            control.loads[PF_MODELLED] == 1 && control.loads[PF_DERIVED] == 1,
        "each stage is loaded once");
-    ok(env.passes == 4, "in a pass of its own");
+    ok(env.passes == 4, "each in a pass of its own");
     pf_profile_release(profile);
     ok(control.closes == 1, "the last release closes the profile");
     env_end(&env);
@@ -62,10 +62,10 @@ static void test_failing_stages(const char *folder)
     uint64_t size;
     ok(stage_of(profile, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
     ok(stage_of(profile, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
-       "which is remembered, not tried again");
-    ok(!stage_of(profile, PF_PARTITIONED, &error), "what was loaded before stays");
+       "which is repeated without another attempt");
+    ok(!stage_of(profile, PF_PARTITIONED, &error), "earlier stages stay loaded");
     ok(size_of(profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &error) && error.code == EIO,
-       "files that need the stage fail likewise");
+       "files that need the stage fail too");
     ok(!size_of(profile, (struct pf_node){PF_INFO, 0}, &size, &error), "others do not");
     pf_profile_release(profile);
 
@@ -77,13 +77,13 @@ static void test_failing_stages(const char *folder)
     gate_await(&gate, 1);
     pf_op_interrupt(env.pool, &waiting.op);
     ok(background_result(&waiting) && waiting.op.error.code == EINTR,
-       "an interrupted operation waits no longer");
+       "an interrupted operation stops waiting");
     gate_open(&gate);
     while (pf_profile_busy(profile))
         usleep(100);
     ok(control.loads[PF_MODELLED] == 1 && !stage_of(profile, PF_MODELLED, &error) &&
            control.loads[PF_MODELLED] == 2,
-       "a stage whose pass was stopped is loaded when it is asked for again");
+       "a stage whose pass was stopped is loaded when it is needed again");
     pf_profile_release(profile);
     env_end(&env);
 }
@@ -96,8 +96,8 @@ static void test_broken(const char *folder)
     env_init(&env, NULL);
     write_text(folder, "log", "rubbish");
     ok(!profile_in(&env, folder, &error) && error.code == EINVAL && error.offset == 0,
-       "a profile that can't be opened tells why and where");
-    ok(control.closes == 1, "and its driver is told to close");
+       "a profile that cannot be opened reports the error and its position");
+    ok(control.closes == 1, "and its driver's close is called");
     env_end(&env);
 }
 
@@ -200,11 +200,11 @@ static void test_tree(const char *folder)
        ".export/time\n.export/time/flame.svg\n.export/time/callgraph.dot\n"
        ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n.export/bytes, "
        "\"moved\"/callgraph.dot\n",
-       "a table stands under tables, and again in the folders of the axes it has columns for");
+       "a table is under tables/, and in the folders of each axis that it has a column for");
     struct pf_node none;
     ok(!pf_folder_find(visit.profile, top, "absent", &none) && !pf_folder_find(visit.profile, top, "", &none) &&
            !pf_folder_find(visit.profile, (struct pf_node){PF_PARTITIONS, 0}, "node, 1", &none),
-       "what is not listed is not found");
+       "unlisted names are not found");
     ok(!pf_node_parent(visit.profile, top, &none, (char[256]){0}), "the top has no parent");
     pf_buf_free(&visit.paths);
     pf_profile_release(visit.profile);
@@ -224,27 +224,27 @@ static void test_changes(const char *folder)
     env_init(&env, NULL);
     write_text(folder, "log", "3 20 500");
     struct pf_profile *profile = profile_in(&env, folder, &error);
-    ok(!pf_profile_check(profile, &error) && pf_profile_intact(profile), "an unchanged profile is what it was");
+    ok(!pf_profile_check(profile, &error) && pf_profile_intact(profile), "an unchanged profile is unchanged");
     size_of(profile, values, &size, &error);
     write_text(folder, "log", "4 20 500");
     ok(pf_profile_check(profile, &error) && error.code == ESTALE && !pf_profile_intact(profile),
-       "a rewritten one is not");
+       "a rewritten one is changed");
     ok(read_file(&env, profile, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
-       "of which no byte is read any more");
-    ok(size_of(profile, events, &size, &error) && error.code == ESTALE, "and no pass is believed");
+       "its bytes can no longer be read");
+    ok(size_of(profile, events, &size, &error) && error.code == ESTALE, "and no pass succeeds");
     pf_profile_release(profile);
 
     profile = profile_in(&env, folder, &error);
     replace_text(folder, "log", "5 20 500");
     ok(pf_profile_check(profile, &error) && pf_profile_intact(profile) &&
            !read_file(&env, profile, values, 4096, &out, &error) && out.size > 0,
-       "of one that was replaced by a new file the old bytes can still be read");
+       "the old bytes of a replaced file can still be read");
     pf_buf_free(&out);
     pf_profile_release(profile);
 
     profile = profile_in(&env, folder, &error);
     write_text(folder, "log.extra", "x");
-    ok(pf_profile_check(profile, &error), "a sibling that was absent and comes is a change");
+    ok(pf_profile_check(profile, &error), "a missing sibling that appears is a change");
     unlink(path_in(folder, "log.extra"));
     pf_profile_release(profile);
     env_end(&env);
@@ -284,18 +284,18 @@ static void test_one_of_many(const char *folder)
     made_up_extra.facts = NULL;
     struct pf_profile *profile = profile_in(&env, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) == ROWS,
-       "the size of one partition's file takes that partition's rows alone");
+       "the size of one partition's file takes only that partition's rows");
     /* One in five partitions has no rows. */
-    ok(walked_for(profile, 5, 60, &exact) == 44 * ROWS, "and so does that of each further one");
+    ok(walked_for(profile, 5, 60, &exact) == 44 * ROWS, "so does each further one");
     uint64_t whole;
     exact &= !size_of(profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &whole, &error);
-    ok(walked_for(profile, 100, PARTITIONS, &exact) == 0, "the pass over the table finds those of all files");
+    ok(walked_for(profile, 100, PARTITIONS, &exact) == 0, "the pass over the table finds the sizes of all files");
     ok(exact, "and are exact either way");
     pf_profile_release(profile);
     made_up_extra = before;
     profile = profile_in(&env, folder, &error);
     ok(walked_for(profile, 4, 5, &exact) > ROWS,
-       "where a whole pass may find facts that rows are made from, it goes first");
+       "if a pass over the table may supersede the data of rows, it runs first");
     pf_profile_release(profile);
     env_end(&env);
 }
@@ -352,11 +352,11 @@ static void test_readers(const char *folder)
         pthread_join(threads[t], NULL);
         wrong += readers[t].wrong;
     }
-    ok(wrong == 0, "readers side by side all read what the sizes say");
+    ok(wrong == 0, "concurrent readers read what the sizes promise");
     ok(control.loads[PF_MODELLED] == 1, "and the model is loaded once for all");
     pf_profile_release(profile);
     pf_pool_free(env.pool);
-    ok(control.closes == 1, "nothing keeps the profile when all have let go");
+    ok(control.closes == 1, "the last release frees the profile");
     pf_blocks_free(env.blocks);
 }
 
@@ -384,19 +384,19 @@ static void test_many_contexts(const char *folder, bool skims)
     struct pf_profile *whole = profile_in(&few, folder, &error), *single = profile_in(&many, folder, &error);
     for (uint32_t m = 0; m < FAKE_METRICS; m++) {
         struct pf_buf want = functions_of(&few, whole, m), have = functions_of(&many, single, m);
-        is(have.data, want.data, "where contexts are many, views of a metric are the same");
+        is(have.data, want.data, "views of a metric are the same with many contexts");
         pf_buf_free(&want);
         pf_buf_free(&have);
-        ok(pf_profile_aggregate_now(whole, 1), "few contexts are added up for all metrics");
+        ok(pf_profile_aggregate_now(whole, 1), "few contexts are aggregated for all metrics");
         ok(!pf_profile_aggregate_now(single, 1) == (m < 1) &&
                !pf_profile_aggregate_now(single, -1) == !(skims && m),
-           skims ? "many for the first metric alone, then for all"
-                 : "many for the metric that was asked for alone");
+           skims ? "many contexts for the first metric, then for all"
+                 : "many contexts for the requested metric only");
     }
     uint64_t size;
     ok(!size_of(single, (struct pf_node){PF_WARNINGS_CSV, 0}, &size, &error) &&
            pf_profile_aggregate_now(single, -1),
-       "and for all where a file tells of all");
+       "and for all if a file needs all");
     pf_profile_release(whole);
     pf_profile_release(single);
     env_end(&few);
@@ -414,7 +414,7 @@ static void test_leaning_metrics(const char *folder)
     struct pf_profile *profile = profile_in(&env, folder, &error);
     struct pf_buf text = functions_of(&env, profile, 0);
     ok(pf_profile_aggregate_now(profile, 0) && !pf_profile_aggregate_now(profile, 1),
-       "what is added up for a metric does not do for one that it leans on");
+       "the aggregate of one metric is not used for another that is derived from it");
     pf_buf_free(&text);
     pf_profile_release(profile);
     env_end(&env);

@@ -121,23 +121,23 @@ static void test_kept(const char *folder, const char *cache)
            pf_profile_size(process.profile, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &op) == 0 &&
            pf_profile_size(process.profile, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size,
                            &op) == 0,
-       "the second knows sizes at once");
-    ok(process.env.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
+       "the second process has the sizes at once");
+    ok(process.env.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass or a stage");
     struct survey known = survey_of(&process.env, process.profile, true);
-    ok(known.unknown == 0, "it knows all sizes that take a pass");
+    ok(known.unknown == 0, "it has all sizes that take a pass");
     ok(ask_aggregate(process.profile, -1) && fake_of(pf_profile_model(process.profile))->walked == 0,
-       "its aggregates go through no value");
+       "its aggregates need no walk over values");
     uint64_t passes = process.env.passes;
     struct survey after = survey_of(&process.env, process.profile, false);
-    ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and says the same of every file");
-    ok(same_buf(&before.text, &after.text), "whose text is the same to the byte");
-    ok(process.env.passes == passes, "for which no pass is needed");
-    ok(control.recalled == 1800, "and rows are made from the facts that the first has learnt");
+    ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and it gives the same sizes for every file");
+    ok(same_buf(&before.text, &after.text), "and the same text, byte for byte");
+    ok(process.env.passes == passes, "without a pass");
+    ok(control.recalled == 1800, "rows are made from the data that the first process has found");
     end(&process, true);
     control.recalled = 0;
     begin(&process, folder, cache);
     end(&process, true);
-    ok(knows_values(folder, cache), "a process that asks for nothing loses nothing");
+    ok(knows_values(folder, cache), "a process that reads nothing keeps the cache");
     end_survey(&before);
     end_survey(&known);
     end_survey(&after);
@@ -154,8 +154,8 @@ static void test_kept_alone(const char *folder, const char *cache, bool leans)
         bool there = ask_aggregate(process.profile, life != 1);
         uint64_t walked = fake_of(pf_profile_model(process.profile))->walked;
         ok(there && (walked > 0) == (life < 2),
-           life < 2 ? "each metric's aggregates are made when they are asked for"
-                    : "and are known to later processes, those of one metric beside those of another");
+           life < 2 ? "each metric's aggregates are made on demand"
+                    : "and cached for later processes, separately for each metric");
         end(&process, true);
     }
 }
@@ -172,7 +172,7 @@ static void test_damaged_sums(const char *folder, const char *cache)
     pf_buf_free(&forged);
     process.env.options.cache = 64; /* low enough that any number of contexts counts as many */
     ok(ask_aggregate(process.profile, 0) && !pf_profile_aggregate_now(process.profile, -1),
-       "damaged sums of all metrics are not taken for those of the metric that is made");
+       "damaged sums of all metrics are not used for the requested metric");
     end(&process, false);
 }
 
@@ -182,9 +182,9 @@ static void test_keys(const char *folder, const char *cache)
     control = (struct control){0};
     struct survey survey = first_process(folder, cache);
     end_survey(&survey);
-    ok(knows_values(folder, cache), "an unchanged profile is known");
+    ok(knows_values(folder, cache), "an unchanged profile is found in the cache");
     made_up_driver.version++;
-    ok(!knows_values(folder, cache), "but not to another version of the driver");
+    ok(!knows_values(folder, cache), "but not for another version of the driver");
     made_up_driver.version--;
     struct process process;
     env_init(&process.env, cache);
@@ -194,7 +194,7 @@ static void test_keys(const char *folder, const char *cache)
     ok(!pf_profile_known_size(process.profile, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
        "nor with other options");
     end(&process, true);
-    ok(knows_values(folder, cache), "whose findings are kept beside the others");
+    ok(knows_values(folder, cache), "whose results are cached separately");
     struct pf_buf head = {0};
     struct pf_access access;
     uint64_t machine = PF_MACHINE, swapped = __builtin_bswap64(machine);
@@ -206,21 +206,21 @@ static void test_keys(const char *folder, const char *cache)
            pf_profile_accepts(process.profile, &head, &access),
        "a head begins with the byte order and the word size of the machine");
     memcpy(versions, &swapped, sizeof swapped);
-    ok(!pf_profile_accepts(process.profile, &head, &access), "and that of another machine is not believed");
+    ok(!pf_profile_accepts(process.profile, &head, &access), "and data of another machine is not used");
     pf_buf_free(&head);
     end(&process, true);
-    ok(!knows_values(folder, NULL), "without a folder for it nothing is known");
+    ok(!knows_values(folder, NULL), "without a cache folder nothing is found");
     write_text(folder, "log.extra", "x");
-    ok(!knows_values(folder, cache), "nor when an absent sibling has come");
+    ok(!knows_values(folder, cache), "nor after a missing sibling has appeared");
     unlink(path_in(folder, "log.extra"));
-    ok(knows_values(folder, cache), "which may go again");
+    ok(knows_values(folder, cache), "which may disappear again");
     replace_text(folder, "log", "5 40 3000");
-    ok(!knows_values(folder, cache), "an equal file in its place is another");
+    ok(!knows_values(folder, cache), "an equal file that replaces it is another one");
     survey = first_process(folder, cache);
     end_survey(&survey);
-    ok(knows_values(folder, cache), "that is known in its turn");
+    ok(knows_values(folder, cache), "which is cached separately");
     write_text(folder, "log", "5 40 3000");
-    ok(!knows_values(folder, cache), "and no longer when it was rewritten");
+    ok(!knows_values(folder, cache), "until it is rewritten");
 }
 
 static void put_part(struct process *process, uint64_t number)
@@ -286,12 +286,12 @@ static void test_damage(const char *folder, const char *cache)
 {
     control = (struct control){0};
     struct survey before = first_process(folder, cache);
-    ok(stored_source(cache, PF_DATUM_PASSES), "there is one datum a profile");
+    ok(stored_source(cache, PF_DATUM_PASSES), "there is one datum per profile");
     flip_passes(cache);
-    ok(!knows_values(folder, cache), "a damaged one is as none");
+    ok(!knows_values(folder, cache), "damaged data counts as missing");
     struct survey after = first_process(folder, cache);
     ok(after.errors == 0 && same_buf(&before.text, &after.text) && knows_values(folder, cache),
-       "passes run anew, and what they find takes its place");
+       "passes run again, and their results replace it");
     end_survey(&before);
     end_survey(&after);
 }
@@ -331,7 +331,7 @@ static void test_forged(const char *folder, const char *cache)
         end_survey(&survey);
         end(&process, false);
     }
-    ok(survived == 60, "contents that were forged with a right checksum break nothing");
+    ok(survived == 60, "wrong data with a valid checksum is harmless");
     pf_cache_free(stored);
     pf_buf_free(&bytes);
     free(payload);
@@ -341,7 +341,7 @@ static void test_no_folder(const char *folder)
 {
     control = (struct control){0};
     struct survey survey = first_process(folder, "/proc/no/such/place");
-    ok(survey.errors == 0, "a cache that can't be written costs speed only");
+    ok(survey.errors == 0, "a cache that cannot be written only costs time");
     end_survey(&survey);
 }
 

@@ -82,7 +82,7 @@ static void test_reading(void)
     ok(pf_input_read(input, bytes, 3, 5, &error) == 3 && !memcmp(bytes, "567", 3), "anywhere");
     ok(pf_input_read(input, bytes, 3, 10, &error) == 0 &&
            pf_input_read(input, bytes, 3, UINT64_MAX, &error) == 0,
-       "and nothing behind the end");
+       "and nothing after the end");
     ok(!pf_source_open(source, NULL, PF_RAW, &again, &error) && again == input &&
            pf_source_input_count(source) == 1,
        "opened twice it is one input");
@@ -90,7 +90,7 @@ static void test_reading(void)
        "names of a file's inputs begin in its folder");
     struct pf_stamp stamp;
     is(pf_source_input_at(source, 1, &stamp), "db/a", "inputs are listed by the names they were opened by");
-    ok(stamp.size == 15 && pf_source_matches(source, "db/a", &stamp), "with what they were");
+    ok(stamp.size == 15 && pf_source_matches(source, "db/a", &stamp), "with their attributes");
     ok(!pf_source_input_at(source, 0, &stamp) && stamp.size == 10, "the source itself has no name");
     pf_source_free(source);
 
@@ -113,22 +113,22 @@ static void check_refusals(const struct place *place, const char *how)
     bool refused = true;
     for (size_t i = 0; i < 3; i++)
         refused &= open_code(database, links[i]) != 0;
-    ok(refused, "%s: no symbolic link is followed, wherever in a path it stands", how);
+    ok(refused, "%s: symbolic links are not followed anywhere in a path", how);
     ok(open_code(database, "../log") != 0 && open_code(database, "sub/../../log") != 0 &&
            open_code(file, "..") != 0 && open_code(database, "..") != 0,
        "%s: no path leads out of the folder", how);
-    ok(open_code(database, "/etc/passwd") != 0, "%s: not an absolute one either", how);
-    ok(open_code(file, "fifo") == EINVAL, "%s: a FIFO is refused, and not waited for", how);
+    ok(open_code(database, "/etc/passwd") != 0, "%s: nor does an absolute path", how);
+    ok(open_code(file, "fifo") == EINVAL, "%s: a FIFO is refused without waiting", how);
     ok(open_code(database, "sub") == EINVAL, "%s: a folder is refused as a file", how);
     ok(open_code(database, "none") == ENOENT && open_code(database, "none/at/all") == ENOENT,
-       "%s: absent files are told as absent", how);
-    ok(open_code(database, "sub//b") == 0 && open_code(database, "./a") == 0, "%s: other spellings are fine",
+       "%s: missing files are reported as missing", how);
+    ok(open_code(database, "sub//b") == 0 && open_code(database, "./a") == 0, "%s: other spellings are accepted",
        how);
     struct pf_error error = {0};
     struct pf_source *link = pf_source_new(place->fd, "link", &error);
     ok(!link || open_code(link, NULL) != 0, "%s: nor is a source a link", how);
     pf_source_free(link);
-    ok(check_code(file) == 0 && check_code(database) == 0, "%s: refused names do not look like changes", how);
+    ok(check_code(file) == 0 && check_code(database) == 0, "%s: refused names are not taken for changes", how);
     pf_source_free(file);
     pf_source_free(database);
 }
@@ -206,14 +206,14 @@ static void check_change(const struct change *change)
     pf_source_open(source, NULL, PF_RAW, &input, &error);
     pf_source_open(source, "log.extra", PF_RAW, &other, &error);
     pf_source_open(source, "db/a", PF_RAW, &other, &error);
-    ok(check_code(source) == 0 && pf_source_intact(source), "%s: before, nothing has changed", change->name);
+    ok(check_code(source) == 0 && pf_source_intact(source), "%s: initially nothing has changed", change->name);
     change->make(place.path);
     ok(check_code(source) == ESTALE, "%s: is noticed", change->name);
-    ok(pf_source_intact(source) == change->keeps_bytes, "%s: what is open %s", change->name,
-       change->keeps_bytes ? "stays what it was" : "is not what it was");
+    ok(pf_source_intact(source) == change->keeps_bytes, "%s: an open input %s", change->name,
+       change->keeps_bytes ? "reads the old bytes" : "is not what it was");
     ssize_t n = pf_input_read(input, bytes, 10, 0, &error);
     ok(change->keeps_bytes ? n == 10 && !memcmp(bytes, "0123456789", 10) : n == 10 || error.code == ESTALE,
-       "%s: reading gives all bytes or says so", change->name);
+       "%s: a read returns all bytes or an error", change->name);
     pf_source_free(source);
     tear_down(&place);
 }
@@ -301,21 +301,21 @@ static void test_closed(void)
     size_t before = descriptors();
     struct pf_source *one = closed_like(top, "log", false, file);
     struct pf_source *many = closed_like(top, "db", true, database);
-    ok(!check_code(one) && !check_code(many), "closed sources tell that nothing has changed");
+    ok(!check_code(one) && !check_code(many), "closed sources detect no change");
     ok(descriptors() == before, "without a descriptor");
 
     write_text(place.path, "other", "of no interest");
-    ok(!check_code(one), "what comes to the folder and does not matter is no change");
+    ok(!check_code(one), "a new entry that was not looked up is no change");
     write_text(place.path, "map.yaml", "names");
-    ok(check_code(one) == ESTALE, "what was looked for and comes is one");
+    ok(check_code(one) == ESTALE, "an entry that was looked up and appears is a change");
     must(pf_source_input_at(file, 0, &stamp) == NULL && pf_source_matches(many, "sub/b", &stamp) == 0);
 
     ok(!pf_source_reopen(many, &error) && open_code(many, "a") == 0 && pf_source_input_count(many) == 4,
-       "awake, what it was told of can be opened");
+       "after acquiring, recorded inputs can be opened");
     pf_source_close(many);
     ok(descriptors() == before && !check_code(many), "and closed again");
     write_text(place.path, "db/sub/c", "new");
-    ok(check_code(many) == ESTALE, "what comes to a folder in it is a change");
+    ok(check_code(many) == ESTALE, "a new entry in one of its folders is a change");
     unlink(path_in(place.path, "db/sub/c"));
 
     struct pf_source *again = pf_source_at(top, "db", true, &error);
@@ -323,8 +323,8 @@ static void test_closed(void)
     must(!pf_source_know(again, "a", &stamp, &error));
     ok(!check_code(again), "a member that is as it was");
     write_text(place.path, "db/a", "rewritten in place");
-    ok(check_code(again) == ESTALE, "and one that was written to in place, which its folder does not tell");
-    ok(!pf_source_reopen(again, &error) && open_code(again, "a") == ESTALE, "cannot be opened any more");
+    ok(check_code(again) == ESTALE, "so is a member that was written in place, which its folder does not show");
+    ok(!pf_source_reopen(again, &error) && open_code(again, "a") == ESTALE, "it cannot be opened any more");
 
     struct pf_source *const all[] = {file, database, one, many, again};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -357,17 +357,17 @@ static void test_close_files(void)
     ok(pf_input_read(input, bytes, 1, 0, &error) == 1, "files of a source that are held stay open");
     pf_source_release_files(source);
     pf_source_close_files(source);
-    ok(descriptors() == before, "files of another are closed");
+    ok(descriptors() == before, "the files of others are closed");
     ok(!check_code(source) && pf_source_intact(source), "while nothing has changed");
     ok(!pf_source_hold_files(source, &error) && pf_input_read(input, bytes, 1, 0, &error) == 1,
        "acquiring it opens the same input again");
     pf_source_release_files(source);
     pf_source_close_files(source);
     replace_text(place.path, "db/a", "another file");
-    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "never another version of the file");
+    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "but never another version of the file");
     ok(descriptors() == before, "of which nothing stays open");
     unlink(path_in(place.path, "db/a"));
-    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "a file that is gone is a change, too");
+    ok(pf_source_hold_files(source, &error) && error.code == ESTALE, "a deleted file is a change too");
     pf_source_free(source);
     pf_folder_free(top);
     tear_down(&place);
@@ -408,12 +408,12 @@ static void test_probing(void)
     ok(pf_probe_head(&probe, 8, &have) == head && have >= 8, "a probe sees the first bytes");
     pf_probe_head(&probe, SIZE_MAX, &have);
     ok(have == PF_HEAD_MAX && head[PF_HEAD_MAX - 1] == 'x',
-       "and no more than the limit, whatever it asks for");
+       "and at most the limit, whatever the driver requests");
     close(probe.fd);
     probe = (struct pf_probe){
         .name = "log", .size = 100000, .fd = openat(place.fd, "log", O_RDONLY), .bytes = head};
     pf_probe_head(&probe, 50, &have);
-    ok(have == 10, "of a file that has become shorter it sees what there is");
+    ok(have == 10, "of a file that has shrunk it sees the rest");
     ok(!pf_probe_has(&probe, "log"), "a file has no entries");
     close(probe.fd);
     probe = (struct pf_probe){.name = "db", .directory = true, .fd = openat(place.fd, "db", O_RDONLY)};
@@ -424,7 +424,7 @@ static void test_probing(void)
     struct pf_probe_result result;
     probe =
         (struct pf_probe){.name = "log", .size = 10, .fd = openat(place.fd, "log", O_RDONLY), .bytes = head};
-    ok(!pf_recognise(&probe, &result) && result.confidence == 0, "what no driver knows is no profile");
+    ok(!pf_recognise(&probe, &result) && result.confidence == 0, "a file that no driver recognises is not a profile");
     close(probe.fd);
     tear_down(&place);
 }
@@ -471,7 +471,7 @@ static void test_threads(void)
         failures += openers[t].failures;
     }
     ok(failures == 0 && pf_source_input_count(source) == 50,
-       "threads may open inputs side by side, each recorded once");
+       "inputs may be opened concurrently, each is recorded once");
     pf_source_free(source);
     tear_down(&place);
 }

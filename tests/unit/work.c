@@ -25,14 +25,14 @@ static void test_joining(void)
         failed += ask_result(&asking[i]) != 0;
         early += asking[i].early;
     }
-    ok(failed == 0 && early == 0, "all operations wait until the job is over");
+    ok(failed == 0 && early == 0, "all operations wait until the job has ended");
     ok(load.runs == 1, "which runs once");
     struct pf_op op = PF_OP;
     ok(!pf_need(&op, &gated, &load.owner, 2) && load.runs == 2, "another number is another job");
     ok(!pf_need(&op, &gated, &load.owner, 1) && load.runs == 3,
-       "a job that has succeeded is not listed any more");
+       "a job that has succeeded is no longer listed");
     pf_pool_free(pool);
-    ok(load.owner.references == 1, "nor is its owner held");
+    ok(load.owner.references == 1, "and its owner is released");
 }
 
 /* ---- failures ------------------------------------------------------------------------------------ */
@@ -54,35 +54,35 @@ static void test_failing(void)
     ok(told == 3 && load.runs == 1, "a failing job with three waiters runs once, and all get its error");
     struct pf_op op = PF_OP;
     ok(pf_need(&op, &gated, &load.owner, 0) == -1 && op.error.code == EINVAL && load.runs == 1,
-       "what the data have caused is repeated without another try");
-    ok(!pf_owner_is_busy(&load.owner), "a failure keeps no owner busy");
+       "a permanent failure is repeated without another attempt");
+    ok(!pf_owner_is_busy(&load.owner), "a failure holds no reference to its owner");
 
     load.code = EMFILE;
     for (int i = 0; i < 2; i++)
         pf_need(&op, &gated, &load.owner, 1);
-    ok(op.error.code == EMFILE && load.runs == 3, "a job that missed descriptors is tried again at once");
+    ok(op.error.code == EMFILE && load.runs == 3, "a job that ran out of descriptors is repeated at once");
     load.code = ESTALE;
     for (int i = 0; i < 2; i++)
         pf_need(&op, &gated, &load.owner, 2);
-    ok(op.error.code == ESTALE && load.runs == 5, "and so is one whose file has changed");
+    ok(op.error.code == ESTALE && load.runs == 5, "so is a job whose file has changed");
     load.code = ENOMEM;
     for (int i = 0; i < 2; i++)
         pf_need(&op, &gated, &load.owner, 3);
     ok(op.error.code == ENOMEM && load.runs == 6, "a transient error is repeated for a short time");
     sleep(3);
     load.code = 0;
-    ok(!pf_need(&op, &gated, &load.owner, 3) && load.runs == 7, "and then tried again");
+    ok(!pf_need(&op, &gated, &load.owner, 3) && load.runs == 7, "and then attempted again");
 
     load.code = EINVAL;
     for (uint64_t i = 10; i < 30; i++)
         pf_need(&op, &gated, &load.owner, i);
     int before = load.runs;
     pf_need(&op, &gated, &load.owner, 29);
-    ok(load.runs == before, "the latest failures are remembered");
+    ok(load.runs == before, "the latest failures are cached");
     pf_need(&op, &gated, &load.owner, 10);
-    ok(load.runs == before + 1, "but only so many");
+    ok(load.runs == before + 1, "up to a limit");
     pf_owner_end(&load.owner);
-    ok(!load.owner.jobs, "the end of the owner forgets them");
+    ok(!load.owner.jobs, "the end of the owner removes them");
     pf_pool_free(pool);
 }
 
@@ -100,17 +100,17 @@ static void test_interrupting(void)
     ask_interrupt(&a);
     ok(ask_result(&a) == EINTR, "an operation can be interrupted while it waits");
     await_step(&load); /* the job has begun: a job that is stopped while it is queued never runs */
-    ok(load.stopped == 0, "a job that others wait for goes on");
+    ok(load.stopped == 0, "a job with other waiters continues");
     ok(pf_need(&a.background.op, &endless, &load.owner, 0) == -1 && a.background.op.error.code == EINTR,
-       "an interrupted operation waits for nothing any more");
+       "an interrupted operation no longer waits");
     await_step(&load);
-    ok(load.stopped == 0, "which does not stop the job either");
+    ok(load.stopped == 0, "and does not stop the job");
     ask_interrupt(&b);
     ok(ask_result(&b) == EINTR, "the last waiter can be interrupted");
     while (pf_owner_is_busy(&load.owner))
         usleep(100);
-    ok(load.stopped == 1, "and then the job is stopped");
-    ok(!load.owner.jobs, "which is no failure");
+    ok(load.stopped == 1, "which stops the job");
+    ok(!load.owner.jobs, "without counting as a failure");
     pf_pool_free(pool);
 }
 
@@ -128,7 +128,7 @@ static void test_wanted_again(void)
     await_waiters(pool, 1);
     gate_open(&load.gate);
     ok(ask_result(&b) == 0 && load.runs == 1,
-       "a job that has not noticed that it is stopped can be wanted again");
+       "a stopped job that has not noticed it can be joined again");
     pf_pool_free(pool);
 }
 
@@ -163,7 +163,7 @@ static void test_stopped_too_late(void)
     await_waiters(pool, 1);
     gate_open(&load.gate);
     ok(ask_result(&b) == 0 && load.runs == 2,
-       "who joins a job that is about to end as stopped has it run again");
+       "an operation that joins a job that ends as stopped runs it again");
     pf_pool_free(pool);
 }
 
@@ -200,12 +200,12 @@ static void test_short(void)
     ok(ask_result(&b) == 0 && load.runs == 1, "other operations wait for a short job");
     ask_result(&a);
     ok(pthread_equal(thread, a.background.thread),
-       "which runs on the thread of the operation that needs it first");
+       "which runs on the thread of the first operation that needs it");
     ask_start(&a, &long_and_short, &load, 0);
     while (load.runs < 2)
         usleep(100);
     ask_interrupt(&a);
-    ok(ask_result(&a) == EINTR && load.stopped == 1, "an interrupt stops what an operation runs itself");
+    ok(ask_result(&a) == EINTR && load.stopped == 1, "an interrupt stops a job that the operation runs itself");
     pf_pool_free(pool);
 }
 
@@ -240,7 +240,7 @@ static void test_nesting(void)
     first.more = second.more = &needed;
     needed.more = &thread;
     ok(!pf_need(&op, &outer, &first.owner, 0) && needed.runs == 1,
-       "the only thread for passes runs what its job needs");
+       "the only thread for passes also runs the jobs that its job needs");
 
     /* The only thread is busy, so that the needed job is queued. */
     struct workload busy;
@@ -254,7 +254,7 @@ static void test_nesting(void)
     await_jobs(pool, 3);
     gate_open(&busy.gate);
     ok(!ask_result(&a) && !ask_result(&direct) && needed.runs == 2,
-       "a needed job that queues is run by the job that needs it");
+       "a queued job is run by the job that needs it");
     ask_result(&blocker);
     pf_pool_free(pool);
 
@@ -270,16 +270,16 @@ static void test_nesting(void)
     while (!second.runs)
         usleep(100);
     ask_interrupt(&b);
-    ok(ask_result(&b) == EINTR, "a job that waits for another's job can be stopped");
+    ok(ask_result(&b) == EINTR, "a job that waits for another job can be stopped");
     while (pf_owner_is_busy(&second.owner))
         usleep(100);
-    ok(second.stopped == 1 && needed.stopped == 0, "which does not stop what others need");
+    ok(second.stopped == 1 && needed.stopped == 0, "without stopping a job that others need");
     ask_interrupt(&a);
     ok(ask_result(&a) == EINTR, "the last operation is interrupted");
     gate_open(&needed.gate);
     while (pf_owner_is_busy(&first.owner))
         usleep(100);
-    ok(needed.stopped == 1 && first.stopped == 1, "and that stops the needed job, too");
+    ok(needed.stopped == 1 && first.stopped == 1, "which stops the needed job too");
     pf_pool_free(pool);
 }
 
@@ -305,7 +305,7 @@ static void test_progress(void)
     struct watching watching = {.op = PF_OP, .gate = &load.gate};
     watching.op.progress = let_pass;
     ok(!pf_need(&watching.op, &gated, &load.owner, 0) && load.ended == 1,
-       "an operation sees progress until the job is over");
+       "an operation sees progress until the job ends");
     pf_pool_free(pool);
 }
 
@@ -346,8 +346,8 @@ static void test_storm(void)
     for (int j = 0; j < JOBS; j++)
         storm_one(&storm);
     pf_pool_free(storm.pool);
-    ok(storm.wrong == 0, "of hundreds of jobs each ends for all that are not interrupted");
-    ok(storm.early == 0, "and no sooner than it has run");
+    ok(storm.wrong == 0, "each of hundreds of jobs ends for all waiters that are not interrupted");
+    ok(storm.early == 0, "and not before it has run");
 }
 
 int main(void)

@@ -194,10 +194,10 @@ static void test_linear_time(void)
     tally = (struct tally){.wanted = "a255"};
     ok(reads_large(&tally, repeat("<a", " a%zu=\"\"", "/>", N / 8), PIECE) && tally.faults == 1 &&
            tally.found,
-       "of many attributes of a tag, the first 256 are read; the tag is damaged");
+       "the first 256 attributes of a tag are read, and the tag counts as damaged");
     tally = (struct tally){.wanted = "a256"};
     ok(reads_large(&tally, repeat("<a", " a%zu=\"\"", "/>", N / 8), PIECE) && !tally.found,
-       "and the others are not");
+       "further attributes are skipped");
     tally = (struct tally){0};
     ok(reads_large(&tally, repeat("<a n=\"", "\\\"  ", "\"/>", N / 2), 1) && tally.starts == 2,
        "a long tag that arrives byte by byte takes linear time");
@@ -211,7 +211,7 @@ static void test_limits(void)
     enum { N = 300000, PIECE = 64 << 10 };
     struct tally tally = {0};
     ok(!reads_large(&tally, repeat("<a n=\"", "....", "\"/>", N), PIECE) && tally.starts == 1,
-       "a tag of more than 1 MB ends the reading");
+       "a tag of more than 1 MB ends reading");
     tally = (struct tally){0};
     ok(!reads_large(&tally, repeat("<!-- ", "....", "--><a/>", N), PIECE) && tally.starts == 1,
        "so does a comment of more than 1 MB");
@@ -235,50 +235,50 @@ int main(void)
     model.warnings = pf_rows_new(5);
     reads("<PF i=\"1\"><S i=\"-2\"/></PF>", "PF(i=1 )S(i=-2 )/S /PF ", "elements nest");
     reads("<P n=\"operator\\\"\\\" _km\" l=\"3\"/>", "P(n=operator\"\" _km l=3 )/P ",
-          "a quote behind a backslash is text");
-    reads("<P n=\"ends in \\\"/>", "P(n=ends in \\ )/P ", "but not where the tag ends");
-    reads("<P n=\"x\\\" l=\"3\" ></P>", "P(n=x\\ l=3 )/P ", "nor where another attribute follows");
-    reads("<P n=\"a\\\" b\"/>", "P(n=a\" b )/P ", "a word behind it is no attribute");
-    reads("<P n=\"C:\\dir\"/>", "P(n=C:\\dir )/P ", "a backslash alone is one");
+          "a quote after a backslash is text");
+    reads("<P n=\"ends in \\\"/>", "P(n=ends in \\ )/P ", "but not at the end of the tag");
+    reads("<P n=\"x\\\" l=\"3\" ></P>", "P(n=x\\ l=3 )/P ", "nor before another attribute");
+    reads("<P n=\"a\\\" b\"/>", "P(n=a\" b )/P ", "a word after it is not an attribute");
+    reads("<P n=\"C:\\dir\"/>", "P(n=C:\\dir )/P ", "a backslash without a quote is text");
     reads("<P n=\"a &lt;b&gt; &amp;&quot;&#65;\"/>", "P(n=a <b> &\"A )/P ", "references are resolved");
-    reads("<P n=\"R&D &x; &#0; <\"/>", "P(n=R&D &x; &#0; < )/P ", "what is no reference is text");
-    reads("<P n=\"a\nb\tc\"/>", "P(n=a\nb\tc )/P ", "line breaks in values stay");
+    reads("<P n=\"R&D &x; &#0; <\"/>", "P(n=R&D &x; &#0; < )/P ", "an invalid reference is text");
+    reads("<P n=\"a\nb\tc\"/>", "P(n=a\nb\tc )/P ", "line breaks in values are kept");
     reads("<P n=\"\xff\x01\xc3\xa9\xed\xa0\x80\"/>",
           "P(n=\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd )/P ",
-          "bytes that are no characters are replaced");
+          "invalid bytes are replaced");
     reads("<P n='it\"s'/>", "P(n=it\"s )/P ", "single quotes work too");
     reads("<P n=plus l=a/b/>", "P(n=plus l=a/b )/P ", "and so do values without quotes");
     reads("<P n=\"a > b\"/>", "P(n=a > b )/P ", "a > in a value does not end the tag");
-    reads("<a/><!-- a -- b <x> --><b/>", "a()/a b()/b ", "comments are left out whatever they hold");
+    reads("<a/><!-- a -- b <x> --><b/>", "a()/a b()/b ", "comments are skipped, whatever they contain");
     reads("<?xml version=\"1.0\"?><!DOCTYPE a [<!-- [x), [y -->\n<!ELEMENT a (b)>]><a/>", "a()/a ",
           "so is a DTD");
     reads("<a><![CDATA[<x> & ]]]></a><b/>", "a()[<x> & ]]/a b()/b ", "CDATA sections are text");
     reads("<a>x &lt; \xc3\xa9 & y < z\xff</a>", "a()[x < \xc3\xa9 & y < z\xef\xbf\xbd]/a ",
-          "text is mended as values are");
-    reads("<a>\nb<c>d</c>e</a>", "a()c()[d]/c [e]/a ", "text is what stands right before an end");
+          "text is repaired like values");
+    reads("<a>\nb<c>d</c>e</a>", "a()c()[d]/c [e]/a ", "text is what directly precedes an end tag");
     reads("<a><b>x</c>&lt;</a>", "a()b()[x]/b [<]/a ",
-          "what closes another element closes the innermost one");
-    reads("<a>\n</a>\n</a><b/>", "a()[\n]/a !3", "what closes none ends the reading, in its line");
-    reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2", "so does an attribute that is there twice");
-    reads("<><b/>", "!1", "and a tag without a name");
-    reads("<a i=\"1", "!1", "an end inside a tag is a fault");
-    reads("<a>", "a()!1", "or one inside an element");
-    reads("", "", "of no bytes there is nothing to tell, though their line can be asked for");
+          "an end tag with another name closes the innermost element");
+    reads("<a>\n</a>\n</a><b/>", "a()[\n]/a !3", "an end tag without an open element ends reading, with its line");
+    reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2", "so does a duplicate attribute");
+    reads("<><b/>", "!1", "so does a tag without a name");
+    reads("<a i=\"1", "!1", "a truncated tag is a fault");
+    reads("<a>", "a()!1", "so is a truncated element");
+    reads("", "", "an empty text has no events, but a line");
     reads("<a><stop/><b></a>", "a()stop()", "an event can end the reading");
 
     reads("<a>\r\nb\rc</a\n><b/>", "a()[\nb\nc]/a b()/b ",
-          "lines end as they may; those in closing tags are no text");
-    reads("<a>\n<b i=\"1", "a()!2", "the line is that in which a tag begins that has no end");
+          "lines may have any ending; line ends within end tags are not text");
+    reads("<a>\n<b i=\"1", "a()!2", "the line of an unterminated tag is the line where it begins");
 
-    reads("<a>\n<b i\"1\"\n/></a>", "a()!2", "damage ends the reading in the line in which the tag begins");
+    reads("<a>\n<b i\"1\"\n/></a>", "a()!2", "damage ends reading in the line where the tag begins");
 
     forgiving = true;
-    reads("<a><b>x<-b></a>", "a()b()[x]/b /a ?", "a closing tag that has lost its slash closes its element");
-    reads("<a><b>x<(y)</b></a>", "a()b()[x<(y)]/b /a ??", "what does not begin as a tag is text");
-    reads("<a><b i\"1\" n=\"x\"/></a>", "a()b(n=x )/b /a ??", "what is no attribute is passed over");
-    reads("<a 1=\"2\" n=\"x\"/>", "a(n=x )/a ??", "and so is what has no name of an attribute");
-    reads("<a/>\n</a><b/>", "a()/a b()/b ?", "what closes none does nothing");
-    reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1", "an attribute that is there twice still ends the reading");
+    reads("<a><b>x<-b></a>", "a()b()[x]/b /a ?", "an end tag without its slash closes its element");
+    reads("<a><b>x<(y)</b></a>", "a()b()[x<(y)]/b /a ??", "a `<` that begins no tag is text");
+    reads("<a><b i\"1\" n=\"x\"/></a>", "a()b(n=x )/b /a ??", "an invalid attribute is skipped");
+    reads("<a 1=\"2\" n=\"x\"/>", "a(n=x )/a ??", "so is one with an invalid name");
+    reads("<a/>\n</a><b/>", "a()/a b()/b ?", "an end tag without an open element is ignored");
+    reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1", "a duplicate attribute still ends reading");
     reads(
         "<!DOCTYPE a [<!ENTITY e SYSTEM \"file:///etc/passwd\"><!ATTLIST b n CDATA \"x\">]><a>&e;<b/>&e;</a>",
         "a()b()/b [&e;]/a ", "entities and defaults of a DTD have no effect");
