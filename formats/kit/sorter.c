@@ -250,11 +250,22 @@ static int sorter_advance(struct pf_sorter *sorter, struct pf_error *error)
     return 0;
 }
 
+/* Frees the records when all have been returned. */
+static int end_merge(struct pf_sorter *sorter)
+{
+    pf_store_free(sorter->store);
+    free(sorter->memory);
+    sorter->store = NULL;
+    sorter->memory = NULL;
+    sorter->at = sorter->count = 0;
+    return 0;
+}
+
 int pf_sorter_next(struct pf_sorter *sorter, const uint64_t **record, struct pf_error *error)
 {
     if (!sorter->store) {
         if (sorter->at == sorter->count)
-            return 0;
+            return end_merge(sorter);
         *record = sorter->memory + sorter->at++ * sorter->words;
         return 1;
     }
@@ -262,7 +273,7 @@ int pf_sorter_next(struct pf_sorter *sorter, const uint64_t **record, struct pf_
         return -1;
     sorter->at = 1;
     if (!sorter->heaped)
-        return 0;
+        return end_merge(sorter);
     *record = head(sorter, sorter->heap[0]);
     return 1;
 }

@@ -22,7 +22,8 @@ void pf_sorter_free(struct pf_sorter *sorter);
 int pf_sorter_add(struct pf_sorter *sorter, const uint64_t *record, struct pf_error *error);
 /* Must be called once, after all records have been added. */
 int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error);
-/* Returns 1 with the next record, valid until the next call; 0 at the end; -1 with *error filled. */
+/* Returns 1 with the next record, valid until the next call; 0 at the end, where it frees the records; -1 with *error
+ * filled. */
 int pf_sorter_next(struct pf_sorter *sorter, const uint64_t **record, struct pf_error *error);
 
 /* Maps a signed number to an unsigned number so that the order is preserved. */
