@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/afperf/tables.h"
-#include "formats/driver_extra.h"
+#include "formats/afperf/afperf.h"
 #include "formats/input/inflate.h"
 #include "formats/probe.h"
 
@@ -80,47 +79,57 @@ static void probe(struct pf_probe *probe, struct pf_probe_result *result)
 
 /* ---- metrics and tables ------------------------------------------------------------------------- */
 
+#define METRIC(index, called, of_unit, of_scope, over, twin, says)                                           \
+    {                                                                                                        \
+        .id = (index), .name = (called), .unit = (of_unit), .scope = (of_scope), .type = "int",              \
+        .description = (says), .over_contexts = (over), .over_partitions = PF_SUM, .partner = (twin)         \
+    }
+
 static const struct pf_metric metrics[AFPERF_METRICS] = {
-    [AFPERF_CALLS] = {AFPERF_CALLS, "calls", "", "exclusive", "int", "regions; intervals of a section",
-                      PF_OVER_FRAMES, PF_SUM, .partner = PF_NO_PARTNER},
-    [AFPERF_TIME] = {AFPERF_TIME, "time", "ns", "exclusive", "int",
-                     "time in regions, without the regions inside", PF_OVER_FRAMES, PF_SUM,
-                     .partner = AFPERF_TIME_INC},
-    [AFPERF_TIME_INC] = {AFPERF_TIME_INC, "time (inc)", "ns", "inclusive", "int",
-                         "time in regions, with the regions inside; in intervals of a section", PF_OVER_ROOTS,
-                         PF_SUM, .partner = AFPERF_TIME},
-    [AFPERF_TIME_NET] = {AFPERF_TIME_NET, "time net", "ns", "exclusive", "int",
-                         "time in regions, without the regions inside, less pauses of the run",
-                         PF_OVER_FRAMES, PF_SUM, .partner = AFPERF_TIME_NET_INC},
-    [AFPERF_TIME_NET_INC] = {AFPERF_TIME_NET_INC, "time net (inc)", "ns", "inclusive", "int",
-                             "time in regions, with the regions inside, less pauses of the run",
-                             PF_OVER_ROOTS, PF_SUM, .partner = AFPERF_TIME_NET},
+    [AFPERF_CALLS] = METRIC(AFPERF_CALLS, "calls", "", "exclusive", PF_OVER_FRAMES, PF_NO_PARTNER,
+                            "regions; intervals of a section"),
+    [AFPERF_TIME] = METRIC(AFPERF_TIME, "time", "ns", "exclusive", PF_OVER_FRAMES, AFPERF_TIME_INC,
+                           "time in regions, without the regions inside"),
+    [AFPERF_TIME_INC] = METRIC(AFPERF_TIME_INC, "time (inc)", "ns", "inclusive", PF_OVER_ROOTS, AFPERF_TIME,
+                               "time in regions, with the regions inside; in intervals of a section"),
+    [AFPERF_TIME_NET] =
+        METRIC(AFPERF_TIME_NET, "time net", "ns", "exclusive", PF_OVER_FRAMES, AFPERF_TIME_NET_INC,
+               "time in regions, without the regions inside, less pauses of the run"),
+    [AFPERF_TIME_NET_INC] =
+        METRIC(AFPERF_TIME_NET_INC, "time net (inc)", "ns", "inclusive", PF_OVER_ROOTS, AFPERF_TIME_NET,
+               "time in regions, with the regions inside, less pauses of the run"),
 };
 
-/* ---- the profile -------------------------------------------------------------------------------- */
+static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
+    [PF_SUMS_PARTITION] = {"run", PF_PARTITION, 0}, [PF_SUMS_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_SUMS_METRIC] = {"metric", PF_METRIC, 0},    [PF_SUMS_VALUE] = {.name = "value"},
+    [PF_SUMS_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
 
-static void set_tables(struct pf_model *model, struct afperf_state *state)
+static const struct pf_table values_table = {
+    .name = "values", AFPERF_COLUMNS(value_columns), .flags = PF_SUMS_FLAGS, .ops = &pf_sums_cursor.ops};
+
+static void set_tables(struct pf_model *profile, struct afperf_model *model)
 {
-    const struct pf_table walked[WALKED] = {
-        [VALUES] = afperf_values_table,
-        [TRACE] = afperf_trace_table,
-        [MEASUREMENTS] = afperf_measurements_table,
-        [REGIONS] = afperf_regions_table,
-        [INTERVALS] = afperf_intervals_table,
-        [TAGS] = afperf_tags_table,
-    };
     for (int i = 0; i < TABLES; i++) {
-        struct pf_table *table = &state->tables[i];
-        *table = i < WALKED ? walked[i] : afperf_short_tables[i - WALKED];
+        struct pf_table *table = &model->tables[i];
+        *table = i == VALUES         ? values_table
+                 : i == TRACE        ? afperf_trace_table
+                 : i == MEASUREMENTS ? afperf_measurements_table
+                                     : afperf_row_tables[i];
         table->stage = PF_MODELLED;
-        if (i >= WALKED)
-            table->data = &state->rows[i - WALKED];
+        if (i == VALUES)
+            table->data = &model->values;
+        else if (i >= FIRST_STORED)
+            table->data = table->ops ? (const void *)&model->stored[i] : &model->rows[i];
     }
-    model->tables = state->tables;
-    model->n_tables = TABLES;
-    model->cells = &state->tables[VALUES];
-    model->cells_value = 3;
+    profile->tables = model->tables;
+    profile->n_tables = TABLES;
+    profile->cells = &model->tables[VALUES];
+    profile->cells_value = PF_SUMS_VALUE;
 }
+
+/* ---- the profile -------------------------------------------------------------------------------- */
 
 /* The content of a compressed file, unpacked. */
 static const struct pf_blob blobs[] = {{.name = "profile.afperf"}};
@@ -133,7 +142,7 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
         return -1;
     ssize_t have = pf_input_read(file, head, sizeof head, 0, error);
     if (have > 0 && pf_inflate_is_gzip(head, (size_t)have)) {
-        struct afperf_state *state = model->state;
+        struct afperf_model *state = model->state;
         state->extra = (struct pf_model_extra){.blobs = blobs, .n_blobs = 1};
         model->extra = &state->extra;
     }
@@ -143,14 +152,14 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
 static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error)
 {
-    const struct afperf_state *state = model->state;
+    const struct afperf_model *state = model->state;
     (void)blob; /* there is only one */
     return pf_input_read(state->input, buffer, size, offset, error);
 }
 
 static int open_file(struct pf_model *model, struct pf_error *error)
 {
-    struct afperf_state *state = model->state = calloc(1, sizeof *state);
+    struct afperf_model *state = model->state = calloc(1, sizeof *state);
     char head[HEAD_SIZE];
     bool mine;
     if (!state)
@@ -171,43 +180,112 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     model->metrics = metrics;
     model->n_metrics = AFPERF_METRICS;
     model->time_unit = "ticks";
+    state->profile = model;
+    state->limit = model->options->cache / 16;
     set_tables(model, state);
     return set_blobs(model, error);
+}
+
+/* ---- the pass ----------------------------------------------------------------------------------- */
+
+static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
+
+/* Creates what outlives the pass. */
+static bool create_parts(struct afperf_model *model)
+{
+    struct pf_model *profile = model->profile;
+    model->strings = pf_strings_new();
+    model->tree = profile->contexts = pf_tree_new(kinds);
+    model->values = pf_sums_new(4 * model->limit, true);
+    struct pf_store **stores[] = {&model->tags, &model->timeline, &model->contexts, &model->targets};
+    bool created = model->strings && model->tree && model->values;
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
+        created &= (*stores[i] = pf_store_new(model->limit)) != NULL;
+    for (int i = FIRST_STORED; i < TABLES; i++)
+        if (model->tables[i].ops)
+            created &= (model->stored[i] = pf_stored_new(model->tables[i].n_columns, model->limit)) != NULL;
+        else
+            created &= (model->rows[i] = pf_rows_new(model->tables[i].n_columns)) != NULL;
+    profile->partitions.items = pf_rows_new(2);
+    profile->partitions.fields = pf_rows_new(afperf_n_run_columns);
+    return created && profile->partitions.items && profile->partitions.fields;
+}
+
+static void free_parts(struct afperf_model *model)
+{
+    void *const arrays[] = {model->runs,
+                            model->names[AFPERF_RUNS].refs,
+                            model->names[AFPERF_SECTIONS].refs,
+                            model->measures,
+                            model->sections,
+                            model->segments,
+                            model->pauses};
+    struct pf_store *const stores[] = {model->tags, model->timeline, model->contexts, model->targets};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
+        pf_store_free(stores[i]);
+    for (int i = 0; i < TABLES; i++) {
+        pf_stored_free(model->stored[i]);
+        pf_rows_free(model->rows[i]);
+    }
+    pf_strings_free(model->strings);
+    pf_sums_free(model->values);
+}
+
+static void read_file(struct pf_run *run, void *arg)
+{
+    struct afperf_model *model = arg;
+    model->run = run;
+    if (!create_parts(model))
+        pf_run_check(run, pf_fail_memory(run->error));
+    model->events = afperf_new_store(model);
+    struct pf_sorter *links = afperf_new_sorter(model, sizeof(struct afperf_link_record), 1);
+    afperf_read(model);
+    afperf_resolve_names(model);
+    afperf_match(model, links);
+    afperf_find_targets(model, links);
+    afperf_number_runs(model);
+    afperf_check_data(model);
+    afperf_nest(model);
+    afperf_fill_rows(model);
+    pf_run_check(run, pf_sums_finish(model->values, (uint32_t)model->n_runs, model->tree->count, run->error));
+    pf_run_check(run, pf_tree_finish(model->tree, run->error));
+    pf_notes_sort(&run->notes);
 }
 
 /* The runs are known only after the whole file has been read, and so is everything else: one stage suffices. */
 static int load(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
 {
-    struct afperf_state *state = profile->state;
-    if (stage != PF_PARTITIONED)
+    struct afperf_model *model = profile->state;
+    if (stage != PF_PARTITIONED || !pf_run(profile, read_file, model, error))
         return 0;
-    struct afperf_model *model = afperf_model_new(state->input, error);
-    if (!model)
-        return -1;
-    if (afperf_publish(model, profile, error) < 0) {
-        afperf_model_free(model);
-        return -1;
-    }
-    state->model = model;
-    return 0;
+    /* The load failed: restore the state before it. */
+    struct afperf_model opened = {
+        .profile = profile, .input = model->input, .limit = model->limit, .extra = model->extra};
+    free_parts(model);
+    *model = opened;
+    set_tables(profile, model);
+    pf_tree_free(profile->contexts);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    profile->contexts = NULL;
+    profile->partitions.items = profile->partitions.fields = NULL;
+    return -1;
 }
 
-static void close_file(struct pf_model *model)
+static void close_file(struct pf_model *profile)
 {
-    struct afperf_state *state = model->state;
-    if (!state)
-        return;
-    afperf_model_free(state->model);
-    for (int i = 0; i < TABLES - WALKED; i++)
-        pf_rows_free(state->rows[i]);
-    free(state);
-    model->state = NULL;
+    if (profile->state)
+        free_parts(profile->state);
+    free(profile->state);
+    profile->state = NULL;
 }
 
 const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
-    .version = 4,
+    .version = 5,
     .probe = probe,
     .open = open_file,
     .load = load,

@@ -46,11 +46,6 @@ static enum afperf_type type_of(struct afperf_text text)
     return known ? (enum afperf_type)number : AFPERF_UNKNOWN;
 }
 
-bool afperf_is_data(enum afperf_type type)
-{
-    return strchr(types[type].fields, 'v') != NULL;
-}
-
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
 static bool is_integer(struct afperf_text text)

@@ -63,9 +63,6 @@ struct afperf_decoded {
     struct afperf_text datatype, summary, description;
 };
 
-/* Returns true if records of this type hold measurements. */
-bool afperf_is_data(enum afperf_type type);
-
 /*
  * Reads the next record (see afperf_reader_next), and decodes it if it has fields; decoding errors are in
  * decoded->error.

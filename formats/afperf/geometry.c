@@ -1,124 +1,141 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/afperf/model.h"
+#include "formats/afperf/afperf.h"
 
 /*
  * Nests the regions of runs that violate the format's rule of strict nesting: the parent of a region is the innermost
  * region that contains it. Extents are half open: a region that starts where another ends is not inside it.
  */
 
-struct geometry {
+/* The starts of a run's regions, in order of time. */
+struct starts {
     struct afperf_model *model;
-    uint32_t *regions; /* regions of the run, sorted by start, longer first, then in file order */
-    size_t n;
-    uint64_t end;   /* end of the run */
-    uint64_t *heap; /* min-heap of the stops of closed regions that have started */
-    size_t n_heap;
+    struct pf_store_window *timeline;
+    uint64_t next, end; /* moments */
 };
 
-static struct afperf_span *region_at(const struct geometry *geometry, size_t i)
+/* Returns true with the next start. */
+static bool next_start(struct starts *starts, struct afperf_moment *start)
 {
-    return &geometry->model->regions.items[geometry->regions[i]];
-}
-
-static int by_extent(const void *left, const void *right, void *arg)
-{
-    const struct afperf_spans *regions = arg;
-    uint32_t i = *(const uint32_t *)left, j = *(const uint32_t *)right;
-    const struct afperf_span *a = &regions->items[i], *b = &regions->items[j];
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    if (a->stop != b->stop)
-        return a->stop > b->stop ? -1 : 1;
-    return i < j ? -1 : i > j;
-}
-
-static void sort(struct geometry *geometry)
-{
-    if (geometry->n)
-        qsort_r(geometry->regions, geometry->n, sizeof *geometry->regions, by_extent,
-                &geometry->model->regions);
+    while (starts->next < starts->end) {
+        afperf_item(starts->model, starts->timeline, starts->next++, start, sizeof *start);
+        if (start->kind == AFPERF_EVENT_REGION_START)
+            return true;
+    }
+    return false;
 }
 
 /* ---- unclosed regions --------------------------------------------------------------------------- */
 
-static void heap_add(struct geometry *geometry, uint64_t stop)
+/* A min-heap of the stops of closed regions that have started. */
+struct stops {
+    struct afperf_model *model;
+    PF_LIST(uint64_t) heap;
+    struct starts started;     /* regions whose start has been reached */
+    struct afperf_moment next; /* the first one that has not, if `any` */
+    bool any;
+};
+
+static void heap_add(struct stops *stops, uint64_t stop)
 {
-    size_t i = geometry->n_heap++;
-    for (; i > 0 && geometry->heap[(i - 1) / 2] > stop; i = (i - 1) / 2)
-        geometry->heap[i] = geometry->heap[(i - 1) / 2];
-    geometry->heap[i] = stop;
+    PF_PUSH(stops->model->run, stops->heap);
+    size_t i = stops->heap.n - 1;
+    uint64_t *heap = stops->heap.at;
+    for (; i > 0 && heap[(i - 1) / 2] > stop; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = stop;
 }
 
-static void heap_drop_smallest(struct geometry *geometry)
+static void heap_drop_smallest(struct stops *stops)
 {
-    uint64_t last = geometry->heap[--geometry->n_heap];
-    size_t i = 0;
-    for (size_t child; (child = 2 * i + 1) < geometry->n_heap; i = child) {
-        if (child + 1 < geometry->n_heap && geometry->heap[child + 1] < geometry->heap[child])
+    uint64_t *heap = stops->heap.at, last = heap[--stops->heap.n];
+    size_t n = stops->heap.n, i = 0;
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && heap[child + 1] < heap[child])
             child++;
-        if (geometry->heap[child] >= last)
+        if (heap[child] >= last)
             break;
-        geometry->heap[i] = geometry->heap[child];
+        heap[i] = heap[child];
     }
-    geometry->heap[i] = last;
+    heap[i] = last;
 }
 
 /*
- * Sets missing stops: a region without stop ends with the closed region that contains its start and ends first, else
- * with the run.
+ * Returns the stop of a region without stop: it ends with the closed region that contains its start and ends first,
+ * else with the run. To be called in order of starts.
  */
-static void close_open(struct geometry *geometry)
+static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 {
-    size_t started = 0;
-    for (size_t i = 0; i < geometry->n; i++) {
-        struct afperf_span *region = region_at(geometry, i);
-        if (region->flags & AFPERF_CLOSED)
-            continue;
-        for (; started < geometry->n && region_at(geometry, started)->start <= region->start; started++)
-            if (region_at(geometry, started)->flags & AFPERF_CLOSED)
-                heap_add(geometry, region_at(geometry, started)->stop);
-        while (geometry->n_heap && geometry->heap[0] < region->start)
-            heap_drop_smallest(geometry);
-        region->stop = geometry->n_heap ? geometry->heap[0] : geometry->end;
+    for (; stops->any && stops->next.time <= start; stops->any = next_start(&stops->started, &stops->next)) {
+        if (stops->next.closed)
+            heap_add(stops, stops->next.stop);
+        while (stops->heap.n && stops->heap.at[0] < stops->next.time)
+            heap_drop_smallest(stops);
     }
+    while (stops->heap.n && stops->heap.at[0] < start)
+        heap_drop_smallest(stops);
+    return stops->heap.n ? stops->heap.at[0] : end;
 }
 
 /* ---- nesting ------------------------------------------------------------------------------------ */
 
-static bool holds(const struct afperf_span *outer, const struct afperf_span *inner)
+/* A record of the sorter: by run and start, longer regions first; equal ones stay in file order. */
+struct extent {
+    uint64_t run, start, inverted_stop;
+    uint32_t number, name;
+};
+
+static void sort_run(struct stops *stops, struct starts *starts, struct pf_sorter *extents, uint32_t number)
+{
+    struct afperf_model *model = stops->model;
+    const struct afperf_run *run = &model->runs[number];
+    struct afperf_moment region;
+    starts->next = stops->started.next = run->events;
+    starts->end = stops->started.end = run->events + run->n_events;
+    stops->heap.n = 0;
+    stops->any = next_start(&stops->started, &stops->next);
+    while (next_start(starts, &region)) {
+        uint64_t stop = region.closed ? region.stop : missing_stop(stops, region.time, run->end);
+        afperf_sort(model, extents, &(struct extent){number, region.time, ~stop, region.number, region.name});
+    }
+}
+
+struct pf_sorter *afperf_sort_extents(struct afperf_model *model)
+{
+    struct pf_sorter *extents = afperf_new_sorter(model, sizeof(struct extent), 3);
+    struct stops *stops = PF_OWN(model->run, calloc(1, sizeof *stops), free);
+    struct starts starts = {.model = model, .timeline = afperf_window(model, model->timeline)};
+    stops->model = model;
+    stops->started = (struct starts){.model = model, .timeline = afperf_window(model, model->timeline)};
+    for (uint32_t i = 0; i < model->n_runs; i++)
+        if (model->runs[i].geometry)
+            sort_run(stops, &starts, extents, i);
+    pf_run_check(model->run, pf_sorter_finish(extents, model->run->error));
+    return extents;
+}
+
+static bool is_inside(const struct afperf_open *inner, const struct afperf_open *outer)
 {
     return inner->stop <= outer->stop && (inner->start < outer->stop || outer->start == outer->stop);
 }
 
-/*
- * Sets the parent of a region: the innermost of `around` and its ancestors that contains it. Skipped ancestors end too
- * early to contain later regions.
- */
-static void set_parent(const struct geometry *geometry, uint32_t around, struct afperf_span *region)
+void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *extents)
 {
-    const struct afperf_span *all = geometry->model->regions.items;
-    while (around != AFPERF_NONE && !holds(&all[around], region)) {
-        if (region->start < all[around].stop && all[around].stop < region->stop)
-            afperf_note(geometry->model, AFPERF_OVERLAPPING_REGIONS, region->offset, region->line);
-        around = all[around].parent;
+    const struct extent *extent;
+    uint64_t left = stack->model->runs[stack->run].n_regions;
+    for (; left && (extent = afperf_sorted(stack->model, extents)); left--) {
+        struct afperf_open region = {.start = extent->start,
+                                     .stop = ~extent->inverted_stop,
+                                     .number = extent->number,
+                                     .name = extent->name};
+        while (stack->open.n && !is_inside(&region, &stack->open.at[stack->open.n - 1])) {
+            uint64_t stop = stack->open.at[stack->open.n - 1].stop;
+            region.overlaps += region.start < stop && stop < region.stop;
+            afperf_leave(stack); /* it ends too early to contain later regions */
+        }
+        afperf_enter(stack, &region);
     }
-    region->parent = around;
-}
-
-int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, uint32_t *regions, size_t n,
-                            struct pf_error *error)
-{
-    struct geometry geometry = {.model = model, .regions = regions, .n = n, .end = model->runs[run].end};
-    geometry.heap = malloc((n + 1) * sizeof *geometry.heap);
-    if (!geometry.heap)
-        return pf_fail_memory(error);
-    sort(&geometry);
-    close_open(&geometry);
-    sort(&geometry);
-    for (size_t i = 0; i < n; i++)
-        set_parent(&geometry, i ? regions[i - 1] : AFPERF_NONE, region_at(&geometry, i));
-    free(geometry.heap);
-    return 0;
+    while (stack->open.n)
+        afperf_leave(stack);
 }

@@ -1,84 +1,158 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/afperf/model.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
+#include "formats/afperf/afperf.h"
+#include "formats/kit/array.h"
 
-void afperf_model_free(struct afperf_model *model)
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+void afperf_grow(struct afperf_model *model, void *items, size_t count, size_t *room, size_t size)
 {
-    if (!model)
-        return;
-    if (!model->published)
-        pf_tree_free(model->tree);
-    pf_strings_free(model->strings);
-    void *const arrays[] = {
-        model->runs,
-        model->names[AFPERF_RUNS].refs,
-        model->names[AFPERF_RUNS].index.keys,
-        model->names[AFPERF_SECTIONS].refs,
-        model->names[AFPERF_SECTIONS].index.keys,
-        model->measures,
-        model->sections,
-        model->segments,
-        model->pauses,
-        model->nodes,
-        model->first_node,
-        model->last_node,
-        model->log,
-        model->stops,
-        model->timeline,
-        model->regions.items,
-        model->regions.index.keys,
-        model->intervals.items,
-        model->intervals.index.keys,
-        model->interval_order,
+    struct pf_error *error = model->run->error;
+    if (count >= AFPERF_NUMBERS_MAX)
+        pf_run_check(model->run, pf_fail(error, EFBIG, "too many records of a kind"));
+    pf_run_check(model->run, pf_array_room(items, room, count, size, error));
+}
+
+static uint32_t intern_checked(struct afperf_model *model, struct pf_strings *strings, const char *text,
+                               size_t size)
+{
+    uint32_t number = pf_intern(strings, text, size, model->run->error);
+    if (number == PF_NO_STRING)
+        pf_run_fail(model->run);
+    return number;
+}
+
+uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text)
+{
+    return intern_checked(model, model->strings, text.size ? text.text : "", text.size);
+}
+
+uint32_t afperf_name(struct afperf_model *model, const char *text, size_t size)
+{
+    return intern_checked(model, model->tree->strings, text, size);
+}
+
+struct pf_store *afperf_new_store(struct afperf_model *model)
+{
+    return PF_OWN(model->run, pf_store_new(model->limit), pf_store_free);
+}
+
+struct pf_sorter *afperf_new_sorter(struct afperf_model *model, size_t size, unsigned keys)
+{
+    return PF_OWN(model->run, pf_sorter_new((unsigned)(size / sizeof(uint64_t)), keys, model->limit),
+                  pf_sorter_free);
+}
+
+void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const void *record)
+{
+    pf_run_check(model->run, pf_sorter_add(sorter, record, model->run->error));
+}
+
+void afperf_append(struct afperf_model *model, struct pf_store *store, const void *item, size_t size)
+{
+    pf_run_check(model->run, pf_store_append(store, item, size, model->run->error));
+}
+
+static void free_window(struct pf_store_window *window)
+{
+    pf_store_window_free(window);
+    free(window);
+}
+
+struct pf_store_window *afperf_window(struct afperf_model *model, const struct pf_store *store)
+{
+    struct pf_store_window *window = PF_OWN(model->run, calloc(1, sizeof *window), free_window);
+    window->store = store;
+    return window;
+}
+
+void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
+                 size_t size)
+{
+    const void *at = pf_store_at(window, index * size, size, model->run->error);
+    if (!at)
+        pf_run_fail(model->run);
+    memcpy(item, at, size);
+}
+
+const void *afperf_sorted(struct afperf_model *model, struct pf_sorter *sorter)
+{
+    const uint64_t *record;
+    return pf_run_check(model->run, pf_sorter_next(sorter, &record, model->run->error)) ? record : NULL;
+}
+
+/* ---- warnings ----------------------------------------------------------------------------------- */
+
+void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line)
+{
+    static const struct pf_note_kind kinds[AFPERF_PROBLEMS] = {
+#define X(name, severity, code, text) [AFPERF_##name] = {severity, code, text},
+        AFPERF_PROBLEM_LIST(X)
+#undef X
     };
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
-    pf_store_free(model->data);
-    pf_store_free(model->targets);
-    pf_notes_free(&model->notes);
-    free(model);
+    pf_run_note(model->run, &kinds[problem], line, offset, NULL);
 }
 
-static int make(struct afperf_model *model, struct pf_error *error)
+/* ---- cells -------------------------------------------------------------------------------------- */
+
+size_t afperf_hex(uint64_t id, char *text)
 {
-    if (!model->strings || !model->tree || !model->data || !model->targets)
-        return pf_fail_memory(error);
-    if (afperf_read(model, error) || afperf_resolve_names(model, error) || afperf_pair_stops(model, error) ||
-        afperf_number_intervals(model, error) || afperf_find_targets(model, error) ||
-        afperf_number_runs(model, error) || afperf_check_data(model, error) || afperf_nest(model, error))
+    return (size_t)snprintf(text, AFPERF_HEX, "0x%" PRIx64, id);
+}
+
+struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text)
+{
+    return given ? pf_plain(text, afperf_hex(id, text)) : pf_absent();
+}
+
+struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string)
+{
+    struct pf_cell cell = pf_interned(model->strings, string);
+    return cell.size ? cell : pf_absent();
+}
+
+int afperf_tags(struct pf_store_window *window, uint64_t tags, struct pf_cell *cell, struct pf_error *error)
+{
+    *cell = pf_absent();
+    if (!tags)
+        return 0;
+    size_t size = tags & ((1U << AFPERF_TAGS_BITS) - 1);
+    const char *text = pf_store_at(window, tags >> AFPERF_TAGS_BITS, size, error);
+    if (!text)
         return -1;
-    pf_notes_sort(&model->notes);
-    return pf_tree_finish(model->tree, error);
+    *cell = pf_text(text, size);
+    return 0;
 }
 
-/* Memory limit of what grows with the data, in bytes; more is spilled. */
-#define HELD ((uint64_t)4 << 20)
+/* ---- pauses ------------------------------------------------------------------------------------- */
 
-struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_error *error)
+/* Returns the ticks paused before `time`, by binary search. */
+static uint64_t paused_before(const struct afperf_pause *pauses, size_t n, uint64_t time)
 {
-    struct afperf_model *model = calloc(1, sizeof *model);
-    if (!model) {
-        pf_fail_memory(error);
-        return NULL;
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        if (pauses[middle].start < time)
+            low = middle + 1;
+        else
+            n = middle;
     }
-    model->input = input;
-    model->intervals.scoped = true;
-    model->strings = pf_strings_new();
-    model->tree = pf_tree_new(kinds);
-    model->data = pf_store_new(HELD);
-    model->targets = pf_store_new(HELD);
-    if (make(model, error)) {
-        afperf_model_free(model);
-        return NULL;
-    }
-    pf_store_free(model->data);
-    free(model->log);
-    free(model->stops);
-    model->data = NULL;
-    model->log = NULL;
-    model->stops = NULL;
-    return model;
+    if (!low)
+        return 0;
+    const struct afperf_pause *last = &pauses[low - 1];
+    return last->before + (time < last->stop ? time : last->stop) - last->start;
+}
+
+uint64_t afperf_paused(const struct afperf_model *model, uint32_t run, uint64_t start, uint64_t stop)
+{
+    size_t n = model->runs[run].n_pauses;
+    if (!n)
+        return 0;
+    const struct afperf_pause *pauses = model->pauses + model->runs[run].pauses;
+    return paused_before(pauses, n, stop) - paused_before(pauses, n, start);
 }

@@ -1,34 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/afperf/model.h"
+#include "formats/afperf/afperf.h"
 
 static struct afperf_object *object_at(struct afperf_model *model, enum afperf_thing thing, uint32_t i)
 {
     return thing == AFPERF_RUNS ? &model->runs[i].is : &model->sections[i].is;
 }
 
-/* ---- what references mean ----------------------------------------------------------------------- */
+/* ---- what ids mean ------------------------------------------------------------------------------ */
 
-/* Indexes the references to runs or sections that are defined with an id. */
-static int list_named(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
+static int by_id_and_offset(const void *left, const void *right)
+{
+    const struct afperf_meaning *a = left, *b = right;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return a->ref < b->ref ? -1 : a->ref > b->ref;
+}
+
+/* Lists the meanings of the ids of runs or sections. */
+static void list_meanings(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
-    if (afperf_index_room(&names->index, names->n, error))
-        return -1;
+    names->meanings = PF_OWN(model->run, calloc(names->n + 1, sizeof *names->meanings), free);
+    names->n_meanings = 0;
     for (uint32_t i = 0; i < names->n; i++) {
         const struct afperf_ref *ref = &names->refs[i];
         const struct afperf_object *object =
             ref->object == AFPERF_NONE ? NULL : object_at(model, thing, ref->object);
-        if (object && object->id.given && (object->implicit || ref->told))
-            names->index.keys[names->index.n++] = (struct afperf_key){object->id.id, object->offset, 0, i};
+        if (object && object->id.given && (object->implicit || ref->defined))
+            names->meanings[names->n_meanings++] = (struct afperf_meaning){object->id.id, object->offset, i};
     }
-    afperf_index_sort(&names->index);
-    return 0;
+    if (names->n_meanings)
+        qsort(names->meanings, names->n_meanings, sizeof *names->meanings, by_id_and_offset);
 }
 
+size_t afperf_segment(const struct afperf_model *model, uint64_t offset, uint64_t event)
+{
+    size_t low = 0, high = model->n_segments;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (model->segments[middle].offset <= offset && model->segments[middle].events <= event)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset)
+{
+    const struct afperf_names *names = &model->names[thing];
+    const struct afperf_meaning *all = names->meanings;
+    const struct afperf_meaning key = {id, offset, 0};
+    size_t low = 0, high = names->n_meanings;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_id_and_offset(&all[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct afperf_meaning *before = low && all[low - 1].id == id ? &all[low - 1] : NULL;
+    const struct afperf_meaning *after = low < names->n_meanings && all[low].id == id ? &all[low] : NULL;
+    if (!before || !after)
+        return before ? before->ref : after ? after->ref : AFPERF_NONE;
+    size_t here = afperf_segment(model, offset, UINT64_MAX);
+    bool other = here + 1 < model->n_segments && after->offset >= model->segments[here + 1].offset;
+    return other || before->offset >= model->segments[here].offset ? before->ref : after->ref;
+}
+
+/* ---- what references mean ----------------------------------------------------------------------- */
+
 /* Marks a reference as needed, and records the earliest record that needs it. */
-static void need(struct afperf_ref *needed, const struct afperf_ref *by)
+static void need_too(struct afperf_ref *needed, const struct afperf_ref *by)
 {
     if (needed->line && needed->line <= by->line)
         return;
@@ -36,16 +83,12 @@ static void need(struct afperf_ref *needed, const struct afperf_ref *by)
     needed->offset = by->offset;
 }
 
-static int add_implicit(struct afperf_model *model, enum afperf_thing thing, const struct afperf_ref *ref,
-                        struct pf_error *error)
+static void add_implicit(struct afperf_model *model, enum afperf_thing thing, const struct afperf_ref *ref)
 {
-    uint32_t empty = afperf_keep(model, (struct afperf_text){"", 0}, error);
+    uint32_t empty = afperf_keep(model, (struct afperf_text){"", 0});
     const struct afperf_object is = {ref->offset, ref->line, ref->id, true, empty, 0};
-    if (empty == PF_NO_STRING)
-        return -1;
     if (thing == AFPERF_RUNS) {
-        if (AFPERF_GROW(model, runs, error))
-            return -1;
+        AFPERF_GROW(model, runs);
         model->runs[model->n_runs++] = (struct afperf_run){.is = is,
                                                            .units = empty,
                                                            .wallclock = empty,
@@ -53,61 +96,52 @@ static int add_implicit(struct afperf_model *model, enum afperf_thing thing, con
                                                            .application = empty,
                                                            .application_version = empty,
                                                            .nanoseconds = 1};
-        return 0;
+        return;
     }
-    if (AFPERF_GROW(model, sections, error))
-        return -1;
+    AFPERF_GROW(model, sections);
     model->sections[model->n_sections++] =
         (struct afperf_section){.is = is, .ref = ref->current, .label = empty};
-    need(&model->names[AFPERF_RUNS].refs[ref->current], ref);
+    need_too(&model->names[AFPERF_RUNS].refs[ref->current], ref);
     afperf_note(model, AFPERF_UNRESOLVED_SECTION, ref->offset, ref->line);
-    return 0;
 }
 
 /*
  * Creates implicit objects for needed but undefined references: one per id, and one for each reference without an id.
  */
-static int add_all_implicit(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
+static void add_all_implicit(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_ref *refs = model->names[thing].refs;
-    size_t n_refs = model->names[thing].n;
-    int result = 0;
-    if (!refs)
-        return 0;
-    struct afperf_index unknown = {0};
-    if (afperf_index_room(&unknown, n_refs, error))
-        return -1;
+    size_t n_refs = model->names[thing].n, n = 0;
+    struct afperf_meaning *unknown = PF_OWN(model->run, calloc(n_refs + 1, sizeof *unknown), free);
     for (uint32_t i = thing == AFPERF_RUNS; i < n_refs; i++)
         if (refs[i].object == AFPERF_NONE && refs[i].line && !refs[i].maybe)
-            unknown.keys[unknown.n++] = (struct afperf_key){refs[i].id.id, refs[i].offset, 0, i};
-    afperf_index_sort(&unknown);
-    for (size_t i = 0; i < unknown.n && !result; i++) {
-        struct afperf_ref *ref = &refs[unknown.keys[i].number];
-        const struct afperf_ref *last = i ? &refs[unknown.keys[i - 1].number] : NULL;
+            unknown[n++] = (struct afperf_meaning){refs[i].id.id, refs[i].offset, i};
+    if (n)
+        qsort(unknown, n, sizeof *unknown, by_id_and_offset);
+    for (size_t i = 0; i < n; i++) {
+        struct afperf_ref *ref = &refs[unknown[i].ref];
+        const struct afperf_ref *last = i ? &refs[unknown[i - 1].ref] : NULL;
         if (!last || !ref->id.given || !last->id.given || last->id.id != ref->id.id)
-            result = add_implicit(model, thing, ref, error);
+            add_implicit(model, thing, ref);
         ref->object = (uint32_t)(thing == AFPERF_RUNS ? model->n_runs : model->n_sections) - 1;
     }
-    free(unknown.keys);
-    return result;
 }
 
-static int resolve(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
+static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
-    if (list_named(model, thing, error))
-        return -1;
+    list_meanings(model, thing);
     for (size_t i = names->n; i-- > 0;) { /* backwards: a short SectionInfo falls back to an earlier one */
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
             continue;
-        uint32_t found = afperf_find(model, &names->index, 0, ref->id.id, model->segments[ref->segment]);
+        uint32_t found = afperf_find(model, thing, ref->id.id, model->segments[ref->segment].offset);
         if (found != AFPERF_NONE)
             ref->object = names->refs[found].object;
         else if (ref->maybe)
-            need(&names->refs[ref->current], ref);
+            need_too(&names->refs[ref->current], ref);
     }
-    return add_all_implicit(model, thing, error);
+    add_all_implicit(model, thing);
 }
 
 static int by_offset(const void *left, const void *right)
@@ -119,14 +153,12 @@ static int by_offset(const void *left, const void *right)
 }
 
 /* Sorts runs or sections into file order, since implicit ones have been appended. */
-static int put_in_file_order(struct afperf_model *model, enum afperf_thing thing, struct pf_error *error)
+static void put_in_file_order(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     bool runs = thing == AFPERF_RUNS;
     uint32_t n = (uint32_t)(runs ? model->n_runs : model->n_sections);
-    uint32_t *places = calloc((size_t)n + 1, sizeof *places);
-    if (!places)
-        return pf_fail_memory(error);
+    uint32_t *places = PF_OWN(model->run, calloc((size_t)n + 1, sizeof *places), free);
     for (uint32_t i = 0; i < n; i++)
         object_at(model, thing, i)->number = i;
     if (n && runs) /* struct afperf_object is the first member of both */
@@ -138,39 +170,32 @@ static int put_in_file_order(struct afperf_model *model, enum afperf_thing thing
     for (size_t i = 0; i < names->n; i++)
         if (names->refs[i].object != AFPERF_NONE)
             names->refs[i].object = places[names->refs[i].object];
-    free(places);
-    return 0;
 }
 
 /*
  * Resolves references to runs. The records before the first named run belong to the only run of the file, if there is
  * only one; else to a provisional implicit run.
  */
-static int resolve_runs(struct afperf_model *model, struct pf_error *error)
+static void resolve_runs(struct afperf_model *model)
 {
     struct afperf_names *names = &model->names[AFPERF_RUNS];
-    size_t told = model->n_runs;
-    if (resolve(model, AFPERF_RUNS, error))
-        return -1;
-    names->refs[0].object = told == 1 ? 0 : (uint32_t)model->n_runs;
-    if (told != 1 && add_implicit(model, AFPERF_RUNS, &names->refs[0], error))
-        return -1;
+    size_t defined = model->n_runs;
+    resolve_refs(model, AFPERF_RUNS);
+    names->refs[0].object = defined == 1 ? 0 : (uint32_t)model->n_runs;
+    if (defined != 1)
+        add_implicit(model, AFPERF_RUNS, &names->refs[0]);
     for (size_t i = 1; i < names->n; i++)
         if (names->refs[i].object == AFPERF_NONE)
             names->refs[i].object = names->refs[names->refs[i].current].object;
-    return list_named(model, AFPERF_RUNS, error);
+    list_meanings(model, AFPERF_RUNS);
 }
 
-int afperf_resolve_names(struct afperf_model *model, struct pf_error *error)
+void afperf_resolve_names(struct afperf_model *model)
 {
-    if (resolve(model, AFPERF_SECTIONS, error) || put_in_file_order(model, AFPERF_SECTIONS, error) ||
-        list_named(model, AFPERF_SECTIONS, error))
-        return -1;
-    for (uint32_t i = 0; i < model->intervals.count; i++) {
-        struct afperf_span *interval = &model->intervals.items[i];
-        interval->owner = model->names[AFPERF_SECTIONS].refs[interval->owner].object;
-    }
-    return resolve_runs(model, error);
+    resolve_refs(model, AFPERF_SECTIONS);
+    put_in_file_order(model, AFPERF_SECTIONS);
+    list_meanings(model, AFPERF_SECTIONS);
+    resolve_runs(model);
 }
 
 /* ---- types -------------------------------------------------------------------------------------- */
@@ -259,7 +284,7 @@ static void merge_pauses(struct afperf_model *model)
 /* ---- numbers of runs ---------------------------------------------------------------------------- */
 
 /* Removes the provisional run of the records before the first named run, if no record needs it. */
-static int order_runs(struct afperf_model *model, struct pf_error *error)
+static void order_runs(struct afperf_model *model)
 {
     struct afperf_ref *initial = &model->names[AFPERF_RUNS].refs[0];
     struct afperf_object *run = &model->runs[initial->object].is;
@@ -268,18 +293,15 @@ static int order_runs(struct afperf_model *model, struct pf_error *error)
         run->offset = unneeded ? UINT64_MAX : initial->offset;
         run->line = initial->line;
     }
-    if (put_in_file_order(model, AFPERF_RUNS, error))
-        return -1;
+    put_in_file_order(model, AFPERF_RUNS);
     if (unneeded)
         initial->object = AFPERF_NONE;
     model->n_runs -= unneeded;
-    return 0;
 }
 
-int afperf_number_runs(struct afperf_model *model, struct pf_error *error)
+void afperf_number_runs(struct afperf_model *model)
 {
-    if (order_runs(model, error))
-        return -1;
+    order_runs(model);
     for (size_t i = 0; i < model->n_runs; i++) {
         model->runs[i].first_section = AFPERF_NONE;
         if (model->runs[i].is.implicit)
@@ -292,5 +314,4 @@ int afperf_number_runs(struct afperf_model *model, struct pf_error *error)
     }
     resolve_measures(model);
     merge_pauses(model);
-    return 0;
 }

@@ -1,272 +1,219 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/afperf/model.h"
-#include "formats/kit/array.h"
-
-/* ---- contexts ----------------------------------------------------------------------------------- */
-
-/* Returns the name of a region in its path: its label, else its id. */
-static uint32_t name_of(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
-{
-    char id[AFPERF_HEX];
-    if (region->label != PF_NO_STRING)
-        return region->label;
-    if (region->flags & AFPERF_ANONYMOUS)
-        return pf_intern(model->tree->strings, "(blank)", sizeof "(blank)" - 1, error);
-    return pf_intern(model->tree->strings, id, afperf_hex(region->id, id), error);
-}
-
-/* Sets the context of a region; its parent must have one already. */
-static int enter(struct afperf_model *model, struct afperf_span *region, struct pf_error *error)
-{
-    bool root = region->parent == AFPERF_NONE;
-    uint32_t around = root ? PF_NO_CONTEXT : model->regions.items[region->parent].context;
-    uint32_t name = name_of(model, region, error);
-    if (name == PF_NO_STRING)
-        return -1;
-    uint8_t flags = root ? PF_FRAME | PF_ROOT : PF_FRAME;
-    region->context = pf_tree_child(model->tree, around, name, name, AFPERF_KIND_REGION, flags, error);
-    return region->context == PF_NO_CONTEXT ? -1 : 0;
-}
-
-/*
- * Ends a region: computes its exclusive times (which hold the children's sum so far), and adds its times to its
- * context.
- */
-static int leave(struct afperf_model *model, uint32_t run, struct afperf_span *region, struct pf_error *error)
-{
-    uint64_t inclusive = region->stop - region->start;
-    uint64_t net = inclusive - afperf_paused(model, run, region->start, region->stop);
-    region->exclusive = inclusive - region->exclusive;
-    region->exclusive_net = net - region->exclusive_net;
-    const pf_int128 values[AFPERF_METRICS] = {[AFPERF_CALLS] = 1,
-                                              [AFPERF_TIME] = region->exclusive,
-                                              [AFPERF_TIME_INC] = inclusive,
-                                              [AFPERF_TIME_NET] = region->exclusive_net,
-                                              [AFPERF_TIME_NET_INC] = net};
-    if (!(region->flags & AFPERF_CLOSED))
-        afperf_note(model, AFPERF_UNCLOSED_REGION, region->offset, region->line);
-    return afperf_add_values(model, run, region->context, values, error);
-}
+#include "formats/afperf/afperf.h"
 
 /* ---- the timeline ------------------------------------------------------------------------------- */
 
-/*
- * A timeline entry. Sorted by run, then time, then pauses, then file order; but a region of zero length starts before
- * it stops.
- */
-struct moment {
-    uint64_t time,
-        rank; /* pauses first, then index in the log; the stop of a zero-length region gets at least its start's rank */
-    uint32_t run;
-    struct afperf_event event;
+/* A record of the sorter, by run and time. It keeps moments of equal time in the order in which they are added: pauses, then file order. */
+struct run_moment {
+    uint64_t run;
+    struct afperf_moment moment;
 };
 
-static int by_moment(const void *left, const void *right)
+struct nesting {
+    struct afperf_model *model;
+    struct pf_sorter *moments;
+    struct afperf_walk walk;
+    PF_LIST(struct afperf_open) trial; /* the stack of the trial of a run */
+    struct afperf_stack stack;
+    struct pf_store_window *timeline;
+};
+
+static void sort_moment(struct nesting *nesting, uint32_t run, struct afperf_moment moment)
 {
-    const struct moment *a = left, *b = right;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    /* The stop of a region after its start: the enum has this order. */
-    return (a->event.kind > b->event.kind) - (a->event.kind < b->event.kind);
+    afperf_sort(nesting->model, nesting->moments, &(struct run_moment){run, moment});
 }
 
-/* Extends each run to its last event. Temporarily stores the log index of each region's start in `parent`. */
-static void look_at_log(struct afperf_model *model)
+/* Returns the name of a region in its path: its label, else its id. */
+static uint32_t name_of_region(struct afperf_model *model, const struct afperf_event *start)
 {
-    for (uint32_t i = 0; i < model->n_log; i++) {
-        uint32_t run;
-        uint64_t time;
-        if (!afperf_event_span(model, model->log[i], &run, &time))
-            continue;
-        if (time > model->runs[run].end)
-            model->runs[run].end = time;
-        if (model->log[i].kind == AFPERF_EVENT_REGION_START)
-            model->regions.items[model->log[i].number].parent = i;
+    char id[AFPERF_HEX];
+    if (start->label != PF_NO_STRING)
+        return start->label;
+    if (!start->id_given)
+        return afperf_name(model, "(blank)", sizeof "(blank)" - 1);
+    return afperf_name(model, id, afperf_hex(start->id, id));
+}
+
+/* Returns true if a region has no length, but its stop precedes its start in the file: `start` is the event of the start, or its link. */
+static bool stops_first(uint64_t start_time, uint64_t start_index, uint64_t stop_time, uint64_t stop_index)
+{
+    return stop_time <= start_time && stop_index < start_index;
+}
+
+static void sort_region(struct nesting *nesting, const struct afperf_event *event,
+                        const struct afperf_link *link)
+{
+    uint64_t index = nesting->walk.next - 1;
+    struct afperf_moment moment = {.kind = event->kind & 7,
+                                   .time = event->time,
+                                   .number = link->number & AFPERF_NUMBERS_MAX,
+                                   .name = name_of_region(nesting->model, event),
+                                   .tags = event->other,
+                                   .closed = link->found == AFPERF_FOUND,
+                                   .stop = link->time > event->time ? link->time : event->time};
+    uint32_t run = afperf_run_of(nesting->model, event->owner);
+    sort_moment(nesting, run, moment);
+    if (moment.closed && stops_first(event->time, index, link->time, link->index))
+        sort_moment(nesting, run,
+                    (struct afperf_moment){
+                        .kind = AFPERF_EVENT_REGION_STOP, .time = event->time, .number = moment.number});
+}
+
+/* Sorts the event at which the walk is, unless it is a stop without start or a data record. A stop before its start is moved there. */
+static void sort_event(struct nesting *nesting)
+{
+    const struct afperf_model *model = nesting->model;
+    const struct afperf_event *event = &nesting->walk.event;
+    const struct afperf_link *link = &nesting->walk.link;
+    uint64_t later = event->time > link->time ? event->time : link->time, index = nesting->walk.next - 1;
+    uint32_t section;
+    switch (event->kind) {
+    case AFPERF_EVENT_REGION_START:
+        sort_region(nesting, event, link);
+        break;
+    case AFPERF_EVENT_REGION_STOP:
+        if (link->found == AFPERF_FOUND && !stops_first(link->time, link->index, event->time, index))
+            sort_moment(nesting, afperf_run_of(model, link->owner),
+                        (struct afperf_moment){.kind = AFPERF_EVENT_REGION_STOP,
+                                               .time = later,
+                                               .number = link->number & AFPERF_NUMBERS_MAX});
+        break;
+    case AFPERF_EVENT_INTERVAL_START:
+    case AFPERF_EVENT_INTERVAL_STOP:
+        section = model->names[AFPERF_SECTIONS].refs[event->owner].object;
+        if (event->kind == AFPERF_EVENT_INTERVAL_START)
+            afperf_sort_interval(nesting->model, &nesting->walk);
+        if (event->kind == AFPERF_EVENT_INTERVAL_START || link->found == AFPERF_FOUND)
+            sort_moment(nesting, afperf_run_of_section(model, section),
+                        (struct afperf_moment){
+                            .kind = event->kind & 7,
+                            .time = event->kind == AFPERF_EVENT_INTERVAL_START ? event->time : later,
+                            .number = section & AFPERF_NUMBERS_MAX});
+        break;
+    default:
+        break;
     }
 }
 
-/* Lists the timeline entries in file order. Returns their number. */
-static size_t list_moments(const struct afperf_model *model, struct moment *moments)
+static void sort_moments(struct nesting *nesting)
 {
-    size_t n = 0, pauses = 2 * model->n_pauses;
-    for (uint32_t i = 0; i < model->n_pauses; i++) {
+    struct afperf_model *model = nesting->model;
+    for (size_t i = 0; i < model->n_pauses; i++) {
         const struct afperf_pause *pause = &model->pauses[i];
-        moments[n] = (struct moment){pause->start, n, pause->run, {AFPERF_EVENT_PAUSE, i}};
-        n++;
-        moments[n] = (struct moment){pause->stop, n, pause->run, {AFPERF_EVENT_RESUME, i}};
-        n++;
+        sort_moment(nesting, pause->run,
+                    (struct afperf_moment){.kind = AFPERF_EVENT_PAUSE, .time = pause->start});
+        sort_moment(nesting, pause->run,
+                    (struct afperf_moment){.kind = AFPERF_EVENT_RESUME, .time = pause->stop});
     }
-    for (uint32_t i = 0; i < model->n_log; i++) {
-        struct moment *moment = &moments[n];
-        *moment = (struct moment){.event = model->log[i], .rank = pauses + i};
-        const struct afperf_span *span = afperf_event_span(model, moment->event, &moment->run, &moment->time);
-        if (!span)
-            continue;
-        bool stop = moment->event.kind == AFPERF_EVENT_REGION_STOP;
-        if (stop && span->start == span->stop && span->parent > i)
-            moment->rank = pauses + span->parent;
-        n++;
-    }
-    return n;
+    while (afperf_walk(&nesting->walk))
+        sort_event(nesting);
+    pf_run_check(model->run, pf_sorter_finish(nesting->moments, model->run->error));
 }
 
-static int make_timeline(struct afperf_model *model, struct pf_error *error)
+/* ---- trial -------------------------------------------------------------------------------------- */
+
+/*
+ * Replays an event with a stack of open regions. A stop also ends the regions inside its own that have no stop. Returns false if one of
+ * them has a stop of its own, so that regions overlap.
+ */
+static bool try_moment(struct nesting *nesting, const struct afperf_moment *moment)
 {
-    size_t room = model->n_log + 2 * model->n_pauses + 1;
-    struct moment *moments = malloc(room * sizeof *moments);
-    model->timeline = calloc(room, sizeof *model->timeline);
-    if (!moments || !model->timeline) {
-        free(moments);
-        return pf_fail_memory(error);
+    if (moment->kind == AFPERF_EVENT_REGION_START) {
+        *PF_PUSH(nesting->model->run, nesting->trial) =
+            (struct afperf_open){.number = moment->number, .closed = moment->closed};
+        return true;
     }
-    look_at_log(model);
-    size_t n = list_moments(model, moments);
-    if (n)
-        qsort(moments, n, sizeof *moments, by_moment);
-    for (size_t i = n; i-- > 0;) {
-        struct afperf_run *run = &model->runs[moments[i].run];
-        model->timeline[i] = moments[i].event;
-        run->events = i;
+    if (moment->kind != AFPERF_EVENT_REGION_STOP)
+        return true;
+    while (nesting->trial.n) {
+        const struct afperf_open *top = &nesting->trial.at[--nesting->trial.n];
+        if (top->number == moment->number)
+            return true;
+        if (top->closed)
+            return false;
+    }
+    return false;
+}
+
+/* Moves the moments of a run to the timeline, and tries whether its regions nest. */
+static const struct run_moment *list_moments(struct nesting *nesting, uint32_t number,
+                                             const struct run_moment *next)
+{
+    struct afperf_model *model = nesting->model;
+    struct afperf_run *run = &model->runs[number];
+    run->events = pf_store_size(model->timeline) / sizeof next->moment;
+    nesting->trial.n = 0;
+    for (; next && next->run == number; next = afperf_sorted(model, nesting->moments)) {
+        afperf_append(model, model->timeline, &next->moment, sizeof next->moment);
+        run->geometry = run->geometry || !try_moment(nesting, &next->moment);
         run->n_events++;
+        run->n_regions += next->moment.kind == AFPERF_EVENT_REGION_START;
     }
-    model->n_timeline = n;
-    free(moments);
-    return 0;
+    return next;
 }
 
 /* ---- replay ------------------------------------------------------------------------------------- */
 
-/*
- * Closes the open regions above `number` on the stack. Returns false if one of them has a stop of its own, so that
- * regions overlap.
- */
-static bool close_above(const struct afperf_model *model, uint32_t *top, uint32_t number, uint64_t time)
+/* Leaves the regions down to, and with, the one of this number, or all; those without stop end at `time`. */
+static void leave_to(struct nesting *nesting, uint32_t number, uint64_t time)
 {
-    while (*top != number) {
-        struct afperf_span *region = *top == AFPERF_NONE ? NULL : &model->regions.items[*top];
-        if (!region || region->flags & AFPERF_CLOSED)
-            return false;
-        region->stop = time;
-        *top = region->parent;
+    struct afperf_stack *stack = &nesting->stack;
+    for (bool found = false; stack->open.n && !found;) {
+        struct afperf_open *top = &stack->open.at[stack->open.n - 1];
+        found = top->number == number;
+        if (!top->closed)
+            top->stop = time;
+        afperf_leave(stack);
     }
-    return true;
 }
 
-/*
- * Replays the events of a run with a stack of open regions: sets each region's parent to the one below it, and closes
- * regions without stop. Returns false if the regions do not nest.
- */
-static bool play(const struct afperf_model *model, const struct afperf_run *run)
+static void replay(struct nesting *nesting, const struct afperf_run *run)
 {
-    uint32_t top = AFPERF_NONE;
-    for (size_t i = run->events; i < run->events + run->n_events; i++) {
-        const struct afperf_event event = model->timeline[i];
-        if (!afperf_event_is_region(event))
-            continue;
-        struct afperf_span *region = &model->regions.items[event.number];
-        if (event.kind == AFPERF_EVENT_REGION_START) {
-            region->parent = top;
-            top = event.number;
-        } else if (close_above(model, &top, event.number, region->stop)) {
-            top = region->parent;
-        } else {
-            return false;
-        }
+    struct afperf_model *model = nesting->model;
+    struct afperf_moment moment;
+    for (uint64_t i = run->events; i < run->events + run->n_events; i++) {
+        afperf_item(model, nesting->timeline, i, &moment, sizeof moment);
+        const struct afperf_open region = {.start = moment.time,
+                                           .stop = moment.stop,
+                                           .closed = moment.closed,
+                                           .number = moment.number,
+                                           .name = moment.name};
+        if (moment.kind == AFPERF_EVENT_REGION_START)
+            afperf_enter(&nesting->stack, &region);
+        else if (moment.kind == AFPERF_EVENT_REGION_STOP)
+            leave_to(nesting, moment.number, moment.time);
     }
-    return close_above(model, &top, AFPERF_NONE, run->end);
-}
-
-/* ---- times -------------------------------------------------------------------------------------- */
-
-/* An entry of the stack of enclosing regions. */
-struct around {
-    uint32_t region;
-    uint64_t covered_to; /* end of the part that the children cover; all of the covered ticks are counted */
-};
-
-struct stack {
-    struct around *items;
-    size_t depth, room;
-};
-
-/*
- * Subtracts from the parent only the part that earlier children have not covered. Until the region ends, its exclusive
- * times hold the covered ticks.
- */
-static void cover(const struct afperf_model *model, uint32_t run, struct around *around,
-                  const struct afperf_span *child)
-{
-    struct afperf_span *parent = &model->regions.items[around->region];
-    uint64_t from = child->start > around->covered_to ? child->start : around->covered_to;
-    if (child->stop <= from)
-        return;
-    parent->exclusive += child->stop - from;
-    parent->exclusive_net += child->stop - from - afperf_paused(model, run, from, child->stop);
-    around->covered_to = child->stop;
-}
-
-/*
- * Makes contexts of regions whose parents and stops are known; parents must precede their children, and siblings must
- * be ordered by start.
- */
-static int settle(struct afperf_model *model, uint32_t run, const uint32_t *regions, size_t n,
-                  struct stack *stack, struct pf_error *error)
-{
-    stack->depth = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct afperf_span *region = &model->regions.items[regions[i]];
-        while (stack->depth && stack->items[stack->depth - 1].region != region->parent)
-            stack->depth--;
-        if (stack->depth)
-            cover(model, run, &stack->items[stack->depth - 1], region);
-        if (enter(model, region, error) ||
-            pf_array_room(&stack->items, &stack->room, stack->depth, sizeof *stack->items, error))
-            return -1;
-        stack->items[stack->depth++] = (struct around){regions[i], region->start};
-    }
-    for (size_t i = 0; i < n; i++)
-        if (leave(model, run, &model->regions.items[regions[i]], error))
-            return -1;
-    return 0;
+    leave_to(nesting, AFPERF_NONE, run->end);
 }
 
 /* ---- all runs ----------------------------------------------------------------------------------- */
 
-static int nest_regions(struct afperf_model *model, uint32_t number, struct stack *stack,
-                        struct pf_error *error)
+void afperf_nest(struct afperf_model *model)
 {
-    struct afperf_run *run = &model->runs[number];
-    uint32_t *regions = malloc((run->n_events + 1) * sizeof *regions);
-    size_t n = 0;
-    if (!regions)
-        return pf_fail_memory(error);
-    for (size_t i = run->events; i < run->events + run->n_events; i++)
-        if (model->timeline[i].kind == AFPERF_EVENT_REGION_START)
-            regions[n++] = model->timeline[i].number;
-    run->geometry = !play(model, run);
-    int result = run->geometry ? afperf_nest_by_geometry(model, number, regions, n, error) : 0;
-    if (!result)
-        result = settle(model, number, regions, n, stack, error);
-    free(regions);
-    return result;
-}
-
-int afperf_nest(struct afperf_model *model, struct pf_error *error)
-{
-    struct stack stack = {0};
-    int result = make_timeline(model, error);
-    for (uint32_t i = 0; i < model->n_runs && !result; i++) {
-        model->runs[i].nodes = model->n_nodes;
-        if (pf_pass_step(i, model->n_runs, error) || nest_regions(model, i, &stack, error) ||
-            afperf_time_sections(model, i, error))
-            result = -1;
+    struct pf_run *run = model->run;
+    struct nesting *nesting = PF_OWN(run, calloc(1, sizeof *nesting), free);
+    nesting->model = nesting->walk.model = nesting->stack.model = model;
+    nesting->moments = afperf_new_sorter(model, sizeof(struct run_moment), 2);
+    nesting->timeline = afperf_window(model, model->timeline);
+    model->nested = afperf_new_sorter(model, sizeof(struct afperf_nested), 1);
+    afperf_begin_intervals(model);
+    sort_moments(nesting);
+    afperf_time_intervals(model);
+    const struct run_moment *next = afperf_sorted(model, nesting->moments);
+    for (uint32_t i = 0; i < model->n_runs; i++)
+        next = list_moments(nesting, i, next);
+    struct pf_sorter *extents = afperf_sort_extents(model);
+    for (uint32_t i = 0; i < model->n_runs; i++) {
+        pf_run_check(run, pf_pass_step(i, model->n_runs, run->error));
+        nesting->stack.run = i;
+        if (model->runs[i].geometry)
+            afperf_nest_by_geometry(&nesting->stack, extents);
+        else
+            replay(nesting, &model->runs[i]);
+        afperf_time_sections(model, i);
+        afperf_end_sums(model, i);
     }
-    free(stack.items);
-    return result;
+    pf_run_check(run, pf_sorter_finish(model->nested, run->error));
 }

@@ -71,7 +71,4 @@ enum afperf_problem {
         AFPERF_PROBLEMS
 };
 
-/* Indexed by problem. */
-extern const struct pf_note_kind afperf_note_kinds[AFPERF_PROBLEMS];
-
 #endif

@@ -8,7 +8,7 @@
  * file after that, and served by a cursor, whole or restricted. One thread adds; then any number of threads may read. */
 struct pf_stored;
 
-enum { PF_STORED_COLUMNS = 12 }; /* maximum */
+enum { PF_STORED_COLUMNS = 16 }; /* maximum */
 
 /* limit: bytes in memory before spilling. NULL: out of memory. */
 struct pf_stored *pf_stored_new(size_t columns, uint64_t limit);

@@ -4,6 +4,7 @@
 
 #include "formats/kit/pass.h"
 #include "formats/probe.h"
+#include "formats/runtime/notes.h"
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
 
@@ -478,6 +479,78 @@ static void test_positions_are_checked(void)
     free(text);
 }
 
+/* ---- values, warnings, large files -------------------------------------------------------------- */
+
+static void test_order_of_values(void)
+{
+    serves(HEADER "RunInfo,0,ns,1,1.0.0,1,,,\nRegionStart,0,1,1,a,\nRegionStart,1,1,2,b,\nRegionStop,2,2\n"
+                  "RegionStop,3,1\nRunInfo,0,ns,1,1.0.0,2,,,\nRegionStart,5,2,3,b,\nRegionStop,6,3\n"
+                  "RegionStart,7,2,4,a,\nRegionStart,8,2,5,b,\nRegionStop,9,5\nRegionStop,9,4\n",
+           "values", "run,context,metric",
+           "0,a,calls\n0,a,time\n0,a,time (inc)\n0,a,time net\n0,a,time net (inc)\n"
+           "0,b,calls\n0,b,time\n0,b,time (inc)\n0,b,time net\n0,b,time net (inc)\n"
+           "1,a,calls\n1,a,time\n1,a,time (inc)\n1,a,time net\n1,a,time net (inc)\n"
+           "1,b,calls\n1,b,time\n1,b,time (inc)\n1,b,time net\n1,b,time net (inc)\n"
+           "1,b,calls\n1,b,time\n1,b,time (inc)\n1,b,time net\n1,b,time net (inc)\n",
+           "values are sorted by run, context and metric, whatever a run begins with");
+}
+
+static void test_many_warnings(void)
+{
+    enum { STOPS = PF_NOTES_ALIKE + 7 };
+    struct afperf_profile p;
+    char *text = malloc(100 + 20 * STOPS);
+    size_t size = (size_t)sprintf(text, HEADER RUN);
+    for (int i = 0; i < STOPS; i++)
+        size += (size_t)sprintf(text + size, "RegionStop,1,%d\n", i % 2);
+    set_up(&p, text, size);
+    const struct pf_cell *last = pf_rows_at(p.model.warnings, PF_NOTES_ALIKE - 1);
+    const struct pf_cell *more = pf_rows_at(p.model.warnings, PF_NOTES_ALIKE);
+    ok(pf_rows_count(p.model.warnings) == PF_NOTES_ALIKE + 1 && last[0].i == 2 + PF_NOTES_ALIKE &&
+           more[4].size == 33 && !memcmp(more[4].text, "7 further problems are not listed", 33),
+       "of many equal problems the first ones in the file are listed, and the others counted");
+    tear_down(&p);
+    free(text);
+}
+
+static uint64_t count_rows(struct pf_model *model, const char *name)
+{
+    char *text = dump(model, name, PF_UNRESTRICTED, NULL, 0);
+    uint64_t rows = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        rows++;
+    free(text);
+    return rows;
+}
+
+/* More events than any part of the driver holds in memory. The stops of the second half precede their starts. */
+static void test_large_file(void)
+{
+    enum { REGIONS = 40000 };
+    struct afperf_profile p;
+    char *text = malloc(150 * REGIONS);
+    size_t size = (size_t)sprintf(text, HEADER RUN TYPE);
+    for (int i = 0; i < REGIONS; i++) {
+        char start[80], stop[40];
+        snprintf(start, sizeof start, "RegionStart,%d,1,%d,r,%s\n", 10 * i, i + 1,
+                 i % 2 ? "" : "part=even half");
+        snprintf(stop, sizeof stop, "RegionStop,%d,%d\n", 10 * i + 3, i + 1);
+        bool swapped = i >= REGIONS / 2;
+        size += (size_t)sprintf(text + size, "%s%sRegionPoint,%d,%d,9,%d\n", swapped ? stop : start,
+                                swapped ? start : stop, 10 * i + 3, i + 1, i);
+    }
+    set_up(&p, text, size);
+    ok(!p.result && count_rows(&p.model, "regions") == REGIONS &&
+           count_rows(&p.model, "trace") == 2 * REGIONS && count_rows(&p.model, "measurements") == REGIONS &&
+           count_rows(&p.model, "tags") == REGIONS / 2,
+       "a file that exceeds memory has all rows");
+    ok(!p.result && sum_of(&p.model, 0, 0, PF_FRAME) == REGIONS &&
+           sum_of(&p.model, 0, 1, PF_FRAME) == 3 * REGIONS && !pf_rows_count(p.model.warnings),
+       "and all stops find their starts, those before them as well");
+    tear_down(&p);
+    free(text);
+}
+
 int main(void)
 {
     test_recognising();
@@ -494,5 +567,8 @@ int main(void)
     test_walks();
     test_far_apart();
     test_positions_are_checked();
+    test_order_of_values();
+    test_many_warnings();
+    test_large_file();
     return done();
 }

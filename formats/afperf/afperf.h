@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_AFPERF_H
+#define PF_AFPERF_H
+
+#include "formats/afperf/decode.h"
+#include "formats/driver_extra.h"
+#include "formats/kit/sorter.h"
+#include "formats/kit/store.h"
+#include "formats/kit/strings.h"
+#include "formats/kit/tree.h"
+#include "formats/runtime/run.h"
+#include "formats/runtime/stored.h"
+#include "formats/runtime/sums.h"
+
+/*
+ * AFPerf files: records in any order, which refer to each other across the whole file. The parts, each knowing those before it only:
+ *
+ *   reader.c     bytes -> records and their fields
+ *   number.c     fields -> numbers
+ *   decode.c     fields -> the meaning of a record
+ *   model.c      memory, warnings, ids as text, ticks paused in a run
+ *   read.c       the pass over the file: definitions and references in memory, starts, stops and data as events
+ *   names.c      resolves references to runs and sections
+ *   match.c      finds the start of each stop, and the region or interval of data: a link per event
+ *   targets.c    events and links -> ends of runs, the owner of each data record, types of values
+ *   stack.c      open regions -> contexts, times of regions, sums
+ *   sections.c   intervals of sections -> times
+ *   geometry.c   overlapping regions -> nesting by their times alone
+ *   nest.c       events and links of a run, by time -> contexts, times of regions, the trace
+ *   rows.c       -> tables held in rows
+ *   cursors.c    tables with cursors: trace, measurements
+ *   afperf.c     the driver
+ *
+ * Memory is bounded by what is open at a time, not by the size of the file. In memory are runs, sections, types, pauses, references and
+ * contexts; and of regions and intervals only the open ones, with the stops and data that wait for their start. Everything else is in
+ * stores and sorters, which spill to disk. Each step passes once over the events in the order that it needs.
+ */
+#define AFPERF_NONE UINT32_MAX
+
+/* ---- runs --------------------------------------------------------------------------------------- */
+
+/* A PauseResume, or several merged ones. */
+struct afperf_pause {
+    uint64_t start, stop;
+    uint64_t before; /* ticks paused in this run before this pause */
+    uint32_t run;    /* while reading: a reference */
+};
+
+/* The kinds of objects that records name: runs and sections. Both begin with struct afperf_object. */
+enum afperf_thing { AFPERF_RUNS, AFPERF_SECTIONS, AFPERF_THINGS };
+
+struct afperf_object {
+    uint64_t offset, line; /* of its definition; if implicit, of the first record that needs it */
+    struct afperf_id id;
+    bool implicit;
+    uint32_t tags;   /* string of model->strings */
+    uint32_t number; /* temporary, while objects are sorted */
+};
+
+struct afperf_run {
+    struct afperf_object is;
+    uint64_t start, end; /* in ticks; start: not of implicit runs */
+    uint32_t units, wallclock, version, application, application_version; /* strings of model->strings */
+    bool geometry;
+    uint64_t nanoseconds; /* length of a tick; 1 if unknown */
+
+    size_t pauses, n_pauses;              /* range in model->pauses */
+    uint64_t events, n_events, n_regions; /* range of moments in model->timeline; number of regions in it */
+    uint32_t first_section; /* head of the list of the run's sections; AFPERF_NONE: no sections */
+};
+
+/*
+ * A reference: how records name a run or section. All records of a segment that name a run by the same id share a
+ * reference. Records that name a section by the same id share one until another SectionInfo has this id. References are
+ * resolved after the whole file has been read. Reference 0 of runs is the current run before any record has named one.
+ */
+struct afperf_ref {
+    struct afperf_id id;
+    uint32_t segment;
+    bool defined;    /* defined by a RunInfo or SectionInfo of the segment */
+    bool maybe;      /* first field of a short SectionInfo: an id, or, if no run has this id, a timestamp */
+    uint32_t object; /* resolved run or section, or AFPERF_NONE */
+    uint64_t offset, line; /* of the first record that needs it; line 0: not needed */
+    uint32_t current;      /* reference of the current run at that record */
+};
+
+/* What an id means: a reference that is defined with this id. Sorted by id, then offset. */
+struct afperf_meaning {
+    uint64_t id, offset; /* offset: of the definition */
+    uint32_t ref;
+};
+
+struct afperf_names {
+    struct afperf_ref *refs;
+    size_t n, room;
+    struct afperf_meaning *meanings; /* one per run or section with an id */
+    size_t n_meanings;
+};
+
+/* ---- measurement types -------------------------------------------------------------------------- */
+
+enum afperf_type_field {
+    AFPERF_NAME,
+    AFPERF_DATATYPE,
+    AFPERF_UNITS,
+    AFPERF_SUMMARY,
+    AFPERF_DESCRIPTION,
+    AFPERF_TYPE_FIELDS
+};
+
+/* A measurement type: all definitions of an id by one reference; once runs are resolved, by one run. */
+struct afperf_measure {
+    uint64_t id;
+    uint32_t run; /* while reading: a reference */
+    struct {
+        uint32_t text; /* string of model->strings, or PF_NO_STRING */
+        uint64_t line; /* line of the definition that set it */
+    } fields[AFPERF_TYPE_FIELDS];
+    uint64_t line, definitions; /* line: of the last definition; definitions: their number */
+    enum afperf_datatype datatype;
+};
+
+/* ---- sections ----------------------------------------------------------------------------------- */
+
+struct afperf_section {
+    struct afperf_object is;
+    uint32_t ref;   /* reference of its run */
+    uint32_t label; /* string of model->strings */
+    uint32_t context;
+    uint32_t first, count; /* range of numbers of its intervals */
+    pf_int128 total, total_net;
+    uint64_t covered, covered_net;
+    uint32_t next; /* next section of the run, or AFPERF_NONE */
+};
+
+/* ---- metrics ------------------------------------------------------------------------------------ */
+
+enum { AFPERF_CALLS, AFPERF_TIME, AFPERF_TIME_INC, AFPERF_TIME_NET, AFPERF_TIME_NET_INC, AFPERF_METRICS };
+
+/* Sums of a context in the run that is being nested. */
+struct afperf_sums {
+    pf_int128 values[AFPERF_METRICS]; /* calls and ticks; sections have no exclusive ticks */
+    bool used;
+};
+
+enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+enum afperf_event_kind {
+    AFPERF_EVENT_REGION_START,
+    AFPERF_EVENT_REGION_STOP,
+    AFPERF_EVENT_INTERVAL_START,
+    AFPERF_EVENT_INTERVAL_STOP,
+    AFPERF_EVENT_PAUSE, /* PAUSE and RESUME occur in the timeline only */
+    AFPERF_EVENT_RESUME,
+    AFPERF_EVENT_DATA, /* only in model->events */
+};
+
+/* A start, a stop or a data record. Its index in model->events is its place in the file. */
+struct afperf_event {
+    uint64_t offset, line; /* of the record */
+    uint64_t time;         /* data: the last timestamp */
+    uint64_t
+        id; /* of the region or interval; data: of the region or section, or of the run for its aggregates */
+    uint64_t other;     /* start of a region: its tags, see afperf_tags; data: id of the interval */
+    uint32_t owner;     /* regions and data: a reference to a run; intervals: to a section */
+    uint32_t label;     /* start of a region: string of the tree, or PF_NO_STRING */
+    uint8_t kind, type; /* type: of a data record, enum afperf_type */
+    bool id_given, other_given;
+    bool processed; /* data with an aggregation type */
+    bool
+        apart; /* data: a RunInfo, or no event, precedes them: without an id they belong to no start or stop */
+};
+
+enum { AFPERF_EVENTS_MAX = UINT32_MAX, AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
+
+enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
+
+/*
+ * What an event was matched with. The start of a region or interval: with its stop. A stop or data: with the start. An interval is
+ * numbered by its row in the table "intervals", a region by its row in "regions".
+ */
+struct afperf_link {
+    uint64_t time;   /* of the stop or start */
+    uint32_t number; /* of the region or interval */
+    uint32_t owner;  /* as in the start's event */
+    uint32_t index;  /* of the stop's or start's event */
+    uint32_t found;  /* enum afperf_found */
+};
+
+/* What is sorted to make model->links. */
+struct afperf_link_record {
+    uint64_t index; /* of the event */
+    struct afperf_link link;
+};
+
+/* An event of a run's timeline. A region of no length starts before it stops. */
+struct afperf_moment {
+    uint64_t time;
+    uint64_t stop;        /* start of a region: when it stops, if it is closed */
+    uint64_t tags;        /* start of a region, see afperf_tags */
+    uint32_t name;        /* start of a region: string of the tree */
+    uint32_t number : 28; /* region, or section of the interval */
+    uint32_t kind : 3;
+    uint32_t closed : 1; /* start of a region: a record stops it */
+};
+
+/* What nesting finds out about a region. */
+struct afperf_nested {
+    uint64_t number;          /* of the region */
+    uint32_t context, parent; /* parent: region, or AFPERF_NONE */
+    uint64_t stop, exclusive, exclusive_net, overlaps;
+};
+
+/* A row of the table "intervals". */
+struct afperf_interval {
+    uint64_t row, start, stop, id, line;
+    uint32_t section;
+    bool closed, id_given;
+};
+
+enum afperf_scope {
+    AFPERF_SCOPE_RUN,
+    AFPERF_SCOPE_REGION,
+    AFPERF_SCOPE_SECTION,
+    AFPERF_SCOPE_RUN_REGIONS,
+    AFPERF_SCOPE_RUN_SECTIONS,
+    AFPERF_SCOPE_ORPHAN,
+};
+
+/* The resolved owner of a data record. */
+struct afperf_target {
+    uint64_t offset, line; /* of the data record */
+    enum afperf_scope scope;
+    uint32_t run;              /* a reference */
+    uint32_t object, interval; /* object: region or section; interval: its row number; AFPERF_NONE: none */
+};
+
+/* ---- the model ---------------------------------------------------------------------------------- */
+
+/* The tables: first those that may exceed memory, then those held in rows. */
+enum afperf_table {
+    VALUES,
+    TRACE,
+    MEASUREMENTS,
+    FIRST_STORED,
+    REGIONS = FIRST_STORED, /* this one and further ones are filled by rows.c */
+    INTERVALS,
+    TAGS,
+    TYPES,
+    SECTIONS,
+    PAUSES,
+    TABLES
+};
+
+struct afperf_model {
+    struct pf_run *run;       /* of the pass; later invalid */
+    struct pf_model *profile; /* its partitions, contexts and warnings are filled by the pass */
+    struct pf_input *input;
+    uint64_t limit; /* memory of each store and sorter, in bytes */
+
+    struct pf_strings *strings;
+    struct pf_tree *tree; /* of the profile */
+
+    struct afperf_names names[AFPERF_THINGS];
+    struct afperf_run *runs;         /* in file order */
+    struct afperf_measure *measures; /* once runs are resolved: sorted by id, then run */
+    struct afperf_section *sections; /* in file order */
+    struct afperf_segment {
+        uint64_t offset; /* of its header */
+        uint64_t events; /* number of events before it */
+    } * segments;
+    struct afperf_pause *pauses; /* once runs are resolved: sorted by run, then start */
+    size_t n_runs, n_measures, n_sections, n_segments, n_pauses;
+    size_t runs_room, measures_room, sections_room, segments_room, pauses_room;
+
+    /* During the pass only; owned by the run. */
+    struct pf_store *events, *links;     /* links: an afperf_link per event */
+    struct pf_sorter *nested;            /* an afperf_nested per region */
+    struct pf_sorter *intervals;         /* an afperf_interval per interval */
+    struct pf_sorter *covers;            /* intervals by section and start: see sections.c */
+    PF_LIST(struct afperf_sums) sums_of; /* by context */
+    PF_LIST(uint32_t) touched;           /* contexts with sums */
+
+    struct pf_store *tags;     /* texts, see afperf_tags */
+    struct pf_store *timeline; /* items of struct afperf_moment */
+    struct pf_store *contexts; /* of each region: uint32_t */
+    struct pf_store *targets;  /* one struct afperf_target per data record */
+
+    struct pf_table tables[TABLES];
+    struct pf_sums *values;
+    struct pf_stored *stored[TABLES]; /* of REGIONS, INTERVALS, TAGS */
+    struct pf_rows *rows[TABLES];     /* of TYPES, SECTIONS, PAUSES */
+    struct pf_model_extra extra;
+};
+
+/*
+ * Code of the pass takes the model only, fails by model->run (see run.h) and is called by one thread. The model is immutable after the
+ * pass; cursors then use only the functions that take a struct pf_error.
+ */
+
+/* ---- model.c ------------------------------------------------------------------------------------ */
+
+/* Makes room for one more item of an array that the model owns, up to a limit of 2^28 items. */
+void afperf_grow(struct afperf_model *model, void *items, size_t count, size_t *room, size_t size);
+#define AFPERF_GROW(model, name)                                                                             \
+    afperf_grow((model), &(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name)
+
+/* Interns text in model->strings. */
+uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text);
+
+/* Interns text in the tree's strings. */
+uint32_t afperf_name(struct afperf_model *model, const char *text, size_t size);
+
+/* Adds a warning about the record at this offset and line. */
+void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line);
+
+/* Create a store, or a sorter of records of `size` bytes that begin with `keys` numbers of 64 bits. The run owns them. */
+struct pf_store *afperf_new_store(struct afperf_model *model);
+struct pf_sorter *afperf_new_sorter(struct afperf_model *model, size_t size, unsigned keys);
+
+void afperf_append(struct afperf_model *model, struct pf_store *store, const void *item, size_t size);
+void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const void *record);
+
+/* Copies the item at this index, of `size` bytes, to *item. */
+void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
+                 size_t size);
+
+/* A window on a store that the run frees. */
+struct pf_store_window *afperf_window(struct afperf_model *model, const struct pf_store *store);
+
+/* Returns the next record of a sorter; NULL at the end. */
+const void *afperf_sorted(struct afperf_model *model, struct pf_sorter *sorter);
+
+/* Returns the run that a reference resolves to. */
+static inline uint32_t afperf_run_of(const struct afperf_model *model, uint32_t ref)
+{
+    return model->names[AFPERF_RUNS].refs[ref].object;
+}
+
+static inline uint32_t afperf_run_of_section(const struct afperf_model *model, uint32_t section)
+{
+    return afperf_run_of(model, model->sections[section].ref);
+}
+
+/* Returns the ticks that the run is paused between start and stop. */
+uint64_t afperf_paused(const struct afperf_model *model, uint32_t run, uint64_t start, uint64_t stop);
+
+/* Formats an id in hexadecimal, into AFPERF_HEX bytes. Returns the size. */
+enum { AFPERF_HEX = 19 };
+size_t afperf_hex(uint64_t id, char *text);
+
+/* Formats an id as a cell that borrows `text`, of AFPERF_HEX bytes; absent if not given. */
+struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text);
+
+/* Returns a string of the model; absent if empty. */
+struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string);
+
+/* Returns a non-negative number that may exceed 64 bits; borrows *value in that case. */
+static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
+{
+    return *value <= UINT64_MAX ? pf_uint((uint64_t)*value) : pf_wide(value);
+}
+
+/*
+ * The tags of a region are a range of model->tags: offset above size. 0: none. A record of 1 MiB has at most 3 MiB of text once invalid
+ * bytes are replaced.
+ */
+enum { AFPERF_TAGS_BITS = 22 };
+
+/* Reads tags as a cell that borrows from the window, absent if there are none. Returns 0, or -1 with *error filled. */
+int afperf_tags(struct pf_store_window *window, uint64_t tags, struct pf_cell *cell, struct pf_error *error);
+
+/* ---- the steps of the pass, in order ------------------------------------------------------------ */
+
+void afperf_read(struct afperf_model *model);
+void afperf_resolve_names(struct afperf_model *model);
+void afperf_match(struct afperf_model *model, struct pf_sorter *links);
+void afperf_find_targets(struct afperf_model *model, struct pf_sorter *links);
+void afperf_number_runs(struct afperf_model *model);
+void afperf_check_data(struct afperf_model *model);
+void afperf_nest(struct afperf_model *model);
+void afperf_fill_rows(struct afperf_model *model);
+
+/* ---- names.c ------------------------------------------------------------------------------------ */
+
+/*
+ * Returns the reference that an id means at a file offset, or AFPERF_NONE. Order of preference: the latest definition before the offset
+ * in the same segment, the earliest one after it in the same segment, the latest before, the earliest after.
+ */
+uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset);
+
+/* Returns the last segment that starts at or before both an offset and the index of an event; the first one if there is none. */
+size_t afperf_segment(const struct afperf_model *model, uint64_t offset, uint64_t event);
+
+/* ---- match.c ------------------------------------------------------------------------------------ */
+
+/* Passes over the events in file order. Zeroed, with `model`, it is before the first event. */
+struct afperf_walk {
+    struct afperf_model *model;
+    struct pf_store_window *events, *links;
+    uint64_t next; /* index of the next event */
+    struct afperf_event event;
+    struct afperf_link link; /* from afperf_find_targets on */
+};
+/* Goes to the next event. Returns false at the end. */
+bool afperf_walk(struct afperf_walk *walk);
+
+/* Returns the section that data of a section name by id, else the one of `block`, the last start or stop before them, or AFPERF_NONE. */
+uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
+                           const struct afperf_event *block);
+
+/* ---- targets.c ---------------------------------------------------------------------------------- */
+
+/*
+ * Returns the measurement type of this id: the run's own definition (*own is set), else that of the first run that
+ * defines it; NULL if none does.
+ */
+const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
+                                                 bool *own);
+
+/* Reads the record at an offset again. Returns 1; 0 if it no longer exists; -1 with *error filled. */
+int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t line,
+                      struct afperf_record *record, struct afperf_decoded *decoded, struct pf_error *error);
+
+/* ---- stack.c ------------------------------------------------------------------------------------ */
+
+/* A region of a run, while it is open. */
+struct afperf_open {
+    uint64_t start, stop;          /* stop: only if known */
+    uint64_t covered, covered_net; /* ticks of the children */
+    uint64_t covered_to;           /* end of the part that the children cover */
+    uint32_t number, name, context;
+    uint32_t overlaps; /* number of regions that it overlaps with */
+    bool closed;
+};
+
+struct afperf_stack {
+    struct afperf_model *model;
+    uint32_t run;
+    PF_LIST(struct afperf_open) open;
+};
+
+/* Enters a region below the top of the stack, in the context of its name. */
+void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region);
+
+/*
+ * Leaves the region at the top of the stack, whose stop is set: adds its times to its context and to the covered ticks of its parent, and
+ * its record to model->nested. Siblings must be left in the order of their starts.
+ */
+void afperf_leave(struct afperf_stack *stack);
+
+/* Like pf_tree_child. */
+uint32_t afperf_context(struct afperf_model *model, uint32_t parent, uint32_t key, uint32_t name,
+                        uint8_t kind, uint8_t flags);
+
+/* Adds to the sums of a context in the run that is being nested. */
+void afperf_add(struct afperf_model *model, uint32_t context, const pf_int128 values[AFPERF_METRICS]);
+
+/* Moves the sums to model->values, as values of this run. */
+void afperf_end_sums(struct afperf_model *model, uint32_t run);
+
+/* ---- sections.c --------------------------------------------------------------------------------- */
+
+/*
+ * Sort the interval that starts at the event of the walk, by its row in the table "intervals" and by its section. An open interval is
+ * closed at the end of the run.
+ */
+void afperf_begin_intervals(struct afperf_model *model);
+void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *walk);
+
+/* Sums up the intervals of all sections. Then the rows of the intervals can be read from model->intervals. */
+void afperf_time_intervals(struct afperf_model *model);
+
+/* Makes the contexts of a run's sections and adds their times. */
+void afperf_time_sections(struct afperf_model *model, uint32_t run);
+
+/* ---- geometry.c --------------------------------------------------------------------------------- */
+
+/* Sorts the regions of all runs with `geometry`, run by run; those without stop get one. */
+struct pf_sorter *afperf_sort_extents(struct afperf_model *model);
+
+/* Nests the regions of the stack's run, which are the next ones of the sorter, by their times alone. */
+void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *extents);
+
+/* ---- rows.c, cursors.c -------------------------------------------------------------------------- */
+
+/* Columns and count for a table's initializer. */
+#define AFPERF_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
+
+/* Name and columns of the tables that rows.c fills; and the columns of runs. */
+extern const struct pf_table afperf_row_tables[TABLES];
+extern const struct pf_column afperf_run_columns[];
+extern const size_t afperf_n_run_columns;
+
+extern const struct pf_table afperf_trace_table, afperf_measurements_table;
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/afperf/afperf.h"
+
+/*
+ * Finds the start of each stop, and the start that data name, by a pass over the events of each id in file order:
+ *
+ * - A stop stops the latest open start before it in its segment. If there is none, it waits: for the next start of the segment, then, at
+ *   the end of the segment, for the latest open start of an earlier segment, then for the first start of a later one.
+ * - Data name the latest start before them in their segment, open or not; else they wait likewise.
+ * - Starts and stops without id: a stop of a region stops the run's innermost region that is open at its time; the stops of a section, in
+ *   file order, stop its intervals in the order of their starts.
+ */
+
+/* What shares an id: with the scope of the id, the first key of the sorter. The second is the id or time. */
+enum match_class {
+    MATCH_REGION,                           /* scope: 0, the file */
+    MATCH_INTERVAL,                         /* scope: section */
+    MATCH_NAMELESS,                         /* added to the class of what has no id */
+    MATCH_NAMELESS_REGION = MATCH_NAMELESS, /* scope: run */
+    MATCH_NAMELESS_INTERVAL,                /* scope: section; starts by time, then stops in file order */
+};
+enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 /* a stop without id, after all starts */ };
+
+/* The place of an event: its index, then its role, then the number of its region, or its number in its section. */
+enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
+enum { INDEX_SHIFT = 31, ROLE_SHIFT = 28 };
+
+/* A start or stop that is not matched yet. */
+struct match {
+    uint64_t place, time;
+    uint32_t owner;
+};
+
+/* A record of the sorter, which keeps records with equal keys in file order. */
+struct match_record {
+    uint64_t group, value;
+    struct match event;
+};
+enum { MATCH_KEYS = 2 };
+
+/* ---- filling the sorter ------------------------------------------------------------------------- */
+
+bool afperf_walk(struct afperf_walk *walk)
+{
+    struct afperf_model *model = walk->model;
+    uint64_t n = pf_store_size(model->events) / sizeof walk->event;
+    if (!walk->events)
+        walk->events = afperf_window(model, model->events);
+    if (!walk->links && model->links)
+        walk->links = afperf_window(model, model->links);
+    if (walk->next == n)
+        return false;
+    if (walk->next % 4096 == 0)
+        pf_run_check(model->run, pf_pass_step(walk->next, n, model->run->error));
+    afperf_item(model, walk->events, walk->next, &walk->event, sizeof walk->event);
+    if (walk->links)
+        afperf_item(model, walk->links, walk->next, &walk->link, sizeof walk->link);
+    walk->next++;
+    return true;
+}
+
+static bool is_interval_event(const struct afperf_event *event)
+{
+    return event->kind == AFPERF_EVENT_INTERVAL_START || event->kind == AFPERF_EVENT_INTERVAL_STOP;
+}
+
+uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
+                           const struct afperf_event *block)
+{
+    uint32_t ref = AFPERF_NONE;
+    if (data->id_given)
+        ref = afperf_find(model, AFPERF_SECTIONS, data->id, data->offset);
+    else if (!data->apart && is_interval_event(block))
+        ref = block->owner;
+    return ref == AFPERF_NONE ? AFPERF_NONE : model->names[AFPERF_SECTIONS].refs[ref].object;
+}
+
+struct filling {
+    struct pf_sorter *sorter;
+    struct afperf_walk walk;
+    struct afperf_event block; /* the last start or stop */
+    uint32_t n_regions;
+};
+
+/* Adds the event to the sorter, with what shares its id; without id, with what shares its scope. `class` is that of events with id. */
+static void fill_event(struct filling *filling, enum match_class class, uint32_t scope, enum match_role role,
+                       uint32_t number)
+{
+    const struct afperf_event *event = &filling->walk.event;
+    struct afperf_model *model = filling->walk.model;
+    bool named = event->id_given || role == MATCH_DATA;
+    bool late = !named && class == MATCH_INTERVAL && role == MATCH_STOP;
+    uint64_t id = role == MATCH_DATA && class == MATCH_INTERVAL ? event->other : event->id;
+    uint64_t index = filling->walk.next - 1;
+    if (number > AFPERF_NUMBERS_MAX)
+        pf_run_check(model->run, pf_fail(model->run->error, EFBIG, "too many records of a kind"));
+    class += named ? 0 : MATCH_NAMELESS;
+    const struct match_record record = {
+        .group = (uint64_t) class << CLASS_SHIFT | (uint64_t)scope << SCOPE_SHIFT | (late ? LATE : 0),
+        .value = late    ? 0
+                 : named ? id
+                         : event->time,
+        .event = {.place = index << INDEX_SHIFT | (uint64_t)role << ROLE_SHIFT | number,
+                  .time = event->time,
+                  .owner = event->owner}};
+    afperf_sort(model, filling->sorter, &record);
+}
+
+/* Data without id need no match: they belong to the start or stop before them. */
+static void fill_data(struct filling *filling)
+{
+    const struct afperf_event *data = &filling->walk.event;
+    bool region = data->type == AFPERF_REGION_POINT || data->type == AFPERF_REGION_AGGREGATE;
+    if (region && data->id_given)
+        fill_event(filling, MATCH_REGION, 0, MATCH_DATA, 0);
+    if (!data->other_given)
+        return;
+    uint32_t section = afperf_section_of(filling->walk.model, data, &filling->block);
+    if (section != AFPERF_NONE && (data->id_given || !data->processed))
+        fill_event(filling, MATCH_INTERVAL, section, MATCH_DATA, 0);
+}
+
+/* Adds all events to the sorter, and numbers the intervals by section. */
+static void fill_sorter(struct filling *filling)
+{
+    struct afperf_model *model = filling->walk.model;
+    const struct afperf_ref *sections = model->names[AFPERF_SECTIONS].refs;
+    while (afperf_walk(&filling->walk)) {
+        const struct afperf_event *event = &filling->walk.event;
+        bool region = !is_interval_event(event), data = event->kind == AFPERF_EVENT_DATA;
+        uint32_t scope = !region                   ? sections[event->owner].object
+                         : event->id_given || data ? 0
+                                                   : afperf_run_of(model, event->owner);
+        if (data)
+            fill_data(filling);
+        else
+            filling->block = *event;
+        if (event->kind == AFPERF_EVENT_REGION_START)
+            fill_event(filling, MATCH_REGION, scope, MATCH_START, filling->n_regions++);
+        else if (event->kind == AFPERF_EVENT_INTERVAL_START)
+            fill_event(filling, MATCH_INTERVAL, scope, MATCH_START, model->sections[scope].count++);
+        else if (!data && scope != AFPERF_NONE)
+            fill_event(filling, region ? MATCH_REGION : MATCH_INTERVAL, scope, MATCH_STOP, 0);
+    }
+    uint64_t first = 0;
+    for (size_t i = 0; i < model->n_sections; i++) {
+        model->sections[i].first = (uint32_t)first;
+        first += model->sections[i].count;
+    }
+    if (first > AFPERF_NUMBERS_MAX)
+        pf_run_check(model->run, pf_fail(model->run->error, EFBIG, "too many records of a kind"));
+    pf_run_check(model->run, pf_sorter_finish(filling->sorter, model->run->error));
+}
+
+/* ---- matching ----------------------------------------------------------------------------------- */
+
+struct matching {
+    struct afperf_model *model;
+    struct pf_sorter *links;
+    uint64_t group, value;               /* of the events that are being matched */
+    uint64_t segment_begin, segment_end; /* the current segment: indexes of events; segment_end 0: none */
+    struct match last;                   /* the latest start, if there is any */
+    bool any;
+
+    PF_LIST(struct match) open; /* starts */
+    PF_LIST(struct match)
+    stops; /* waiting from `first_stop` on; those of the current segment from `segment_stop` on */
+    size_t first_stop, segment_stop;
+    PF_LIST(uint64_t)
+    data; /* places of waiting data: of the current segment, or, before any start, of all segments */
+
+    /* Starts of intervals without id: a queue on disk. */
+    struct pf_store *queue;
+    struct pf_store_window *queued;
+    uint64_t first_queued;
+};
+
+static uint64_t index_of(uint64_t place)
+{
+    return place >> INDEX_SHIFT;
+}
+
+static enum match_role role_of(uint64_t place)
+{
+    return (enum match_role)(place >> ROLE_SHIFT & 7);
+}
+
+/* Adds the link of the event at `place` to the region or interval of `start`; time, index: of the other event. */
+static void add_link(struct matching *matching, uint64_t place, enum afperf_found found,
+                     const struct match *start, uint64_t time, uint64_t index)
+{
+    uint64_t class = matching->group >> CLASS_SHIFT, number = start->place & AFPERF_NUMBERS_MAX;
+    if (class % MATCH_NAMELESS == MATCH_INTERVAL)
+        number += matching->model->sections[(uint32_t)(matching->group >> SCOPE_SHIFT)].first;
+    const struct afperf_link_record record = {index_of(place),
+                                              {.time = time,
+                                               .number = (uint32_t)number,
+                                               .owner = start->owner,
+                                               .index = (uint32_t)index,
+                                               .found = found}};
+    afperf_sort(matching->model, matching->links, &record);
+}
+
+static void link_pair(struct matching *matching, const struct match *start, const struct match *stop)
+{
+    add_link(matching, start->place, AFPERF_FOUND, start, stop->time, index_of(stop->place));
+    add_link(matching, stop->place, AFPERF_FOUND, start, start->time, index_of(start->place));
+}
+
+static void link_unclosed(struct matching *matching, const struct match *start)
+{
+    add_link(matching, start->place, AFPERF_NOT_FOUND, start, 0, 0);
+}
+
+static void link_data(struct matching *matching, uint64_t place, const struct match *start)
+{
+    add_link(matching, place, AFPERF_FOUND, start, start->time, index_of(start->place));
+}
+
+static void link_waiting_data(struct matching *matching, const struct match *start)
+{
+    for (size_t i = 0; i < matching->data.n; i++)
+        link_data(matching, matching->data.at[i], start);
+    matching->data.n = 0;
+}
+
+/* The waiting stops and data of a segment take a start of an earlier segment, if there is one. */
+static void end_segment(struct matching *matching)
+{
+    size_t kept =
+        matching->segment_stop > matching->first_stop ? matching->segment_stop : matching->first_stop;
+    for (size_t i = kept; i < matching->stops.n; i++)
+        if (matching->open.n)
+            link_pair(matching, &matching->open.at[--matching->open.n], &matching->stops.at[i]);
+        else
+            matching->stops.at[kept++] = matching->stops.at[i];
+    matching->stops.n = matching->segment_stop = kept;
+    if (matching->any)
+        link_waiting_data(matching, &matching->last);
+}
+
+/* Ends the events of an id. */
+static void end_id(struct matching *matching)
+{
+    end_segment(matching);
+    static const struct match none = {.owner = AFPERF_NONE};
+    for (size_t i = matching->first_stop; i < matching->stops.n && matching->any; i++)
+        add_link(matching, matching->stops.at[i].place, AFPERF_STOPPED_ALREADY, &none, 0, 0);
+    for (size_t i = 0; i < matching->open.n; i++)
+        link_unclosed(matching, &matching->open.at[i]);
+    matching->open.n = matching->stops.n = matching->data.n = 0;
+    matching->first_stop = matching->segment_stop = 0;
+    matching->segment_end = 0;
+    matching->any = false;
+}
+
+/* Goes to the segment of an event, which must not be before the current one. */
+static void enter_segment(struct matching *matching, uint64_t index)
+{
+    const struct afperf_model *model = matching->model;
+    size_t segment = afperf_segment(model, UINT64_MAX, index);
+    if (matching->segment_end)
+        end_segment(matching);
+    matching->segment_begin = model->segments[segment].events;
+    matching->segment_end =
+        segment + 1 < model->n_segments ? model->segments[segment + 1].events : UINT64_MAX;
+}
+
+static void match_by_id(struct matching *matching, const struct match *event)
+{
+    if (index_of(event->place) >= matching->segment_end)
+        enter_segment(matching, index_of(event->place));
+    struct pf_run *run = matching->model->run;
+    uint64_t begin = matching->segment_begin;
+    switch (role_of(event->place)) {
+    case MATCH_DATA:
+        if (matching->any && index_of(matching->last.place) >= begin)
+            link_data(matching, event->place, &matching->last);
+        else
+            *PF_PUSH(run, matching->data) = event->place;
+        break;
+    case MATCH_STOP:
+        if (matching->open.n && index_of(matching->open.at[matching->open.n - 1].place) >= begin)
+            link_pair(matching, &matching->open.at[--matching->open.n], event);
+        else
+            *PF_PUSH(run, matching->stops) = *event;
+        break;
+    default:
+        if (matching->first_stop < matching->stops.n)
+            link_pair(matching, event, &matching->stops.at[matching->first_stop++]);
+        else
+            *PF_PUSH(run, matching->open) = *event;
+        if (matching->first_stop == matching->stops.n)
+            matching->first_stop = matching->segment_stop = matching->stops.n = 0;
+        link_waiting_data(matching, event);
+        matching->last = *event;
+        matching->any = true;
+    }
+}
+
+static void match_nameless_region(struct matching *matching, const struct match *event)
+{
+    if (role_of(event->place) == MATCH_START)
+        *PF_PUSH(matching->model->run, matching->open) = *event;
+    else if (matching->open.n)
+        link_pair(matching, &matching->open.at[--matching->open.n], event);
+}
+
+/* Returns the first start of the queue, or false if it is empty. */
+static bool first_queued(struct matching *matching, struct match *start)
+{
+    if (matching->first_queued == pf_store_size(matching->queue) / sizeof *start)
+        return false;
+    afperf_item(matching->model, matching->queued, matching->first_queued, start, sizeof *start);
+    return true;
+}
+
+static void match_nameless_interval(struct matching *matching, const struct match *event)
+{
+    struct match start;
+    if (role_of(event->place) == MATCH_START) {
+        afperf_append(matching->model, matching->queue, event, sizeof *event);
+    } else if (first_queued(matching, &start) && start.time <= event->time) {
+        link_pair(matching, &start, event);
+        matching->first_queued++;
+    }
+}
+
+static void end_group(struct matching *matching)
+{
+    end_id(matching);
+    for (struct match start; first_queued(matching, &start); matching->first_queued++)
+        link_unclosed(matching, &start);
+}
+
+/* Returns true if an event belongs to the events that are being matched. */
+static bool is_alike(const struct matching *matching, const struct match_record *record)
+{
+    bool by_id = record->group >> CLASS_SHIFT < MATCH_NAMELESS;
+    return (record->group | LATE) == (matching->group | LATE) && (!by_id || record->value == matching->value);
+}
+
+static void match_all(struct matching *matching, struct pf_sorter *events)
+{
+    for (const struct match_record *record; (record = afperf_sorted(matching->model, events));) {
+        uint64_t class = record->group >> CLASS_SHIFT;
+        if (!is_alike(matching, record))
+            end_group(matching);
+        matching->group = record->group;
+        matching->value = record->value;
+        if (class == MATCH_NAMELESS_REGION)
+            match_nameless_region(matching, &record->event);
+        else if (class == MATCH_NAMELESS_INTERVAL)
+            match_nameless_interval(matching, &record->event);
+        else
+            match_by_id(matching, &record->event);
+    }
+    end_group(matching);
+}
+
+void afperf_match(struct afperf_model *model, struct pf_sorter *links)
+{
+    struct matching *matching = PF_OWN(model->run, calloc(1, sizeof *matching), free);
+    struct filling *filling = PF_OWN(model->run, calloc(1, sizeof *filling), free);
+    filling->walk.model = matching->model = model;
+    filling->sorter = afperf_new_sorter(model, sizeof(struct match_record), MATCH_KEYS);
+    fill_sorter(filling);
+    matching->links = links;
+    matching->queue = afperf_new_store(model);
+    matching->queued = afperf_window(model, matching->queue);
+    match_all(matching, filling->sorter);
+    pf_run_check(model->run, pf_sorter_finish(links, model->run->error));
+}
