@@ -218,11 +218,11 @@ static void read_callpath(struct binary *binary)
     if (binary->broken)
         return;
     if (name == PF_NO_ID) {
-        note_record(binary, PF_BAD_REFERENCE, "a call path of a region that there is not, passed over");
+        note_record(binary, PF_BAD_REFERENCE, "a call path of an unknown region: skipped");
         return;
     }
     if (parent_id != -1 && parent == PF_NO_ID)
-        note_record(binary, PF_BAD_REFERENCE, "a call path below one that there is not, shown as a root");
+        note_record(binary, PF_BAD_REFERENCE, "a call path below an unknown one: shown as a root");
     struct pf_cell text = pf_interned(study->contexts->strings, name);
     uint32_t context = pf_study_callpath(study, parent, text.text, text.size);
     set_record_id(binary, &binary->context_file, context, pf_ids_find(&binary->files, region));
@@ -246,7 +246,7 @@ static void read_coordinate(struct binary *binary)
         if (at >= 0)
             point.coordinates[at] = value;
         else if (!binary->broken)
-            note_record(binary, PF_BAD_REFERENCE, "a coordinate of a parameter that there is not");
+            note_record(binary, PF_BAD_REFERENCE, "a coordinate of an unknown parameter");
     }
     for (unsigned i = 0; i < point.count; i++)
         point.broken |= isnan(point.coordinates[i]) != 0;
@@ -276,7 +276,7 @@ static void read_measurement(struct binary *binary)
         return;
     if (point == PF_NO_ID || metric == PF_NO_ID || context == PF_NO_ID) {
         note_record(binary, PF_BAD_REFERENCE,
-                    "a measurement of a point, metric or call path that there is not, passed over");
+                    "a measurement of an unknown point, metric or call path: skipped");
         return;
     }
     uint32_t series = pf_study_series(study, context, metric, false, 0, (int64_t)binary->record);
@@ -325,7 +325,7 @@ static void read_multi_term(struct binary *binary, struct pf_formula *formula)
         struct pf_cell name = take_text(binary);
         int parameter = pf_study_parameter_named(binary->study, name.text, name.size, 0);
         if (parameter < 0)
-            damage(binary, EBADMSG, start, "", "a parameter that there is not");
+            damage(binary, EBADMSG, start, "", "an unknown parameter");
         expect_word(binary, "CompoundTerm");
         if (!binary->broken)
             read_compound(binary, pf_study_parameter_name(binary->study, (unsigned)parameter), formula);
@@ -455,7 +455,7 @@ static void read_model(struct binary *binary)
         return;
     if (model.metric == PF_NO_ID || model.context == PF_NO_ID || model.modeler == PF_NO_ID) {
         note_record(binary, PF_BAD_REFERENCE,
-                    "a model of a metric, call path or generator that there is not, passed over");
+                    "a model of an unknown metric, call path or generator: skipped");
         return;
     }
     if (formula->too_long)
@@ -572,7 +572,7 @@ static void binary_probe(struct pf_probe *probe, struct pf_probe_result *result)
 const struct pf_driver pf_extrap_binary_driver = {
     .name = "extrap-3",
     .title = "Extra-P 3.0 experiment",
-    .version = 5,
+    .version = 6,
     .probe = binary_probe,
     .kit = &(const struct pf_study_format){read_binary, PF_STUDY_HEAD, true},
     PF_STUDY_OPERATIONS,

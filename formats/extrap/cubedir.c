@@ -529,7 +529,7 @@ static void close_folder(struct pf_model *model)
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 7,
+    .version = 8,
     .directories = true,
     .extra = &(const struct pf_driver_extra){.beside = true},
     .probe = probe_cubedir,

@@ -180,7 +180,7 @@ static const char *parameter_of(struct writing *writing, const char *number)
     if (pf_fraction_parse(number, strlen(number), &index) && index.value >= 0 &&
         index.value < pf_study_parameters(writing->study))
         return pf_study_parameter_name(writing->study, (unsigned)index.value);
-    wrong(writing, "its function has a parameter that there is not");
+    wrong(writing, "its function has an unknown parameter");
     return "?";
 }
 
@@ -278,7 +278,7 @@ static void write_multi_term(struct writing *writing, struct json_object *term, 
     {
         const char *parameter = parameter_of(writing, key);
         if (!pf_tree_is_object(compound) && !pf_tree_is_list(compound))
-            wrong(writing, "a term of its function is no object");
+            wrong(writing, "a term of its function is not an object");
         else if (is_json_word(pf_tree_get(compound, "$variant"), "SegmentedTerm"))
             write_segmented_term(writing, compound, parameter);
         else

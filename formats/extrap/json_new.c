@@ -46,14 +46,9 @@ static int take_newer_measurement(const struct pf_json_walk *walk)
     return got;
 }
 
-static int take_newer_series(const struct pf_json_walk *walk)
-{
-    return pf_json_series(walk, true, take_newer_measurement);
-}
-
 static int take_newer_measurements(const struct pf_json_walk *walk)
 {
-    return pf_json_by_metric(walk, take_newer_series);
+    return pf_json_measurements(walk, true, take_newer_measurement);
 }
 
 static void read_newer(struct pf_study *study)
@@ -83,7 +78,7 @@ static void json_probe(struct pf_probe *probe, struct pf_probe_result *result)
 const struct pf_driver pf_extrap_json_driver = {
     .name = "extrap-json",
     .title = "Extra-P JSON file",
-    .version = 6,
+    .version = 7,
     .text = true,
     .probe = json_probe,
     .kit = &(const struct pf_study_format){read_newer, PF_STUDY_HEAD, false},

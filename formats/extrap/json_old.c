@@ -87,7 +87,7 @@ static int add_parameter(struct old *old, const struct pf_json_token *start)
 {
     int64_t id = (int64_t)old->row.id.value;
     if (old->n_parameters == PF_PARAMETERS_MAX)
-        return note_row(old, PF_LIMIT, start, "more than 16 parameters, the rest are passed over");
+        return note_row(old, PF_LIMIT, start, "more than 16 parameters: the rest are skipped");
     unsigned at = old->n_parameters++;
     for (; at && old->parameters[at - 1].id > id; at--)
         old->parameters[at] = old->parameters[at - 1];
@@ -127,7 +127,7 @@ static int take_coordinate_pair(const struct pf_json_walk *walk)
     while (i < old->n_parameters && old->parameters[i].id != (int64_t)old->pair.id.value)
         i++;
     if (i == old->n_parameters)
-        return note_row(old, PF_BAD_REFERENCE, walk->token, "a coordinate of a parameter that there is not");
+        return note_row(old, PF_BAD_REFERENCE, walk->token, "a coordinate of an unknown parameter");
     point->count += isnan(point->coordinates[i]);
     point->coordinates[i] = old->pair.value.value;
     return 0;
@@ -162,13 +162,13 @@ static int add_older_measurement(struct old *old, const struct pf_json_token *st
     struct pf_study *study = old->reader.study;
     const struct row *row = &old->row;
     if (!is_id(&row->callpath) || !is_id(&row->metric) || !is_id(&row->coordinate) || !row->value.known)
-        return note_row(old, PF_BAD_MEMBER, start, "a measurement that lacks an id or a number, passed over");
+        return note_row(old, PF_BAD_MEMBER, start, "a measurement without an id or a number: skipped");
     uint32_t context = find_id(&old->callpaths, &row->callpath);
     uint32_t metric = find_id(&old->metrics, &row->metric);
     uint32_t point = find_id(&old->coordinates, &row->coordinate);
     if (context == PF_NO_ID || metric == PF_NO_ID || point == PF_NO_ID)
         return note_row(old, PF_BAD_REFERENCE, start,
-                        "a measurement of a call path, metric or coordinate that there is not, passed over");
+                        "a measurement of an unknown call path, metric or coordinate: skipped");
     if (old->series == PF_NO_SERIES || old->context != context || old->metric != metric)
         old->series = pf_study_series(study, context, metric, false, start->line, (int64_t)start->offset);
     old->context = context;
@@ -212,7 +212,7 @@ static int take_older_row(const struct pf_json_walk *walk)
     struct old *old = walk->into;
     struct row *row = &old->row;
     if (walk->token->event != PF_JSON_OBJECT)
-        return note_row(old, PF_BAD_MEMBER, walk->token, "a row is no object");
+        return note_row(old, PF_BAD_MEMBER, walk->token, "a row is not an object");
     row->id.known = row->callpath.known = row->metric.known = row->coordinate.known = row->value.known =
         false;
     row->name = PF_NO_ID;
@@ -229,7 +229,7 @@ static int find_table(const struct pf_json_walk *walk)
 {
     const struct pf_json_place *place = walk->place;
     if (place->line)
-        return note_row(walk->into, PF_REPEATED_NAME, walk->token, "a table for a second time, passed over");
+        return note_row(walk->into, PF_REPEATED_NAME, walk->token, "a repeated table: skipped");
     return pf_json_take_place(walk);
 }
 
@@ -281,7 +281,7 @@ static void old_probe(struct pf_probe *probe, struct pf_probe_result *result)
 const struct pf_driver pf_extrap_json_old_driver = {
     .name = "extrap-json-old",
     .title = "Extra-P JSON file, older form",
-    .version = 6,
+    .version = 7,
     .text = true,
     .probe = old_probe,
     .kit = &(const struct pf_study_format){read_older, PF_STUDY_HEAD, false},

@@ -103,7 +103,7 @@ void pf_study_check_text(struct pf_study *study, const struct pf_json_token *tok
                       "the name is too long and cut");
     if (token->replaced)
         pf_study_note(study, PF_REPLACED_TEXT, token->line, (int64_t)token->offset,
-                      "a name holds what is no text, shown as U+FFFD: '%.*s'",
+                      "a name has invalid bytes, shown as U+FFFD: '%.*s'",
                       pf_study_clip(token->text, token->size), token->text);
 }
 
@@ -112,7 +112,7 @@ static int take_parameter_name(const struct pf_json_walk *walk)
     struct pf_json_study *reader = walk->into;
     const struct pf_json_token *name = walk->token;
     if (name->event != PF_JSON_STRING)
-        return pf_json_study_note(reader, PF_BAD_MEMBER, name, "a parameter's name is no string");
+        return pf_json_study_note(reader, PF_BAD_MEMBER, name, "a parameter's name is not a string");
     pf_study_check_text(reader->study, name);
     pf_study_parameter(reader->study, name->text, name->size, name->line, (int64_t)name->offset);
     return 0;
@@ -121,7 +121,7 @@ static int take_parameter_name(const struct pf_json_walk *walk)
 int pf_json_take_parameters(const struct pf_json_walk *walk)
 {
     if (walk->token->event != PF_JSON_ARRAY)
-        return pf_json_study_note(walk->into, PF_BAD_MEMBER, walk->token, "the parameters are no array");
+        return pf_json_study_note(walk->into, PF_BAD_MEMBER, walk->token, "the parameters are not an array");
     return pf_json_array(walk, walk->into, PF_JSON_END, take_parameter_name);
 }
 
@@ -152,7 +152,7 @@ int pf_json_take_point(const struct pf_json_walk *walk)
 static void keep_value(struct pf_json_study *reader, double value, const struct pf_json_token *at)
 {
     if (reader->values.n == PF_SUMMARY_HELD)
-        pf_json_study_note(reader, PF_LIMIT, at, "a value too many of one measurement, passed over");
+        pf_json_study_note(reader, PF_LIMIT, at, "too many values of one measurement: this one is skipped");
     else
         *PF_PUSH(reader->study->run, reader->values) = value;
 }
@@ -171,7 +171,7 @@ int pf_json_take_values(const struct pf_json_walk *walk)
         if (pf_study_number(&token, &value))
             keep_value(reader, value, &token);
         else if (token.event != PF_JSON_ARRAY && token.event != PF_JSON_ARRAY_END)
-            pf_json_study_note(reader, PF_BAD_VALUES, &token, "a value is not a number, passed over");
+            pf_json_study_note(reader, PF_BAD_VALUES, &token, "a value is not a number: skipped");
         if (token.event == PF_JSON_OBJECT)
             got = pf_json_leave(walk->json, walk->error);
         if (!got && pf_json_depth(walk->json) > outer)
@@ -217,7 +217,7 @@ static int take_callpath_member(const struct pf_json_walk *walk)
     if (pf_json_next(walk->json, &value, walk->error) < 0)
         return -1;
     if (value.event != PF_JSON_OBJECT)
-        return pf_json_study_note(reader, PF_BAD_MEMBER, &value, "what a call path has is no object");
+        return pf_json_study_note(reader, PF_BAD_MEMBER, &value, "the metrics of a call path are not an object");
     return pf_json_object(walk, reader, metrics);
 }
 
@@ -233,20 +233,27 @@ static int take_element(const struct pf_json_walk *walk)
 {
     const struct pf_json_study *reader = walk->into;
     if (walk->token->event != PF_JSON_OBJECT)
-        return pf_json_study_note(reader, PF_BAD_MEMBER, walk->token, "a measurement is no object");
+        return pf_json_study_note(reader, PF_BAD_MEMBER, walk->token, "a measurement is not an object");
     return reader->measurement(walk);
 }
 
-int pf_json_series(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement)
+static int take_series(const struct pf_json_walk *walk)
 {
     struct pf_json_study *reader = walk->into;
     struct pf_json_token list;
     if (pf_json_next(walk->json, &list, walk->error) < 0)
         return -1;
     if (list.event != PF_JSON_ARRAY)
-        return pf_json_study_note(reader, PF_BAD_MEMBER, &list, "the measurements of a metric are no array");
-    reader->series = pf_study_series(reader->study, reader->context, reader->metric, replaces, list.line,
-                                     (int64_t)list.offset);
-    reader->measurement = measurement;
+        return pf_json_study_note(reader, PF_BAD_MEMBER, &list, "the measurements of a metric are not an array");
+    reader->series = pf_study_series(reader->study, reader->context, reader->metric, reader->replaces,
+                                     list.line, (int64_t)list.offset);
     return pf_json_array(walk, reader, PF_JSON_END, take_element);
+}
+
+int pf_json_measurements(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement)
+{
+    struct pf_json_study *reader = walk->into;
+    reader->replaces = replaces;
+    reader->measurement = measurement;
+    return pf_json_by_metric(walk, take_series);
 }

@@ -15,7 +15,8 @@ struct pf_json_study {
     struct pf_json *json;
     bool damaged;                      /* the text is damaged; already noted */
     uint32_t context, metric, series;  /* of the value being read */
-    pf_json_taker *each, *measurement; /* see pf_json_by_metric and pf_json_series */
+    pf_json_taker *each, *measurement; /* see pf_json_by_metric and pf_json_measurements */
+    bool replaces;                     /* see pf_json_measurements */
     PF_LIST(double) values;            /* see pf_json_take_values */
 };
 
@@ -86,9 +87,9 @@ void pf_json_study_add(struct pf_json_study *reader, uint32_t series, uint32_t p
 int pf_json_by_metric(const struct pf_json_walk *walk, pf_json_taker *take);
 
 /*
- * Walks an array of measurements, on behalf of a `take` of pf_json_by_metric: sets reader->series and calls
- * `measurement` for each element that is an object. replaces: see pf_study_series.
+ * Walks an object {call path: {metric: [MEASUREMENT, ...]}}. For each measurement that is an object, sets reader->series
+ * and calls `measurement`. replaces: see pf_study_series.
  */
-int pf_json_series(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement);
+int pf_json_measurements(const struct pf_json_walk *walk, bool replaces, pf_json_taker *measurement);
 
 #endif

@@ -58,7 +58,7 @@ static int take_line_parameter(const struct pf_json_walk *walk)
     if (number < 0)
         return 0;
     if (!pf_study_number(&value, &lines->point.coordinates[number]))
-        return refuse(lines, "the value of a parameter is no number");
+        return refuse(lines, "the value of a parameter is not a number");
     lines->known |= 1u << number;
     return 0;
 }
@@ -68,7 +68,7 @@ static int take_parameters(const struct pf_json_walk *walk)
     static const struct pf_json_member members[] = {PF_EACH_MEMBER(take_line_parameter), PF_MEMBERS_END};
     struct lines *lines = walk->into;
     if (walk->token->event != PF_JSON_OBJECT)
-        return refuse(lines, "the parameters are no object");
+        return refuse(lines, "the parameters are not an object");
     lines->has_parameters = true;
     lines->parameters = 0;
     return pf_json_object(walk, lines, members);
@@ -79,7 +79,7 @@ static int take_line_value(const struct pf_json_walk *walk)
     struct lines *lines = walk->into;
     double number;
     if (walk->token->event != PF_JSON_ARRAY && !pf_study_number(walk->token, &number))
-        return refuse(lines, "the value is no number");
+        return refuse(lines, "the value is not a number");
     lines->has_value = true;
     return pf_json_take_values(walk);
 }
@@ -88,7 +88,7 @@ static int take_line_metric(const struct pf_json_walk *walk)
 {
     struct lines *lines = walk->into;
     if (walk->token->event != PF_JSON_STRING)
-        return refuse(lines, "the name of a metric is no string");
+        return refuse(lines, "the name of a metric is not a string");
     lines->metric = pf_json_study_metric(&lines->reader, walk->token);
     return 0;
 }
@@ -97,7 +97,7 @@ static int take_line_callpath(const struct pf_json_walk *walk)
 {
     struct lines *lines = walk->into;
     if (walk->token->event != PF_JSON_STRING)
-        return refuse(lines, "the name of a call path is no string");
+        return refuse(lines, "the name of a call path is not a string");
     lines->context = pf_json_study_callpath(&lines->reader, walk->token);
     return 0;
 }
@@ -157,7 +157,7 @@ static int read_json_line(struct lines *lines, const struct pf_json_token *start
 {
     struct pf_json_walk walk = pf_json_study_walk(&lines->reader);
     if (start->event != PF_JSON_OBJECT)
-        return refuse(lines, "it is no object");
+        return refuse(lines, "it is not an object");
     lines->metric = PF_NO_STRING;
     lines->context = PF_NO_CONTEXT;
     lines->has_parameters = lines->has_value = false;
@@ -177,10 +177,10 @@ static void skip_json_line(struct lines *lines, const struct pf_json_token *star
         pf_run_fail(study->run);
     const struct pf_note_kind *kind = damaged && error->code == ENODATA ? &PF_CUT_FILE : &PF_BAD_LINE;
     if (damaged)
-        pf_study_note(study, *kind, error->line, error->offset, "%.150s: the line is passed over",
+        pf_study_note(study, *kind, error->line, error->offset, "%.150s: the line is skipped",
                       error->what);
     else
-        pf_study_note(study, *kind, start->line, start->offset, "%s: the line is passed over", lines->why);
+        pf_study_note(study, *kind, start->line, start->offset, "%s: the line is skipped", lines->why);
     pf_run_check(study->run, pf_json_next_line(lines->reader.json, error));
 }
 
@@ -238,7 +238,7 @@ static void json_lines_probe(struct pf_probe *probe, struct pf_probe_result *res
 const struct pf_driver pf_extrap_talpas_driver = {
     .name = "extrap-talpas",
     .title = "Extra-P TaLPas file",
-    .version = 6,
+    .version = 7,
     .text = true,
     .probe = talpas_probe,
     .kit = &(const struct pf_study_format){read_talpas, PF_STUDY_HEAD, false},
@@ -248,7 +248,7 @@ const struct pf_driver pf_extrap_talpas_driver = {
 const struct pf_driver pf_extrap_jsonl_driver = {
     .name = "extrap-jsonl",
     .title = "Extra-P JSON Lines file",
-    .version = 6,
+    .version = 7,
     .text = true,
     .probe = json_lines_probe,
     .kit = &(const struct pf_study_format){read_json_lines, PF_STUDY_HEAD, false},

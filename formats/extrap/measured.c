@@ -25,7 +25,7 @@ uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metr
     if (known != PF_NO_ID) {
         study->series[known].dropped = true;
         pf_study_note(study, PF_REPEATED_NAME, line, offset,
-                      "a call path and metric for a second time: only what comes last is kept");
+                      "a repeated call path and metric: the last one is kept");
     }
     study->series[study->n_series++] =
         (struct pf_series){.context = context, .metric = metric, .line = line, .offset = offset};

@@ -49,7 +49,7 @@ const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point)
         if (value == at)
             return "has a name without a value";
         if (!parse_value(value, (size_t)(at - value), &parameter.value))
-            return "has a value that is no number";
+            return "has a value that is not a number";
         if (point->count == PF_PARAMETERS_MAX)
             return "has too many parameters";
         point->parameters[point->count++] = parameter;

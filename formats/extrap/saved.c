@@ -95,7 +95,7 @@ static void open_experiment(struct saved *saved)
     struct pf_run *run = study->run;
     bool cut = pf_zip_walk(study, visit_member, saved);
     if (saved->members > MEMBERS_MAX)
-        note_archive(saved, 0, "the archive has too many members, the rest are passed over");
+        note_archive(saved, 0, "the archive has too many members: the rest are skipped");
     if (cut)
         note_archive(saved, pf_input_size(study->input),
                      "the archive has no directory at its end: it is cut off");
@@ -113,7 +113,7 @@ static void open_experiment(struct saved *saved)
 static uint64_t add_saved_values(struct saved *saved, const struct pf_json_token *start)
 {
     const struct pf_point *at = &saved->measurement.values.of;
-    const char *what = "where its values are is not [chunk, index]";
+    const char *what = "the place of its values is not [chunk, index]";
     uint64_t rows = 0;
     if (at->count == 2 && !at->broken && fabs(at->coordinates[0]) < 0x1p53 &&
         fabs(at->coordinates[1]) < 0x1p53)
@@ -183,14 +183,9 @@ static int take_saved_measurement(const struct pf_json_walk *walk)
     return 0;
 }
 
-static int take_saved_series(const struct pf_json_walk *walk)
-{
-    return pf_json_series(walk, false, take_saved_measurement);
-}
-
 static int take_saved_measurements(const struct pf_json_walk *walk)
 {
-    return pf_json_by_metric(walk, take_saved_series);
+    return pf_json_measurements(walk, false, take_saved_measurement);
 }
 
 /* ---- models ------------------------------------------------------------------------------------- */
@@ -226,7 +221,7 @@ static int take_model(const struct pf_json_walk *walk)
     if (json)
         pf_own(study->run, json, free_tree);
     const char *what = token.cut                 ? "it is too long"
-                       : event != PF_JSON_OBJECT ? "it is no object"
+                       : event != PF_JSON_OBJECT ? "it is not an object"
                                                  : pf_fit_function_read(json, study, &model, &saved->formula);
     if (json)
         free_tree(pf_disown(study->run, json));
@@ -267,7 +262,7 @@ static int take_modeler(const struct pf_json_walk *walk)
         return 0;
     if (++saved->modelers > MODELERS_MAX)
         return pf_json_study_note(&saved->reader, PF_LIMIT, walk->token,
-                                  "more than 1000 modelers, the rest are passed over");
+                                  "more than 1000 modelers: the rest are skipped");
     pf_ids_free(&saved->known);
     saved->modeler = PF_NO_STRING;
     int got = pf_json_object(walk, saved, members);
@@ -438,7 +433,7 @@ static void saved_probe(struct pf_probe *probe, struct pf_probe_result *result)
 const struct pf_driver pf_extrap_saved_driver = {
     .name = "extrap-experiment",
     .title = "Extra-P experiment (.extra-p)",
-    .version = 7,
+    .version = 8,
     .archives = true,
     .probe = saved_probe,
     .kit = &(const struct pf_study_format){read_saved, WHOLE, true},

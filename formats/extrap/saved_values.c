@@ -224,9 +224,9 @@ const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_nu
     if (what)
         return what;
     if (!read_array_header(&values->files[ARRAYS], offset, &array))
-        return "its values are no array of numbers";
+        return "its values are not an array of numbers";
     if (!add_numbers(chunk, &values->files[ARRAYS], &array))
-        return "its values end early, or are those of others";
+        return "its values end early or overlap others";
     *repetitions = array.rows;
     return NULL;
 }

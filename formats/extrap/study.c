@@ -122,7 +122,7 @@ int pf_study_parameter(struct pf_study *study, const char *name, size_t size, ui
 {
     if (pf_study_parameters(study) < PF_PARAMETERS_MAX)
         return (int)intern_name(study, study->parameters, name, size);
-    pf_study_note(study, PF_LIMIT, line, offset, "more than 16 parameters, the rest are passed over");
+    pf_study_note(study, PF_LIMIT, line, offset, "more than 16 parameters: the rest are skipped");
     return pf_study_parameter_named(study, name, size, 0);
 }
 

@@ -244,14 +244,14 @@ static void finish_point(struct text *text, const char *at)
     size_t before = pf_study_points(text->study);
     text->point = (struct pf_point){.count = 0};
     if (!point.count) {
-        note_at(text, PF_BAD_POINT, at, "a point without coordinates, passed over");
+        note_at(text, PF_BAD_POINT, at, "a point without coordinates: skipped");
         return;
     }
     pf_study_point_at(text->study, &point, text->line.number,
                       (int64_t)text->line.offset + (at - text->line.text));
     if (pf_study_points(text->study) == before)
         note_at(text, PF_REPEATED_POINT, at,
-                "a point that is there already, passed over: its DATA lines have no point");
+                "a repeated point: skipped, its DATA lines have no point");
 }
 
 /* An invalid number makes a broken point, so that the following DATA lines still match their points. */
@@ -269,7 +269,7 @@ static void add_text_coordinate(struct text *text, const char *at, size_t size)
 static void add_brace(struct text *text, const char *at)
 {
     if (*at == ')' && !text->depth) {
-        note_at(text, PF_BAD_POINT, at, "a brace is closed that was not opened");
+        note_at(text, PF_BAD_POINT, at, "a closing brace without an opening one");
     } else if (*at == ')') {
         if (!--text->depth)
             finish_point(text, at);
@@ -329,8 +329,8 @@ static void skip_data_line(struct text *text)
     bool points = pf_study_points(text->study);
     if (!text->over)
         note_at(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
-                points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
-                       : "DATA before POINTS, passed over up to the next REGION or METRIC");
+                points ? "more DATA lines than points: skipped up to the next REGION or METRIC"
+                       : "DATA before POINTS: skipped up to the next REGION or METRIC");
     text->over = true;
 }
 
@@ -350,7 +350,7 @@ static void add_data(struct text *text, const char *at)
     while (next_word(&at, text->end, &word)) {
         if (!pf_parse_double(word.text, word.size, &value)) {
             note_word(text, PF_BAD_NUMBER, word.text, word.size,
-                      "a value is not a number, the rest of the line is passed over");
+                      "a value is not a number: the rest of the line is skipped");
             return;
         }
         pf_study_add(text->study, value);
@@ -365,7 +365,7 @@ static void add_text_line(struct text *text)
     text->end = start + text->line.size;
     enum word keyword = split_line(start, text->end, &rest);
     if (text->line.more)
-        note_at(text, PF_LIMIT, start, "the line is too long, its rest is passed over");
+        note_at(text, PF_LIMIT, start, "the line is too long: its rest is skipped");
     if (text->end > start && (*start == ' ' || *start == '\t') &&
         skip_line_blanks(start, text->end) < text->end)
         note_at(text, PF_INDENTED, start, "an indented line: Extra-P refuses the file");
@@ -379,7 +379,7 @@ static void add_text_line(struct text *text)
         add_parameters(text, rest);
     else if (keyword == UNKNOWN)
         pf_study_note(text->study, PF_NO_SUCH_WORD, text->line.number, (int64_t)text->line.offset,
-                      "no keyword of the format, the line is passed over: '%.*s'",
+                      "unknown keyword, the line is skipped: '%.*s'",
                       pf_study_clip(rest, (size_t)(text->end - rest)), rest);
 }
 
@@ -416,7 +416,7 @@ static void read_text_form(struct pf_study *study)
 const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
-    .version = 7,
+    .version = 8,
     .text = true,
     .probe = text_probe,
     .kit = &(const struct pf_study_format){read_text_form, PF_STUDY_HEAD, false},

@@ -140,7 +140,7 @@ static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *er
 const struct pf_driver pf_nsight_folder_driver = {
     .name = "nsight-experiment",
     .title = "Folders of points that hold Nsight Systems exports, as an Extra-P experiment",
-    .version = 4,
+    .version = 5,
     .directories = true,
     .extra = &(const struct pf_driver_extra){.beside = true},
     .probe = probe,

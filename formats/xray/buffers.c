@@ -10,7 +10,7 @@ static const struct pf_note_kind overlap = {
 static const struct pf_note_kind resynchronised = {
     "error", "resynchronised", "no buffer starts here; bytes skipped to the next one or to the end"};
 static const struct pf_note_kind no_thread = {
-    "error", "buffer-without-thread", "this buffer does not say which thread it is of, and is left out"};
+    "error", "buffer-without-thread", "the thread of this buffer is unknown: left out"};
 static const struct pf_note_kind buffer_size = {
     "warning", "buffer-size", "the whole file is read as one buffer, because the header's buffer size is"};
 

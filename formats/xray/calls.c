@@ -7,7 +7,7 @@
 static const struct pf_note_kind no_end = {"warning", "buffer-without-end", "this buffer has no end record"};
 static const struct pf_note_kind untimed = {
     "error", "record-without-time",
-    "left out of this buffer, because they stand before any time stamp; records"};
+    "left out of this buffer, because they precede any time stamp; records"};
 static const struct pf_note_kind stray = {"warning", "stray-record",
                                           "ignored in this buffer, because they are out of place; records"};
 static const struct pf_note_kind long_payload = {

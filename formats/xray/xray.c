@@ -397,7 +397,7 @@ static int recall(struct pf_model *model, const void *blob, size_t size, struct 
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
-    .version = 9,
+    .version = 10,
     .matters = xray_name_matters,
     .probe = probe_xray,
     .open = open_xray,

@@ -64,10 +64,10 @@ static const char *take_yaml_value(struct entry *entry, const char *text, size_t
 {
     if (!strcmp(entry->key, "id")) {
         if (!parse_number(text, size, XRAY_MAPPED_MAX, &entry->id) || !entry->id)
-            return "an id that is no function's number";
+            return "the function id is not a number";
     } else if (!strcmp(entry->key, "function")) {
         if (!parse_number(text, size, UINT64_MAX, &entry->address))
-            return "a function that is no address";
+            return "the function's address is not a number";
     } else if (!strcmp(entry->key, "function-name")) {
         entry->symbol_size = size < XRAY_SYMBOL_MAX ? size : XRAY_SYMBOL_MAX;
         memcpy(entry->symbol, text, entry->symbol_size);

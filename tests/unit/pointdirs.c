@@ -45,8 +45,8 @@ static void test_refused(void)
        "a parameter that begins with r is taken for the repetition");
     is(point_of("run.r1"), "has no parameters", "a repetition alone is no point");
     is(point_of("x1.5y2"), "has a value without a name", "decimals need a prefix");
-    is(point_of("a.b.x1"), "has a value that is no number", "a prefix has one dot");
-    is(point_of("mm.x1.2.3"), "has a value that is no number", "a number has one dot");
+    is(point_of("a.b.x1"), "has a value that is not a number", "a prefix has one dot");
+    is(point_of("mm.x1.2.3"), "has a value that is not a number", "a number has one dot");
     is(point_of("1x2"), "has a value without a name", "a name comes first");
     is(point_of("mm.x1y"), "has a name without a value", "a value comes last");
     is(point_of("mm"), "has a name without a value", "a name alone is no point");

@@ -439,7 +439,7 @@ static void reports_damaged_yaml(void)
             "what is no list of entries ends the map");
     yaml_is("- { id: 1, function: 0x10, function-name: a }\n- { id: 268435456, function: 1 }\n",
             "a;#2;#3;#4;",
-            "2,warning,bad-map,the instrumentation map prog.yaml: an id that is no function's number; the "
+            "2,warning,bad-map,the instrumentation map prog.yaml: the function id is not a number; the "
             "rest is not read\n",
             "ids have 28 bits");
     yaml_is("- { id: 268435455, function: 1, function-name: z }\n", "#1;#2;#3;#4;", "",
