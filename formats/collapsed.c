@@ -25,7 +25,7 @@ static const struct pf_metric metrics[][COUNTS] = {
     {LARGE(0, "samples"), LARGE(1, "samples (before)")},
 };
 
-struct stack {
+struct collapsed_stack {
     struct pf_slice text;
     struct pf_cell count;
     pf_int128 whole; /* storage that `count` may point to */
@@ -35,7 +35,7 @@ struct stack {
  * Parses a count at the end of the text, and removes it and one blank before it. Returns false and leaves *stack
  * unchanged if there is no count.
  */
-static bool take_count(struct stack *stack)
+static bool take_count(struct collapsed_stack *stack)
 {
     const char *end = pf_trimmed(stack->text).end, *start = stack->text.at, *at;
     size_t points = 0;
@@ -73,17 +73,17 @@ static bool is_stack(struct pf_slice slice)
 #define LARGE_COUNT (UINT64_C(1) << 43)
 
 /* Numbers of lines in a file's head: all, with a count, with two counts, with a `;` in the stack. */
-struct look {
+struct collapsed_evidence {
     unsigned lines, counted, twice, stacks;
     bool real, large;
 };
 
-static struct look collapsed_examine(const char *at, size_t size, bool all)
+static struct collapsed_evidence collapsed_examine(const char *at, size_t size, bool all)
 {
-    struct look look = {0};
+    struct collapsed_evidence look = {0};
     struct pf_slice text = pf_slice(at, size), line;
     while (pf_take_line(&text, all, &line)) { /* ignores a line truncated by the head's end */
-        struct stack stack = {.text = line};
+        struct collapsed_stack stack = {.text = line};
         if (is_nothing(line) || !++look.lines || !take_count(&stack))
             continue;
         look.counted++;
@@ -99,7 +99,8 @@ static void collapsed_probe(struct pf_probe *probe, struct pf_probe_result *resu
 {
     size_t have;
     const char *head = (const char *)pf_probe_text_head(probe, PF_HEAD_MAX, &have);
-    struct look look = collapsed_examine(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
+    struct collapsed_evidence look =
+        collapsed_examine(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
     bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
                   strcasestr(probe->name, ".stacks");
@@ -117,7 +118,7 @@ static void collapsed_open_file(struct pf_build *build)
 {
     char head[PF_HEAD_MAX];
     size_t got = pf_build_peek(build, head, sizeof head, 0);
-    struct look look = collapsed_examine(head, got, got < sizeof head);
+    struct collapsed_evidence look = collapsed_examine(head, got, got < sizeof head);
     build->model->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
     build->model->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
@@ -138,7 +139,7 @@ static uint32_t collapsed_context_of(struct pf_build *build, struct pf_slice sta
 
 static void collapsed_read_line(struct pf_build *build, const struct pf_line *line)
 {
-    struct stack after = {.text = pf_slice(line->text, line->size)}, before;
+    struct collapsed_stack after = {.text = pf_slice(line->text, line->size)}, before;
     bool twice = build->model->n_metrics == COUNTS;
     if (line->continued || is_nothing(after.text))
         return;

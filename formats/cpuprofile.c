@@ -20,7 +20,7 @@ enum { SAMPLES, TIME };
 #define TIME_MAX (INT64_C(1) << 61)
 
 /* A node of the call tree. */
-struct node {
+struct v8_node {
     struct pf_frame frame;
     uint32_t parent, top; /* indexes; top: union-find link to the topmost ancestor */
     uint32_t context;
@@ -35,7 +35,7 @@ struct link {
 };
 
 /* A time as listed in the file: microseconds, or seconds in old files. */
-struct moment {
+struct v8_moment {
     pf_int128 billionths;
     bool told;
 };
@@ -43,7 +43,7 @@ struct moment {
 struct v8 {
     struct pf_build *build;
     struct pf_json *json, *times; /* the second one reads times in parallel to samples */
-    PF_LIST(struct node) nodes;
+    PF_LIST(struct v8_node) nodes;
     PF_LIST(struct link) links;
     PF_LIST(uint32_t) open; /* stack of the nodes that are being read */
     struct pf_build_files files;
@@ -52,7 +52,7 @@ struct v8 {
     bool heap, old;
     unsigned wrapped; /* number of enclosing wrapper objects */
     struct pf_json_place sample_list, deltas, stamps;
-    struct moment started, ended;
+    struct v8_moment started, ended;
     int64_t start, end; /* in ns; end: INT64_MIN if missing */
     /* State while samples are read: */
     uint64_t samples, timed;
@@ -63,22 +63,22 @@ struct v8 {
 /* ---- probing ------------------------------------------------------------------------------------ */
 
 /* Members that identify the first node. Its first members suffice; its children may be the rest of the file. */
-struct signs {
+struct v8_evidence {
     bool frame, bytes, hits, function;
 };
 
 static int v8_extend_range(const struct pf_json_walk *walk)
 {
-    const struct signs *signs = walk->into;
+    const struct v8_evidence *signs = walk->into;
     pf_json_take_notice(walk);
     return (signs->frame && (signs->bytes || signs->hits)) || (signs->function && signs->hits);
 }
 
 static const struct pf_json_member look_node_members[] = {
-    PF_MEMBER("callFrame", PF_JSON_END, v8_extend_range, struct signs, frame),
-    PF_MEMBER("selfSize", PF_JSON_END, v8_extend_range, struct signs, bytes),
-    PF_MEMBER("hitCount", PF_JSON_END, v8_extend_range, struct signs, hits),
-    PF_MEMBER("functionName", PF_JSON_END, v8_extend_range, struct signs, function),
+    PF_MEMBER("callFrame", PF_JSON_END, v8_extend_range, struct v8_evidence, frame),
+    PF_MEMBER("selfSize", PF_JSON_END, v8_extend_range, struct v8_evidence, bytes),
+    PF_MEMBER("hitCount", PF_JSON_END, v8_extend_range, struct v8_evidence, hits),
+    PF_MEMBER("functionName", PF_JSON_END, v8_extend_range, struct v8_evidence, function),
     PF_MEMBERS_END,
 };
 
@@ -86,7 +86,7 @@ static const struct pf_json_member look_node_members[] = {
 static int look_at_list(const struct pf_json_walk *walk)
 {
     struct pf_json_token token;
-    struct signs signs = {false};
+    struct v8_evidence signs = {false};
     bool seen = pf_json_next(walk->json, &token, walk->error) == PF_JSON_OBJECT &&
                 pf_json_object(walk, &signs, look_node_members) >= 0;
     return seen && signs.frame ? 1 : -1;
@@ -94,7 +94,7 @@ static int look_at_list(const struct pf_json_walk *walk)
 
 static int v8_examine_head(const struct pf_json_walk *walk)
 {
-    struct signs signs = {false};
+    struct v8_evidence signs = {false};
     bool seen = pf_json_object(walk, &signs, look_node_members) >= 0;
     return seen && (signs.bytes || (signs.hits && signs.function)) ? 1 : -1;
 }
@@ -150,14 +150,14 @@ static int take_bytes(const struct pf_json_walk *walk)
 
 /* All members of a node except its children. */
 static const struct pf_json_member node_members[] = {
-    PF_MEMBER("callFrame", PF_JSON_OBJECT, v8_read_frame, struct node, frame),
-    PF_MEMBER("id", PF_JSON_NUMBER, pf_json_take_whole, struct node, id),
-    PF_MEMBER("hitCount", PF_JSON_NUMBER, pf_json_take_whole, struct node, hits),
-    PF_MEMBER("parent", PF_JSON_NUMBER, pf_json_take_whole, struct node, parent_id),
-    PF_MEMBER("selfSize", PF_JSON_END, take_bytes, struct node, bytes),
-    PF_MEMBER("functionName", PF_JSON_STRING, pf_json_take_name, struct node, frame.name),
-    PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct node, frame.file),
-    PF_MEMBER("lineNumber", PF_JSON_NUMBER, pf_json_take_line, struct node, frame.line),
+    PF_MEMBER("callFrame", PF_JSON_OBJECT, v8_read_frame, struct v8_node, frame),
+    PF_MEMBER("id", PF_JSON_NUMBER, pf_json_take_whole, struct v8_node, id),
+    PF_MEMBER("hitCount", PF_JSON_NUMBER, pf_json_take_whole, struct v8_node, hits),
+    PF_MEMBER("parent", PF_JSON_NUMBER, pf_json_take_whole, struct v8_node, parent_id),
+    PF_MEMBER("selfSize", PF_JSON_END, take_bytes, struct v8_node, bytes),
+    PF_MEMBER("functionName", PF_JSON_STRING, pf_json_take_name, struct v8_node, frame.name),
+    PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct v8_node, frame.file),
+    PF_MEMBER("lineNumber", PF_JSON_NUMBER, pf_json_take_line, struct v8_node, frame.line),
     PF_MEMBERS_END,
 };
 
@@ -168,12 +168,12 @@ static void begin_node(struct v8 *v8)
     if (v8->nodes.n >= NONE - 1)
         pf_run_check(v8->build->run, pf_fail(v8->build->run->error, EFBIG, "too many nodes"));
     *PF_PUSH(v8->build->run, v8->nodes) =
-        (struct node){.frame = {.name = PF_NO_STRING, .file = PF_NO_STRING, .module = PF_NO_STRING},
-                      .parent = parent,
-                      .top = parent == NONE ? node : parent,
-                      .context = PF_NO_CONTEXT,
-                      .id = -1,
-                      .parent_id = -1};
+        (struct v8_node){.frame = {.name = PF_NO_STRING, .file = PF_NO_STRING, .module = PF_NO_STRING},
+                         .parent = parent,
+                         .top = parent == NONE ? node : parent,
+                         .context = PF_NO_CONTEXT,
+                         .id = -1,
+                         .parent_id = -1};
     *PF_PUSH(v8->build->run, v8->open) = node;
 }
 
@@ -252,7 +252,7 @@ static uint32_t top_of(struct v8 *v8, uint32_t node)
 
 static void v8_set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
-    struct node *node = child == NONE ? NULL : &v8->nodes.at[child];
+    struct v8_node *node = child == NONE ? NULL : &v8->nodes.at[child];
     if (!node || parent == NONE)
         pf_json_warn(v8->build->run, NULL, "no-node", "child or parent does not exist: ignored");
     else if (node->parent == parent)
@@ -293,7 +293,7 @@ static void name_nodes(struct v8 *v8)
     }
 }
 
-static void make_context(struct v8 *v8, struct node *node)
+static void make_context(struct v8 *v8, struct v8_node *node)
 {
     struct pf_frame *frame = &node->frame;
     uint32_t parent = node->parent == NONE ? PF_NO_CONTEXT : v8->nodes.at[node->parent].context;
@@ -320,7 +320,7 @@ static void v8_add_counts(struct v8 *v8, const char *name, const char *unit)
 {
     uint32_t metric = pf_build_metric(v8->build, name, strlen(name), unit);
     for (size_t i = 0; i < v8->nodes.n; i++) {
-        const struct node *node = &v8->nodes.at[i];
+        const struct v8_node *node = &v8->nodes.at[i];
         pf_build_add(v8->build, 0, node->context, metric, pf_int(v8->heap ? node->bytes : node->hits));
     }
 }
@@ -480,14 +480,14 @@ static int v8_read_head(const struct pf_json_walk *walk)
 /* Reads a number, or its text as written by cpuprofilify; DevTools accepts both. */
 static int take_moment(const struct pf_json_walk *walk)
 {
-    struct moment *moment = walk->place;
+    struct v8_moment *moment = walk->place;
     enum pf_json_event event = walk->token->event;
     moment->told = (event == PF_JSON_NUMBER || event == PF_JSON_STRING) &&
                    pf_parse_fixed(walk->token->text, walk->token->size, 9, &moment->billionths);
     return 0;
 }
 
-static int64_t v8_ns_of(const struct moment *moment, bool seconds, int64_t none)
+static int64_t v8_ns_of(const struct v8_moment *moment, bool seconds, int64_t none)
 {
     pf_int128 ns = seconds ? moment->billionths : moment->billionths / 1000000;
     return moment->told && ns > -TIME_MAX && ns < TIME_MAX ? (int64_t)ns : none;

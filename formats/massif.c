@@ -32,12 +32,12 @@ static const char *const kinds[] = {[FUNCTION] = "function", [ALLOCATOR] = "allo
  * Parts of `0xADDRESS: FUNCTION (FILE:LINE)`, `0xADDRESS: FUNCTION (in OBJECT)`, `0xADDRESS: ???`. Any other text is a
  * name.
  */
-struct place {
+struct massif_place {
     struct pf_slice address, name, file, module; /* at NULL: missing */
     uint32_t line;
 };
 
-static void split_location(struct place *place, struct pf_slice location)
+static void split_location(struct massif_place *place, struct pf_slice location)
 {
     if (pf_take(&location, "in ")) {
         place->module = location;
@@ -54,9 +54,9 @@ static void split_location(struct place *place, struct pf_slice location)
         place->line = place->line * 10 + (uint32_t)(*number++ - '0');
 }
 
-static struct place massif_split(struct pf_slice text)
+static struct massif_place massif_split(struct pf_slice text)
 {
-    struct place place = {.name = text};
+    struct massif_place place = {.name = text};
     const char *start = text.at;
     if (!pf_take(&text, "0x"))
         return place;
@@ -151,7 +151,7 @@ static void massif_open_file(struct pf_build *build)
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* A node whose callers are being read. */
-struct node {
+struct massif_node {
     uint32_t key, name; /* indexes of strings */
     uint8_t kind;
     uint64_t announced, seen; /* number of its children: as declared, and as read */
@@ -171,9 +171,9 @@ struct massif {
     pf_int128 numbers[FIELDS]; /* storage that `fields` may point to */
     bool tree;                 /* the snapshot declares a tree */
 
-    PF_LIST(struct node) open; /* stack, from the root on */
-    uint32_t peak, largest;    /* partitions of the peak snapshot, and of the largest one with a tree */
-    int64_t most;              /* bytes of the latter */
+    PF_LIST(struct massif_node) open; /* stack, from the root on */
+    uint32_t peak, largest; /* partitions of the peak snapshot, and of the largest one with a tree */
+    int64_t most;           /* bytes of the latter */
 };
 
 static void massif_warn(struct massif *massif, const char *severity, const char *code, const char *what)
@@ -211,7 +211,7 @@ static void add_own(struct massif *massif, size_t depth, int64_t own)
     if (!own || pf_run_is_full(build->run))
         return;
     for (size_t i = depth + 1; i-- > last;) {
-        const struct node *node = &massif->open.at[i];
+        const struct massif_node *node = &massif->open.at[i];
         context = pf_build_child(build, context, node->key, node->name, node->kind);
     }
     pf_build_add(build, massif->partition, context, massif->metric, pf_int(own));
@@ -221,7 +221,7 @@ static void add_own(struct massif *massif, size_t depth, int64_t own)
 static void close_nodes(struct massif *massif, size_t depth)
 {
     while (massif->open.n > depth) {
-        const struct node *node = &massif->open.at[--massif->open.n];
+        const struct massif_node *node = &massif->open.at[--massif->open.n];
         if (node->below > node->bytes)
             massif_warn(massif, "warning", "sum", "callers have more bytes of mem_heap_B than their callees");
         if (node->seen < node->announced && node->bytes)
@@ -230,11 +230,11 @@ static void close_nodes(struct massif *massif, size_t depth)
     }
 }
 
-static void massif_open_node(struct massif *massif, struct node node, struct pf_slice text)
+static void massif_open_node(struct massif *massif, struct massif_node node, struct pf_slice text)
 {
     struct pf_build *build = massif->build;
-    struct place place = massif_split(text);
-    struct node *above = massif->open.n ? &massif->open.at[massif->open.n - 1] : NULL;
+    struct massif_place place = massif_split(text);
+    struct massif_node *above = massif->open.n ? &massif->open.at[massif->open.n - 1] : NULL;
     node.key = pf_build_slice(build, text);
     node.name = pf_build_slice(build, place.name);
     node.kind = !above ? ALLOCATOR : place.address.at ? FUNCTION : PLACES;
@@ -246,7 +246,7 @@ static void massif_open_node(struct massif *massif, struct node node, struct pf_
         massif->largest = massif->partition;
         massif->most = node.bytes;
     }
-    struct node *top = PF_PUSH(build->run, massif->open);
+    struct massif_node *top = PF_PUSH(build->run, massif->open);
     assert(top);
     *top = node;
 }
@@ -255,7 +255,7 @@ static void massif_open_node(struct massif *massif, struct node node, struct pf_
  * Parses `nCALLERS: BYTES ` and the leading blanks, whose number is the node's depth. Returns false if it is not a
  * node.
  */
-static bool take_node(struct pf_slice *line, size_t *depth, struct node *node)
+static bool take_node(struct pf_slice *line, size_t *depth, struct massif_node *node)
 {
     uint64_t bytes;
     for (*depth = 0; pf_take(line, " "); ++*depth)
@@ -270,7 +270,7 @@ static bool take_node(struct pf_slice *line, size_t *depth, struct node *node)
 /* Reads a node of the tree. Returns false if the line is not a node. */
 static bool massif_read_node(struct massif *massif, struct pf_slice line)
 {
-    struct node node = {0};
+    struct massif_node node = {0};
     size_t depth;
     if (!massif->tree || !take_node(&line, &depth, &node))
         return false;
@@ -325,13 +325,13 @@ static void end_snapshot(struct massif *massif)
  */
 static bool is_whole(struct pf_slice text)
 {
-    struct node node;
+    struct massif_node node;
     size_t depth;
     if (massif_parse_header(&text) || pf_is(text, "heap_tree=empty"))
         return true;
     if (!take_node(&text, &depth, &node))
         return false;
-    struct place place = massif_split(text);
+    struct massif_place place = massif_split(text);
     if (place.address.at)
         return place.file.at || place.module.at || pf_is(place.name, "???");
     return pf_size(text) && (text.end[-1] == ')' || text.end[-1] == '.');
@@ -395,7 +395,7 @@ static void massif_add_places(struct pf_build *build)
                  pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->run->error));
     for (uint32_t i = 0; i < tree->count; i++) {
         struct pf_cell text = pf_interned(tree->strings, tree->key[i]);
-        struct place place = massif_split(pf_slice(text.text, text.size));
+        struct massif_place place = massif_split(pf_slice(text.text, text.size));
         tree->line[i] = place.line;
         tree->file[i] = pf_size(place.file) ? pf_build_slice(build, place.file) : PF_NO_STRING;
         tree->module[i] = pf_size(place.module) ? pf_build_slice(build, place.module) : PF_NO_STRING;

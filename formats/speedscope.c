@@ -18,12 +18,12 @@ extern const struct pf_driver pf_speedscope_driver;
 enum { PLACES = 12 };
 #define ONE ((pf_int128)1000000000000)
 
-struct unit {
+struct speedscope_unit {
     const char *name, *metric, *unit;
     int places; /* the file's unit is 10^places of the metric's unit */
 };
 
-static const struct unit units[] = {
+static const struct speedscope_unit units[] = {
     {"nanoseconds", "time", "ns", 0}, {"microseconds", "time", "ns", 3}, {"milliseconds", "time", "ns", 6},
     {"seconds", "time", "ns", 9},     {"bytes", "bytes", "bytes", 0},    {"none", "samples", "", 0},
 };
@@ -41,13 +41,13 @@ struct open_frame {
 struct one {
     uint32_t number; /* also its partition */
     uint32_t name, metric;
-    const struct unit *unit;
+    const struct speedscope_unit *unit;
     bool sampled, evented, ends;
     struct pf_json_place samples, weights, events, start_value, end_value;
     pf_int128 start, end;
 };
 
-struct scope {
+struct speedscope_profile {
     struct pf_build *build;
     struct pf_json *json, *weights; /* readers of values; `weights`: in parallel to samples */
     bool shared;                    /* its value has been seen */
@@ -63,20 +63,20 @@ struct scope {
 /* Sentinel for a missing or fractional frame number. */
 #define NO_FRAME INT64_MIN
 
-static bool is_frame(const struct scope *scope, int64_t frame)
+static bool is_frame(const struct speedscope_profile *scope, int64_t frame)
 {
     return frame >= 0 && (uint64_t)frame < scope->frames.n;
 }
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-struct signs {
+struct speedscope_evidence {
     bool shared, profiles;
 };
 
 static int speedscope_extend_range(const struct pf_json_walk *walk)
 {
-    const struct signs *signs = walk->into;
+    const struct speedscope_evidence *signs = walk->into;
     pf_json_take_notice(walk);
     return signs->shared && signs->profiles;
 }
@@ -91,14 +91,14 @@ static int see_schema(const struct pf_json_walk *walk)
 /* A member is recognised when its value begins: the value may be longer than the examined part of the file. */
 static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("$schema", PF_JSON_STRING, see_schema),
-    PF_MEMBER("shared", PF_JSON_OBJECT, speedscope_extend_range, struct signs, shared),
-    PF_MEMBER("profiles", PF_JSON_ARRAY, speedscope_extend_range, struct signs, profiles),
+    PF_MEMBER("shared", PF_JSON_OBJECT, speedscope_extend_range, struct speedscope_evidence, shared),
+    PF_MEMBER("profiles", PF_JSON_ARRAY, speedscope_extend_range, struct speedscope_evidence, profiles),
     PF_MEMBERS_END,
 };
 
 static void speedscope_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    struct signs signs = {false};
+    struct speedscope_evidence signs = {false};
     uint64_t scan = pf_probe_is_called(probe, ".speedscope.json") ? PF_PROBE_SCAN : 0;
     if (pf_probe_object(probe, PF_JSON_PACKED, scan, &signs, look_members))
         result->confidence = 16;
@@ -115,7 +115,7 @@ static const struct pf_json_member frame_members[] = {
 
 static int read_frame(const struct pf_json_walk *walk)
 {
-    struct scope *scope = pf_build_state(walk->model);
+    struct speedscope_profile *scope = pf_build_state(walk->model);
     struct pf_frame frame = {
         .name = pf_build_name(scope->build, "", 0), .file = PF_NO_STRING, .module = PF_NO_STRING};
     if (walk->token->event == PF_JSON_OBJECT && pf_json_object(walk, &frame, frame_members))
@@ -127,7 +127,7 @@ static int read_frame(const struct pf_json_walk *walk)
 
 static int read_frames(const struct pf_json_walk *walk)
 {
-    struct scope *scope = walk->into;
+    struct speedscope_profile *scope = walk->into;
     int got = pf_json_array(walk, scope, PF_JSON_END, read_frame);
     for (size_t i = 0; i < scope->frames.n; i++) {
         struct pf_frame frame = pf_build_frame_at(scope->build, scope->frames.at[i]);
@@ -155,8 +155,8 @@ static struct frame_number frame_number_of(const struct pf_json_token *token)
 }
 
 /* Adds a frame's context below another. An undefined frame is named by its number. */
-static uint32_t speedscope_enter(struct scope *scope, uint32_t parent, const struct frame_number *number,
-                                 const struct pf_json_token *at)
+static uint32_t speedscope_enter(struct speedscope_profile *scope, uint32_t parent,
+                                 const struct frame_number *number, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
     if (is_frame(scope, number->frame))
@@ -169,7 +169,8 @@ static uint32_t speedscope_enter(struct scope *scope, uint32_t parent, const str
 
 /* ---- amounts ------------------------------------------------------------------------------------ */
 
-static bool amount_of(const struct pf_json_token *token, const struct unit *unit, pf_int128 *amount)
+static bool amount_of(const struct pf_json_token *token, const struct speedscope_unit *unit,
+                      pf_int128 *amount)
 {
     const pf_int128 most = ONE * ONE * 10000000000;
     pf_int128 value;
@@ -197,7 +198,7 @@ static bool speedscope_advance(pf_int128 *at, pf_int128 amount)
     return *at == sum;
 }
 
-static void speedscope_add(struct scope *scope, uint32_t context, pf_int128 amount)
+static void speedscope_add(struct speedscope_profile *scope, uint32_t context, pf_int128 amount)
 {
     struct pf_cell value = speedscope_cell_of(amount);
     if (value.type == PF_DOUBLE)
@@ -212,7 +213,7 @@ static void speedscope_add(struct scope *scope, uint32_t context, pf_int128 amou
  * false if the stack is damaged. A frame in nested brackets, as brook-profiler writes some, counts as that frame:
  * JavaScript, and therefore speedscope, converts it so.
  */
-static bool read_stack(struct scope *scope, uint32_t *context)
+static bool read_stack(struct speedscope_profile *scope, uint32_t *context)
 {
     struct pf_json_token token;
     struct pf_json *json = scope->json;
@@ -235,7 +236,7 @@ static bool read_stack(struct scope *scope, uint32_t *context)
 }
 
 /* Reads the next weight. Returns false at the end of the weights. */
-static bool next_weight(struct scope *scope, pf_int128 *weight)
+static bool next_weight(struct speedscope_profile *scope, pf_int128 *weight)
 {
     struct pf_json_token token;
     int got = pf_json_got(scope->build->run, pf_json_skip(scope->weights, &token, scope->build->run->error));
@@ -250,7 +251,7 @@ static bool next_weight(struct scope *scope, pf_int128 *weight)
 }
 
 /* Reads samples with their weights. Returns false if their numbers differ. */
-static bool read_pairs(struct scope *scope)
+static bool read_pairs(struct speedscope_profile *scope)
 {
     struct pf_build *build = scope->build;
     struct pf_json_token token;
@@ -285,7 +286,7 @@ static bool read_pairs(struct scope *scope)
     return samples == weights && (!weights || !next_weight(scope, &weight));
 }
 
-static void speedscope_read_samples(struct scope *scope)
+static void speedscope_read_samples(struct speedscope_profile *scope)
 {
     if (!read_pairs(scope))
         pf_build_warn(scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
@@ -295,7 +296,7 @@ static void speedscope_read_samples(struct scope *scope)
 
 /* ---- evented ------------------------------------------------------------------------------------ */
 
-struct event {
+struct speedscope_event {
     const struct one *one;
     char type;
     struct frame_number number;
@@ -318,25 +319,26 @@ static int speedscope_read_frame(const struct pf_json_walk *walk)
 
 static int take_at(const struct pf_json_walk *walk)
 {
-    struct event *event = walk->into;
+    struct speedscope_event *event = walk->into;
     event->timed = amount_of(walk->token, event->one->unit, &event->at);
     return 0;
 }
 
 static const struct pf_json_member event_members[] = {
-    PF_MEMBER("type", PF_JSON_STRING, speedscope_read_type, struct event, type),
-    PF_MEMBER("frame", PF_JSON_NUMBER, speedscope_read_frame, struct event, number),
+    PF_MEMBER("type", PF_JSON_STRING, speedscope_read_type, struct speedscope_event, type),
+    PF_MEMBER("frame", PF_JSON_NUMBER, speedscope_read_frame, struct speedscope_event, number),
     PF_MEMBER_OF_ALL("at", PF_JSON_END, take_at),
     PF_MEMBERS_END,
 };
 
-static void speedscope_pass_time(struct scope *scope, pf_int128 from, pf_int128 to)
+static void speedscope_pass_time(struct speedscope_profile *scope, pf_int128 from, pf_int128 to)
 {
     if (scope->stack.n && to != from)
         speedscope_add(scope, scope->stack.at[scope->stack.n - 1].context, to - from);
 }
 
-static void open_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
+static void open_frame(struct speedscope_profile *scope, const struct speedscope_event *event,
+                       const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
     uint32_t parent = scope->stack.n ? scope->stack.at[scope->stack.n - 1].context : PF_NO_CONTEXT;
@@ -348,7 +350,7 @@ static void open_frame(struct scope *scope, const struct event *event, const str
     *PF_PUSH(build->run, scope->stack) = (struct open_frame){context, frame, row, event->at};
 }
 
-static void close_top(struct scope *scope, pf_int128 at)
+static void close_top(struct speedscope_profile *scope, pf_int128 at)
 {
     const struct open_frame *top = &scope->stack.at[--scope->stack.n];
     if (is_frame(scope, top->frame))
@@ -357,7 +359,8 @@ static void close_top(struct scope *scope, pf_int128 at)
 }
 
 /* Closes a frame. Frames above it are closed too, with a warning. */
-static void close_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
+static void close_frame(struct speedscope_profile *scope, const struct speedscope_event *event,
+                        const struct pf_json_token *at)
 {
     int64_t frame = event->number.frame;
     bool top = scope->stack.n && scope->stack.at[scope->stack.n - 1].frame == frame;
@@ -375,8 +378,8 @@ static void close_frame(struct scope *scope, const struct event *event, const st
     close_top(scope, event->at);
 }
 
-static void speedscope_handle_event(struct scope *scope, struct event *event, pf_int128 *last,
-                                    const struct pf_json_token *at)
+static void speedscope_handle_event(struct speedscope_profile *scope, struct speedscope_event *event,
+                                    pf_int128 *last, const struct pf_json_token *at)
 {
     if (!event->timed || (event->type != 'O' && event->type != 'C')) {
         pf_json_warn(scope->build->run, at, "bad-event", "event without type, frame and at: ignored");
@@ -395,7 +398,7 @@ static void speedscope_handle_event(struct scope *scope, struct event *event, pf
 }
 
 /* Closes the frames that are open at the end: at the profile's end, or at the last event if the file is truncated. */
-static void close_rest(struct scope *scope, pf_int128 last, bool whole)
+static void close_rest(struct speedscope_profile *scope, pf_int128 last, bool whole)
 {
     const struct one *one = &scope->one;
     pf_int128 end = whole && one->ends && one->end > last ? one->end : last;
@@ -408,7 +411,7 @@ static void close_rest(struct scope *scope, pf_int128 last, bool whole)
         close_top(scope, end);
 }
 
-static void speedscope_read_events(struct scope *scope)
+static void speedscope_read_events(struct speedscope_profile *scope)
 {
     struct pf_build *build = scope->build;
     struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->run->error};
@@ -416,7 +419,7 @@ static void speedscope_read_events(struct scope *scope)
     pf_int128 last = -ONE * ONE * 100000000000;
     int got = pf_json_enter_array(build->run, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0 && !pf_run_is_full(build->run); i++) {
-        struct event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
+        struct speedscope_event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
         got = pf_json_got(build->run, pf_json_next(scope->json, &token, build->run->error));
         if (got == PF_JSON_OBJECT)
             got = pf_json_got(build->run, pf_json_object(&walk, &event, event_members)) ? -1 : got;
@@ -438,7 +441,7 @@ static int take_unit(const struct pf_json_walk *walk)
     size_t i = 0;
     while (i < NO_UNIT && !pf_json_is(walk->token, units[i].name))
         i++;
-    *(const struct unit **)walk->place = &units[i];
+    *(const struct speedscope_unit **)walk->place = &units[i];
     return 0;
 }
 
@@ -462,7 +465,7 @@ static const struct pf_json_member profile_members[] = {
     PF_MEMBERS_END,
 };
 
-static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf_int128 *amount)
+static bool amount_at(struct speedscope_profile *scope, const struct pf_json_place *place, pf_int128 *amount)
 {
     struct pf_json_token token;
     pf_json_seek(scope->weights, place->offset, place->line);
@@ -473,7 +476,7 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf
 }
 
 /* Adds the partition with its values and rows. */
-static void speedscope_add_profile(struct scope *scope, const struct pf_json_token *at)
+static void speedscope_add_profile(struct speedscope_profile *scope, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
     struct one *one = &scope->one;
@@ -497,7 +500,7 @@ static void speedscope_add_profile(struct scope *scope, const struct pf_json_tok
 /* Reads a profile. Values are added after all its members are known, even if the file is damaged inside it. */
 static int read_profile(const struct pf_json_walk *walk)
 {
-    struct scope *scope = pf_build_state(walk->model);
+    struct speedscope_profile *scope = pf_build_state(walk->model);
     const struct pf_json_token at = *walk->token;
     scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
     int failed = pf_json_got(scope->build->run, pf_json_object(walk, &scope->one, profile_members));
@@ -513,7 +516,7 @@ static int read_profile(const struct pf_json_walk *walk)
 
 static int take_profiles(const struct pf_json_walk *walk)
 {
-    const struct scope *scope = walk->into;
+    const struct speedscope_profile *scope = walk->into;
     struct pf_json_place *place = walk->place;
     if (!scope->shared)
         return pf_json_take_place(walk);
@@ -528,7 +531,7 @@ static const struct pf_json_member shared_members[] = {
 
 static int take_shared(const struct pf_json_walk *walk)
 {
-    struct scope *scope = walk->into;
+    struct speedscope_profile *scope = walk->into;
     bool first = !scope->shared;
     scope->shared = true;
     return first ? pf_json_object(walk, scope, shared_members) : 0;
@@ -537,13 +540,13 @@ static int take_shared(const struct pf_json_walk *walk)
 /* The members come in any order: profiles are read once the frames are known. */
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("shared", PF_JSON_OBJECT, take_shared),
-    PF_MEMBER("profiles", PF_JSON_ARRAY, take_profiles, struct scope, profiles),
+    PF_MEMBER("profiles", PF_JSON_ARRAY, take_profiles, struct speedscope_profile, profiles),
     PF_MEMBERS_END,
 };
 
 static void speedscope_read_file(struct pf_build *build)
 {
-    struct scope *scope = build->state;
+    struct speedscope_profile *scope = build->state;
     struct pf_json_token token;
     struct pf_json *file = PF_OWN(build->run, pf_json_new(build->input, 0, 0), pf_json_free);
     scope->build = build;
@@ -564,7 +567,7 @@ static void speedscope_read_file(struct pf_build *build)
 
 static const struct pf_column fields[] = {{"unit", PF_PLAIN, 0}};
 
-static const struct pf_build_format format = {.state = sizeof(struct scope),
+static const struct pf_build_format format = {.state = sizeof(struct speedscope_profile),
                                               .fields = fields,
                                               .n_fields = 1,
                                               .partitioned = true,

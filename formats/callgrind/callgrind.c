@@ -11,7 +11,7 @@ enum {
 /* ---- recognising ------------------------------------------------------------------------------------- */
 
 /* Properties of the first lines. */
-struct look {
+struct callgrind_evidence {
     bool seen[WORDS];
     bool numbered; /* names have the form (1) or (1) name */
     bool over;     /* the file ends after them */
@@ -21,7 +21,7 @@ struct look {
     bool magic; /* `# callgrind format` */
 };
 
-static void callgrind_examine_line(struct look *look, struct pf_slice line)
+static void callgrind_examine_line(struct callgrind_evidence *look, struct pf_slice line)
 {
     if (line.at == line.end || *line.at == '#') {
         look->magic |= pf_begins(line, "# callgrind format");
@@ -44,18 +44,18 @@ static void callgrind_examine_line(struct look *look, struct pf_slice line)
     look->numbered |= look->body && value.at < value.end && *value.at == '(';
 }
 
-static void callgrind_examine(struct pf_probe *probe, struct look *look)
+static void callgrind_examine(struct pf_probe *probe, struct callgrind_evidence *look)
 {
     size_t have;
     const char *head = (const char *)pf_probe_text_head(probe, LOOK, &have);
     struct pf_slice text = pf_slice(head, have < LOOK ? have : LOOK), line;
-    *look = (struct look){.over = have < LOOK};
+    *look = (struct callgrind_evidence){.over = have < LOOK};
     while ((!look->other || look->magic) && pf_take_line(&text, look->over, &line))
         callgrind_examine_line(look, line);
 }
 
 /* True if a keyword occurs that Cachegrind's files never have. */
-static bool is_callgrind(const struct look *look)
+static bool is_callgrind(const struct callgrind_evidence *look)
 {
     for (enum callgrind_word word = OB; word < WORDS; word++)
         if (look->seen[word] && !callgrind_in_both(word))
@@ -67,7 +67,7 @@ static bool is_callgrind(const struct look *look)
  * Files of other tools have no magic number: they are recognised by a header without foreign lines, with event names,
  * followed by a line of the body.
  */
-static unsigned callgrind_confidence_of(const struct look *look)
+static unsigned callgrind_confidence_of(const struct callgrind_evidence *look)
 {
     if (look->magic)
         return 32;
@@ -82,7 +82,7 @@ static unsigned callgrind_confidence_of(const struct look *look)
 
 static void probe_callgrind(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    struct look look;
+    struct callgrind_evidence look;
     callgrind_examine(probe, &look);
     if (look.magic || is_callgrind(&look))
         result->confidence = callgrind_confidence_of(&look);
@@ -90,7 +90,7 @@ static void probe_callgrind(struct pf_probe *probe, struct pf_probe_result *resu
 
 static void probe_cachegrind(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    struct look look;
+    struct callgrind_evidence look;
     callgrind_examine(probe, &look);
     if (!look.magic && !is_callgrind(&look) && look.seen[CMD] && look.seen[EVENTS])
         result->confidence = callgrind_confidence_of(&look);

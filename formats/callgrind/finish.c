@@ -7,7 +7,7 @@
 #define SEVERAL (CALLGRIND_NOBODY - 1)
 
 /* The calls of one function by another in one thread. */
-struct call {
+struct callgrind_edge {
     struct callgrind_key key;
     uint32_t pair; /* index of the pair of their names */
     const pf_int128 *costs;
@@ -19,7 +19,7 @@ struct finish {
     uint32_t functions;
     uint32_t *context; /* by function; PF_NO_CONTEXT: it does not exist */
     uint32_t *only;    /* by name: the only defined function, CALLGRIND_NOBODY or SEVERAL */
-    struct call *calls;
+    struct callgrind_edge *calls;
     size_t n_calls;
     struct pf_strings *pairs; /* interned pairs of name indexes */
     uint64_t *used;           /* by pair: bit m is set if metric m is not 0 in a call of this pair */
@@ -98,7 +98,7 @@ static void callgrind_add_call(struct finish *finish, const struct callgrind_key
     uint32_t pair = pf_build_intern(finish->build, finish->pairs, names, sizeof names);
     for (unsigned i = 0; i < finish->callgrind->n_metrics; i++)
         finish->used[pair] |= (uint64_t)(i == 0 || costs[1 + i]) << i;
-    finish->calls[finish->n_calls++] = (struct call){*key, pair, costs};
+    finish->calls[finish->n_calls++] = (struct callgrind_edge){*key, pair, costs};
 }
 
 static void callgrind_add_rows(struct finish *finish)
@@ -117,7 +117,7 @@ static void callgrind_add_rows(struct finish *finish)
 
 static int callgrind_by_key(const void *a, const void *b)
 {
-    const struct call *x = a, *y = b;
+    const struct callgrind_edge *x = a, *y = b;
     const uint32_t left[] = {x->key.thread, x->key.caller, x->key.callee};
     const uint32_t right[] = {y->key.thread, y->key.caller, y->key.callee};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
@@ -135,7 +135,7 @@ static void list_calls(struct finish *finish)
     const struct callgrind *callgrind = finish->callgrind;
     const struct pf_tree *tree = finish->build->model->contexts;
     for (size_t i = 0; i < finish->n_calls; i++) {
-        const struct call *call = &finish->calls[i];
+        const struct callgrind_edge *call = &finish->calls[i];
         uint32_t caller = finish->context[call->key.caller], callee = finish->context[call->key.callee];
         for (unsigned m = 0; m < callgrind->n_metrics; m++) {
             struct pf_cell cells[CALLGRIND_COLUMNS] = {

@@ -21,21 +21,21 @@ extern const struct pf_driver pf_chrome_trace_driver;
 /* ---- probing ------------------------------------------------------------------------------------ */
 
 /* Members that distinguish an event, the first element of an array, from other objects. */
-struct signs {
+struct chrome_evidence {
     bool phase, place;
 };
 
 static int chrome_extend_range(const struct pf_json_walk *walk)
 {
-    const struct signs *signs = walk->into;
+    const struct chrome_evidence *signs = walk->into;
     pf_json_take_notice(walk);
     return signs->phase && signs->place;
 }
 
 static const struct pf_json_member look_event_members[] = {
-    PF_MEMBER("ph", PF_JSON_STRING, chrome_extend_range, struct signs, phase),
-    PF_MEMBER("ts", PF_JSON_END, chrome_extend_range, struct signs, place),
-    PF_MEMBER("pid", PF_JSON_END, chrome_extend_range, struct signs, place),
+    PF_MEMBER("ph", PF_JSON_STRING, chrome_extend_range, struct chrome_evidence, phase),
+    PF_MEMBER("ts", PF_JSON_END, chrome_extend_range, struct chrome_evidence, place),
+    PF_MEMBER("pid", PF_JSON_END, chrome_extend_range, struct chrome_evidence, place),
     PF_MEMBERS_END,
 };
 
@@ -56,7 +56,7 @@ static void chrome_probe(struct pf_probe *probe, struct pf_probe_result *result)
     struct pf_json_look look;
     struct pf_json_token token;
     struct pf_error error = {0};
-    struct signs signs = {false};
+    struct chrome_evidence signs = {false};
     static const char *const names[] = {"traceEvents", NULL};
     struct pf_json_walk walk = {
         .json = pf_json_look(probe, &look, PF_JSON_PACKED, pf_probe_scan(probe), names), .error = &error};
@@ -79,7 +79,7 @@ static const struct pf_metric metrics[TRACE_METRICS] = {
 };
 
 /* Events outside stacks, in file order: asynchronous events and flows, counters, instants. */
-enum kind { ASYNC, COUNTERS, INSTANTS, KINDS };
+enum chrome_kind { ASYNC, COUNTERS, INSTANTS, KINDS };
 
 static const struct pf_column async_columns[] = {
     {"thread", PF_PARTITION, 0}, {"time", PF_PLAIN, 0},     {"phase", PF_PLAIN, 0},
@@ -112,7 +112,7 @@ static const struct pf_table tables[] = {
 enum member { PID, TID, NAME, ID, CATEGORY, SCOPE, TEXTS };
 
 /* Text of the current event, owned by the reading. */
-struct text {
+struct chrome_text {
     PF_LIST(char) bytes;
     bool there;
 };
@@ -134,7 +134,7 @@ struct thread {
     uint32_t number; /* index in `listed`, from its first event that is not metadata on; otherwise UNLISTED */
 };
 
-struct reading {
+struct chrome_reading {
     struct pf_build *build;
     struct trace_state *state;
     struct pf_json *json, *args_reader; /* args_reader parses an event's args */
@@ -147,9 +147,9 @@ struct reading {
         uint64_t offset, line;
         bool has_args, args_cut;
     } event;
-    struct text texts[TEXTS];   /* of the current event */
-    struct pf_json_buffer args; /* JSON text, kept if needed or while the phase is unknown */
-    char series[SERIES_MAX];    /* name of the current member of args */
+    struct chrome_text texts[TEXTS]; /* of the current event */
+    struct pf_json_buffer args;      /* JSON text, kept if needed or while the phase is unknown */
+    char series[SERIES_MAX];         /* name of the current member of args */
 
     struct pf_strings *strings; /* pids, tids and names */
     struct pf_strings *pairs;   /* interned pairs of string indexes (pid, tid); index i is thread i */
@@ -167,8 +167,8 @@ static int take_phase(const struct pf_json_walk *walk)
 
 static int chrome_read_text(const struct pf_json_walk *walk)
 {
-    struct reading *reading = walk->into;
-    struct text *text = walk->place;
+    struct chrome_reading *reading = walk->into;
+    struct chrome_text *text = walk->place;
     const struct pf_json_token *token = walk->token;
     text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
     text->bytes.n = text->there ? token->size : 0;
@@ -208,7 +208,7 @@ static int take_thread_time(const struct pf_json_walk *walk)
 /* Keeps the args of metadata and counters. Some files write args before the phase: then they are kept in any case. */
 static int take_args(const struct pf_json_walk *walk)
 {
-    struct reading *reading = walk->into;
+    struct chrome_reading *reading = walk->into;
     struct pf_json_token value;
     char phase = reading->event.phase;
     if (phase && phase != 'M' && phase != 'C')
@@ -219,7 +219,7 @@ static int take_args(const struct pf_json_walk *walk)
     return got < 0 ? -1 : 0;
 }
 
-#define MEMBER(name, begins, take, field) PF_MEMBER(name, begins, take, struct reading, field)
+#define MEMBER(name, begins, take, field) PF_MEMBER(name, begins, take, struct chrome_reading, field)
 
 static const struct pf_json_member members[] = {
     MEMBER("ph", PF_JSON_STRING, take_phase, event.phase),
@@ -236,9 +236,9 @@ static const struct pf_json_member members[] = {
     PF_MEMBERS_END,
 };
 
-static struct pf_cell chrome_text_of(const struct reading *reading, enum member member)
+static struct pf_cell chrome_text_of(const struct chrome_reading *reading, enum member member)
 {
-    const struct text *text = &reading->texts[member];
+    const struct chrome_text *text = &reading->texts[member];
     return text->there ? pf_text(text->bytes.at, text->bytes.n) : pf_absent();
 }
 
@@ -253,7 +253,7 @@ static bool chrome_has_type(struct pf_cell cell, struct pf_cell other)
  * Finds or adds the event's thread. A missing pid is 0; a missing tid equals the pid, as in Perfetto. Fast path: the
  * thread of the previous event.
  */
-static struct thread *find_thread(struct reading *reading)
+static struct thread *find_thread(struct chrome_reading *reading)
 {
     const struct pf_strings *strings = reading->strings;
     struct pf_cell pid = chrome_text_of(reading, PID), tid = chrome_text_of(reading, TID);
@@ -275,7 +275,7 @@ static struct thread *find_thread(struct reading *reading)
 }
 
 /* The number of the event's thread, which is listed if it was not yet. */
-static uint32_t list_thread(struct reading *reading)
+static uint32_t list_thread(struct chrome_reading *reading)
 {
     struct thread *thread = find_thread(reading);
     if (thread->number == UNLISTED) {
@@ -285,14 +285,14 @@ static uint32_t list_thread(struct reading *reading)
     return thread->number;
 }
 
-static void chrome_warn(struct reading *reading, const char *code, const char *what)
+static void chrome_warn(struct chrome_reading *reading, const char *code, const char *what)
 {
     pf_build_warn(reading->build, reading->event.line, reading->event.offset, "warning", code,
                   "event %llu: %s", (unsigned long long)reading->number - 1, what);
 }
 
 /* Enters the event's args. Returns false if there are none. */
-static bool enter_args(struct reading *reading)
+static bool enter_args(struct chrome_reading *reading)
 {
     struct pf_json_token token;
     struct pf_error ignored;
@@ -305,7 +305,7 @@ static bool enter_args(struct reading *reading)
 }
 
 /* Reads the next member of the event's args. Returns the event of its value; 0 at the end or at an error. */
-static int next_arg(struct reading *reading, struct pf_json_token *member, struct pf_json_token *value)
+static int next_arg(struct chrome_reading *reading, struct pf_json_token *member, struct pf_json_token *value)
 {
     struct pf_error error;
     int got = pf_json_next(reading->args_reader, member, &error);
@@ -322,7 +322,7 @@ static int next_arg(struct reading *reading, struct pf_json_token *member, struc
 }
 
 /* Handles metadata that name a thread or process, before or after its events: the member `name` of args. */
-static void name_thread(struct reading *reading)
+static void name_thread(struct chrome_reading *reading)
 {
     struct pf_json_token member, value = {0};
     struct pf_cell what = chrome_text_of(reading, NAME);
@@ -344,7 +344,7 @@ static const struct pf_column thread_fields[] = {
     {"pid", PF_GROUP, 0}, {"tid", PF_PLAIN, 0}, {"process", PF_GROUP, 0}};
 
 /* Makes the listed threads partitions, named `pid/tid` or `pid/tid name`. */
-static void add_threads(struct reading *reading)
+static void add_threads(struct chrome_reading *reading)
 {
     const struct pf_strings *strings = reading->strings;
     for (size_t i = 0; i < reading->listed.n; i++) {
@@ -365,7 +365,7 @@ static void add_threads(struct reading *reading)
 /* ---- events ------------------------------------------------------------------------------------- */
 
 /* The duration of an X. An end beyond TRACE_TIME_MAX is clamped. */
-static int64_t duration_of(struct reading *reading)
+static int64_t duration_of(struct chrome_reading *reading)
 {
     const struct time *given = &reading->event.duration;
     int64_t longest = TRACE_TIME_MAX - reading->event.time.ns;
@@ -378,7 +378,7 @@ static int64_t duration_of(struct reading *reading)
     return 0;
 }
 
-static enum kind chrome_kind_of(char phase)
+static enum chrome_kind chrome_kind_of(char phase)
 {
     if (phase && strchr("bneSTpFstf", phase))
         return ASYNC;
@@ -388,7 +388,7 @@ static enum kind chrome_kind_of(char phase)
 }
 
 /* Adds a row for each series of a counter whose value is a number. */
-static void chrome_add_counter(struct reading *reading, uint32_t thread, uint32_t name)
+static void chrome_add_counter(struct chrome_reading *reading, uint32_t thread, uint32_t name)
 {
     struct pf_json_token member, value;
     pf_int128 wide;
@@ -407,9 +407,9 @@ static void chrome_add_counter(struct reading *reading, uint32_t thread, uint32_
 }
 
 /* Adds a row to the table of the event's kind, if there is one. */
-static void chrome_add_row(struct reading *reading, uint32_t thread, uint32_t name)
+static void chrome_add_row(struct chrome_reading *reading, uint32_t thread, uint32_t name)
 {
-    enum kind kind = chrome_kind_of(reading->event.phase);
+    enum chrome_kind kind = chrome_kind_of(reading->event.phase);
     struct pf_cell time = pf_int(reading->event.time.ns);
     struct pf_cell async[] = {pf_int(thread),
                               time,
@@ -425,7 +425,7 @@ static void chrome_add_row(struct reading *reading, uint32_t thread, uint32_t na
         pf_build_row(reading->build, kind, kind == ASYNC ? async : instant);
 }
 
-static void chrome_add_record(struct reading *reading, uint32_t thread)
+static void chrome_add_record(struct chrome_reading *reading, uint32_t thread)
 {
     struct trace_state *state = reading->state;
     char phase = reading->event.phase;
@@ -445,7 +445,7 @@ static void chrome_add_record(struct reading *reading, uint32_t thread)
     pf_run_check(reading->build->run, pf_sorter_add(state->sorter, record, reading->build->run->error));
 }
 
-static void add_event(struct reading *reading)
+static void add_event(struct chrome_reading *reading)
 {
     reading->number++;
     if (!reading->event.phase) {
@@ -463,7 +463,7 @@ static void add_event(struct reading *reading)
 
 static int chrome_handle_event(const struct pf_json_walk *walk)
 {
-    struct reading *reading = walk->into;
+    struct chrome_reading *reading = walk->into;
     const struct pf_json_token start = *walk->token;
     memset(&reading->event, 0, sizeof reading->event);
     reading->event.offset = start.offset;
@@ -493,7 +493,7 @@ static const struct pf_json_member file_members[] = {
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-static void chrome_read_events(struct reading *reading)
+static void chrome_read_events(struct chrome_reading *reading)
 {
     struct pf_build *build = reading->build;
     struct pf_json_walk walk = {.json = reading->json, .error = build->run->error};
@@ -518,7 +518,7 @@ static void chrome_read_events(struct reading *reading)
 static void chrome_read_file(struct pf_build *build)
 {
     struct trace_state *state = build->state;
-    struct reading *reading = PF_OWN(build->run, calloc(1, sizeof *reading), free);
+    struct chrome_reading *reading = PF_OWN(build->run, calloc(1, sizeof *reading), free);
     uint64_t limit = build->model->options->cache / 4;
     state->build = reading->build = build;
     reading->state = state;

@@ -22,7 +22,7 @@ struct slice {
     bool over; /* it has ended, but slices above it have not */
 };
 
-struct event {
+struct chrome_event {
     int64_t time, duration;
     uint64_t place;
     uint32_t name;
@@ -37,7 +37,7 @@ struct nesting {
     size_t over;                /* number of slices in `open` that are over */
     PF_LIST(uint32_t) ends;     /* heap of the Xs in `open` that are not over, the earliest end on top */
     int64_t now, last; /* time is attributed up to `now`; `last` is the thread's latest time so far */
-    PF_LIST(struct event) group; /* events of one time without a B or E between them */
+    PF_LIST(struct chrome_event) group; /* events of one time without a B or E between them */
 };
 
 /* ---- the heap of ends --------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static void add_end(struct nesting *n, uint32_t i)
 }
 
 /* Begins a B or X. An X without duration gets no children. */
-static void chrome_begin(struct nesting *n, const struct event *event)
+static void chrome_begin(struct nesting *n, const struct chrome_event *event)
 {
     uint32_t parent = n->open.n ? n->open.at[n->open.n - 1].context : PF_NO_CONTEXT;
     uint32_t context = pf_build_child(n->build, parent, event->name, event->name, 0);
@@ -175,7 +175,7 @@ static void chrome_begin(struct nesting *n, const struct event *event)
 }
 
 /* Ends the innermost B of the same name; an E without a name ends the innermost B. */
-static void chrome_end(struct nesting *n, const struct event *event)
+static void chrome_end(struct nesting *n, const struct chrome_event *event)
 {
     bool any = event->name == PF_NO_STRING;
     for (size_t i = n->open.n, looked = 0; i-- && looked < LOOK_BACK; looked++) {
@@ -190,7 +190,7 @@ static void chrome_end(struct nesting *n, const struct event *event)
                      event->time);
 }
 
-static void chrome_take(struct nesting *n, struct event *event)
+static void chrome_take(struct nesting *n, struct chrome_event *event)
 {
     end_until(n, event->time);
     if (event->phase == 'E') {
@@ -240,7 +240,7 @@ static void chrome_end_thread(struct nesting *n)
 
 static int longer_first(const void *a, const void *b)
 {
-    const struct event *x = a, *y = b;
+    const struct chrome_event *x = a, *y = b;
     if ((x->phase == 'X') != (y->phase == 'X'))
         return x->phase == 'X' ? -1 : 1;
     if (x->duration != y->duration)
@@ -263,19 +263,19 @@ static void take_group(struct nesting *n)
 
 static void warn_of_large_group(struct nesting *n)
 {
-    const struct event *event = &n->group.at[0];
+    const struct chrome_event *event = &n->group.at[0];
     chrome_nest_warn(n, "equal-times",
                      "is one of more than 1048576 events at this time: nested in groups of 1048576",
                      event->name == PF_NO_STRING ? n->state->nameless : event->name, event->time);
 }
 
-static struct event event_of(const uint64_t *record)
+static struct chrome_event event_of(const uint64_t *record)
 {
-    return (struct event){.time = pf_signed(record[TRACE_RECORD_TIME]),
-                          .duration = (int64_t)record[TRACE_RECORD_DURATION],
-                          .place = record[TRACE_RECORD_PLACE],
-                          .name = (uint32_t)record[TRACE_RECORD_NAME],
-                          .phase = (char)(record[TRACE_RECORD_PLACE] & 0xff)};
+    return (struct chrome_event){.time = pf_signed(record[TRACE_RECORD_TIME]),
+                                 .duration = (int64_t)record[TRACE_RECORD_DURATION],
+                                 .place = record[TRACE_RECORD_PLACE],
+                                 .name = (uint32_t)record[TRACE_RECORD_NAME],
+                                 .phase = (char)(record[TRACE_RECORD_PLACE] & 0xff)};
 }
 
 void trace_nest_all(struct trace_state *state)
@@ -293,7 +293,7 @@ void trace_nest_all(struct trace_state *state)
             break;
         }
         uint32_t thread = (uint32_t)record[TRACE_RECORD_THREAD];
-        struct event event = event_of(record);
+        struct chrome_event event = event_of(record);
         bool is_edge = event.phase == 'B' || event.phase == 'E';
         bool goes_on = n->group.n && thread == n->thread && event.time == n->group.at[0].time && !is_edge;
         if (goes_on && n->group.n == GROUP_MAX)

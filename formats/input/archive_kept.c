@@ -8,39 +8,39 @@
 /* Increment this when the index or its layout changes. Layout, in host byte order: head, members, strings, problems. */
 #define EDITION (UINT64_C(0x7461727a69700000) + 3)
 
-struct head {
+struct kept_head {
     uint64_t edition;
     struct pf_stamp stamp;
     uint64_t size, members, strings, problems;
 };
 
 /* The output buffer (at NULL: only count bytes), or the remaining input. */
-struct run {
+struct kept_run {
     unsigned char *at;
     size_t size;
 };
 
-static void kept_put(struct run *run, const void *bytes, size_t size)
+static void kept_put(struct kept_run *run, const void *bytes, size_t size)
 {
     if (run->at && size)
         memcpy(run->at + run->size, bytes, size);
     run->size += size;
 }
 
-static void put_text(struct run *run, struct pf_cell text)
+static void put_text(struct kept_run *run, struct pf_cell text)
 {
     kept_put(run, &text.size, sizeof text.size);
     kept_put(run, text.text, text.size);
 }
 
-static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
+static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct kept_run *run)
 {
-    struct head head = {.edition = EDITION,
-                        .stamp = pf_stamp_lasting(stamp),
-                        .size = tree->size,
-                        .members = tree->count,
-                        .strings = pf_strings_count(tree->strings),
-                        .problems = pf_rows_count(tree->problems)};
+    struct kept_head head = {.edition = EDITION,
+                             .stamp = pf_stamp_lasting(stamp),
+                             .size = tree->size,
+                             .members = tree->count,
+                             .strings = pf_strings_count(tree->strings),
+                             .problems = pf_rows_count(tree->problems)};
     kept_put(run, &head, sizeof head);
     kept_put(run, tree->members, tree->count * sizeof *tree->members);
     for (uint32_t i = 0; i < head.strings; i++)
@@ -52,9 +52,9 @@ static void put_all(const struct pf_archive_tree *tree, const struct pf_stamp *s
 
 void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp *stamp, size_t *size)
 {
-    struct run run = {0};
+    struct kept_run run = {0};
     put_all(tree, stamp, &run);
-    run = (struct run){malloc(run.size), 0};
+    run = (struct kept_run){malloc(run.size), 0};
     if (run.at)
         put_all(tree, stamp, &run);
     *size = run.size;
@@ -63,7 +63,7 @@ void *pf_archive_pack(const struct pf_archive_tree *tree, const struct pf_stamp 
 
 /* ---- deserializing ------------------------------------------------------------------------------ */
 
-static const void *kept_take(struct run *run, uint64_t size)
+static const void *kept_take(struct kept_run *run, uint64_t size)
 {
     if (size > run->size)
         return NULL;
@@ -73,7 +73,7 @@ static const void *kept_take(struct run *run, uint64_t size)
     return bytes;
 }
 
-static bool kept_read_text(struct run *run, struct pf_cell *cell)
+static bool kept_read_text(struct kept_run *run, struct pf_cell *cell)
 {
     uint32_t size;
     const void *have = kept_take(run, sizeof size);
@@ -85,7 +85,7 @@ static bool kept_read_text(struct run *run, struct pf_cell *cell)
     return text != NULL;
 }
 
-static bool take_strings(struct pf_archive_tree *tree, struct run *run, uint64_t n)
+static bool take_strings(struct pf_archive_tree *tree, struct kept_run *run, uint64_t n)
 {
     struct pf_error error;
     struct pf_cell text;
@@ -95,7 +95,7 @@ static bool take_strings(struct pf_archive_tree *tree, struct run *run, uint64_t
     return true;
 }
 
-static bool take_problems(struct pf_archive_tree *tree, struct run *run, uint64_t n)
+static bool take_problems(struct pf_archive_tree *tree, struct kept_run *run, uint64_t n)
 {
     struct pf_error error;
     struct pf_cell row[3];
@@ -127,10 +127,10 @@ static bool kept_take_member(struct pf_archive_tree *tree, const struct pf_membe
     return true;
 }
 
-static bool take_all(struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct run *run)
+static bool take_all(struct pf_archive_tree *tree, const struct pf_stamp *stamp, struct kept_run *run)
 {
     struct pf_stamp now = pf_stamp_lasting(stamp);
-    struct head head;
+    struct kept_head head;
     struct pf_member member;
     const void *have = kept_take(run, sizeof head);
     if (have)
@@ -153,7 +153,7 @@ static bool take_all(struct pf_archive_tree *tree, const struct pf_stamp *stamp,
 bool pf_archive_unpack_index(struct pf_archive_tree *tree, const struct pf_stamp *stamp, const void *bytes,
                              size_t size)
 {
-    struct run run = {(unsigned char *)(uintptr_t)bytes, size};
+    struct kept_run run = {(unsigned char *)(uintptr_t)bytes, size};
     bool sound = take_all(tree, stamp, &run);
     if (!sound)
         pf_archive_tree_clear(tree);

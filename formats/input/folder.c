@@ -75,7 +75,7 @@ int pf_folder_fd(const struct pf_folder *folder)
 /* ---- archives ----------------------------------------------------------------------------------- */
 
 /* A member of an archive, as the result of resolving a path. */
-struct place {
+struct folder_place {
     struct pf_archive *archive; /* a reference */
     uint32_t member;
 };
@@ -87,12 +87,12 @@ static struct pf_folder *open_below(const struct pf_folder *folder)
     return pf_folder_open(&outer, folder->below);
 }
 
-static int find_through(const struct pf_folder *folder, const char *path, struct place *place);
+static int find_through(const struct pf_folder *folder, const char *path, struct folder_place *place);
 
 /* Enters the archive in a file and resolves the rest of the path in it, through nested archives if necessary. Returns 0
  * or an errno value. */
 static int folder_enter(const struct pf_folder *from, const char *path, const struct pf_opened *file,
-                        const char *rest, struct place *place)
+                        const char *rest, struct folder_place *place)
 {
     const struct pf_archive_place at = {from->archive, from->fd, path};
     place->archive = pf_archive_enter(from->archives, &at, file);
@@ -108,13 +108,13 @@ static int folder_enter(const struct pf_folder *from, const char *path, const st
 }
 
 /* Resolves a path within one archive, not through nested ones. Returns 0 or an errno value. */
-static int folder_find_member(const struct pf_folder *folder, const char *path, struct place *place)
+static int folder_find_member(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
     uint32_t member =
         !strcmp(path, ".") ? folder->member : pf_archive_find(folder->archive, folder->member, path);
     if (member == UINT32_MAX)
         return ENOENT;
-    *place = (struct place){pf_archive_hold(folder->archive), member};
+    *place = (struct folder_place){pf_archive_hold(folder->archive), member};
     return 0;
 }
 
@@ -122,7 +122,7 @@ static int folder_find_member(const struct pf_folder *folder, const char *path, 
 static int stat_here(const struct pf_folder *folder, const char *path, struct stat *st)
 {
     pf_may_block();
-    struct place place = {0};
+    struct folder_place place = {0};
     if (folder->fd >= 0)
         return (!strcmp(path, ".") ? fstat(folder->fd, st)
                                    : fstatat(folder->fd, path, st, AT_SYMLINK_NOFOLLOW))
@@ -136,7 +136,7 @@ static int stat_here(const struct pf_folder *folder, const char *path, struct st
     return 0;
 }
 
-static int open_member(const struct place *place, struct pf_opened *opened)
+static int open_member(const struct folder_place *place, struct pf_opened *opened)
 {
     int result = pf_archive_open(place->archive, place->member, opened);
     pf_archive_release(place->archive);
@@ -145,7 +145,7 @@ static int open_member(const struct place *place, struct pf_opened *opened)
 
 static int file_here(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
 {
-    struct place place = {0};
+    struct folder_place place = {0};
     if (folder->fd < 0) {
         int result = folder_find_member(folder, path, &place);
         return result ? result : open_member(&place, opened);
@@ -167,7 +167,7 @@ static bool may_lead_through(const struct pf_folder *folder, const char *path, i
 
 /* Resolves a path that has a file as an inner component, which may be an archive. Tries prefixes of the path from the
  * shortest on, since all components before the file are folders. */
-static int find_through(const struct pf_folder *folder, const char *path, struct place *place)
+static int find_through(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
     char *part = strdup(path);
     int result = part ? ENOTDIR : ENOMEM;
@@ -198,7 +198,7 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
 
 /* ---- folders ------------------------------------------------------------------------------------ */
 
-static struct pf_folder *folder_at(const struct pf_folder *from, const struct place *place)
+static struct pf_folder *folder_at(const struct pf_folder *from, const struct folder_place *place)
 {
     struct pf_folder *folder = pf_folder_new(-1, from->archives);
     if (!folder) {
@@ -219,7 +219,7 @@ static struct pf_folder *open_real(const struct pf_folder *folder, const char *p
     return fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
 }
 
-static bool folder_is_folder(const struct place *place)
+static bool folder_is_folder(const struct folder_place *place)
 {
     struct stat st;
     pf_archive_stat(place->archive, place->member, &st);
@@ -227,7 +227,7 @@ static bool folder_is_folder(const struct place *place)
 }
 
 /* Replaces a member that is an archive by the root of the archive. Returns 0 or an errno value. */
-static int enter_member(const struct pf_folder *folder, const char *path, struct place *place)
+static int enter_member(const struct pf_folder *folder, const char *path, struct folder_place *place)
 {
     struct pf_opened file;
     const struct pf_folder outer = {.fd = -1, .archives = folder->archives, .archive = place->archive};
@@ -242,7 +242,7 @@ static int enter_member(const struct pf_folder *folder, const char *path, struct
 
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path)
 {
-    struct place place = {0};
+    struct folder_place place = {0};
     struct stat st;
     if (folder->below) {
         struct pf_folder *top = open_below(folder), *below = top ? pf_folder_open(top, path) : NULL;
@@ -268,7 +268,7 @@ struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *pat
 
 int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat *st)
 {
-    struct place place = {0};
+    struct folder_place place = {0};
     if (folder->below) {
         struct pf_folder *top = open_below(folder);
         int result = top ? pf_folder_stat(top, path, st) : errno;
@@ -335,7 +335,7 @@ void pf_folder_problems(const struct pf_folder *folder, pf_folder_problem *each,
 
 int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
 {
-    struct place place = {0};
+    struct folder_place place = {0};
     if (folder->below) {
         struct pf_folder *top = open_below(folder);
         int result = top ? pf_folder_file(top, path, opened) : errno;

@@ -21,7 +21,7 @@
 /* Number of inflaters kept at their positions; about 120 KB each. */
 enum { RUNS = 8 };
 
-struct slot {
+struct inflate_slot {
     struct pf_inflater *run; /* NULL: not created yet */
     bool busy;               /* in use by a thread that does not hold the lock */
     uint64_t used;           /* time of last use, in units of `clock` */
@@ -34,7 +34,7 @@ struct pf_inflate {
 
     struct pf_lock lock; /* guards all members below, except the runs in busy slots */
     pthread_cond_t idle; /* signalled when a slot becomes idle */
-    struct slot slots[RUNS];
+    struct inflate_slot slots[RUNS];
     uint64_t clock;
     struct pf_seek_point *points; /* in the order of the text */
     size_t n_points, room;
@@ -127,13 +127,13 @@ static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *
 
 /* The idle run with the shortest distance to an offset, if that is no longer than from the last seek point before the
  * offset. */
-static struct slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
+static struct inflate_slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
 {
     size_t points = points_to(inflate, offset);
     uint64_t best = points ? inflate->points[points - 1].text : 0;
-    struct slot *found = NULL;
+    struct inflate_slot *found = NULL;
     for (size_t i = 0; i < RUNS; i++) {
-        struct slot *slot = &inflate->slots[i];
+        struct inflate_slot *slot = &inflate->slots[i];
         uint64_t from;
         if (slot->run && !slot->busy && can_reach(slot->run, offset, &from) && from >= best) {
             best = from;
@@ -144,11 +144,11 @@ static struct slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
 }
 
 /* A slot for a new run: an unused one, otherwise the least recently used idle one; NULL if all are busy. */
-static struct slot *spare(struct pf_inflate *inflate)
+static struct inflate_slot *spare(struct pf_inflate *inflate)
 {
-    struct slot *oldest = NULL;
+    struct inflate_slot *oldest = NULL;
     for (size_t i = 0; i < RUNS; i++) {
-        struct slot *slot = &inflate->slots[i];
+        struct inflate_slot *slot = &inflate->slots[i];
         if (!slot->run)
             return slot;
         if (!slot->busy && (!oldest || slot->used < oldest->used))
@@ -158,7 +158,8 @@ static struct slot *spare(struct pf_inflate *inflate)
 }
 
 /* Restarts a slot's run at the last seek point before an offset. */
-static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offset, struct pf_error *error)
+static int restart(struct pf_inflate *inflate, struct inflate_slot *slot, uint64_t offset,
+                   struct pf_error *error)
 {
     unsigned char window[PF_INFLATER_WINDOW];
     size_t points = points_to(inflate, offset);
@@ -173,10 +174,10 @@ static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offse
 }
 
 /* Acquires a run positioned at or before an offset, for exclusive use by this thread. NULL with *error filled. */
-static struct slot *inflate_take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
+static struct inflate_slot *inflate_take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
 {
     pf_assert_held(&inflate->lock);
-    struct slot *slot;
+    struct inflate_slot *slot;
     while (!(slot = inflate_nearest(inflate, offset))) {
         slot = spare(inflate);
         if (slot && restart(inflate, slot, offset, error))
@@ -249,7 +250,7 @@ ssize_t pf_inflate_read(struct pf_inflate *inflate, void *buffer, size_t size, u
 {
     pf_lock_take(&inflate->lock);
     bool behind = offset >= inflate->text_size;
-    struct slot *slot = behind ? NULL : inflate_take(inflate, offset, error);
+    struct inflate_slot *slot = behind ? NULL : inflate_take(inflate, offset, error);
     pf_lock_drop(&inflate->lock);
     if (!slot)
         return behind ? 0 : -1;
@@ -298,7 +299,7 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
     uint64_t packed = points ? inflate->points[points - 1].packed : 0;
     /* A run whose block holds the offset gives a better estimate. */
     for (size_t i = 0; i < RUNS; i++) {
-        const struct slot *slot = &inflate->slots[i];
+        const struct inflate_slot *slot = &inflate->slots[i];
         if (slot->run && !slot->busy && slot->run->base <= offset && pf_inflater_packed(slot->run) > packed)
             packed = pf_inflater_packed(slot->run);
     }
@@ -310,7 +311,7 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
 
 /* ---- heads -------------------------------------------------------------------------------------- */
 
-struct head {
+struct inflate_head {
     const unsigned char *bytes;
     size_t size;
 };
@@ -318,7 +319,7 @@ struct head {
 static ssize_t inflate_read_head(void *arg, void *buffer, size_t size, uint64_t offset,
                                  struct pf_error *error)
 {
-    const struct head *head = arg;
+    const struct inflate_head *head = arg;
     (void)error;
     if (offset >= head->size)
         return 0;
@@ -331,7 +332,7 @@ static ssize_t inflate_read_head(void *arg, void *buffer, size_t size, uint64_t 
 ssize_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigned char *text, size_t room,
                         struct pf_error *error)
 {
-    struct head head = {packed, packed_size};
+    struct inflate_head head = {packed, packed_size};
     if (!pf_inflate_is_gzip(packed, packed_size) && !pf_inflate_is_zlib(packed, packed_size))
         return 0;
     struct pf_inflate *inflate = pf_inflate_new(inflate_read_head, &head, packed_size);

@@ -41,7 +41,7 @@ void pf_listing_remember(struct pf_source *source, const char *name, const struc
 /* ---- digests of names --------------------------------------------------------------------------- */
 
 /* A walk over the relevant names in a folder: either the folders, or all other entries. */
-struct walk {
+struct listing_walk {
     const struct pf_folder *folder;
     pf_matters *matters;
     enum listed listed;
@@ -61,7 +61,7 @@ static bool listing_is_folder(const struct pf_folder *folder, const char *name, 
 /* Combines hashes commutatively: the digest must not depend on the order of names. */
 static int visit_name(void *arg, const char *name, unsigned char type)
 {
-    struct walk *walk = arg;
+    struct listing_walk *walk = arg;
     if ((walk->matters && !walk->matters(name)) ||
         listing_is_folder(walk->folder, name, type) != (walk->listed == FOLDERS))
         return 0;
@@ -76,7 +76,7 @@ static int visit_name(void *arg, const char *name, unsigned char type)
 static int digest_names(const struct pf_source *source, const struct pf_folder *folder, enum listed listed,
                         struct stat *st, struct pf_stamp *digest)
 {
-    struct walk walk = {.folder = folder, .matters = source->matters, .listed = listed};
+    struct listing_walk walk = {.folder = folder, .matters = source->matters, .listed = listed};
     if (pf_folder_fd(folder) >= 0)
         pf_outlast_clock_tick(pf_folder_fd(folder), st);
     int failed = pf_folder_list(folder, visit_name, &walk);
@@ -187,7 +187,7 @@ static int listing_list(struct pf_source *source, enum listed listed, pf_folder_
         return -1;
     struct pf_input_place place;
     pf_input_place_find(source, PF_FOLDER, &place);
-    struct walk walk = {
+    struct listing_walk walk = {
         .folder = place.folder, .matters = source->matters, .listed = listed, .visit = visit, .arg = arg};
     failed = place.folders ? pf_folder_list(place.folder, visit_name, &walk) : ESTALE;
     pf_input_place_release(&place);
@@ -234,7 +234,7 @@ int pf_source_list_in(struct pf_source *source, const char *folder, pf_folder_vi
     pf_source_folders_release(folders);
     if (result)
         return pf_fail(error, result, "%s", strerror(result));
-    struct walk walk = {.folder = inner, .listed = FILES, .visit = visit, .arg = arg};
+    struct listing_walk walk = {.folder = inner, .listed = FILES, .visit = visit, .arg = arg};
     int failed = record_inner_folder(source, name, inner, error);
     if (!failed && (result = pf_folder_list(inner, visit_name, &walk)))
         failed = pf_fail(error, result, "%s", strerror(result));

@@ -18,7 +18,7 @@ enum {
 };
 
 /* A contiguous range of unpacked bytes. */
-struct part {
+struct unpacked_part {
     uint64_t base;
     struct pf_store *store; /* NULL: empty */
 };
@@ -33,9 +33,9 @@ struct pf_unpacked {
 
     struct pf_lock lock; /* guards the following */
     struct pf_unpacker *run;
-    uint64_t at;              /* offset of the run */
-    struct part older, newer; /* adjacent; the next bytes are appended to the newer one */
-    uint64_t size;            /* UINT64_MAX: unknown */
+    uint64_t at;                       /* offset of the run */
+    struct unpacked_part older, newer; /* adjacent; the next bytes are appended to the newer one */
+    uint64_t size;                     /* UINT64_MAX: unknown */
     bool damaged;
     struct pf_error damage;
 
@@ -80,20 +80,20 @@ uint64_t pf_unpackings_held(struct pf_unpackings *all)
 
 /* ---- parts; the caller holds unpacked->lock ----------------------------------------------------- */
 
-static uint64_t bytes_of(const struct part *part)
+static uint64_t bytes_of(const struct unpacked_part *part)
 {
     return part->store ? pf_store_size(part->store) : 0;
 }
 
-static uint64_t end_of(const struct part *part)
+static uint64_t end_of(const struct unpacked_part *part)
 {
     return part->base + bytes_of(part);
 }
 
-static void drop_part(struct part *part)
+static void drop_part(struct unpacked_part *part)
 {
     pf_store_free(part->store);
-    *part = (struct part){0};
+    *part = (struct unpacked_part){0};
 }
 
 static void drop_parts(struct pf_unpacked *unpacked)
@@ -109,9 +109,9 @@ static void drop_run(struct pf_unpacked *unpacked)
 }
 
 /* The part that holds a byte; NULL if it is not cached. */
-static const struct part *unpacked_part_of(const struct pf_unpacked *unpacked, uint64_t offset)
+static const struct unpacked_part *unpacked_part_of(const struct pf_unpacked *unpacked, uint64_t offset)
 {
-    const struct part *parts[] = {&unpacked->newer, &unpacked->older};
+    const struct unpacked_part *parts[] = {&unpacked->newer, &unpacked->older};
     for (size_t i = 0; i < 2; i++)
         if (offset >= parts[i]->base && offset < end_of(parts[i]))
             return parts[i];
@@ -247,7 +247,7 @@ static int unpacked_make_room(struct pf_unpacked *unpacked, uint64_t base, struc
         return 0;
     drop_part(&unpacked->older);
     unpacked->older = unpacked->newer;
-    unpacked->newer = (struct part){base, pf_store_new(IN_MEMORY)};
+    unpacked->newer = (struct unpacked_part){base, pf_store_new(IN_MEMORY)};
     return unpacked->newer.store ? 0 : pf_fail_memory(error);
 }
 
@@ -335,7 +335,7 @@ static ssize_t unpacked_read_parts(struct pf_unpacked *unpacked, unsigned char *
         }
         if (there < 0)
             return -1;
-        const struct part *part = unpacked_part_of(unpacked, at);
+        const struct unpacked_part *part = unpacked_part_of(unpacked, at);
         if (!part)
             break;
         uint64_t have = end_of(part) - at;

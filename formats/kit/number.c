@@ -23,7 +23,7 @@ enum { KEPT_DIGITS = 800 };
 #define TEN_18 UINT64_C(1000000000000000000)
 
 /* The rest of the text. */
-struct reader {
+struct number_reader {
     const char *at, *end;
 };
 
@@ -40,7 +40,7 @@ static inline bool number_is_digit(char c)
 }
 
 /* Consumes either of two characters. */
-static inline bool accept(struct reader *reader, char one, char other)
+static inline bool accept(struct number_reader *reader, char one, char other)
 {
     if (reader->at == reader->end || (*reader->at != one && *reader->at != other))
         return false;
@@ -49,7 +49,7 @@ static inline bool accept(struct reader *reader, char one, char other)
 }
 
 /* Consumes an optional sign; returns true for a minus. */
-static inline bool read_sign(struct reader *reader)
+static inline bool read_sign(struct number_reader *reader)
 {
     if (accept(reader, '-', '-'))
         return true;
@@ -71,8 +71,8 @@ static inline bool is_separator(const char *at, const char *start, const char *e
 }
 
 /* Reads the digits before or after the point into the decimal; returns false if there are none. */
-static inline __attribute__((always_inline)) bool read_digits(struct reader *reader, struct decimal *decimal,
-                                                              bool behind_point)
+static inline __attribute__((always_inline)) bool read_digits(struct number_reader *reader,
+                                                              struct decimal *decimal, bool behind_point)
 {
     const char *at = reader->at, *start = at, *end = reader->end;
     uint64_t mantissa = decimal->mantissa, eight;
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) bool read_digits(struct reader *rea
 }
 
 /* Reads the integer after `e`; returns false if it is invalid. */
-static bool read_exponent(struct reader *reader, int64_t *exponent)
+static bool read_exponent(struct number_reader *reader, int64_t *exponent)
 {
     bool negative = read_sign(reader);
     const char *start = reader->at;
@@ -119,13 +119,13 @@ static bool read_exponent(struct reader *reader, int64_t *exponent)
     return reader->at > start;
 }
 
-static bool number_is_word(struct reader reader, const char *word)
+static bool number_is_word(struct number_reader reader, const char *word)
 {
     size_t size = strlen(word);
     return (size_t)(reader.end - reader.at) == size && !strncasecmp(reader.at, word, size);
 }
 
-static bool number_read_word(struct reader reader, double *value)
+static bool number_read_word(struct number_reader reader, double *value)
 {
     if (number_is_word(reader, "inf") || number_is_word(reader, "infinity"))
         *value = HUGE_VAL;
@@ -199,7 +199,7 @@ static inline bool from_product(const struct decimal *decimal, double *value)
 }
 
 /* Converts a number whose text has digits without a point, which strtod reads the same in every locale. */
-static double from_digits(struct reader digits, int64_t exponent)
+static double from_digits(struct number_reader digits, int64_t exponent)
 {
     char text[KEPT_DIGITS + 32];
     size_t size = 0;
@@ -238,7 +238,7 @@ static inline void drop_trailing_zeros(struct decimal *decimal)
 }
 
 /* The double nearest to the number; `exponent` is the text's exponent after `digits`. */
-static inline double number_nearest(struct decimal decimal, struct reader digits, int64_t exponent)
+static inline double number_nearest(struct decimal decimal, struct number_reader digits, int64_t exponent)
 {
     double value = 0;
     if (decimal.mantissa == 0 || from_exact_parts(&decimal, &value))
@@ -251,13 +251,13 @@ static inline double number_nearest(struct decimal decimal, struct reader digits
 
 /* A parsed number without sign: its digits with the point, and the decimal of their value. */
 struct scan {
-    struct reader digits;
+    struct number_reader digits;
     struct decimal decimal;
     int64_t exponent; /* the text's exponent */
 };
 
 /* Scans the rest of the text; returns false if it is not a number. */
-static inline __attribute__((always_inline)) bool scan_number(struct reader reader, struct scan *scan)
+static inline __attribute__((always_inline)) bool scan_number(struct number_reader reader, struct scan *scan)
 {
     struct decimal decimal = {0};
     scan->digits = reader;
@@ -276,7 +276,7 @@ static inline __attribute__((always_inline)) bool scan_number(struct reader read
 
 bool pf_parse_double(const char *text, size_t size, double *value)
 {
-    struct reader reader = {text, text + size};
+    struct number_reader reader = {text, text + size};
     struct scan scan;
     bool negative = read_sign(&reader);
     if (scan_number(reader, &scan))
@@ -339,7 +339,7 @@ static bool scale(pf_int128 *value, int64_t places)
 
 bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value)
 {
-    struct reader reader = {text, text + size};
+    struct number_reader reader = {text, text + size};
     struct scan scan;
     bool negative = read_sign(&reader);
     if (!scan_number(reader, &scan) || memchr(text, '_', size))

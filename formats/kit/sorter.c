@@ -10,7 +10,7 @@
 #include "formats/kit/store.h"
 
 /* A sorted run in the store, with a window in memory while runs are merged. */
-struct run {
+struct sorted_run {
     uint64_t next, end; /* unread records of the store */
     uint64_t *window;   /* part of sorter->memory */
     size_t at, have;    /* position in the window; records in the window */
@@ -25,7 +25,7 @@ struct pf_sorter {
     bool in_order;   /* the records were added in sorted order */
     uint64_t *memory;
     struct pf_store *store; /* all runs; NULL if no run was written */
-    struct run *runs;
+    struct sorted_run *runs;
     size_t n_runs, runs_room;
     size_t *heap; /* min-heap of the runs that have records left */
     size_t heaped;
@@ -128,7 +128,7 @@ static int write_run(struct pf_sorter *sorter, struct pf_error *error)
     uint64_t first = pf_store_size(sorter->store) / sorter_record_size(sorter);
     if (pf_store_append(sorter->store, sorter->memory, sorter->count * sorter_record_size(sorter), error))
         return -1;
-    sorter->runs[sorter->n_runs++] = (struct run){.next = first, .end = first + sorter->count};
+    sorter->runs[sorter->n_runs++] = (struct sorted_run){.next = first, .end = first + sorter->count};
     sorter->count = 0;
     return 0;
 }
@@ -187,7 +187,8 @@ static void sink(struct pf_sorter *sorter, size_t place)
 }
 
 /* Reads the next records of a run; `most` is the capacity of its window in records. */
-static int sorter_refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
+static int sorter_refill(struct pf_sorter *sorter, struct sorted_run *run, size_t most,
+                         struct pf_error *error)
 {
     if (pf_pass_check(error))
         return -1;
@@ -238,7 +239,7 @@ int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error)
 /* Advances past the record that was returned last. */
 static int sorter_advance(struct pf_sorter *sorter, struct pf_error *error)
 {
-    struct run *run = &sorter->runs[sorter->heap[0]];
+    struct sorted_run *run = &sorter->runs[sorter->heap[0]];
     if (++run->at == run->have && run->next < run->end) {
         if (sorter_refill(sorter, run, window_records(sorter), error))
             return -1;

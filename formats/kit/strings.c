@@ -10,8 +10,8 @@
 /* Most pools hold a few words, some hold millions: each chunk is twice as large as the previous one. */
 enum { FIRST_CHUNK = 512, LAST_CHUNK = 64 * 1024, FIRST_CELLS = 8 };
 
-struct chunk {
-    struct chunk *next;
+struct string_chunk {
+    struct string_chunk *next;
     size_t used, room;
     char bytes[];
 };
@@ -21,7 +21,7 @@ struct pf_strings {
     size_t room;
     uint32_t count;
     struct pf_hash_table table;
-    struct chunk *chunks;
+    struct string_chunk *chunks;
     size_t bytes; /* size of all chunks */
 };
 
@@ -34,7 +34,7 @@ void pf_strings_free(struct pf_strings *strings)
 {
     if (!strings)
         return;
-    for (struct chunk *chunk = strings->chunks, *next; chunk; chunk = next) {
+    for (struct string_chunk *chunk = strings->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);
     }
@@ -43,7 +43,7 @@ void pf_strings_free(struct pf_strings *strings)
     free(strings);
 }
 
-struct text {
+struct string_text {
     const char *bytes;
     size_t size;
 };
@@ -51,14 +51,14 @@ struct text {
 static bool is_text(const void *of, uint32_t number, const void *key)
 {
     const struct pf_cell *cell = &((const struct pf_strings *)of)->cells[number];
-    const struct text *text = key;
+    const struct string_text *text = key;
     return cell->size == text->size && !memcmp(cell->text, text->bytes, text->size);
 }
 
 /* Copies the text to memory that never moves. */
 static char *strings_retain(struct pf_strings *strings, const char *text, size_t size)
 {
-    struct chunk *chunk = strings->chunks;
+    struct string_chunk *chunk = strings->chunks;
     if (!chunk || chunk->room - chunk->used < size + 1) {
         size_t room = chunk ? 2 * chunk->room : FIRST_CHUNK;
         if (room > LAST_CHUNK)
@@ -88,7 +88,7 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         pf_fail(error, EFBIG, "a name of %zu bytes is too long", size);
         return PF_NO_STRING;
     }
-    struct text key = {text, size};
+    struct string_text key = {text, size};
     uint64_t hash = pf_siphash(0, text, size);
     int64_t known = pf_hash_find(&strings->table, hash, is_text, strings, &key);
     if (known != PF_NOT_THERE)
@@ -112,7 +112,7 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
 
 uint32_t pf_string_of(const struct pf_strings *strings, const char *text, size_t size)
 {
-    struct text key = {text, size};
+    struct string_text key = {text, size};
     int64_t known = pf_hash_find(&strings->table, pf_siphash(0, text, size), is_text, strings, &key);
     return known == PF_NOT_THERE ? PF_NO_STRING : (uint32_t)known;
 }

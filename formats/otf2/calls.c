@@ -9,7 +9,7 @@
 /* The pass over all events: computes calls, their durations, what counters count during them, and messages. */
 
 /* An open call. */
-struct call {
+struct otf2_open_call {
     uint32_t context, id;     /* id: of the region */
     uint32_t region;          /* number of the region */
     uint32_t outer_of_region; /* like `outer`, for the same region */
@@ -38,12 +38,12 @@ struct follow {
     uint64_t count;        /* number of events read */
     uint64_t sampled;      /* number of sampled (skipped) events */
     int64_t now, latest;   /* in ns: time of the current event; of the last change of the stack */
-    PF_LIST(struct call) stack;
+    PF_LIST(struct otf2_open_call) stack;
     PF_LIST(struct region) regions; /* indexed by number */
     struct pf_ids unknown;          /* undefined regions: id -> number */
     struct pf_strings *functions;   /* keys: the string numbers of a function's name and file */
     PF_LIST(uint32_t) innermost;    /* by function: stack index + 1 of its innermost open call; 0: not open */
-    struct reading {
+    struct otf2_reading {
         uint64_t bits;
         uint32_t reader; /* place of the location + 1; 0: not read yet */
     } * last;            /* last value of each counter, indexed like class_members */
@@ -127,7 +127,7 @@ static void otf2_add(struct follow *follow, uint32_t context, uint32_t metric, p
     pf_build_add(follow->build, follow->location, context, metric, pf_wide(&value));
 }
 
-static struct call *top(struct follow *follow)
+static struct otf2_open_call *top(struct follow *follow)
 {
     return follow->stack.n ? &follow->stack.at[follow->stack.n - 1] : NULL;
 }
@@ -146,11 +146,11 @@ static void otf2_enter(struct follow *follow, uint32_t id)
     uint32_t number = otf2_number_of(follow, id);
     struct region *region = otf2_region_of(follow, number, id);
     otf2_pass_time(follow);
-    struct call call = {.id = id,
-                        .region = number,
-                        .outer_of_region = region->innermost,
-                        .function = region->function,
-                        .start = follow->now};
+    struct otf2_open_call call = {.id = id,
+                                  .region = number,
+                                  .outer_of_region = region->innermost,
+                                  .function = region->function,
+                                  .start = follow->now};
     call.context =
         pf_build_child(build, top(follow) ? top(follow)->context : PF_NO_CONTEXT, number, region->name, 0);
     call.row = pf_build_stay(build, follow->location, call.context, pf_int(call.start), pf_int(0));
@@ -162,7 +162,7 @@ static void otf2_enter(struct follow *follow, uint32_t id)
 
 static void leave_top(struct follow *follow)
 {
-    const struct call *call = &follow->stack.at[--follow->stack.n];
+    const struct otf2_open_call *call = &follow->stack.at[--follow->stack.n];
     pf_build_lasts(follow->build, call->row, pf_int(follow->now - call->start));
     otf2_add(follow, call->context, OTF2_CALLS, 1);
     otf2_add(follow, call->context, OTF2_HELD_CALLS, call->held + 1);
@@ -205,10 +205,10 @@ static struct pf_cell value_cell(uint64_t type, uint64_t bits)
 static void otf2_add_counter_value(struct follow *follow, uint64_t place, uint64_t bits)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
-    struct reading before = follow->last[place];
+    struct otf2_reading before = follow->last[place];
     uint32_t member = otf2_place(definitions, OTF2_MEMBERS, definitions->class_members.at[place]);
     int metric = member == OTF2_NONE ? -1 : follow->state->counter[member];
-    follow->last[place] = (struct reading){bits, follow->location + 1};
+    follow->last[place] = (struct otf2_reading){bits, follow->location + 1};
     if (metric < 0 || before.reader != follow->location + 1 || !top(follow))
         return;
     uint64_t type = otf2_at(definitions, OTF2_MEMBERS, member)[OTF2_MEMBER_TYPE];

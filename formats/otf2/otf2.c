@@ -19,14 +19,14 @@ static bool is_anchor(const char *name)
 }
 
 /* Finds the anchor of a folder; the first one by name wins. */
-struct look {
+struct otf2_anchor_search {
     char name[256];
     unsigned entries, most;
 };
 
 static int otf2_examine(void *arg, const char *name, unsigned char type)
 {
-    struct look *look = arg;
+    struct otf2_anchor_search *look = arg;
     (void)type;
     if (is_anchor(name) && (!*look->name || strcmp(name, look->name) < 0))
         strcpy(look->name, name);
@@ -35,7 +35,7 @@ static int otf2_examine(void *arg, const char *name, unsigned char type)
 
 static void otf2_probe(struct pf_probe *probe, struct pf_probe_result *result)
 {
-    struct look look = {.most = 4096};
+    struct otf2_anchor_search look = {.most = 4096};
     char magic[6];
     pf_probe_list(probe, ".", otf2_examine, &look);
     if (*look.name && pf_probe_head_of(probe, look.name, magic, sizeof magic) == sizeof magic &&
@@ -140,7 +140,7 @@ static void otf2_context_cells(const struct pf_model *model, uint32_t context, s
 
 static void open_archive(struct pf_build *build)
 {
-    struct look look = {.most = 0};
+    struct otf2_anchor_search look = {.most = 0};
     struct otf2_state *state = build->state;
     struct pf_model *model = build->model;
     state->build = build;

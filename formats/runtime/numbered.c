@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct walk {
+struct numbered_walk {
     struct pf_numbers numbers; /* first, for pf_numbers_of */
     uint64_t first;
 };
@@ -18,7 +18,7 @@ static const struct pf_numbered *numbered_kind_of(const struct pf_cursor *cursor
 
 int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error)
 {
-    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
+    struct numbered_walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
     if (numbered_kind_of(cursor)->begin(cursor, &walk->numbers, error))
@@ -32,7 +32,7 @@ int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error)
 int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     const struct pf_numbered *kind = numbered_kind_of(cursor);
-    struct pf_numbers *numbers = &((struct walk *)cursor->state)->numbers;
+    struct pf_numbers *numbers = &((struct numbered_walk *)cursor->state)->numbers;
     int got = 0;
     while (!got && numbers->next < numbers->end) {
         uint64_t number = numbers->next;
@@ -46,14 +46,14 @@ int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_
 
 size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
-    const struct walk *walk = cursor->state;
+    const struct numbered_walk *walk = cursor->state;
     return pf_position_save(&walk->numbers.next, sizeof walk->numbers.next, blob, room);
 }
 
 /* A number outside the restriction does no harm: `row` checks the restriction. */
 int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
+    struct numbered_walk *walk = cursor->state;
     uint64_t next = 0;
     if (pf_position_restore(&next, sizeof next, blob, size, error))
         return -1;
@@ -65,7 +65,7 @@ int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size,
 
 void pf_numbered_close(struct pf_cursor *cursor)
 {
-    struct walk *walk = cursor->state;
+    struct numbered_walk *walk = cursor->state;
     const struct pf_numbered *kind = numbered_kind_of(cursor);
     if (walk)
         (kind->free ? kind->free : free)(walk->numbers.own);
@@ -75,7 +75,7 @@ void pf_numbered_close(struct pf_cursor *cursor)
 
 double pf_numbered_progress(const struct pf_cursor *cursor)
 {
-    const struct walk *walk = cursor->state;
+    const struct numbered_walk *walk = cursor->state;
     uint64_t first = walk->first, end = walk->numbers.end;
     return walk->numbers.next < end && end > first
                ? (double)(walk->numbers.next - first) / (double)(end - first)

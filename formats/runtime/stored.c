@@ -20,7 +20,7 @@ struct pf_stored {
     const struct pf_strings *names; /* NULL: the strings of the profile's contexts */
 };
 
-struct row {
+struct stored_row {
     uint64_t values[PF_STORED_COLUMNS];
     uint8_t types[PF_STORED_COLUMNS];
 };
@@ -74,7 +74,7 @@ static int add_bytes(struct pf_stored *stored, const void *bytes, size_t size, u
 
 int pf_stored_add(struct pf_stored *stored, const struct pf_cell *cells, struct pf_error *error)
 {
-    unsigned char bytes[sizeof(struct row)];
+    unsigned char bytes[sizeof(struct stored_row)];
     unsigned char *types = bytes + stored->columns * sizeof(uint64_t);
     for (size_t i = 0; i < stored->columns; i++) {
         const struct pf_cell *cell = &cells[i];
@@ -106,14 +106,14 @@ int pf_stored_set(struct pf_stored *stored, uint64_t row, size_t column, struct 
 
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
-struct look {
+struct stored_cursor {
     const struct pf_stored *stored;
     struct pf_store_window rows, texts;
-    struct row row; /* borrowed by the row's texts */
+    struct stored_row row; /* borrowed by the row's texts */
     pf_int128 wides[PF_STORED_COLUMNS];
 };
 
-static int stored_read_row(struct look *look, uint64_t number, struct pf_error *error)
+static int stored_read_row(struct stored_cursor *look, uint64_t number, struct pf_error *error)
 {
     const struct pf_stored *stored = look->stored;
     const unsigned char *row = pf_store_at(&look->rows, number * stored->width, stored->width, error);
@@ -125,7 +125,8 @@ static int stored_read_row(struct look *look, uint64_t number, struct pf_error *
 }
 
 /* Finds the first row of this partition or a later one. */
-static int find_partition(struct look *look, uint64_t partition, uint64_t *found, struct pf_error *error)
+static int find_partition(struct stored_cursor *look, uint64_t partition, uint64_t *found,
+                          struct pf_error *error)
 {
     uint64_t from = 0, to = pf_stored_count(look->stored);
     while (from < to) {
@@ -143,7 +144,7 @@ static int find_partition(struct look *look, uint64_t partition, uint64_t *found
 
 static int stored_begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    struct look *look = numbers->own = calloc(1, sizeof *look);
+    struct stored_cursor *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
         return pf_fail_memory(error);
     look->stored = *(struct pf_stored *const *)cursor->table->data;
@@ -160,7 +161,7 @@ static int stored_begin(const struct pf_cursor *cursor, struct pf_numbers *numbe
 
 static void stored_free_look(void *own)
 {
-    struct look *look = own;
+    struct stored_cursor *look = own;
     if (look) {
         pf_store_window_free(&look->rows);
         pf_store_window_free(&look->texts);
@@ -177,8 +178,8 @@ static int64_t only_of(const struct pf_restriction *only, enum pf_role role)
                                 : -1;
 }
 
-static struct pf_cell stored_cell_of(const struct pf_cursor *cursor, struct look *look, size_t column,
-                                     const char **texts)
+static struct pf_cell stored_cell_of(const struct pf_cursor *cursor, struct stored_cursor *look,
+                                     size_t column, const char **texts)
 {
     uint8_t type = look->row.types[column];
     const uint64_t *value = &look->row.values[column];
@@ -201,7 +202,7 @@ static struct pf_cell stored_cell_of(const struct pf_cursor *cursor, struct look
 static int stored_fill(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                        struct pf_error *error)
 {
-    struct look *look = own;
+    struct stored_cursor *look = own;
     uint64_t start = 0, size = 0; /* of the row's texts, which are contiguous */
     if (stored_read_row(look, number, error))
         return -1;

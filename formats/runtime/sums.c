@@ -307,7 +307,7 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 /* A row number is an index into the store whose order suits the restriction. */
-struct look {
+struct sums_cursor {
     struct pf_store_window window;
     bool swapped; /* reads the copy by context */
     pf_int128 wide;
@@ -327,7 +327,7 @@ static void sums_restrict_to(struct pf_numbers *numbers, const uint64_t *starts,
 static int sums_begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct pf_sums *sums = sums_of(cursor);
-    struct look *look = numbers->own = calloc(1, sizeof *look);
+    struct sums_cursor *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
         return pf_fail_memory(error);
     look->swapped = sums->by_context && cursor->only.context >= 0;
@@ -342,13 +342,13 @@ static int sums_begin(const struct pf_cursor *cursor, struct pf_numbers *numbers
 
 static void sums_free_look(void *own)
 {
-    struct look *look = own;
+    struct sums_cursor *look = own;
     if (look)
         pf_store_window_free(&look->window);
     free(look);
 }
 
-static struct pf_cell sums_value_of(struct look *look, const struct kept *kept)
+static struct pf_cell sums_value_of(struct sums_cursor *look, const struct kept *kept)
 {
     look->wide = pf_wide_join(kept->value);
     if ((uint32_t)kept->what == PF_WIDE)
@@ -359,7 +359,7 @@ static struct pf_cell sums_value_of(struct look *look, const struct kept *kept)
 static int sums_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                     struct pf_error *error)
 {
-    struct look *look = own;
+    struct sums_cursor *look = own;
     struct kept kept;
     const void *bytes = pf_store_at(&look->window, number * sizeof kept, sizeof kept, error);
     if (!bytes)

@@ -80,7 +80,7 @@ static const struct set in_value = {{FROM_BLANK_ON & ~SIGNS & ~BIT('"'), ~BIT(12
 static const struct set in_name = {{DIGITS | BIT('-') | BIT('.'), LETTERS | BIT('_')}};
 static const struct set blank = {{BIT('\t') | BIT('\n') | BIT('\r') | BIT(' ')}};
 
-enum kind { TEXT, VALUE, DATA };
+enum repair_kind { TEXT, VALUE, DATA };
 
 static inline bool is_in(const struct set *set, char c)
 {
@@ -142,7 +142,7 @@ static size_t long_character(const char *text, size_t size)
 }
 
 /* Repairs one character, or a reference. Returns how many bytes it takes up. */
-static size_t mend_character(struct pf_repair *repair, const char *text, size_t size, enum kind kind)
+static size_t mend_character(struct pf_repair *repair, const char *text, size_t size, enum repair_kind kind)
 {
     unsigned char c = (unsigned char)*text;
     unsigned long referred;
@@ -172,7 +172,7 @@ static size_t mend_character(struct pf_repair *repair, const char *text, size_t 
     return 1;
 }
 
-static void repair_fix(struct pf_repair *repair, const char *text, size_t size, enum kind kind)
+static void repair_fix(struct pf_repair *repair, const char *text, size_t size, enum repair_kind kind)
 {
     const struct set *sound = kind == VALUE ? &in_value : &in_text;
     for (size_t at = 0; at < size;) {

@@ -535,7 +535,7 @@ int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv)
 
 /* ---- tree: depth first, without recursion ------------------------------------------------------- */
 
-struct level {
+struct listed_level {
     uint64_t ino;
     char **names;
     size_t count, next;
@@ -551,14 +551,15 @@ static void indent(size_t depth)
         printf("[depth %zu] ", depth);
 }
 
-static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, uint64_t ino, struct pf_op *op)
+static int push_level(struct pf_fs *fs, struct listed_level **levels, size_t *depth, uint64_t ino,
+                      struct pf_op *op)
 {
-    struct level *grown = realloc(*levels, (*depth + 1) * sizeof *grown);
+    struct listed_level *grown = realloc(*levels, (*depth + 1) * sizeof *grown);
     if (!grown)
         return ENOMEM;
     *levels = grown;
-    struct level *level = &grown[*depth];
-    *level = (struct level){.ino = ino};
+    struct listed_level *level = &grown[*depth];
+    *level = (struct listed_level){.ino = ino};
     int result = read_sorted_entries(fs, ino, &level->names, &level->count, op);
     if (result)
         free_entries(level->names, level->count);
@@ -570,13 +571,13 @@ static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, ui
 static int print_tree(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                       struct pf_op *op)
 {
-    struct level *levels = NULL;
+    struct listed_level *levels = NULL;
     size_t depth = 0;
     (void)rest;
     puts(path);
     int code = S_ISDIR(attr->st.st_mode) ? push_level(fs, &levels, &depth, attr->st.st_ino, op) : 0;
     while (depth && !code) {
-        struct level *level = &levels[depth - 1];
+        struct listed_level *level = &levels[depth - 1];
         if (level->next == level->count) {
             free_entries(level->names, level->count);
             depth--;

@@ -29,7 +29,7 @@ struct comparison {
     char **rests;       /* owned: the rest of each path, that of an archive's member; may be empty */
 
     struct pf_metric chosen; /* name and unit of the compared metric; name NULL: not chosen yet */
-    struct pf_series *series;
+    struct pf_run_series *series;
     struct pf_changes changes;
     struct pf_buf grown; /* names of entries that grew too much, one per line */
     int status;

@@ -19,7 +19,7 @@
 /* .profilefs: information about the mount. A fixed node has the number 0 and an item of enum control. The lists and the
  * tables are snapshots: a node's item is the first item of its subject plus the number of the text. */
 
-enum node {
+enum control_node {
     CONTROL_DIR,
     CONTROL_README,
     CONTROL_AGENTS,
@@ -311,12 +311,12 @@ static char *open_status(struct control *control, size_t *size)
 
 /* ---- nodes -------------------------------------------------------------------------------------- */
 
-static uint64_t node_ino(enum node node)
+static uint64_t node_ino(enum control_node node)
 {
     return pf_ino(0, KIND_CONTROL, node);
 }
 
-static uint64_t size_of_fixed(struct control *control, enum node node)
+static uint64_t size_of_fixed(struct control *control, enum control_node node)
 {
     return node == CONTROL_README    ? sizeof readme - 1
            : node == CONTROL_AGENTS  ? pf_agents_size
@@ -357,7 +357,7 @@ static int get_control_attr(void *self, uint64_t ino, struct pf_attr *attr, stru
     } else if (ino == node_ino(CONTROL_DIR)) {
         st->st_mode = S_IFDIR | 0555;
     } else {
-        st->st_size = (off_t)size_of_fixed(control, (enum node)(uint32_t)ino);
+        st->st_size = (off_t)size_of_fixed(control, (enum control_node)(uint32_t)ino);
     }
     if (pf_fs_options(control->fs)->others) /* lists contain names in folders that not all users may enter */
         st->st_mode &= ~(mode_t)0077;

@@ -10,7 +10,7 @@
 
 /* .profilefs/tables: rows of all profiles below SOURCE, except profiles that consist of a whole folder. */
 
-enum table {
+enum control_table {
     FUNCTIONS, /* the rows of each profile's primary/metric/functions.csv */
     SUMMARY,   /* one row per profile */
     WARNINGS,  /* the rows of each profile's tables/warnings.csv */
@@ -38,7 +38,7 @@ const char *pf_table_name(uint64_t number)
 /* ---- making ------------------------------------------------------------------------------------- */
 
 /* A walk over all profiles, one at a time, so that memory does not depend on their number. */
-struct making {
+struct tables_making {
     struct pf_fs *fs;
     uint64_t state; /* digest of the profiles so far; changes when a profile appears, disappears or changes */
     struct pf_store **text; /* NULL: compute the state only */
@@ -47,7 +47,7 @@ struct making {
 static int add_table_member(void *arg, const char *path, const struct pf_entry_info *info,
                             struct pf_error *error)
 {
-    struct making *making = arg;
+    struct tables_making *making = arg;
     struct pf_error failure = {0};
     struct pf_part part;
     struct pf_buf rows = {0};
@@ -63,7 +63,7 @@ static int add_table_member(void *arg, const char *path, const struct pf_entry_i
         path = ".";
     pf_part_summary(failed ? NULL : &part, info, failure.what, NULL, path, &rows);
     int result = pf_part_append(making->text[SUMMARY], &rows, error);
-    static const enum table tables[PF_PART_ROWS] = {
+    static const enum control_table tables[PF_PART_ROWS] = {
         [PF_PART_FUNCTIONS] = FUNCTIONS, [PF_PART_WARNINGS] = WARNINGS};
     for (size_t r = 0; r < PF_PART_ROWS && !failed && !result; r++) {
         pf_part_print(&part, r, path, &rows);
@@ -75,7 +75,7 @@ static int add_table_member(void *arg, const char *path, const struct pf_entry_i
     return result;
 }
 
-static int make_table_texts(struct making *making, struct pf_error *error)
+static int make_table_texts(struct tables_making *making, struct pf_error *error)
 {
     for (size_t t = 0; t < TABLES; t++) {
         const char *head = tables_about[t].head;
@@ -94,7 +94,7 @@ static int make_table_texts(struct making *making, struct pf_error *error)
 int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
                    struct pf_error *error)
 {
-    struct making making = {fs, 0, texts};
+    struct tables_making making = {fs, 0, texts};
     memset(texts, 0, TABLES * sizeof *texts);
     int result = make_table_texts(&making, error);
     *state = making.state;
@@ -105,7 +105,7 @@ int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], 
 
 int pf_tables_state(struct pf_fs *fs, uint64_t *state, struct pf_error *error)
 {
-    struct making look = {.fs = fs};
+    struct tables_making look = {.fs = fs};
     int result = pf_each_profile(fs, add_table_member, &look, error);
     *state = look.state;
     return result;

@@ -133,19 +133,19 @@ static void add_flame_frame(struct flame *flame, uint32_t context, double from)
 }
 
 /* A frame whose callees are not drawn yet. */
-struct place {
+struct flame_place {
     uint32_t context;
     double from;
 };
 
-struct places {
-    struct place *all;
+struct flame_places {
+    struct flame_place *all;
     size_t count, room;
 };
 
 /* Draws siblings side by side from `from` on, the narrow ones as one at the end, and adds the others to `places`. */
 static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t n, uint32_t level,
-                        double from, struct places *places, struct pf_error *error)
+                        double from, struct flame_places *places, struct pf_error *error)
 {
     double narrow = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -158,7 +158,7 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
         add_flame_frame(flame, context, from);
         if (pf_array_room(&places->all, &places->room, places->count, sizeof *places->all, error))
             return -1;
-        places->all[places->count++] = (struct place){context, from};
+        places->all[places->count++] = (struct flame_place){context, from};
         from += value;
     }
     if (narrow >= flame->narrowest && narrow > 0) {
@@ -172,12 +172,12 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
 static int draw_flame_graph(struct flame *flame, struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
-    struct places places = {0};
+    struct flame_places places = {0};
     flame->frames.size = 0;
     flame->deepest = 0;
     int result = add_siblings(flame, tree->root, tree->roots, 0, 0, &places, error);
     while (!result && places.count && flame->frames.size <= PF_PICTURE_MAX) {
-        struct place place = places.all[--places.count];
+        struct flame_place place = places.all[--places.count];
         uint32_t level = tree->depth[place.context] + 1, first = tree->first[place.context];
         if (level < flame->levels)
             result = add_siblings(flame, tree->child + first, tree->first[place.context + 1] - first, level,

@@ -11,7 +11,7 @@
 #include "fs/text/text.h"
 
 /* Points with the same value of the parameter share a slot, which shows their mean. */
-struct place {
+struct scaling_point {
     double x;
     uint32_t index; /* of the point */
     uint32_t slot;  /* of the value of x, from the smallest on */
@@ -22,7 +22,7 @@ struct scaling {
     const struct pf_table *table;
     unsigned metric;
     const char *parameter;
-    struct place *places;
+    struct scaling_point *places;
     size_t n_places, slots;
     double first, last; /* the smallest and the largest x */
     double *sums;       /* by slot */
@@ -50,7 +50,7 @@ static double scaling_number(const struct pf_cell *cell)
 
 static int by_x(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct scaling_point *x = a, *y = b;
     return x->x != y->x ? (x->x > y->x) - (x->x < y->x) : (x->index > y->index) - (x->index < y->index);
 }
 
@@ -63,7 +63,7 @@ static size_t place_points(struct scaling *scaling, size_t parameter)
     for (size_t i = 0; i < n; i++) {
         double x = scaling_number(&pf_rows_at(fields, i)[parameter]);
         if (x > 0 && isfinite(x))
-            scaling->places[scaling->n_places++] = (struct place){.x = x, .index = (uint32_t)i};
+            scaling->places[scaling->n_places++] = (struct scaling_point){.x = x, .index = (uint32_t)i};
     }
     qsort(scaling->places, scaling->n_places, sizeof *scaling->places, by_x);
     for (size_t i = 0; i < scaling->n_places; i++) {
@@ -115,7 +115,7 @@ static int add_scaling_line(struct scaling *scaling, const struct pf_cell *cells
     memset(scaling->sums, 0, scaling->slots * sizeof *scaling->sums);
     memset(scaling->counts, 0, scaling->slots * sizeof *scaling->counts);
     for (size_t i = 0; i < scaling->n_places; i++) {
-        const struct place *place = &scaling->places[i];
+        const struct scaling_point *place = &scaling->places[i];
         double value =
             place->index + 2 < scaling->table->n_columns ? scaling_number(&cells[1 + place->index]) : NAN;
         if (!(value > 0) || !isfinite(value))

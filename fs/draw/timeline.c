@@ -26,11 +26,11 @@ enum { STEP = 1024 };
 enum { ANEW_MAX = 3 };
 
 /* The columns that a time line is made from; -1: the table has none. */
-struct columns {
+struct timeline_columns {
     int partition, time, duration, depth, context;
 };
 
-enum stage { RANGE, FILL, DRAWN };
+enum timeline_stage { RANGE, FILL, DRAWN };
 
 /* The thread of the last row read. */
 struct last {
@@ -51,18 +51,19 @@ struct timeline {
     struct pf_ids contexts; /* indexes by id, for formats with their own ids and no column `depth` */
     long double start, end;
     struct last last;
-    struct columns columns;
-    enum stage stage;
+    struct timeline_columns columns;
+    enum timeline_stage stage;
     unsigned anew;
     uint32_t deepest;
     bool open, any;
 };
 
-static struct columns columns_of(const struct pf_table *table)
+static struct timeline_columns columns_of(const struct pf_table *table)
 {
-    return (struct columns){pf_table_column(table, PF_PARTITION), pf_table_column_named(table, "time"),
-                            pf_table_column_named(table, "duration"), pf_table_column_named(table, "depth"),
-                            pf_table_column_named(table, "context")};
+    return (struct timeline_columns){
+        pf_table_column(table, PF_PARTITION), pf_table_column_named(table, "time"),
+        pf_table_column_named(table, "duration"), pf_table_column_named(table, "depth"),
+        pf_table_column_named(table, "context")};
 }
 
 const struct pf_table *pf_timeline_table(const struct pf_model *model)

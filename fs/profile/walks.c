@@ -11,20 +11,21 @@
 
 static struct pf_lines *metric_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    return pf_metric_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
-                           (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
+    return pf_metric_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item),
+                           node.item, (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
 }
 
 static struct pf_lines *flame_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
-    return pf_flame_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
-                          error);
+    return pf_flame_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item),
+                          node.item, error);
 }
 
-static struct pf_lines *callgraph_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
+static struct pf_lines *callgraph_walk(struct pf_profile *profile, struct pf_node node,
+                                       struct pf_error *error)
 {
-    return pf_callgraph_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item), node.item,
-                              error);
+    return pf_callgraph_lines(pf_profile_model(profile), pf_profile_aggregate_now(profile, (int)node.item),
+                              node.item, error);
 }
 
 static struct pf_lines *scaling_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
@@ -41,7 +42,8 @@ static struct pf_lines *pprof_walk(struct pf_profile *profile, struct pf_node no
 static struct pf_lines *trace_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     (void)node;
-    return pf_trace_json_lines(pf_profile_model(profile), pf_timeline_table(pf_profile_model(profile)), error);
+    return pf_trace_json_lines(pf_profile_model(profile), pf_timeline_table(pf_profile_model(profile)),
+                               error);
 }
 
 static struct pf_lines *timeline_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
@@ -53,7 +55,7 @@ static struct pf_lines *timeline_walk(struct pf_profile *profile, struct pf_node
 static struct pf_lines *table_walk(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     struct pf_model *model = pf_profile_model(profile);
-    struct pf_slice slice = {.table = &model->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
+    struct pf_table_slice slice = {.table = &model->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
     switch (pf_table_base(node.kind)) {
     case PF_TABLE_OF_PARTITION:
         slice.only.partition = node.item;

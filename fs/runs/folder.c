@@ -18,10 +18,10 @@
  * order of the members, it adds its results between begin_turn and end_turn. The number of open members is the number
  * of threads.
  */
-struct visits {
+struct member_visits {
     struct pf_fs *fs;
     const struct pf_members *members;
-    void (*visit)(struct visits *visits, unsigned i);
+    void (*visit)(struct member_visits *visits, unsigned i);
     void *arg;
     struct pf_turns turns;
     atomic_bool failed;
@@ -30,13 +30,13 @@ struct visits {
 
 /* Waits for the turn of member i. Returns 0, or -1 if the failure is not the profile's (see pf_part_is_hindered) or an
  * earlier visit has failed. */
-static int begin_turn(struct visits *visits, unsigned i, const struct pf_error *failure)
+static int begin_turn(struct member_visits *visits, unsigned i, const struct pf_error *failure)
 {
     pf_turn_begin(pf_fs_env(visits->fs)->pool, &visits->turns, i);
     return atomic_load(&visits->failed) || pf_part_is_hindered(failure) ? -1 : 0;
 }
 
-static void end_turn(struct visits *visits, int result, const struct pf_error *failure)
+static void end_turn(struct member_visits *visits, int result, const struct pf_error *failure)
 {
     if (result && !atomic_exchange(&visits->failed, true))
         *visits->error = *failure;
@@ -45,7 +45,7 @@ static void end_turn(struct visits *visits, int result, const struct pf_error *f
 
 static void visit_one(void *arg, size_t i)
 {
-    struct visits *visits = arg;
+    struct member_visits *visits = arg;
     struct pf_error failure = {0};
     if (!atomic_load(&visits->failed) && !pf_pass_step(i, visits->members->n, &failure)) {
         visits->visit(visits, (unsigned)i);
@@ -55,7 +55,7 @@ static void visit_one(void *arg, size_t i)
     end_turn(visits, -1, &failure);
 }
 
-static int visit_folder_members(struct visits visits, struct pf_error *error)
+static int visit_folder_members(struct member_visits visits, struct pf_error *error)
 {
     visits.turns = (struct pf_turns)PF_TURNS;
     visits.error = error;
@@ -167,10 +167,10 @@ struct parts {
     bool *closed;
 };
 
-static void visit_part(struct visits *visits, unsigned i)
+static void visit_part(struct member_visits *visits, unsigned i)
 {
     const struct parts *parts = visits->arg;
-    const struct pf_member *member = &visits->members->members[i];
+    const struct pf_run_member *member = &visits->members->members[i];
     struct pf_error failure = {0};
     struct pf_part part;
     bool recall = !pf_fs_options(visits->fs)->others;
@@ -191,7 +191,7 @@ static int each_part(struct pf_fs *fs, const struct pf_members *members, enum pf
     struct parts parts = {extent, take, arg, closed};
     *closed = false;
     return visit_folder_members(
-        (struct visits){.fs = fs, .members = members, .visit = visit_part, .arg = &parts}, error);
+        (struct member_visits){.fs = fs, .members = members, .visit = visit_part, .arg = &parts}, error);
 }
 
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
@@ -226,7 +226,7 @@ static int add_summary(void *arg, unsigned i, const struct pf_part *part, const 
                        struct pf_error *error)
 {
     const struct summary *summary = arg;
-    const struct pf_member *member = &summary->members->members[i];
+    const struct pf_run_member *member = &summary->members->members[i];
     pf_part_summary(part, &member->info, why, member->name, NULL, summary->out);
     return summary->out->failed ? pf_fail_memory(error) : 0;
 }
@@ -243,14 +243,14 @@ int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct p
 
 /* ---- one metric --------------------------------------------------------------------------------- */
 
-struct making {
+struct folder_making {
     struct pf_fs *fs;
     const struct pf_members *members;
     const struct pf_shared *metric;
     const char **runs; /* names of the runs that have the metric */
     unsigned n;
     bool inclusive; /* the metric is inclusive */
-    struct pf_series *functions, *contexts;
+    struct pf_run_series *functions, *contexts;
     struct pf_runs_texts *texts;
     struct pf_changes changes;
     struct pf_buf formats; /* formats of the runs that have the metric: "collapsed, pprof" */
@@ -262,7 +262,7 @@ struct making {
 enum { IN_MEMORY = 1 << 20 }; /* bytes of a text in memory; a larger text takes a descriptor */
 
 /* Appends rows to their text and empties `out`. */
-static int append_rows(struct making *making, enum pf_runs_table table, struct pf_buf *out,
+static int append_rows(struct folder_making *making, enum pf_runs_table table, struct pf_buf *out,
                        struct pf_error *error)
 {
     return pf_part_append(making->texts->table[table], out, error);
@@ -277,7 +277,7 @@ static int find_shared_metric(const struct pf_model *model, const struct pf_shar
 }
 
 /* Appends the format's name to `formats`, once. */
-static void note_format(struct making *making, const char *name)
+static void note_format(struct folder_making *making, const char *name)
 {
     struct pf_buf *formats = &making->formats;
     size_t size = strlen(name);
@@ -290,8 +290,9 @@ static void note_format(struct making *making, const char *name)
 }
 
 /* Adds a run's values of the metric, if it has the metric. */
-static int add_run_values(struct making *making, const struct pf_member *member, struct pf_profile *profile,
-                          struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+static int add_run_values(struct folder_making *making, const struct pf_run_member *member,
+                          struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+                          struct pf_error *error)
 {
     if (making->n >= making->metric->runs)
         return 0;
@@ -307,10 +308,10 @@ static int add_run_values(struct making *making, const struct pf_member *member,
 }
 
 /* A run that cannot be read adds nothing: the summary reports the reason. */
-static void visit_run(struct visits *visits, unsigned i)
+static void visit_run(struct member_visits *visits, unsigned i)
 {
-    struct making *making = visits->arg;
-    const struct pf_member *member = &visits->members->members[i];
+    struct folder_making *making = visits->arg;
+    const struct pf_run_member *member = &visits->members->members[i];
     struct pf_op op = PF_OP;
     struct pf_error *failure = &op.error;
     struct pf_aggregate *aggregate = NULL;
@@ -331,7 +332,7 @@ static void visit_run(struct visits *visits, unsigned i)
     pf_profile_release(profile);
 }
 
-static void add_change(const struct making *making, const struct pf_change *change, struct pf_buf *out)
+static void add_change(const struct folder_making *making, const struct pf_change *change, struct pf_buf *out)
 {
     const struct pf_cell cells[] = {pf_figure_cell(&change->first),
                                     pf_figure_cell(&change->last),
@@ -348,7 +349,8 @@ static void add_change(const struct making *making, const struct pf_change *chan
         pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-static void add_change_values(const struct making *making, const struct pf_change *change, struct pf_buf *out)
+static void add_change_values(const struct folder_making *making, const struct pf_change *change,
+                              struct pf_buf *out)
 {
     const struct pf_figure *exclusives = making->inclusive ? change->others : change->values;
     const struct pf_figure *inclusives = making->inclusive ? change->values : change->others;
@@ -361,7 +363,7 @@ static void add_change_values(const struct making *making, const struct pf_chang
 }
 
 /* Passes a function that has a value to the picture. */
-static int draw_change(struct making *making, const struct pf_change *change, struct pf_error *error)
+static int draw_change(struct folder_making *making, const struct pf_change *change, struct pf_error *error)
 {
     for (unsigned run = 0; run < making->n; run++)
         making->drawn[run] = change->values[run].there ? pf_figure_double(&change->values[run]) : (double)NAN;
@@ -371,7 +373,7 @@ static int draw_change(struct making *making, const struct pf_change *change, st
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
 /* Writes function_changes.csv and function_values.csv, and collects the changes for changes.txt and the picture. */
-static int write_functions(struct making *making, struct pf_buf *out, struct pf_error *error)
+static int write_functions(struct folder_making *making, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
     int more;
@@ -408,7 +410,7 @@ static int write_functions(struct making *making, struct pf_buf *out, struct pf_
     return more;
 }
 
-static int write_contexts(struct making *making, struct pf_buf *out, struct pf_error *error)
+static int write_contexts(struct folder_making *making, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
     int more = 1;
@@ -423,8 +425,8 @@ static int write_contexts(struct making *making, struct pf_buf *out, struct pf_e
 }
 
 /* The two kinds of tables, which are written in parallel. */
-struct writing {
-    struct making *making;
+struct text_writing {
+    struct folder_making *making;
     struct pf_buf out; /* rows that are not in their text yet */
     struct pf_error error;
     int result;
@@ -432,15 +434,15 @@ struct writing {
 
 static void write_side(void *arg, size_t side)
 {
-    struct writing *writing = (struct writing *)arg + side;
+    struct text_writing *writing = (struct text_writing *)arg + side;
     writing->result =
         (side ? write_contexts : write_functions)(writing->making, &writing->out, &writing->error);
     pf_buf_free(&writing->out);
 }
 
-static int write_series(struct making *making, struct pf_error *error)
+static int write_series(struct folder_making *making, struct pf_error *error)
 {
-    struct writing sides[2] = {{.making = making}, {.making = making}};
+    struct text_writing sides[2] = {{.making = making}, {.making = making}};
     pf_pool_split(pf_fs_env(making->fs)->pool, 2, write_side, sides);
     for (size_t side = 0; side < 2; side++)
         if (sides[side].result) {
@@ -450,7 +452,7 @@ static int write_series(struct making *making, struct pf_error *error)
     return 0;
 }
 
-static void write_changes(const struct making *making, struct pf_buf *out)
+static void write_changes(const struct folder_making *making, struct pf_buf *out)
 {
     pf_buf_str(out, making->metric->name);
     pf_buf_str(out, *making->metric->unit ? ", " : "");
@@ -466,7 +468,7 @@ static void write_changes(const struct making *making, struct pf_buf *out)
 }
 
 /* Writes the texts that summarize all functions. */
-static int write_overview(struct making *making, struct pf_error *error)
+static int write_overview(struct folder_making *making, struct pf_error *error)
 {
     struct pf_buf out = {0};
     write_changes(making, &out);
@@ -479,13 +481,14 @@ static int write_overview(struct making *making, struct pf_error *error)
     return result;
 }
 
-static int make_folder_texts(struct making *making, struct pf_error *error)
+static int make_folder_texts(struct folder_making *making, struct pf_error *error)
 {
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
         if (!(making->texts->table[t] = pf_store_new(IN_MEMORY)))
             return pf_fail_memory(error);
     if (visit_folder_members(
-            (struct visits){.fs = making->fs, .members = making->members, .visit = visit_run, .arg = making},
+            (struct member_visits){
+                .fs = making->fs, .members = making->members, .visit = visit_run, .arg = making},
             error) ||
         write_series(making, error) || write_overview(making, error))
         return -1;
@@ -507,14 +510,14 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
 {
     uint64_t limit = pf_fs_options(fs)->profile.cache / 4;
     *texts = (struct pf_runs_texts){.closed = false};
-    struct making making = {.fs = fs,
-                            .members = members,
-                            .metric = metric,
-                            .runs = calloc(members->n, sizeof *making.runs),
-                            .functions = pf_series_new(metric->runs, limit),
-                            .contexts =
-                                pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
-                            .texts = texts};
+    struct folder_making making = {
+        .fs = fs,
+        .members = members,
+        .metric = metric,
+        .runs = calloc(members->n, sizeof *making.runs),
+        .functions = pf_series_new(metric->runs, limit),
+        .contexts = pf_series_new(metric->runs, 2 * limit), /* usually more than functions */
+        .texts = texts};
     bool there = making.runs && making.functions && making.contexts;
     int result = there ? make_folder_texts(&making, error) : pf_fail_memory(error);
     pf_series_free(making.functions);

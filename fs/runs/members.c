@@ -79,7 +79,8 @@ int pf_compare_versions(const char *a, const char *b)
 
 static int by_version(const void *a, const void *b)
 {
-    return pf_compare_versions(((const struct pf_member *)a)->name, ((const struct pf_member *)b)->name);
+    return pf_compare_versions(((const struct pf_run_member *)a)->name,
+                               ((const struct pf_run_member *)b)->name);
 }
 
 static uint64_t hash_member(uint64_t state, const char *name, const struct stat *st)
@@ -110,12 +111,12 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
         members->others++; /* changes the state */
         return ENOENT;
     }
-    struct pf_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
+    struct pf_run_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
     if (!grown)
         return pf_fail_memory(&error), ENOMEM;
     members->members = grown;
-    struct pf_member *member = &grown[members->n];
-    *member = (struct pf_member){.info = info};
+    struct pf_run_member *member = &grown[members->n];
+    *member = (struct pf_run_member){.info = info};
     if (asprintf(&member->path, "%s%s%s", path, *path ? "/" : "", name) < 0)
         return ENOMEM;
     member->name = strrchr(member->path, '/') ? strrchr(member->path, '/') + 1 : member->path;
@@ -123,7 +124,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
     return 0;
 }
 
-struct listing {
+struct member_listing {
     struct pf_fs *fs;
     const struct pf_folder *folder;
     const char *path;
@@ -133,7 +134,7 @@ struct listing {
 
 static int add_listed_member(void *arg, const char *name, unsigned char type)
 {
-    struct listing *listing = arg;
+    struct member_listing *listing = arg;
     (void)type;
     listing->result = note_entry(listing->fs, listing->folder, listing->path, name, listing->members);
     return listing->result;
@@ -153,7 +154,7 @@ int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char
                     struct pf_members *members)
 {
     *members = (struct pf_members){0};
-    struct listing listing = {fs, folder, path, members, 0};
+    struct member_listing listing = {fs, folder, path, members, 0};
     int result = look_beside(fs, folder);
     if (!result)
         result = pf_folder_list(folder, add_listed_member, &listing);

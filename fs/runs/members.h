@@ -7,17 +7,16 @@
 /* The profiles directly in a folder of SOURCE, sorted like `ls -v`, as a snapshot. */
 enum { PF_MEMBERS_LEAST = 2, PF_MEMBERS_MOST = 4096 };
 
-struct pf_member {
+struct pf_run_member {
     char *path; /* relative to SOURCE */
     const char *name;
     struct pf_entry_info info;
 };
 
 struct pf_members {
-    struct pf_member *members;
+    struct pf_run_member *members;
     unsigned n;
-    bool
-        too_many; /* there are more than PF_MEMBERS_MOST; the list is incomplete and must not be compared */
+    bool too_many; /* there are more than PF_MEMBERS_MOST; the list is incomplete and must not be compared */
     uint64_t others; /* digest of the folder's other files, from which members may be made, too */
 };
 

@@ -38,7 +38,7 @@ struct runs {
 };
 
 /* Nodes by number. From METRIC on, each metric has: its folder in changes/, its texts, its folder in export/. */
-enum node {
+enum runs_node {
     TOP,
     INFO,
     OVERVIEW,

@@ -10,7 +10,7 @@
 enum { NAME, RUN, LOW, WORDS = LOW + 2, KEYS = NAME + 1 };
 enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* kinds: a double; one of `others` */
 
-struct pf_series {
+struct pf_run_series {
     unsigned runs, n; /* maximum number of runs; number of runs added */
     struct pf_strings *names;
     struct pf_sorter *sorter;
@@ -32,24 +32,24 @@ static void add_path_component(struct pf_buf *path, const struct pf_cell *name)
             path->data[at] = ':';
 }
 
-struct pf_series *pf_series_new(unsigned runs, uint64_t limit)
+struct pf_run_series *pf_series_new(unsigned runs, uint64_t limit)
 {
-    struct pf_series *series = calloc(1, sizeof *series);
+    struct pf_run_series *series = calloc(1, sizeof *series);
     if (!series)
         return NULL;
-    *series = (struct pf_series){.runs = runs,
-                                 .names = pf_strings_new(),
-                                 .stack = {.add_name = add_path_component},
-                                 .sorter = pf_sorter_new(WORDS, KEYS, limit),
-                                 .values = calloc(2 * (size_t)runs, sizeof *series->values),
-                                 .plain = calloc(runs, sizeof *series->plain)};
+    *series = (struct pf_run_series){.runs = runs,
+                                     .names = pf_strings_new(),
+                                     .stack = {.add_name = add_path_component},
+                                     .sorter = pf_sorter_new(WORDS, KEYS, limit),
+                                     .values = calloc(2 * (size_t)runs, sizeof *series->values),
+                                     .plain = calloc(runs, sizeof *series->plain)};
     if (series->names && series->sorter && series->values && series->plain)
         return series;
     pf_series_free(series);
     return NULL;
 }
 
-void pf_series_free(struct pf_series *series)
+void pf_series_free(struct pf_run_series *series)
 {
     if (!series)
         return;
@@ -122,7 +122,7 @@ static void sum_figures(struct pf_figure *to, struct pf_figure x, bool subtract)
 
 /* Interns a name; PF_NO_STRING with *error filled. Most runs have the names in the same order, so the successor of the
  * previous name is tried first. */
-static uint32_t intern_series_name(struct pf_series *series, struct pf_cell name, struct pf_error *error)
+static uint32_t intern_series_name(struct pf_run_series *series, struct pf_cell name, struct pf_error *error)
 {
     struct pf_cell next = pf_interned(series->names, series->last + 1);
     bool same = name.size && next.size == name.size && !memcmp(next.text, name.text, name.size);
@@ -132,7 +132,7 @@ static uint32_t intern_series_name(struct pf_series *series, struct pf_cell name
     return id;
 }
 
-static int add_series_value(struct pf_series *series, unsigned run, uint32_t name, union pf_number number,
+static int add_series_value(struct pf_run_series *series, unsigned run, uint32_t name, union pf_number number,
                             bool real, bool other, int64_t factor, struct pf_error *error)
 {
     uint64_t record[WORDS] = {[NAME] = name};
@@ -145,7 +145,7 @@ static int add_series_value(struct pf_series *series, unsigned run, uint32_t nam
     return pf_sorter_add(series->sorter, record, error);
 }
 
-static int add_series_functions(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
+static int add_series_functions(struct pf_run_series *series, unsigned run, struct pf_aggregate *aggregate,
                                 unsigned metric, struct pf_error *error)
 {
     const struct pf_metric *about = &pf_aggregate_model(aggregate)->metrics[metric];
@@ -170,7 +170,7 @@ static int add_series_functions(struct pf_series *series, unsigned run, struct p
     return result;
 }
 
-static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
+static int add_contexts(struct pf_run_series *series, unsigned run, struct pf_aggregate *aggregate,
                         unsigned metric, struct pf_error *error)
 {
     const struct pf_tree *tree = pf_aggregate_model(aggregate)->contexts;
@@ -198,7 +198,7 @@ static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggreg
     return result;
 }
 
-int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
+int pf_series_add(struct pf_run_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
                   enum pf_series_by by, struct pf_error *error)
 {
     series->n = run + 1 > series->n ? run + 1 : series->n;
@@ -239,7 +239,7 @@ int pf_step_of(const double *values, unsigned n)
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* Reads the next record into pending[]. */
-static int read_next_record(struct pf_series *series, struct pf_error *error)
+static int read_next_record(struct pf_run_series *series, struct pf_error *error)
 {
     const uint64_t *record;
     int more = pf_sorter_next(series->sorter, &record, error);
@@ -249,7 +249,7 @@ static int read_next_record(struct pf_series *series, struct pf_error *error)
     return more < 0 ? -1 : 0;
 }
 
-static void take_pending(struct pf_series *series)
+static void take_pending(struct pf_run_series *series)
 {
     const uint64_t *record = series->pending;
     uint64_t sort = record[RUN] % SORTS;
@@ -279,7 +279,7 @@ static struct pf_figure figure_mean(struct pf_figure sum, unsigned n)
 }
 
 /* Computes the statistics over the runs that have a value. */
-static void describe_change(const struct pf_series *series, struct pf_change *change)
+static void describe_change(const struct pf_run_series *series, struct pf_change *change)
 {
     struct pf_figure sum = {.there = true};
     double squares = 0;
@@ -315,7 +315,7 @@ static void compare_ends(struct pf_change *change)
         change->percent = real_figure(pf_figure_double(&change->change) / first * 100);
 }
 
-int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf_error *error)
+int pf_series_next(struct pf_run_series *series, struct pf_change *change, struct pf_error *error)
 {
     if (!series->finished) {
         series->finished = true;

@@ -9,21 +9,21 @@
  * added in order and can be freed afterwards: the union of their names is held in memory, and their values go through
  * the sorter. Times are converted to ns. One thread at a time.
  */
-struct pf_series;
+struct pf_run_series;
 
 enum pf_series_by { PF_SERIES_FUNCTIONS, PF_SERIES_CONTEXTS };
 
 /* Creates a series for at most `runs` (> 0) runs, all of which have the metric; limit: memory for sorting, in bytes.
  * NULL: out of memory. */
-struct pf_series *pf_series_new(unsigned runs, uint64_t limit);
-void pf_series_free(struct pf_series *series);
+struct pf_run_series *pf_series_new(unsigned runs, uint64_t limit);
+void pf_series_free(struct pf_run_series *series);
 
 /*
  * Adds run `run`; calls must be in ascending order of runs. By functions: the exclusive values of functions.csv
  * (inclusive ones if the metric adds up over the roots), summed over functions with the same name. By contexts: the
  * sums of contexts.csv, by call path. Returns 0, or -1 with *error filled.
  */
-int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
+int pf_series_add(struct pf_run_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
                   enum pf_series_by by, struct pf_error *error);
 
 /* An optional number: an exact integer or a double. */
@@ -48,7 +48,7 @@ struct pf_change {
 
 /* Returns the next name, in order of first appearance: 1 with *change filled, valid until the next call; 0 at the end;
  * -1 with *error filled. */
-int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf_error *error);
+int pf_series_next(struct pf_run_series *series, struct pf_change *change, struct pf_error *error);
 
 /*
  * Finds a step in n values (n > 3, all finite): splits them so that the sum of squared deviations from the two sides'

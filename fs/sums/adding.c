@@ -93,7 +93,7 @@ static inline void add_to_context(struct pf_context_sum *sum, double *mean, cons
 }
 
 /* One metric in one context, while values are added. */
-struct place {
+struct value_place {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;
     uint32_t context;
@@ -105,7 +105,7 @@ struct place {
     double mean;                /* of *sum */
 };
 
-static void find_sum(struct place *place)
+static void find_sum(struct value_place *place)
 {
     const struct pf_metric_sums *sums = place->sums;
     place->sum = pf_context_record(&sums->contexts, place->context);
@@ -117,7 +117,7 @@ static void find_sum(struct place *place)
     place->mean = context_mean(place->sum, sums->real);
 }
 
-static void begin_place(struct place *place, struct pf_aggregate *aggregate, unsigned metric,
+static void begin_place(struct value_place *place, struct pf_aggregate *aggregate, unsigned metric,
                         uint32_t context)
 {
     const struct pf_model *model = aggregate->model;
@@ -131,7 +131,7 @@ static void begin_place(struct place *place, struct pf_aggregate *aggregate, uns
     find_sum(place);
 }
 
-static int end_place(struct place *place, struct pf_error *error)
+static int end_place(struct value_place *place, struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
     sums->negative |= sums->real ? place->sum->low.d < 0 : place->sum->low.i < 0;
@@ -141,7 +141,7 @@ static int end_place(struct place *place, struct pf_error *error)
                : 0;
 }
 
-static int place_to_real(struct place *place, struct pf_error *error)
+static int place_to_real(struct value_place *place, struct pf_error *error)
 {
     if (end_place(place, error) || make_sums_real(place->aggregate, place->sums, error))
         return -1;
@@ -150,7 +150,7 @@ static int place_to_real(struct place *place, struct pf_error *error)
 }
 
 /* Records the value that a PF_AT metric shows in a context. */
-static int add_shown_value(struct place *place, const struct value *value, struct pf_error *error)
+static int add_shown_value(struct value_place *place, const struct value *value, struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
     struct pf_context_sum at = {.count = 0};
@@ -160,7 +160,7 @@ static int add_shown_value(struct place *place, const struct value *value, struc
     return pf_context_store(&place->aggregate->arena, &sums->at, place->context, sums->real, &at, error);
 }
 
-static inline int add_place_value(struct place *place, uint32_t p, const struct value *value,
+static inline int add_place_value(struct value_place *place, uint32_t p, const struct value *value,
                                   struct pf_error *error)
 {
     struct pf_metric_sums *sums = place->sums;
@@ -185,15 +185,16 @@ static inline int add_place_value(struct place *place, uint32_t p, const struct 
 /* ---- the pass ----------------------------------------------------------------------------------- */
 
 /* Column indexes of the cells table. */
-struct columns {
+struct value_columns {
     unsigned partition, context, metric, value;
 };
 
-static int find_value_columns(const struct pf_model *model, struct columns *columns, struct pf_error *error)
+static int find_value_columns(const struct pf_model *model, struct value_columns *columns,
+                              struct pf_error *error)
 {
     const struct pf_table *table = model->cells;
     unsigned found = 0;
-    *columns = (struct columns){.value = model->cells_value};
+    *columns = (struct value_columns){.value = model->cells_value};
     for (unsigned i = 0; i < table->n_columns; i++) {
         enum pf_role role = table->columns[i].role;
         unsigned *at = role == PF_PARTITION ? &columns->partition
@@ -229,14 +230,14 @@ static bool read_value_cell(const struct pf_cell *cell, struct value *value)
 }
 
 /* A row of the table. */
-struct row {
+struct value_row {
     uint32_t metric, context, partition;
     struct value value;
 };
 
 /* Returns false for a row without a valid partition, context or metric, or without a number: no sum includes it. */
-static bool read_value_row(const struct pf_aggregate *aggregate, const struct columns *columns,
-                           const struct pf_cell *cells, struct row *row)
+static bool read_value_row(const struct pf_aggregate *aggregate, const struct value_columns *columns,
+                           const struct pf_cell *cells, struct value_row *row)
 {
     return read_index_cell(&cells[columns->partition], aggregate->n_partitions, &row->partition) &&
            read_index_cell(&cells[columns->context], aggregate->n_contexts, &row->context) &&
@@ -247,15 +248,15 @@ static bool read_value_row(const struct pf_aggregate *aggregate, const struct co
 enum { BATCH = 64, BATCHES_A_STEP = 1024, VALUE_ROWS_A_STEP = 256 };
 
 /* Reads the next batch of rows that sums include. Returns 1; 0 after the last batch; -1 with *error filled. */
-static int read_batch(const struct pf_aggregate *aggregate, const struct columns *columns,
-                      struct pf_cursor *cursor, struct pf_cell *cells, struct row rows[BATCH], size_t *n,
-                      struct pf_error *error)
+static int read_batch(const struct pf_aggregate *aggregate, const struct value_columns *columns,
+                      struct pf_cursor *cursor, struct pf_cell *cells, struct value_row rows[BATCH],
+                      size_t *n, struct pf_error *error)
 {
     const struct pf_cursor_ops *ops = pf_table_ops(cursor->table);
     int more = 1;
     *n = 0;
     for (int i = 0; i < BATCH && (more = ops->next(cursor, cells, error)) > 0; i++) {
-        struct row *row = &rows[*n];
+        struct value_row *row = &rows[*n];
         if (!read_value_row(aggregate, columns, cells, row))
             continue;
         pf_context_expect(&aggregate->metrics[row->metric].contexts, row->context);
@@ -266,7 +267,8 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct columns
 
 /* Fast path for the first value of a context, which is nearly always its only one: the value is just stored. Returns 1
  * if it was added, 0 if add_row must add it, -1 with *error filled. */
-static inline int add_first(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
+static inline int add_first(struct pf_aggregate *aggregate, const struct value_row *row,
+                            struct pf_error *error)
 {
     const struct pf_model *model = aggregate->model;
     const struct pf_metric *about = &model->metrics[row->metric];
@@ -292,12 +294,13 @@ static inline int add_first(struct pf_aggregate *aggregate, const struct row *ro
     return 1;
 }
 
-static int add_context_row(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
+static int add_context_row(struct pf_aggregate *aggregate, const struct value_row *row,
+                           struct pf_error *error)
 {
     int added = add_first(aggregate, row, error);
     if (added)
         return added < 0 ? -1 : 0;
-    struct place place;
+    struct value_place place;
     begin_place(&place, aggregate, row->metric, row->context);
     return add_place_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
 }
@@ -310,10 +313,10 @@ static int step_cursor(const struct pf_cursor *cursor, struct pf_error *error)
 
 /* Contexts come in random order, and their sums exceed the processor's cache: prefetches the sums of a whole batch, so
  * that the cache misses overlap. */
-static int add_cursor_rows(struct pf_aggregate *aggregate, const struct columns *columns,
+static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_columns *columns,
                            struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
-    struct row rows[BATCH];
+    struct value_row rows[BATCH];
     size_t n;
     int more = 1;
     for (uint64_t i = 0; more > 0; i++) {
@@ -331,7 +334,7 @@ static int add_cursor_rows(struct pf_aggregate *aggregate, const struct columns 
 
 /* Fast path: adds values from partition p on, like add_value, while they are doubles and need no slower step; the sums
  * stay in registers. Returns the first partition whose value needs the slow path. */
-static uint32_t add_reals(struct place *place, const struct pf_value_row *row, uint32_t p)
+static uint32_t add_reals(struct value_place *place, const struct pf_value_row *row, uint32_t p)
 {
     struct pf_metric_sums *sums = place->sums;
     struct pf_context_sum sum = *place->sum;
@@ -360,7 +363,7 @@ static int add_value_row(struct pf_aggregate *aggregate, const struct pf_value_r
                          struct pf_error *error)
 {
     struct value value;
-    struct place place;
+    struct value_place place;
     begin_place(&place, aggregate, row->metric, row->context);
     for (uint32_t p = 0; (p = add_reals(&place, row, p)) < aggregate->n_partitions; p++)
         if (read_value_cell(&row->values[p], &value) && add_place_value(&place, p, &value, error))
@@ -384,7 +387,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
 static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric, bool both,
                      struct pf_error *error)
 {
-    struct columns columns;
+    struct value_columns columns;
     if (find_value_columns(model, &columns, error))
         return -1;
     struct pf_cell *cells = calloc(model->cells->n_columns, sizeof *cells);

@@ -100,11 +100,11 @@ static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsig
 }
 
 void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
-                          struct pf_statistics *out)
+                          struct pf_context_statistics *out)
 {
     bool real = aggregate->metrics[metric].real;
     struct pf_context_sum sum;
-    *out = (struct pf_statistics){0};
+    *out = (struct pf_context_statistics){0};
     if (!pf_context_get(aggregate, metric, context, &sum))
         return;
     union pf_number number;

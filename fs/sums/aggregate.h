@@ -81,7 +81,7 @@ bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
 
 /* One metric in one context, over the partitions that have a value. Unknown cells are absent: all cells if count is 0;
  * sum if the metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
-struct pf_statistics {
+struct pf_context_statistics {
     uint64_t count;
     struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
     struct pf_cell mean, min, max;
@@ -94,7 +94,7 @@ struct pf_statistics {
 
 /* Fills *statistics. Preconditions: metric < n_metrics, context < n_contexts. */
 void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
-                          struct pf_statistics *statistics);
+                          struct pf_context_statistics *statistics);
 
 /* The views of one metric. */
 enum pf_metric_view {

@@ -184,18 +184,18 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
 
 /* A stretch of contexts is an array of slots followed by one `kind` byte per slot. The kind is: no value; one value,
  * which is in the slot; or a record, to which the slot points. A context's kind only ever advances in this order. */
-enum kind { NONE, ONE, RECORD };
+enum slot_kind { NONE, ONE, RECORD };
 
 /* A page of a spilled arena may turn into zeros at any time (spill_guard.h), so each record's pointer and count are
  * checked. */
 
-union slot {
+union sums_slot {
     int64_t i;
     double d;
     struct pf_context_sum *record;
 };
 
-_Static_assert(PF_CONTEXT_LEAST == sizeof(union slot) + 1, "a slot and its kind");
+_Static_assert(PF_CONTEXT_LEAST == sizeof(union sums_slot) + 1, "a slot and its kind");
 
 /* The number of contexts in the stretch. */
 static size_t stretch_length(const struct pf_context_sums *sums, size_t context)
@@ -204,20 +204,20 @@ static size_t stretch_length(const struct pf_context_sums *sums, size_t context)
     return left < PF_STRETCH ? left : PF_STRETCH;
 }
 
-static union slot *slots_of(const struct pf_context_sums *sums, size_t context)
+static union sums_slot *slots_of(const struct pf_context_sums *sums, size_t context)
 {
     char **stretches = sums->plane.stretches;
-    return stretches ? (union slot *)(void *)stretches[context / PF_STRETCH] : NULL;
+    return stretches ? (union sums_slot *)(void *)stretches[context / PF_STRETCH] : NULL;
 }
 
-static unsigned char *kinds_of(const struct pf_context_sums *sums, union slot *slots, size_t context)
+static unsigned char *kinds_of(const struct pf_context_sums *sums, union sums_slot *slots, size_t context)
 {
     return (unsigned char *)(slots + stretch_length(sums, context));
 }
 
 void pf_context_expect(const struct pf_context_sums *sums, size_t context)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     if (!slots)
         return;
     __builtin_prefetch(&slots[context % PF_STRETCH], 1);
@@ -235,7 +235,7 @@ void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context)
 
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     bool there = slots && kinds_of(sums, slots, context)[context % PF_STRETCH] == RECORD;
     return there ? slots[context % PF_STRETCH].record : NULL;
 }
@@ -243,11 +243,11 @@ struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, siz
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_STRETCH] : NONE;
     if (kind == NONE)
         return false;
-    const union slot *slot = &slots[context % PF_STRETCH];
+    const union sums_slot *slot = &slots[context % PF_STRETCH];
     if (kind == RECORD) {
         const struct pf_context_sum *record = slot->record;
         *sum = record ? *record : (struct pf_context_sum){.count = 0};
@@ -264,11 +264,11 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
 
 bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_STRETCH] : NONE;
     if (kind == NONE)
         return false;
-    const union slot *slot = &slots[context % PF_STRETCH];
+    const union sums_slot *slot = &slots[context % PF_STRETCH];
     const struct pf_context_sum *record = kind == RECORD ? slot->record : NULL;
     if (kind == RECORD)
         *total = record ? record->sum : (union pf_number){0};
@@ -281,14 +281,14 @@ bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool r
 
 bool pf_context_has(const struct pf_context_sums *sums, size_t context)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     return slots && kinds_of(sums, slots, context)[context % PF_STRETCH] != NONE;
 }
 
 int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
                      const union pf_bound *value, struct pf_error *error)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
         return -1;
     slots = slots_of(sums, context);
@@ -308,13 +308,13 @@ int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_
 int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
                      const struct pf_context_sum *sum, struct pf_error *error)
 {
-    union slot *slots = slots_of(sums, context);
+    union sums_slot *slots = slots_of(sums, context);
     if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
         return -1;
     slots = slots_of(sums, context);
     if (!slots)
         return pf_arena_lost(error);
-    union slot *slot = &slots[context % PF_STRETCH];
+    union sums_slot *slot = &slots[context % PF_STRETCH];
     unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
     bool one = sum->count == 1 && (real || sum->low.i == (int64_t)sum->low.i);
     if (*kind != RECORD && !one) {
@@ -342,7 +342,7 @@ int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_
 size_t pf_context_next(const struct pf_context_sums *sums, size_t i)
 {
     while (i < sums->n) {
-        union slot *slots = slots_of(sums, i);
+        union sums_slot *slots = slots_of(sums, i);
         size_t end = i / PF_STRETCH * PF_STRETCH + stretch_length(sums, i);
         for (; slots && i < end; i++)
             if (kinds_of(sums, slots, i)[i % PF_STRETCH] != NONE)

@@ -30,13 +30,13 @@ struct callers {
     uint32_t next;       /* while paths are sorted by name: the next free position for this name */
 };
 
-struct row {
+struct bottom_up_row {
     union pf_number sum;
     uint32_t name, depth;
     uint32_t more; /* number of siblings left out; 0: this row is a function */
 };
 
-struct walk {
+struct bottom_up_walk {
     struct pf_values values; /* exclusive[]: of a frame, including loops and lines of its function */
     uint32_t *owner;         /* by context: the frame of its function */
     struct path *paths;
@@ -45,7 +45,7 @@ struct walk {
         number_of; /* by string, with a last item for no name: while callers are counted, the caller's number; 0: none */
     uint32_t empty; /* the empty string, which counts as no name */
     struct pf_least least;
-    struct row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
+    struct bottom_up_row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
     size_t n_rows;
 };
 
@@ -57,7 +57,7 @@ static bool is_zero_number(const union pf_number *number, bool real)
 }
 
 /* Adds the values of loops and lines to their functions' frames, and starts a path at each frame that then has a value. */
-static int begin_paths(struct walk *walk, struct pf_error *error)
+static int begin_paths(struct bottom_up_walk *walk, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
     const struct pf_tree *tree = values->tree;
@@ -82,7 +82,7 @@ static int begin_paths(struct walk *walk, struct pf_error *error)
 }
 
 /* Advances each path to the caller of its frame and drops paths at a root. Returns the number of paths left. */
-static uint32_t go_to_callers(const struct walk *walk, struct path *paths, uint32_t n)
+static uint32_t go_to_callers(const struct bottom_up_walk *walk, struct path *paths, uint32_t n)
 {
     const struct pf_tree *tree = walk->values.tree;
     uint32_t left = 0;
@@ -97,22 +97,22 @@ static uint32_t go_to_callers(const struct walk *walk, struct path *paths, uint3
 /* ---- siblings ----------------------------------------------------------------------------------- */
 
 /* The name that a path has reached, as an index into number_of[]. */
-static uint32_t reached(const struct walk *walk, const struct path *path)
+static uint32_t reached(const struct bottom_up_walk *walk, const struct path *path)
 {
     uint32_t name = walk->values.tree->name[path->at];
     return name == PF_NO_STRING || name == walk->empty ? pf_strings_count(walk->values.tree->strings) : name;
 }
 
 /* Resets number_of[] for these callers' names. */
-static void forget_numbers(const struct walk *walk, const struct callers *callers, uint32_t n)
+static void forget_numbers(const struct bottom_up_walk *walk, const struct callers *callers, uint32_t n)
 {
     for (uint32_t c = 0; c < n; c++)
         walk->number_of[callers[c].name] = 0;
 }
 
 /* Sums the paths by the name that they have reached: *n callers, in order of first appearance. NULL with *error filled. */
-static struct callers *sum_callers(const struct walk *walk, const struct path *paths, uint32_t n_paths,
-                                   uint32_t *n, struct pf_error *error)
+static struct callers *sum_callers(const struct bottom_up_walk *walk, const struct path *paths,
+                                   uint32_t n_paths, uint32_t *n, struct pf_error *error)
 {
     const struct pf_values *values = &walk->values;
     struct callers *callers = NULL;
@@ -148,7 +148,7 @@ static int largest_first(const void *a, const void *b, void *context)
 
 /* Moves the callers that get a line to the front, largest first, and adds up the others in *left. Returns the number of
  * callers with a line. */
-static uint32_t keep_largest(const struct walk *walk, struct callers *callers, uint32_t n,
+static uint32_t keep_largest(const struct bottom_up_walk *walk, struct callers *callers, uint32_t n,
                              union pf_number *left)
 {
     const struct pf_values *values = &walk->values;
@@ -165,7 +165,8 @@ static uint32_t keep_largest(const struct walk *walk, struct callers *callers, u
 }
 
 /* Sorts paths in place by the callers that they have reached; paths that have reached none of these callers come last. */
-static void sort_paths(const struct walk *walk, struct path *paths, struct callers *callers, uint32_t n)
+static void sort_paths(const struct bottom_up_walk *walk, struct path *paths, struct callers *callers,
+                       uint32_t n)
 {
     uint32_t rest = 0; /* next position for a path that reached none of them */
     for (uint32_t c = 0; c < n; c++) {
@@ -192,7 +193,7 @@ static void sort_paths(const struct walk *walk, struct path *paths, struct calle
 
 /* Adds rows for the names that the paths have reached and, below each, for its callers. Returns 0, or -1 with *error
  * filled. */
-static int add_caller_rows(struct walk *walk, struct path *paths, uint32_t n_paths, uint32_t depth,
+static int add_caller_rows(struct bottom_up_walk *walk, struct path *paths, uint32_t n_paths, uint32_t depth,
                            struct pf_error *error)
 {
     uint32_t n;
@@ -204,18 +205,18 @@ static int add_caller_rows(struct walk *walk, struct path *paths, uint32_t n_pat
     int result = 0;
     sort_paths(walk, paths, callers, kept);
     for (uint32_t c = 0; c < kept && walk->n_rows <= ROWS_MAX && !result; paths += callers[c++].paths) {
-        walk->rows[walk->n_rows++] = (struct row){callers[c].sum, callers[c].name, depth, 0};
+        walk->rows[walk->n_rows++] = (struct bottom_up_row){callers[c].sum, callers[c].name, depth, 0};
         if (depth < LEVELS_MAX)
             result =
                 add_caller_rows(walk, paths, go_to_callers(walk, paths, callers[c].paths), depth + 1, error);
     }
     if (kept < n && walk->n_rows <= ROWS_MAX)
-        walk->rows[walk->n_rows++] = (struct row){left, 0, depth, n - kept};
+        walk->rows[walk->n_rows++] = (struct bottom_up_row){left, 0, depth, n - kept};
     free(callers);
     return result;
 }
 
-static int collect_bottom_up_rows(struct walk *walk, struct pf_error *error)
+static int collect_bottom_up_rows(struct bottom_up_walk *walk, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
@@ -231,8 +232,8 @@ static int collect_bottom_up_rows(struct walk *walk, struct pf_error *error)
     return begin_paths(walk, error) || add_caller_rows(walk, walk->paths, walk->n_paths, 0, error) ? -1 : 0;
 }
 
-static void add_bottom_up_row(const struct walk *walk, const struct row *row, size_t width,
-                              struct pf_buf *out)
+static void add_bottom_up_row(const struct bottom_up_walk *walk, const struct bottom_up_row *row,
+                              size_t width, struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     pf_add_number(out, &row->sum, values->exclusive_real, width);
@@ -250,7 +251,7 @@ static void add_bottom_up_row(const struct walk *walk, const struct row *row, si
     pf_buf_char(out, '\n');
 }
 
-static void add_bottom_up_text(const struct walk *walk, struct pf_buf *out)
+static void add_bottom_up_text(const struct bottom_up_walk *walk, struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     bool cut = walk->n_rows > ROWS_MAX;
@@ -269,7 +270,7 @@ static void add_bottom_up_text(const struct walk *walk, struct pf_buf *out)
 int pf_bottom_up_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out,
                       struct pf_error *error)
 {
-    struct walk walk = {0};
+    struct bottom_up_walk walk = {0};
     if (pf_add_sums_missing(out, aggregate->model, metric))
         return 0;
     if (pf_values_new(&walk.values, aggregate, metric, true, error))

@@ -58,19 +58,19 @@ static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cel
 
 /* The parts of the file, in order. A position holds the stage in its upper half and the index of the next record in its
  * lower half. */
-enum stage { HEAD, SAMPLES, PLACES, STRINGS, OVER };
+enum pprof_stage { HEAD, SAMPLES, PLACES, STRINGS, OVER };
 
 /* The key of a pprof location: frames with the same key share one location. */
-struct place {
+struct pprof_place {
     uint32_t name, file, line;
 };
 
-struct walk {
+struct pprof_walk {
     struct pf_lines lines;
     const struct pf_model *model;
     const struct pf_aggregate *aggregate;
     uint32_t *place_of; /* by context */
-    struct place *places;
+    struct pprof_place *places;
     size_t n_places;
     uint32_t *outer;   /* see pf_find_outer */
     unsigned *metrics; /* the exported metrics */
@@ -86,12 +86,12 @@ static uint64_t pprof_string_index(uint32_t name)
     return name == PF_NO_STRING ? 0 : (uint64_t)name + 1;
 }
 
-static uint64_t metric_string(const struct walk *walk, unsigned k, bool unit)
+static uint64_t metric_string(const struct pprof_walk *walk, unsigned k, bool unit)
 {
     return (uint64_t)pf_strings_count(walk->model->contexts->strings) + 1 + 2 * k + unit;
 }
 
-static void add_pprof_head(struct walk *walk, struct pf_buf *out)
+static void add_pprof_head(struct pprof_walk *walk, struct pf_buf *out)
 {
     const struct pf_model *model = walk->model;
     int primary = pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
@@ -134,7 +134,7 @@ static int64_t context_value(const struct pf_model *model, const struct pf_aggre
 }
 
 /* Fills values[]. Returns false if all of them are 0. */
-static bool has_values(struct walk *walk, uint32_t context)
+static bool has_values(struct pprof_walk *walk, uint32_t context)
 {
     bool any = false, saturated;
     for (unsigned k = 0; k < walk->n; k++) {
@@ -146,7 +146,7 @@ static bool has_values(struct walk *walk, uint32_t context)
 }
 
 /* Adds the locations of a stack, innermost first; a stack too deep is cut to its inner and outer half. */
-static void add_stack(struct walk *walk, uint32_t context)
+static void add_stack(struct pprof_walk *walk, uint32_t context)
 {
     const struct pf_tree *tree = walk->model->contexts;
     uint32_t outer = tree->depth[context] >= 2 * PF_STACK_HALF ? walk->outer[context] : PF_NO_CONTEXT;
@@ -159,7 +159,7 @@ static void add_stack(struct walk *walk, uint32_t context)
     put_message(&walk->whole, 1, &walk->part);
 }
 
-static void add_pprof_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
+static void add_pprof_sample(struct pprof_walk *walk, uint32_t context, struct pf_buf *out)
 {
     add_stack(walk, context);
     for (unsigned k = 0; k < walk->n; k++)
@@ -169,9 +169,9 @@ static void add_pprof_sample(struct walk *walk, uint32_t context, struct pf_buf 
 }
 
 /* Adds a location and its function; there is one function per location. */
-static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
+static void add_place(struct pprof_walk *walk, uint32_t number, struct pf_buf *out)
 {
-    const struct place *place = &walk->places[number];
+    const struct pprof_place *place = &walk->places[number];
     uint64_t id = (uint64_t)number + 1;
     put_varint_field(&walk->part, 1, id);
     put_varint_field(&walk->part, 2, place->line);
@@ -186,7 +186,7 @@ static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
 }
 
 /* Adds the unit of a sample type; for times, a unit that pprof knows. */
-static void add_unit(struct walk *walk, unsigned k, struct pf_buf *out)
+static void add_unit(struct pprof_walk *walk, unsigned k, struct pf_buf *out)
 {
     const struct pf_folding *folding = &walk->folding[k];
     pf_buf_str(&walk->part, folding->part);
@@ -200,7 +200,7 @@ static void add_unit(struct walk *walk, unsigned k, struct pf_buf *out)
     put_string(out, &walk->whole, text);
 }
 
-static void add_pprof_string(struct walk *walk, uint32_t number, struct pf_buf *out)
+static void add_pprof_string(struct pprof_walk *walk, uint32_t number, struct pf_buf *out)
 {
     const struct pf_strings *strings = walk->model->contexts->strings;
     uint32_t known = pf_strings_count(strings), k = number - known - 1;
@@ -213,7 +213,7 @@ static void add_pprof_string(struct walk *walk, uint32_t number, struct pf_buf *
 }
 
 /* The number of records in a stage. */
-static uint32_t stage_length(const struct walk *walk, uint32_t stage)
+static uint32_t stage_length(const struct pprof_walk *walk, uint32_t stage)
 {
     switch (stage) {
     case HEAD:
@@ -231,7 +231,7 @@ static uint32_t stage_length(const struct walk *walk, uint32_t stage)
 
 static int next_pprof_record(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
-    struct walk *walk = (struct walk *)lines;
+    struct pprof_walk *walk = (struct pprof_walk *)lines;
     size_t before = out->size;
     while (lines->position >> 32 < OVER && out->size == before && !out->failed) {
         uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
@@ -255,7 +255,7 @@ static int next_pprof_record(struct pf_lines *lines, struct pf_buf *out, struct 
 
 static void close_pprof_walk(struct pf_lines *lines)
 {
-    struct walk *walk = (struct walk *)lines;
+    struct pprof_walk *walk = (struct pprof_walk *)lines;
     pf_buf_free(&walk->part);
     pf_buf_free(&walk->whole);
     free(walk->place_of);
@@ -270,7 +270,7 @@ static void close_pprof_walk(struct pf_lines *lines)
 /* Estimated from the samples alone, which are most of the file. */
 static double pprof_progress(const struct pf_lines *lines)
 {
-    const struct walk *walk = (const struct walk *)lines;
+    const struct pprof_walk *walk = (const struct pprof_walk *)lines;
     uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
     return stage < SAMPLES ? 0 : stage > SAMPLES ? 1 : (double)i / ((double)stage_length(walk, stage) + 1);
 }
@@ -307,16 +307,16 @@ uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggreg
 
 static bool is_pprof_location(const void *of, uint32_t number, const void *key)
 {
-    return !memcmp((const struct place *)of + number, key, sizeof(struct place));
+    return !memcmp((const struct pprof_place *)of + number, key, sizeof(struct pprof_place));
 }
 
-static int number_places(struct walk *walk, struct pf_hash_table *table, struct pf_error *error)
+static int number_places(struct pprof_walk *walk, struct pf_hash_table *table, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->model->contexts;
     size_t room = 0;
     for (uint32_t i = 0; i < tree->count; i++) {
-        struct place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
-                              tree->line ? tree->line[i] : 0};
+        struct pprof_place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
+                                    tree->line ? tree->line[i] : 0};
         uint64_t hash = pf_siphash(0, &place, sizeof place);
         int64_t found = pf_hash_find(table, hash, is_pprof_location, walk->places, &place);
         if (found < 0) {
@@ -330,7 +330,7 @@ static int number_places(struct walk *walk, struct pf_hash_table *table, struct 
     return 0;
 }
 
-static int find_places(struct walk *walk, struct pf_error *error)
+static int find_places(struct pprof_walk *walk, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->model->contexts;
     struct pf_hash_table table = {0};
@@ -342,7 +342,7 @@ static int find_places(struct walk *walk, struct pf_error *error)
     return result ? result : pf_find_outer(tree, &walk->outer, error);
 }
 
-static int choose_pprof_metrics(struct walk *walk, struct pf_error *error)
+static int choose_pprof_metrics(struct pprof_walk *walk, struct pf_error *error)
 {
     const struct pf_model *model = walk->model;
     size_t n = model->n_metrics + 1;
@@ -362,7 +362,7 @@ static int choose_pprof_metrics(struct walk *walk, struct pf_error *error)
 struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
                                 struct pf_error *error)
 {
-    struct walk *walk = calloc(1, sizeof *walk);
+    struct pprof_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);
         return NULL;

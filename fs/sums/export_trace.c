@@ -11,26 +11,26 @@
 #include "formats/kit/utf8.h"
 #include "fs/text/table.h"
 
-enum kind { SPANS, CALLS, SAMPLES };
-enum stage { HEAD, THREADS, ROWS, TAIL, OVER };
+enum trace_format { SPANS, CALLS, SAMPLES };
+enum trace_stage { HEAD, THREADS, ROWS, TAIL, OVER };
 
 /* The state of the walk, except for the stack and the table's cursor. */
-struct position {
+struct trace_position {
     uint32_t stage, thread; /* THREADS: the next thread; ROWS: the last row's thread */
     uint32_t open, depth;   /* SAMPLES: a sample is open; CALLS: number of open calls */
 };
 
-struct walk {
+struct trace_walk {
     struct pf_lines lines;
     struct pf_model *model;
     const struct pf_table *table;
     const struct pf_cursor_ops *ops;
     struct pf_cursor cursor;
     struct pf_cell *cells;
-    enum kind kind;
+    enum trace_format kind;
     int partition, time, duration, event, function, context, name; /* columns; -1: absent */
     int64_t ns;                                                    /* per unit of the table's times */
-    struct position at;
+    struct trace_position at;
     uint64_t *stack; /* identities (see call_of) of the open calls, outermost first */
     size_t stack_room;
 };
@@ -59,7 +59,8 @@ static void add_json_string(struct pf_buf *out, struct pf_cell text)
 }
 
 /* A time in nanoseconds, rounded to an integer. An end that equals a beginning rounds to the same value. */
-static pf_int128 event_ns(const struct walk *walk, const struct pf_cell *cell, const struct pf_cell *after)
+static pf_int128 event_ns(const struct trace_walk *walk, const struct pf_cell *cell,
+                          const struct pf_cell *after)
 {
     if (cell->type == PF_DOUBLE || (after && after->type == PF_DOUBLE)) {
         double value = cell->type == PF_DOUBLE ? cell->d : (double)cell->i;
@@ -85,13 +86,13 @@ static void add_microseconds(struct pf_buf *out, pf_int128 ns)
     pf_buf_printf(out, ".%03d", (int)(ns % 1000));
 }
 
-static void add_trace_event(const struct walk *walk, struct pf_buf *out, char phase)
+static void add_trace_event(const struct trace_walk *walk, struct pf_buf *out, char phase)
 {
     pf_buf_printf(out, ",\n{\"ph\":\"%c\",\"pid\":1,\"tid\":%u,\"ts\":", phase, walk->at.thread + 1);
     add_microseconds(out, event_ns(walk, &walk->cells[walk->time], NULL));
 }
 
-static struct pf_cell event_name(const struct walk *walk)
+static struct pf_cell event_name(const struct trace_walk *walk)
 {
     const struct pf_tree *tree = walk->model->contexts;
     if (walk->name >= 0 && walk->table->columns[walk->name].role != PF_CONTEXT_NAME)
@@ -101,7 +102,7 @@ static struct pf_cell event_name(const struct walk *walk)
     return known ? pf_interned(tree->strings, tree->name[context->i]) : pf_absent();
 }
 
-static void add_named_event(const struct walk *walk, struct pf_buf *out, char phase)
+static void add_named_event(const struct trace_walk *walk, struct pf_buf *out, char phase)
 {
     struct pf_cell name = event_name(walk);
     add_trace_event(walk, out, phase);
@@ -118,13 +119,13 @@ static void add_named_event(const struct walk *walk, struct pf_buf *out, char ph
     pf_buf_char(out, '}');
 }
 
-static void add_end_event(const struct walk *walk, struct pf_buf *out)
+static void add_end_event(const struct trace_walk *walk, struct pf_buf *out)
 {
     add_trace_event(walk, out, 'E');
     pf_buf_char(out, '}');
 }
 
-static void add_trace_head(const struct walk *walk, struct pf_buf *out)
+static void add_trace_head(const struct trace_walk *walk, struct pf_buf *out)
 {
     pf_buf_str(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
                     "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
@@ -132,7 +133,7 @@ static void add_trace_head(const struct walk *walk, struct pf_buf *out)
     pf_buf_str(out, "}}");
 }
 
-static void add_thread_event(const struct walk *walk, uint32_t thread, struct pf_buf *out)
+static void add_thread_event(const struct trace_walk *walk, uint32_t thread, struct pf_buf *out)
 {
     pf_buf_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
                   thread + 1);
@@ -160,7 +161,7 @@ static bool has_last_word(const struct pf_cell *cell, const char *word)
 }
 
 /* The identity of a call: its function, otherwise its context, otherwise its name. */
-static uint64_t call_of(const struct walk *walk)
+static uint64_t call_of(const struct trace_walk *walk)
 {
     int column = walk->function >= 0 ? walk->function : walk->context;
     if (column >= 0 && is_number_cell(&walk->cells[column]))
@@ -169,7 +170,7 @@ static uint64_t call_of(const struct walk *walk)
     return name.type == PF_TEXT ? pf_siphash(0, name.text, name.size) : 0;
 }
 
-static int begin_call(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+static int begin_call(struct trace_walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     if (pf_array_room(&walk->stack, &walk->stack_room, walk->at.depth, sizeof *walk->stack, error))
         return -1;
@@ -178,7 +179,7 @@ static int begin_call(struct walk *walk, struct pf_buf *out, struct pf_error *er
     return 0;
 }
 
-static void end_innermost_call(struct walk *walk, struct pf_buf *out)
+static void end_innermost_call(struct trace_walk *walk, struct pf_buf *out)
 {
     uint64_t call = call_of(walk);
     uint32_t depth = walk->at.depth;
@@ -188,7 +189,7 @@ static void end_innermost_call(struct walk *walk, struct pf_buf *out)
         add_end_event(walk, out);
 }
 
-static int add_open_call(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+static int add_open_call(struct trace_walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_cell *event = &walk->cells[walk->event];
     if (begins_with(event, "enter") || has_last_word(event, "start"))
@@ -200,13 +201,13 @@ static int add_open_call(struct walk *walk, struct pf_buf *out, struct pf_error 
     return 0;
 }
 
-static int add_event_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+static int add_event_row(struct trace_walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_cell *thread = &walk->cells[walk->partition];
     if (thread->type != PF_INT || !is_number_cell(&walk->cells[walk->time]))
         return 0;
     if (thread->i != walk->at.thread)
-        walk->at = (struct position){.stage = ROWS, .thread = (uint32_t)thread->i};
+        walk->at = (struct trace_position){.stage = ROWS, .thread = (uint32_t)thread->i};
     if (walk->kind == CALLS)
         return add_open_call(walk, out, error);
     if (walk->kind == SPANS) {
@@ -220,7 +221,7 @@ static int add_event_row(struct walk *walk, struct pf_buf *out, struct pf_error 
     return 0;
 }
 
-static int add_next_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+static int add_next_row(struct trace_walk *walk, struct pf_buf *out, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);
     if (more < 0 || (more && add_event_row(walk, out, error)))
@@ -232,7 +233,7 @@ static int add_next_row(struct walk *walk, struct pf_buf *out, struct pf_error *
 
 static int next_trace_event(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
-    struct walk *walk = (struct walk *)lines;
+    struct trace_walk *walk = (struct trace_walk *)lines;
     size_t before = out->size;
     while (walk->at.stage < OVER && out->size == before && !out->failed) {
         if (walk->at.stage == HEAD) {
@@ -242,7 +243,7 @@ static int next_trace_event(struct pf_lines *lines, struct pf_buf *out, struct p
             if (walk->at.thread < pf_rows_count(walk->model->partitions.items))
                 add_thread_event(walk, walk->at.thread++, out);
             else
-                walk->at = (struct position){.stage = ROWS, .thread = UINT32_MAX};
+                walk->at = (struct trace_position){.stage = ROWS, .thread = UINT32_MAX};
         } else if (walk->at.stage == ROWS) {
             if (add_next_row(walk, out, error))
                 return -1;
@@ -259,7 +260,7 @@ static int next_trace_event(struct pf_lines *lines, struct pf_buf *out, struct p
 /* Saves the position, the stack, and the position of the table's cursor. */
 static size_t save_trace_walk(const struct pf_lines *lines, void *blob, size_t room)
 {
-    const struct walk *walk = (const struct walk *)lines;
+    const struct trace_walk *walk = (const struct trace_walk *)lines;
     size_t stack = walk->at.depth * sizeof *walk->stack, head = sizeof walk->at + stack;
     if (room >= head) {
         memcpy(blob, &walk->at, sizeof walk->at);
@@ -272,8 +273,8 @@ static size_t save_trace_walk(const struct pf_lines *lines, void *blob, size_t r
 
 static int restore_trace_walk(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
 {
-    struct walk *walk = (struct walk *)lines;
-    struct position at;
+    struct trace_walk *walk = (struct trace_walk *)lines;
+    struct trace_position at;
     if (size < sizeof at)
         return pf_fail(error, EINVAL, "not a position");
     memcpy(&at, blob, sizeof at);
@@ -290,7 +291,7 @@ static int restore_trace_walk(struct pf_lines *lines, const void *blob, size_t s
 
 static void close_trace_walk(struct pf_lines *lines)
 {
-    struct walk *walk = (struct walk *)lines;
+    struct trace_walk *walk = (struct trace_walk *)lines;
     walk->ops->close(&walk->cursor);
     free(walk->cells);
     free(walk->stack);
@@ -299,7 +300,7 @@ static void close_trace_walk(struct pf_lines *lines)
 
 static double trace_progress(const struct pf_lines *lines)
 {
-    const struct walk *walk = (const struct walk *)lines;
+    const struct trace_walk *walk = (const struct trace_walk *)lines;
     return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 
@@ -309,7 +310,7 @@ static const struct pf_lines_ops trace_ops = {.next = next_trace_event,
                                               .close = close_trace_walk,
                                               .progress = trace_progress};
 
-static void find_trace_columns(struct walk *walk)
+static void find_trace_columns(struct trace_walk *walk)
 {
     const struct pf_table *table = walk->table;
     const char *unit = walk->model->time_unit ? walk->model->time_unit : "";
@@ -327,7 +328,7 @@ static void find_trace_columns(struct walk *walk)
 struct pf_lines *pf_trace_json_lines(struct pf_model *model, const struct pf_table *table,
                                      struct pf_error *error)
 {
-    struct walk *walk = calloc(1, sizeof *walk);
+    struct trace_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);
         return NULL;

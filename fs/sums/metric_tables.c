@@ -17,7 +17,7 @@ static struct pf_cell name_cell(const struct pf_metric_walk *walk, uint32_t name
 static void add_context(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
 {
     const struct pf_tree *tree = walk->model->contexts;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     pf_aggregate_context(walk->aggregate, walk->metric, context, &it);
     struct pf_cell cells[] = {pf_uint(pf_tree_id(tree, context)),
                               it.sum,
@@ -143,7 +143,7 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 /* The records that a view walks over; all views except stacks have a header line before them. */
 enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, MODULES, FILES, LINES, STACKS };
 
-static const struct view {
+static const struct table_view {
     pf_metric_record *record;
     enum items items;
     pf_metric_text *text; /* instead of a walk: makes the whole text at once */

@@ -19,7 +19,7 @@ struct hot {
 };
 
 /* A context on the hot path. */
-struct step {
+struct hot_step {
     uint32_t context;
     union pf_number inclusive;
 };
@@ -36,8 +36,8 @@ struct balance {
 
 struct pf_page {
     struct hot hot[FUNCTIONS];
-    struct step first[PATH_ENDS];
-    struct step last[PATH_ENDS]; /* ring buffer of the last steps: step i is last[i % PATH_ENDS] */
+    struct hot_step first[PATH_ENDS];
+    struct hot_step last[PATH_ENDS]; /* ring buffer of the last steps: step i is last[i % PATH_ENDS] */
     struct balance balances[BALANCES];
     size_t n_hot, n_path, n_balances;
     struct pf_aggregate *aggregate;
@@ -181,7 +181,7 @@ static void find_hot_path(struct pf_page *page, const struct pf_values *values)
     uint32_t context = values->n ? heaviest_of(values, tree->root, tree->roots) : PF_NO_CONTEXT;
     page->path_real = values->inclusive_real;
     while (context != PF_NO_CONTEXT && !values->lacking) {
-        struct step step = {context, values->inclusive[context]};
+        struct hot_step step = {context, values->inclusive[context]};
         if (page->n_path < PATH_ENDS)
             page->first[page->n_path] = step;
         page->last[page->n_path++ % PATH_ENDS] = step;
@@ -389,7 +389,7 @@ static void add_page_functions(const struct pf_page *page, const struct pf_page_
     }
 }
 
-static void add_hot_step(const struct pf_page *page, const struct step *step,
+static void add_hot_step(const struct pf_page *page, const struct hot_step *step,
                          const struct pf_page_limits *limits, struct pf_buf *out)
 {
     const struct pf_tree *tree = page->model->contexts;

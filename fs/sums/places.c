@@ -125,7 +125,7 @@ static int arrange_columns(struct pf_values *values, struct places *places, stru
 /* ---- lines of contexts -------------------------------------------------------------------------- */
 
 /* Arrays by context. */
-struct lines {
+struct place_lines {
     uint32_t *head; /* head of its function */
     uint32_t *line; /* the context whose line applies; PF_NO_CONTEXT: none */
     uint32_t *file; /* its source file */
@@ -154,7 +154,7 @@ static void take_off_parts(struct pf_values *values, const uint32_t *head)
     }
 }
 
-static void find_lines(const struct pf_tree *tree, uint32_t n, struct lines *lines)
+static void find_lines(const struct pf_tree *tree, uint32_t n, struct place_lines *lines)
 {
     for (uint32_t i = 0; i < n; i++) {
         bool head = pf_is_function_head(tree, i), has_line = tree->line && tree->line[i];
@@ -166,7 +166,7 @@ static void find_lines(const struct pf_tree *tree, uint32_t n, struct lines *lin
     }
 }
 
-static int add_lines(struct places *places, const struct lines *lines, struct pf_error *error)
+static int add_lines(struct places *places, const struct place_lines *lines, struct pf_error *error)
 {
     const struct pf_values *values = places->values;
     const struct pf_tree *tree = values->tree;
@@ -189,8 +189,8 @@ static int add_lines(struct places *places, const struct lines *lines, struct pf
 static int arrange_lines(struct pf_values *values, struct places *places, struct pf_error *error)
 {
     size_t n = (size_t)values->n + 1;
-    struct lines lines = {calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
-                          calloc(n, sizeof(uint32_t))};
+    struct place_lines lines = {calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
+                                calloc(n, sizeof(uint32_t))};
     int result;
     if (lines.head && lines.line && lines.file) {
         find_lines(values->tree, values->n, &lines);

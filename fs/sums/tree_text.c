@@ -16,28 +16,28 @@ enum { INDENT = 2, LEVELS_MAX = 64, LINES_MAX = 2000, HEAD_LINES = 2, ROWS_MAX =
 enum { PARTS = 1000 };
 
 /* A line: a context, or a summary of siblings left out. */
-struct row {
+struct tree_row {
     union pf_number inclusive; /* of the context, or of all siblings left out */
     uint32_t context, depth;
     uint32_t more; /* number of siblings left out; 0: a context */
 };
 
 /* Siblings that are being printed: pending[next .. end) are not printed yet. */
-struct level {
+struct tree_level {
     size_t begin, next, end;
     union pf_number left; /* sum of the inclusive values of siblings left out */
     uint32_t more;        /* number of siblings left out */
 };
 
-struct walk {
+struct tree_walk {
     struct pf_values values;
     struct pf_least least; /* below this a context is left out */
     bool prunes;           /* false: no context is left out */
     uint32_t *pending;     /* stack of the siblings that get a line, in order */
     size_t n_pending, pending_room;
-    struct level *levels;
+    struct tree_level *levels;
     size_t n_levels, levels_room;
-    struct row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
+    struct tree_row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
     size_t n_rows;
 };
 
@@ -45,7 +45,7 @@ struct walk {
 
 /* Sets the least inclusive value that gets a line. Nothing is left out if the total is not positive and finite, or if
  * inclusive values are negative: a descendant's value may then exceed its ancestor's. */
-static void find_least(struct walk *walk)
+static void find_least(struct tree_walk *walk)
 {
     const struct pf_values *values = &walk->values;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[values->totals.of];
@@ -58,7 +58,7 @@ static void find_least(struct walk *walk)
     }
 }
 
-static bool has_line(const struct walk *walk, uint32_t context)
+static bool has_line(const struct tree_walk *walk, uint32_t context)
 {
     const struct pf_values *values = &walk->values;
     return !walk->prunes || (values->lacking && values->lacking[context]) ||
@@ -81,10 +81,10 @@ static int heaviest_first(const void *a, const void *b, void *context)
 }
 
 /* Pushes siblings onto the stack of levels. Returns 0, or -1 with *error filled. */
-static int push_siblings(struct walk *walk, const uint32_t *siblings, uint32_t n, struct pf_error *error)
+static int push_siblings(struct tree_walk *walk, const uint32_t *siblings, uint32_t n, struct pf_error *error)
 {
     struct pf_values *values = &walk->values;
-    struct level level = {.begin = walk->n_pending, .next = walk->n_pending};
+    struct tree_level level = {.begin = walk->n_pending, .next = walk->n_pending};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t context = siblings[i];
         if (!values->present[context])
@@ -109,7 +109,7 @@ static int push_siblings(struct walk *walk, const uint32_t *siblings, uint32_t n
 }
 
 /* Walks the tree until all rows are collected, or ROWS_MAX + 1. Returns 0, or -1 with *error filled. */
-static int collect_tree_rows(struct walk *walk, struct pf_error *error)
+static int collect_tree_rows(struct tree_walk *walk, struct pf_error *error)
 {
     const struct pf_tree *tree = walk->values.tree;
     if (!walk->values.n)
@@ -117,17 +117,18 @@ static int collect_tree_rows(struct walk *walk, struct pf_error *error)
     if (push_siblings(walk, tree->root, tree->roots, error))
         return -1;
     while (walk->n_levels && walk->n_rows <= ROWS_MAX) {
-        struct level *level = &walk->levels[walk->n_levels - 1];
+        struct tree_level *level = &walk->levels[walk->n_levels - 1];
         uint32_t depth = (uint32_t)walk->n_levels - 1;
         if (level->next < level->end) {
             uint32_t context = walk->pending[level->next++], first = tree->first[context];
-            walk->rows[walk->n_rows++] = (struct row){walk->values.inclusive[context], context, depth, 0};
+            walk->rows[walk->n_rows++] =
+                (struct tree_row){walk->values.inclusive[context], context, depth, 0};
             if (push_siblings(walk, tree->child + first, tree->first[context + 1] - first, error))
                 return -1;
             continue;
         }
         if (level->more)
-            walk->rows[walk->n_rows++] = (struct row){level->left, PF_NO_CONTEXT, depth, level->more};
+            walk->rows[walk->n_rows++] = (struct tree_row){level->left, PF_NO_CONTEXT, depth, level->more};
         walk->n_pending = level->begin;
         walk->n_levels--;
     }
@@ -144,7 +145,8 @@ static void add_indentation(struct pf_buf *out, uint32_t depth)
         pf_buf_printf(out, "[depth %u] ", depth);
 }
 
-static void add_tree_row(const struct walk *walk, const struct row *row, size_t width, struct pf_buf *out)
+static void add_tree_row(const struct tree_walk *walk, const struct tree_row *row, size_t width,
+                         struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     bool lacking = !row->more && values->lacking && values->lacking[row->context];
@@ -166,13 +168,13 @@ static void add_tree_row(const struct walk *walk, const struct row *row, size_t 
     pf_buf_char(out, '\n');
 }
 
-static void add_tree_rows(const struct walk *walk, struct pf_buf *out)
+static void add_tree_rows(const struct tree_walk *walk, struct pf_buf *out)
 {
     const struct pf_values *values = &walk->values;
     bool cut = walk->n_rows > ROWS_MAX;
     size_t n = cut ? ROWS_MAX - 1 : walk->n_rows, width = 10;
     for (size_t i = 0; i < n; i++) {
-        const struct row *row = &walk->rows[i];
+        const struct tree_row *row = &walk->rows[i];
         width = pf_wider(width, &row->inclusive, values->inclusive_real);
         if (!row->more)
             width = pf_wider(width, &values->exclusive[row->context], values->exclusive_real);
@@ -190,7 +192,7 @@ static void add_tree_rows(const struct walk *walk, struct pf_buf *out)
 
 int pf_tree_text(struct pf_aggregate *aggregate, unsigned metric, struct pf_buf *out, struct pf_error *error)
 {
-    struct walk walk = {0};
+    struct tree_walk walk = {0};
     if (pf_add_sums_missing(out, aggregate->model, metric))
         return 0;
     if (pf_values_new(&walk.values, aggregate, metric, false, error))

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct unit {
+static const struct unit_scale {
     const char *name;
     int64_t ns;        /* 0: bytes */
     const char *shown; /* the readable unit of which this one is a synonym */
@@ -33,7 +33,7 @@ static const struct unit {
              {"byte", 0, "B"},
              {"bytes", 0, "B"}};
 
-static const struct unit *find_unit(const char *name)
+static const struct unit_scale *find_unit(const char *name)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(name, units[i].name))
@@ -43,7 +43,7 @@ static const struct unit *find_unit(const char *name)
 
 int64_t pf_unit_ns(const char *unit)
 {
-    const struct unit *known = find_unit(unit);
+    const struct unit_scale *known = find_unit(unit);
     return known ? known->ns : 0;
 }
 
@@ -52,7 +52,7 @@ struct pf_scale pf_scale_of(double value, const char *unit)
     static const struct pf_scale times[] = {{"s", 1, 1e9}, {"ms", 1, 1e6}, {"us", 1, 1e3}, {"ns", 1, 1}};
     static const struct pf_scale sizes[] = {
         {"TB", 1, 1e12}, {"GB", 1, 1e9}, {"MB", 1, 1e6}, {"kB", 1, 1e3}, {"B", 1, 1}};
-    const struct unit *known = find_unit(unit);
+    const struct unit_scale *known = find_unit(unit);
     if (!known)
         return (struct pf_scale){NULL, 1, 1};
     const struct pf_scale *scale = known->ns ? times : sizes;
@@ -64,7 +64,7 @@ struct pf_scale pf_scale_of(double value, const char *unit)
 
 void pf_add_readable(struct pf_buf *out, double value, const char *unit)
 {
-    const struct unit *known = find_unit(unit);
+    const struct unit_scale *known = find_unit(unit);
     struct pf_scale scale = pf_scale_of(value, unit);
     double shown = value * scale.factor / scale.divisor;
     if (known && scale.name && isfinite(shown) && fabs(shown) >= 1 && strcmp(known->shown, scale.name) != 0)

@@ -287,7 +287,7 @@ struct table_lines {
     unsigned kept[]; /* the columns that are printed */
 };
 
-static bool dropped(const struct pf_slice *slice, enum pf_role role)
+static bool dropped(const struct pf_table_slice *slice, enum pf_role role)
 {
     switch (role) {
     case PF_PARTITION:
@@ -388,7 +388,8 @@ static double lines_progress(const struct pf_lines *lines)
 static const struct pf_lines_ops table_lines_ops = {next_lines,    measure_line, save_lines,
                                                     restore_lines, close_lines,  lines_progress};
 
-struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice, struct pf_error *error)
+struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_slice *slice,
+                                struct pf_error *error)
 {
     const struct pf_table *table = slice->table;
     struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->kept);

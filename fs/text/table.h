@@ -9,13 +9,13 @@
  * A driver's table as CSV: the whole table, or the rows of one partition, context, metric or key, without the columns that this item
  * determines.
  */
-struct pf_slice {
+struct pf_table_slice {
     const struct pf_table *table;
     struct pf_restriction only;
 };
 
 /* Returns a walk over the slice's lines, header first. Borrows the profile; freed by ops->close. NULL with *error filled. */
-struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_slice *slice,
+struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_slice *slice,
                                 struct pf_error *error);
 
 /* Returns the cursor operations of a table; a table held in pf_rows has the ones of this module. */

@@ -28,7 +28,7 @@ static void total_is(struct fake *fake, unsigned metric, const char *want, const
 static void statistics_of_a_context(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     fake_init(&fake, 4);
     unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     uint32_t c = fake_context(&fake, PF_NO_CONTEXT, "main", 0);
@@ -55,7 +55,7 @@ static void statistics_of_a_context(void)
 static void a_single_value(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     fake_init(&fake, 1);
     unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
     unsigned zero = fake_metric(&fake, "zero", "int", PF_OVER_ALL, PF_SUM);
@@ -75,7 +75,7 @@ static void a_single_value(void)
 static void imbalance_is_of_all_threads_that_measure(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     fake_init(&fake, 20);
     unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
     uint32_t all = fake_context(&fake, PF_NO_CONTEXT, "main", 0), one = fake_context(&fake, all, "write", 0);
@@ -125,7 +125,7 @@ static void shares_above_100_percent(void)
 static void what_is_no_number_has_no_deviation(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     fake_init(&fake, 1);
     unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
     uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0), b = fake_context(&fake, a, "b", 0);
@@ -142,7 +142,7 @@ static void what_is_no_number_has_no_deviation(void)
 static void one_partition_speaks_for_all(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     fake_init(&fake, 3);
     unsigned m = fake_metric(&fake, "bytes", "int", PF_OVER_ALL, PF_AT);
     fake.metrics[m].at = 1;
@@ -191,7 +191,7 @@ static void totals_follow_what_a_metric_says(void)
     total_is(&fake, high, "1011", "maxima over partitions, added over contexts");
     total_is(&fake, apart, "", "a metric that is not additive over partitions has no total");
     total_is(&fake, without, "0", "the sum of no values is 0");
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     pf_aggregate_context(fake.aggregate, low, leaf, &it);
     is_cell(it.sum, "100", "a context's sum is the minimum if the metric says so");
     pf_aggregate_context(fake.aggregate, apart, leaf, &it);
@@ -203,7 +203,7 @@ static void totals_follow_what_a_metric_says(void)
 static void integers_stay_exact(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     const pf_int128 big = (pf_int128)1 << 100;
     fake_init(&fake, 3);
     unsigned m = fake_metric(&fake, "cycles", "int", PF_OVER_ALL, PF_SUM);
@@ -233,7 +233,7 @@ static void integers_stay_exact(void)
 static void integers_give_way_to_doubles(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     const pf_int128 huge = (pf_int128)1 << 126;
     fake_init(&fake, 3);
     unsigned mixed = fake_metric(&fake, "mixed", "int", PF_OVER_ALL, PF_SUM);
@@ -265,7 +265,7 @@ static void integers_give_way_to_doubles(void)
 static void doubles_are_compensated(void)
 {
     struct fake fake;
-    struct pf_statistics it;
+    struct pf_context_statistics it;
     fake_init(&fake, 4);
     unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
     uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
@@ -323,7 +323,7 @@ static void spilling_changes_nothing(void)
         fake_finish(&fake[f]);
     }
     for (uint32_t c = 0; c < 10000; c++) {
-        struct pf_statistics a, b;
+        struct pf_context_statistics a, b;
         pf_aggregate_context(fake[0].aggregate, 0, c, &a);
         pf_aggregate_context(fake[1].aggregate, 0, c, &b);
         same = same && a.count == b.count && a.sum.type == b.sum.type && a.sum.i == b.sum.i;
@@ -379,7 +379,7 @@ static int64_t all_of(const struct pf_aggregate *aggregate)
 {
     int64_t sum = 0;
     for (uint32_t c = 0; c < 10000; c++) {
-        struct pf_statistics it;
+        struct pf_context_statistics it;
         pf_aggregate_context(aggregate, 0, c, &it);
         sum += it.sum.type == PF_INT ? it.sum.i : 0;
     }

@@ -48,14 +48,14 @@ static void tear_down(struct fixture *fixture)
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 
-static struct pf_slice slice_of(const struct fixture *fixture, int table, int64_t partition, int64_t context)
+static struct pf_table_slice slice_of(const struct fixture *fixture, int table, int64_t partition, int64_t context)
 {
-    return (struct pf_slice){.table = &fixture->fake.tables[table],
+    return (struct pf_table_slice){.table = &fixture->fake.tables[table],
                              .only = {.partition = partition, .context = context, .metric = -1, .key = -1}};
 }
 
 /* Returns the slice's text from a position on (NULL: from the start). */
-static struct pf_buf text_from(struct fixture *fixture, const struct pf_slice *slice, const void *position,
+static struct pf_buf text_from(struct fixture *fixture, const struct pf_table_slice *slice, const void *position,
                                size_t size)
 {
     struct pf_error error;
@@ -69,12 +69,12 @@ static struct pf_buf text_from(struct fixture *fixture, const struct pf_slice *s
     return out;
 }
 
-static struct pf_buf text_of(struct fixture *fixture, const struct pf_slice *slice)
+static struct pf_buf text_of(struct fixture *fixture, const struct pf_table_slice *slice)
 {
     return text_from(fixture, slice, NULL, 0);
 }
 
-static uint64_t measured(struct fixture *fixture, const struct pf_slice *slice)
+static uint64_t measured(struct fixture *fixture, const struct pf_table_slice *slice)
 {
     struct pf_error error;
     uint64_t size = 0;
@@ -86,7 +86,7 @@ static uint64_t measured(struct fixture *fixture, const struct pf_slice *slice)
 }
 
 /* True if the slice's text has this size, both when it is printed and when it is measured. */
-static bool has_size(struct fixture *fixture, struct pf_slice slice, uint64_t size)
+static bool has_size(struct fixture *fixture, struct pf_table_slice slice, uint64_t size)
 {
     struct pf_buf text = text_of(fixture, &slice);
     bool same = text.size == size && measured(fixture, &slice) == size;
@@ -97,7 +97,7 @@ static bool has_size(struct fixture *fixture, struct pf_slice slice, uint64_t si
 }
 
 /* Returns the number of checkpoints that do not lead to the offset that they claim; `part`: offsets in the slice's own text. */
-static int wrong_marks(struct fixture *fixture, const struct pf_family *family, struct pf_slice slice,
+static int wrong_marks(struct fixture *fixture, const struct pf_family *family, struct pf_table_slice slice,
                        size_t first, size_t end, bool part)
 {
     struct pf_buf whole = text_of(fixture, &slice);
@@ -168,7 +168,7 @@ static void test_nothing(void)
     set_up(&fixture, 0, 0, 0);
     check_sizes(&fixture, FAKE_VALUES, "no partitions");
     check_sizes(&fixture, FAKE_EVENTS, "no rows");
-    struct pf_slice slice = slice_of(&fixture, FAKE_VALUES, -1, -1);
+    struct pf_table_slice slice = slice_of(&fixture, FAKE_VALUES, -1, -1);
     struct pf_buf text = text_of(&fixture, &slice);
     pf_buf_char(&text, 0);
     is(text.data, "thread,\"cores, used\",context,metric,value,name\n", "a table without rows is its header");
@@ -178,7 +178,7 @@ static void test_nothing(void)
 
 /* ---- what is printed ---------------------------------------------------------------------------- */
 
-static void shows(struct fixture *fixture, struct pf_slice slice, const char *want, const char *name)
+static void shows(struct fixture *fixture, struct pf_table_slice slice, const char *want, const char *name)
 {
     struct pf_buf text = text_of(fixture, &slice);
     pf_buf_char(&text, 0);
@@ -275,7 +275,7 @@ static void test_rows_positions(void)
     struct fixture fixture;
     struct pf_error error = {0};
     set_up(&fixture, 4, 3, 8);
-    struct pf_slice slice = slice_of(&fixture, FAKE_NOTES, -1, -1);
+    struct pf_table_slice slice = slice_of(&fixture, FAKE_NOTES, -1, -1);
     struct pf_lines *lines = pf_table_lines(&fixture.model, &slice, &error);
     uint64_t far = UINT64_MAX;
     struct pf_buf out = {0};

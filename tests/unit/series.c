@@ -8,7 +8,7 @@
 /* The changes of one metric from run to run. */
 
 /* Adds a run in which main calls f and g with these exclusive times (g 0: g is not called). */
-static void add_run(struct pf_series *series, unsigned run, const char *unit, int64_t f, int64_t g,
+static void add_run(struct pf_run_series *series, unsigned run, const char *unit, int64_t f, int64_t g,
                     enum pf_series_by by)
 {
     struct fake fake;
@@ -33,7 +33,7 @@ static void add_cell(struct pf_buf *out, const struct pf_figure *figure)
 }
 
 /* Returns all rows of function_changes.csv. */
-static char *text_of(struct pf_series *series)
+static char *text_of(struct pf_run_series *series)
 {
     struct pf_error error;
     struct pf_buf out = {0};
@@ -54,7 +54,7 @@ static char *text_of(struct pf_series *series)
     return out.data;
 }
 
-static void series_are(struct pf_series *series, const char *want, const char *behaviour)
+static void series_are(struct pf_run_series *series, const char *want, const char *behaviour)
 {
     char *have = text_of(series);
     is(have, want, behaviour);
@@ -64,7 +64,7 @@ static void series_are(struct pf_series *series, const char *want, const char *b
 
 static void functions_over_three_runs(void)
 {
-    struct pf_series *series = pf_series_new(3, 1 << 20);
+    struct pf_run_series *series = pf_series_new(3, 1 << 20);
     add_run(series, 0, "ns", 10, 0, PF_SERIES_FUNCTIONS);
     add_run(series, 1, "ns", 20, 4, PF_SERIES_FUNCTIONS);
     add_run(series, 2, "ns", 15, 6, PF_SERIES_FUNCTIONS);
@@ -77,7 +77,7 @@ static void functions_over_three_runs(void)
 
 static void times_are_brought_to_ns(void)
 {
-    struct pf_series *series = pf_series_new(2, 1 << 20);
+    struct pf_run_series *series = pf_series_new(2, 1 << 20);
     add_run(series, 0, "us", 10, 0, PF_SERIES_CONTEXTS);
     add_run(series, 1, "ns", 9000, 5, PF_SERIES_CONTEXTS);
     series_are(series,
@@ -102,7 +102,7 @@ static void a_step(void)
 static void what_changed_most(void)
 {
     static const char *const runs[] = {"a", "b", "c", "d"};
-    struct pf_series *series = pf_series_new(4, 1 << 20);
+    struct pf_run_series *series = pf_series_new(4, 1 << 20);
     struct pf_changes changes = {0};
     struct pf_change change;
     struct pf_error error;
@@ -130,7 +130,7 @@ static void what_changed_most(void)
 static void columns_stay_apart(void)
 {
     static const char *const runs[] = {"a", "b\n"};
-    struct pf_series *series = pf_series_new(2, 1 << 20);
+    struct pf_run_series *series = pf_series_new(2, 1 << 20);
     struct pf_changes changes = {0};
     struct pf_change change;
     struct pf_error error;
@@ -154,7 +154,7 @@ static void columns_stay_apart(void)
 static void many_names(void)
 {
     enum { RUNS = 40 };
-    struct pf_series *series = pf_series_new(RUNS, 4096);
+    struct pf_run_series *series = pf_series_new(RUNS, 4096);
     for (unsigned run = 0; run < RUNS; run++)
         add_run(series, run, "ns", run, 1, PF_SERIES_FUNCTIONS);
     struct pf_change change;

@@ -84,7 +84,7 @@ static const struct pf_cursor_ops ops = {
 static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
 {
     struct pf_error error;
-    struct pf_slice slice = {&fake->table, only};
+    struct pf_table_slice slice = {&fake->table, only};
     struct pf_lines *lines = pf_table_lines(&fake->model, &slice, &error);
     must(lines != NULL);
     return lines;
