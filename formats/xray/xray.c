@@ -238,34 +238,33 @@ static void probe_xray(struct pf_probe *probe, struct pf_probe_result *result)
         set_version(&header, result->version, sizeof result->version);
 }
 
-static int add_xray_info(struct pf_model *model, const char *key, struct pf_cell value,
-                         struct pf_error *error)
+static void add_xray_info(struct pf_run *run, const char *key, struct pf_cell value)
 {
     struct pf_cell cells[] = {pf_string(key), value};
-    return pf_rows_add(model->info, cells, error);
+    pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
-static int set_xray_info(struct pf_model *model, const struct xray_header *header, struct pf_error *error)
+static void set_xray_info(struct pf_run *run, const struct xray_header *header)
 {
     static const char *const types[] = {
         [XRAY_BASIC] = "basic log",
         [XRAY_FDR] = "flight data recorder (FDR)",
         [XRAY_PROFILING] = "profiling mode",
     };
-    set_version(header, model->version, sizeof model->version);
-    if (add_xray_info(model, "Type", pf_string(types[header->type]), error) ||
-        add_xray_info(model, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"),
-                      error))
-        return -1;
-    if (header->type == XRAY_PROFILING)
-        return add_xray_info(model, "Created (ns since 1970)", pf_uint(header->created), error) ||
-               add_xray_info(model, "Process", pf_uint(header->pid), error);
-    struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
-    return add_xray_info(model, "Cycle frequency (Hz)", frequency, error) ||
-           add_xray_info(model, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"), error) ||
-           add_xray_info(model, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"), error) ||
-           (header->type == XRAY_FDR &&
-            add_xray_info(model, "Buffer size (bytes)", pf_uint(header->buffer_size), error));
+    set_version(header, run->model->version, sizeof run->model->version);
+    add_xray_info(run, "Type", pf_string(types[header->type]));
+    add_xray_info(run, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"));
+    if (header->type == XRAY_PROFILING) {
+        add_xray_info(run, "Created (ns since 1970)", pf_uint(header->created));
+        add_xray_info(run, "Process", pf_uint(header->pid));
+        return;
+    }
+    add_xray_info(run, "Cycle frequency (Hz)",
+                  header->frequency ? pf_uint(header->frequency) : pf_string("unknown"));
+    add_xray_info(run, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"));
+    add_xray_info(run, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"));
+    if (header->type == XRAY_FDR)
+        add_xray_info(run, "Buffer size (bytes)", pf_uint(header->buffer_size));
 }
 
 static void xray_context_cells(const struct pf_model *model, uint32_t context, struct pf_cell *cells)
@@ -274,21 +273,15 @@ static void xray_context_cells(const struct pf_model *model, uint32_t context, s
 }
 
 /* Lists the candidate maps in info.txt, before it is known which one names more functions. */
-static int set_map_info(struct pf_model *model, const struct xray_maps *maps, struct pf_error *error)
+static void set_map_info(struct pf_run *run, const struct xray_maps *maps)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return pf_fail_memory(error);
+    size_t size = 1;
     for (size_t i = 0; i < maps->count; i++)
-        fprintf(stream, "%s%s", i ? " or " : "", maps->files[i]);
-    if (!maps->count)
-        fputs("none found", stream);
-    int failed = fclose(stream) ? pf_fail_memory(error)
-                                : add_xray_info(model, "Instrumentation map", pf_string(text), error);
-    free(text);
-    return failed;
+        size += strlen(maps->files[i]) + strlen(" or ");
+    char *text = PF_OWN(run, malloc(size), free), *end = text;
+    for (size_t i = 0; i < maps->count; i++)
+        end = stpcpy(stpcpy(end, i ? " or " : ""), maps->files[i]);
+    add_xray_info(run, "Instrumentation map", maps->count ? pf_string(text) : pf_string("none found"));
 }
 
 /* Sets what all file types have. */
@@ -316,28 +309,29 @@ static void set_log(struct pf_model *model, struct xray_state *state)
     set_metrics(model, state);
 }
 
-static int open_xray(struct pf_model *model, struct pf_error *error)
+static void open_in_run(struct pf_run *run, void *arg)
 {
-    struct xray_state *state = calloc(1, sizeof *state);
-    if (!state)
-        return pf_fail_memory(error);
-    model->state = state;
-    if (pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &state->input, error))
-        return -1;
+    struct xray_state *state = arg;
+    struct pf_model *model = run->model;
     unsigned char bytes[XRAY_HEADER_SIZE];
-    ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);
-    if (have < 0)
-        return -1;
-    if (!read_xray_header(&state->header, bytes, (size_t)have))
-        return pf_fail_at(error, EINVAL, 0, "no header of an XRay file");
+    pf_run_check(run, pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &state->input, run->error));
+    size_t have = pf_run_read(run, state->input, bytes, sizeof bytes, 0);
+    if (!read_xray_header(&state->header, bytes, have))
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, "no header of an XRay file"));
     set_xray_tables(model);
     if (state->header.type == XRAY_PROFILING)
         xray_profiling_set(model);
     else
         set_log(model, state);
-    if (set_xray_info(model, &state->header, error) || xray_maps_find(&state->maps, model, error))
-        return -1;
-    return set_map_info(model, &state->maps, error);
+    set_xray_info(run, &state->header);
+    pf_run_check(run, xray_maps_find(&state->maps, model, run->error));
+    set_map_info(run, &state->maps);
+}
+
+static int open_xray(struct pf_model *model, struct pf_error *error)
+{
+    model->state = calloc(1, sizeof(struct xray_state));
+    return model->state ? pf_run(model, open_in_run, model->state, error) : pf_fail_memory(error);
 }
 
 static int load_xray(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
