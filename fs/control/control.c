@@ -472,12 +472,6 @@ static int open_control_file(void *self, uint64_t ino, struct pf_virtual_text *t
     return text->bytes ? 0 : ENOMEM;
 }
 
-static int read_control_link(void *self, uint64_t ino, char **target, struct pf_op *op)
-{
-    (void)self, (void)ino, (void)target, (void)op;
-    return EINVAL;
-}
-
 static void *make_control(struct pf_fs *fs)
 {
     struct control *control = calloc(1, sizeof *control);
@@ -497,12 +491,6 @@ static void free_control(void *self)
     free(control);
 }
 
-static bool shrink_control(void *self)
-{
-    (void)self;
-    return false; /* two snapshots, whose texts use few descriptors */
-}
-
 const struct pf_virtual pf_control = {.name = ".profilefs",
                                       .kind = KIND_CONTROL,
                                       .hides = true,
@@ -514,6 +502,4 @@ const struct pf_virtual pf_control = {.name = ".profilefs",
                                       .getattr = get_control_attr,
                                       .opendir = open_control_folder,
                                       .entry = list_control_entry,
-                                      .open = open_control_file,
-                                      .readlink = read_control_link,
-                                      .shrink = shrink_control};
+                                      .open = open_control_file};

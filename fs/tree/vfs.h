@@ -256,8 +256,9 @@ struct pf_virtual {
     /* The entry by number from 0 on; `next` is not set. False past the end. */
     bool (*entry)(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry);
     int (*open)(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op);
+    /* NULL: the folder has no links. */
     int (*readlink)(void *self, uint64_t ino, char **target, struct pf_op *op);
-    /* Frees memory and descriptors of data that can be recomputed. False: there was nothing to free. */
+    /* Frees memory and descriptors of data that can be recomputed. False: there was nothing to free. NULL: there never is. */
     bool (*shrink)(void *self);
 };
 

@@ -415,7 +415,7 @@ static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op
     void *self;
     const struct pf_virtual *within = pf_virtual_of(fs, ino, &self);
     if (within)
-        return within->readlink(self, ino, target, op);
+        return within->readlink ? within->readlink(self, ino, target, op) : EINVAL;
     return ino >> 32 ? readlink_in_profile(fs, ino, target, op) : readlink_in_source(fs, ino, target);
 }
 

@@ -28,7 +28,7 @@ bool pf_virtuals_shrink(struct pf_fs *fs)
 {
     bool shrunk = false;
     for (size_t v = 0; fs->virtuals && fs->virtuals[v] && !shrunk; v++)
-        shrunk = fs->options.virtuals[v]->shrink(fs->virtuals[v]);
+        shrunk = fs->options.virtuals[v]->shrink && fs->options.virtuals[v]->shrink(fs->virtuals[v]);
     return shrunk;
 }
 
