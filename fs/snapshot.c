@@ -206,13 +206,13 @@ static int run_item(struct pf_owner *owner, uint64_t item, struct pf_error *erro
     return has_item(snapshot, item) ? 0 : set->ops->make(set, snapshot, (uint32_t)item, error);
 }
 
-static bool is_short(struct pf_owner *owner, uint64_t item)
+static bool item_is_short(struct pf_owner *owner, uint64_t item)
 {
     const struct pf_snapshot_ops *ops = ((struct pf_snapshot *)owner)->set->ops;
     return ops->is_short && ops->is_short((uint32_t)item);
 }
 
-static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, is_short, run_item};
+static const struct pf_work item_work = {NULL, PF_WORK_SNAPSHOT, item_is_short, run_item};
 
 int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item, struct pf_op *op)
 {

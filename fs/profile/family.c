@@ -88,14 +88,14 @@ static int report_progress(struct measuring *all, const struct pf_measure *measu
     return pf_pass_step(done, 1000 * all->n, error);
 }
 
-static void note_failure(struct measuring *all, const struct pf_error *error)
+static void note_piece_failure(struct measuring *all, const struct pf_error *error)
 {
     enum severity severity = error->code == ECANCELED ? ENDED : error->code == EAGAIN ? REPEAT : FAILED;
     if (!atomic_exchange(&all->failed[severity], true))
         all->errors[severity] = *error;
 }
 
-static bool has_failed(struct measuring *all)
+static bool has_piece_failed(struct measuring *all)
 {
     bool failed = false;
     for (int s = 0; s < SEVERITIES; s++)
@@ -129,7 +129,7 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
         if (rows % ROWS_PER_STEP == 0) {
             if (report_progress(all, measure, &reported, error))
                 return -1;
-            if (has_failed(all))
+            if (has_piece_failed(all))
                 return pf_fail(error, ECANCELED, "another part of the pass failed");
         }
     }
@@ -146,7 +146,7 @@ static void measure_piece(void *arg, size_t i)
     piece->part = all->header.full - all->header.partition;
     struct pf_measure *measure = pf_measure_new(all->model, all->table, partition, &error);
     if (!measure || keep_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
-        note_failure(all, &error);
+        note_piece_failure(all, &error);
     pf_measure_free(measure);
 }
 

@@ -178,7 +178,7 @@ static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
 }
 
 /* True if the file has few enough rows to walk them on the thread of an operation. */
-static bool is_short(struct pf_profile *profile, struct pf_node node)
+static bool is_short_text(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
     if (pf_is_cheap(model, node))
@@ -196,7 +196,7 @@ static bool measures_short(struct pf_owner *owner, uint64_t number)
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;
     (void)number;
-    return is_short(text->profile, text->node) ||
+    return is_short_text(text->profile, text->node) ||
            (pf_text_is_sized(&text->text, NULL) && !pf_is_heavy(&text->profile->model, text->node) &&
             pf_text_distance(&text->text, atomic_load(&text->until)) <= BYTES_AT_ONCE);
 }

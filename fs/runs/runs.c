@@ -212,7 +212,7 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
 }
 
 /* Lists the members again. Errors that may pass count as no change. */
-static void look_again(struct all_runs *all, struct runs *runs)
+static void look_at_members(struct all_runs *all, struct runs *runs)
 {
     struct pf_members members = {0};
     struct pf_folder *folder = pf_folder_open(pf_fs_env(all->fs)->top, *runs->path ? runs->path : ".");
@@ -233,7 +233,7 @@ static int make_runs_text(struct pf_snapshots *set, struct pf_snapshot *snapshot
     struct all_runs *all = set->owner;
     struct runs *runs = (struct runs *)snapshot;
     if (node == LOOK)
-        return look_again(all, runs), 0;
+        return look_at_members(all, runs), 0;
     look_inside(all, runs);
     return is_metric(node)   ? make_metric(all, runs, node_metric(node), error)
            : node == SUMMARY ? make_summary(all, runs, error)
@@ -253,12 +253,12 @@ static bool has_runs_text(const struct pf_snapshot *snapshot, uint32_t node)
 }
 
 /* LOOK lists one folder. On a pass thread, a look-up of runs/ would wait for the passes of other profiles. */
-static bool is_short(uint32_t node)
+static bool is_look(uint32_t node)
 {
     return node == LOOK;
 }
 
-static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_short, free_runs};
+static const struct pf_snapshot_ops snapshot_ops = {make_runs_text, has_runs_text, is_look, free_runs};
 
 /* Checks that the members are unchanged, unless that was done in the last BELIEVED_SECONDS. Returns 0, ESTALE, or another errno value. */
 static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
