@@ -107,7 +107,7 @@ static void anchor_fault(void *arg, bool lost)
     bool body = reading->section != IN_HEAD;
     if (body != reading->head_only)
         pf_run_warn(reading->run, "error", "bad-anchor", pf_xml_line(reading->xml), -1,
-                    "a tag of anchor.xml is damaged: what can be read of it is");
+                    "anchor.xml: damaged tag: its readable parts are used");
     reading->cube->broken |= body && lost && reading->subject != OF_REGION;
 }
 
@@ -135,16 +135,17 @@ static void check_damage(const struct pf_cube_reading *reading)
 {
     struct pf_cube *cube = reading->cube;
     struct pf_error damage;
-    const char *problem = !reading->is_cube ? "anchor.xml has no <cube>"
-                          : pf_xml_is_cut(reading->xml)
-                              ? "anchor.xml ends inside an element, or is no XML from here on"
-                              : NULL;
+    const char *problem =
+        !reading->is_cube ? "anchor.xml: no element <cube>: no values are shown"
+        : pf_xml_is_cut(reading->xml)
+            ? "anchor.xml: truncated, or not XML from here on: call paths up to here are kept, without values"
+            : NULL;
     cube->broken |= problem != NULL;
     if (problem)
         pf_run_warn(reading->run, "fatal", "bad-anchor", pf_xml_line(reading->xml), -1, "%s", problem);
     if (cube->inflate && pf_inflate_damage(cube->inflate, &damage))
         pf_run_warn(reading->run, "fatal", "bad-anchor", 0, cube->anchor->offset,
-                    "anchor.xml cannot be inflated to its end: %.150s", damage.what);
+                    "anchor.xml: cannot be decompressed to its end: %.150s", damage.what);
 }
 
 static void free_anchor_reading(struct pf_cube_reading *reading)

@@ -40,7 +40,7 @@ static uint32_t read_id(const struct pf_cube_reading *reading, const char *name)
         return (uint32_t)id;
     reading->cube->broken = true;
     pf_run_warn(reading->run, "fatal", "bad-id", pf_xml_line(reading->xml), -1,
-                "<%.40s> has no number as its %s", reading->name, name);
+                "<%.40s>: missing or invalid %s: no values are shown", reading->name, name);
     return 0;
 }
 
@@ -129,7 +129,7 @@ void pf_cube_start_metric(struct pf_cube_reading *reading)
     if (id < 0) {
         id = (int64_t)cube->n_metrics;
         pf_run_warn(run, "error", "bad-id", pf_xml_line(reading->xml), -1,
-                    "a metric has no number as its id");
+                    "metric without a valid id: its position is used as the id");
     }
     cube->metrics[cube->n_metrics] = (struct pf_cube_metric){.id = (uint64_t)id,
                                                              .parent = reading->metric,
@@ -191,7 +191,7 @@ void pf_cube_end_region(struct pf_cube_reading *reading)
     region->kind = find_kind(reading, cells[PF_CUBE_REGION_ROLE]);
     pf_run_check(run, pf_rows_add(cube->regions, cells, run->error));
     if (!pf_run_check(run, pf_ids_add(&reading->region_ids, id, (uint32_t)reading->regions.n, run->error)))
-        pf_cube_break(run, cube, "doubled-id", "region %llu is there twice", id);
+        pf_cube_break(run, cube, "doubled-id", "region %llu: duplicate id: no values are shown", id);
     *PF_PUSH(run, reading->regions) = *region;
 }
 
@@ -208,10 +208,11 @@ void pf_cube_start_cnode(struct pf_cube_reading *reading)
                                 .region = pf_ids_find(&reading->region_ids, callee),
                                 .file = intern_attribute(reading, "mod")};
     if (path.region == PF_CUBE_NONE)
-        pf_cube_break(run, cube, "no-region", "a call path is in region %llu, which is not there", callee);
+        pf_cube_break(run, cube, "no-region", "call path in undefined region %llu: no values are shown",
+                      callee);
     bool added = pf_run_check(run, pf_ids_add(&reading->path_ids, id, tree->count, run->error));
     if (!added && !reading->doubled)
-        pf_cube_break(run, cube, "doubled-id", "call path %llu is there twice", id);
+        pf_cube_break(run, cube, "doubled-id", "call path %llu: duplicate id: no values are shown", id);
     reading->doubled |= !added;
     pf_run_check(run,
                  pf_array_room(&cube->paths, &reading->room_paths, tree->count, sizeof path, run->error));

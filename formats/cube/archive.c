@@ -110,7 +110,8 @@ static void take_file_member(struct walk *walk, const unsigned char *block, uint
     walk->has_size = false;
     if (size > walk->end - offset) {
         size = walk->end - offset;
-        pf_run_warn(walk->run, "fatal", "cut", 0, walk->end, "the file ends inside its member %s", name);
+        pf_run_warn(walk->run, "fatal", "cut", 0, walk->end, "member %s: truncated at the end of the file",
+                    name);
     }
     if (*name)
         add_archive_member(walk->run, walk->archive, name, offset, size);
@@ -128,7 +129,8 @@ static void take_tar_header(struct walk *walk, const unsigned char *block)
     char kind = (char)block[KIND_AT];
     walk->zeros = 0;
     if (!is_tar_header(block) || !read_size_field(block, &size)) {
-        pf_run_warn(walk->run, "fatal", "bad-header", 0, walk->at, "no header of a member here");
+        pf_run_warn(walk->run, "fatal", "bad-header", 0, walk->at,
+                    "bad tar header: the rest of the file is skipped");
         walk->at = walk->end;
         return;
     }
@@ -157,7 +159,7 @@ void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, s
             take_tar_header(&walk, block);
     }
     if (archive->count == MEMBERS_MAX)
-        pf_run_warn(run, "fatal", "limit", 0, walk.at, "members from the %dth on are not read", MEMBERS_MAX);
+        pf_run_warn(run, "fatal", "limit", 0, walk.at, "%d members: further ones are skipped", MEMBERS_MAX);
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
@@ -189,7 +191,7 @@ void pf_cube_find_anchor(struct pf_run *run, struct pf_cube *cube)
     cube->anchor = pf_cube_archive_find(&cube->archive, "anchor.xml");
     if (!cube->anchor) {
         pf_run_warn(run, "fatal", "no-anchor", 0, -1,
-                    "there is no anchor.xml in the file, which says what its other members are");
+                    "anchor.xml is missing: the data cannot be interpreted");
         return;
     }
     ssize_t have = pf_cube_read(cube, cube->anchor, head, sizeof head, 0, run->error);

@@ -43,7 +43,7 @@ static void check_path_values(struct check *check, uint32_t path)
                                            &values, check->run->error));
     if (!got && row >= 0 && metric->streams && metric->streams[row].size)
         note_checked(check, "error", "bad-stream", (uint64_t)row, "row ",
-                     " of its data cannot be inflated; it has no values");
+                     " cannot be decompressed: no values");
     for (uint32_t l = 0; got && may_wrap(metric) && l < cube->n_locations; l++)
         check->wrapped += values[l].i > INT64_MAX;
     for (uint32_t l = 0; got && check->adds_up && l < cube->n_locations; l++)
@@ -85,12 +85,12 @@ static void check_metric(struct check *check)
     }
     if (check->wrapped)
         note_checked(check, "warning", "wrapped", check->wrapped, "",
-                     " values are 2^63 or more, as of a counter that went below zero; they are "
-                     "shown as they are stored, and so are sums of them");
+                     " values of 2^63 or more, as from a counter that went below zero: shown as stored, "
+                     "their sums are meaningless");
     uint64_t negative = check->adds_up ? count_negative(check) : 0;
     if (negative)
-        note_checked(check, "warning", "negative", negative, "the exclusive values of ",
-                     " call paths come to less than zero, so that others may exceed 100 %");
+        note_checked(check, "warning", "negative", negative, "negative exclusive values of ",
+                     " call paths: percentages of others may exceed 100 %");
 }
 
 static void free_check(struct check *check)

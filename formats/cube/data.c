@@ -90,14 +90,14 @@ static bool place_rows(struct looking *looking, const unsigned char *raw, size_t
         }
         if (position <= last)
             return note_metric(looking, offset, "error", "bad-index",
-                               "the positions in its index do not ascend");
+                               "positions in its index do not ascend: no values");
         last = position;
         metric->row_at[position] = (uint32_t)i;
     }
     metric->rows = n;
     if (beyond) {
         (void)note_metric(looking, offset, "warning", "bad-position",
-                          "%zu of its rows, for call paths that are not there, are left out", beyond);
+                          "%zu rows of unknown call paths: skipped", beyond);
     } else if (n == looking->cube->tree->count) { /* the usual case: the position is the row */
         free(metric->row_at);
         metric->row_at = NULL;
@@ -115,13 +115,14 @@ static bool read_metric_index(struct looking *looking)
     size_t size = read_bytes(looking, looking->index, most, 0);
     const unsigned char *raw = looking->bytes.at;
     if (size < COUNT_AT || memcmp(raw, index_marker, sizeof index_marker - 1) != 0)
-        return note_metric(looking, offset, "error", "bad-index", "its index does not begin as one");
+        return note_metric(looking, offset, "error", "bad-index", "bad magic of its index: no values");
     metric->big = !memcmp(raw + ORDER_AT, "\0\0\0\1", 4);
     if (!metric->big && memcmp(raw + ORDER_AT, "\1\0\0\0", 4) != 0)
-        return note_metric(looking, offset + ORDER_AT, "error", "bad-index", "its index has no byte order");
+        return note_metric(looking, offset + ORDER_AT, "error", "bad-index",
+                           "invalid byte order of its index: no values");
     if (raw[FORMAT_AT] != SPARSE && raw[FORMAT_AT] != DENSE)
         return note_metric(looking, offset + FORMAT_AT, "error", "bad-index",
-                           "its index is of an unknown kind");
+                           "unknown kind of index: no values");
     metric->rows = paths;
     if (raw[FORMAT_AT] == DENSE)
         return true;
@@ -130,11 +131,11 @@ static bool read_metric_index(struct looking *looking)
     if (count > there) {
         count = there;
         (void)note_metric(looking, offset, "error", "cut-index",
-                          "its index promises more rows than it lists");
+                          "truncated index: only the rows that it lists are read");
     }
     if (count > (uint64_t)paths + BEYOND_MAX)
         return note_metric(looking, offset, "error", "bad-index",
-                           "its index lists more rows than there are call paths");
+                           "its index lists more rows than there are call paths: no values");
     metric->row_at = pf_run_memory(looking->run, malloc(((size_t)paths + 1) * sizeof *metric->row_at));
     return place_rows(looking, raw + POSITIONS_AT, (size_t)count);
 }
@@ -146,8 +147,8 @@ static void limit_rows(struct looking *looking, uint64_t rows)
 {
     if (rows < looking->metric->rows)
         (void)note_metric(looking, looking->metric->end, "error", "short-data",
-                          "its data end after %llu of %llu rows; the others have no value",
-                          (unsigned long long)rows, (unsigned long long)looking->metric->rows);
+                          "truncated data: only %llu of %llu rows have values", (unsigned long long)rows,
+                          (unsigned long long)looking->metric->rows);
     if (rows < looking->metric->rows)
         looking->metric->rows = rows;
 }
@@ -181,8 +182,7 @@ static void place_streams(struct looking *looking, const unsigned char *raw, uin
         lost += !metric->streams[i].offset;
     if (lost)
         (void)note_metric(looking, metric->base, "error", "bad-stream",
-                          "%llu rows have no stream in its data; they have no values",
-                          (unsigned long long)lost);
+                          "%llu rows without a stream: no values", (unsigned long long)lost);
 }
 
 static bool find_packed(struct looking *looking, uint64_t count)
@@ -191,7 +191,7 @@ static bool find_packed(struct looking *looking, uint64_t count)
     uint64_t table = looking->data->offset + TABLE_AT;
     if (table > metric->end || count > (metric->end - table) / ENTRY_SIZE)
         return note_metric(looking, looking->data->offset, "error", "bad-data",
-                           "its table of streams is larger than its data");
+                           "its table of streams is larger than its data: no values");
     metric->base = table + count * ENTRY_SIZE;
     limit_rows(looking, count);
     metric->streams = pf_run_memory(looking->run, calloc((size_t)metric->rows + 1, sizeof *metric->streams));
@@ -211,7 +211,8 @@ static bool find_rows(struct looking *looking)
         return find_plain(looking);
     if (!memcmp(head, packed_marker, sizeof packed_marker - 1))
         return find_packed(looking, pf_u64(head + STREAMS_AT, looking->metric->big));
-    return note_metric(looking, looking->data->offset, "error", "bad-data", "its data do not begin as such");
+    return note_metric(looking, looking->data->offset, "error", "bad-data",
+                       "bad magic of its data: no values");
 }
 
 /* ---- all metrics -------------------------------------------------------------------------------- */
@@ -254,14 +255,12 @@ static bool find_metric_data(struct looking *looking)
     if (!looking->index && !looking->data)
         return false; /* normal for a metric that is unused: all values are zero */
     if (!looking->data)
-        return note_metric(looking, UNKNOWN, "error", "no-data",
-                           "it has an index but no data: it has no values");
+        return note_metric(looking, UNKNOWN, "error", "no-data", "index without data: no values");
     if (!looking->index)
-        return note_metric(looking, UNKNOWN, "error", "no-index",
-                           "it has data but no index: it has no values");
+        return note_metric(looking, UNKNOWN, "error", "no-index", "data without an index: no values");
     if (metric->type.kind == PF_CUBE_NO_KIND)
-        return note_metric(looking, UNKNOWN, "warning", "no-number",
-                           "values of type %.60s are not known: it has no values", metric->dtype);
+        return note_metric(looking, UNKNOWN, "warning", "no-number", "unknown type %.60s: no values",
+                           metric->dtype);
     return read_metric_index(looking) && find_rows(looking);
 }
 

@@ -38,13 +38,15 @@ static void order_locations(struct pf_run *run, struct pf_cube *cube)
     uint32_t n = cube->n_locations;
     struct pf_cube_location *ordered = pf_run_memory(run, calloc((size_t)n + 1, sizeof *ordered));
     if (!n && !cube->broken)
-        pf_cube_break(run, cube, "no-locations", "the file has %llu locations", 0);
+        pf_cube_break(run, cube, "no-locations", "%llu locations: no values are shown", 0);
     for (uint32_t i = 0; i < n && !cube->broken; i++) {
         uint64_t id = cube->locations[i].id;
         if (id >= n)
-            pf_cube_break(run, cube, "bad-id", "location %llu has an id beyond their number", id);
+            pf_cube_break(run, cube, "bad-id",
+                          "location %llu: id is not less than the number of locations: no values are shown",
+                          id);
         else if (ordered[id].there)
-            pf_cube_break(run, cube, "doubled-id", "location %llu is there twice", id);
+            pf_cube_break(run, cube, "doubled-id", "location %llu: duplicate id: no values are shown", id);
         else
             ordered[id] = cube->locations[i];
     }

@@ -10,7 +10,7 @@
 /* Maximum size of the head in bytes. It ends where the table of modules begins. */
 #define HEAD_MAX ((uint64_t)1 << 20)
 
-#define NO_EXPERIMENT "not the XML of an HPCToolkit experiment"
+#define NO_EXPERIMENT "not an HPCToolkit experiment"
 
 enum { PIECE = 64 * 1024, KINDS_MAX = 256 };
 
@@ -283,7 +283,7 @@ static void note_stray(struct reading *reading, const char *text)
 {
     if (!reading->strays)
         pf_run_warn(reading->run, "error", "inconsistent-tree", pf_xml_line(reading->xml), -1,
-                    "experiment.xml: %s; so may others be", text);
+                    "experiment.xml: %s (further ones are not reported)", text);
     reading->strays = true;
 }
 
@@ -293,7 +293,7 @@ static void experiment_data(struct reading *reading)
     uint64_t id = reading->state->layout == HPC_OLD;
     uint32_t i = hpc_model_add_root(reading->run, reading->model, id);
     if (i == PF_NO_CONTEXT)
-        note_stray(reading, "there is a second root");
+        note_stray(reading, "second root: skipped");
     else
         *PF_PUSH(reading->run, reading->levels) =
             (struct level){id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
@@ -314,7 +314,7 @@ static void add_element_context(struct reading *reading, const struct level *abo
         model->tree->key[level->context] = reading->element->rank;
     } else {
         if (level->id != above->id)
-            note_stray(reading, "two places of the tree have one number");
+            note_stray(reading, "duplicate number of a context: the elements are merged");
         improve(reading, level->context, &context);
     }
     if (context.file != PF_NO_STRING)
@@ -338,7 +338,7 @@ static void experiment_context(struct reading *reading)
         level.id = (uint64_t)(number < 0 ? -number : number);
         add_element_context(reading, &above, &level);
     } else {
-        note_stray(reading, "an element has no number");
+        note_stray(reading, "element without a valid number: merged with its parent");
     }
     *PF_PUSH(reading->run, reading->levels) = level;
 }
@@ -356,9 +356,9 @@ static void experiment_value(struct reading *reading)
                        ? pf_ids_find(&reading->state->summary_metrics.taken.ids, (uint64_t)id)
                        : PF_NO_ID;
     if (value.metric == PF_NO_ID || !text || !pf_parse_double(text, strlen(text), &value.value))
-        note_stray(reading, "a value is of no known metric, or no number");
+        note_stray(reading, "value of an unknown metric, or invalid number: skipped");
     else if (!hpc_model_add_value(reading->run, reading->model, &value))
-        note_stray(reading, "values of a context do not stand together");
+        note_stray(reading, "value out of the order of contexts: skipped");
 }
 
 /* ---- events --------------------------------------------------------------------------------------------- */
@@ -419,7 +419,7 @@ static void experiment_end(void *arg, const char *name, const char *text, size_t
         if (reading->levels.at[reading->levels.n - 1].element == element)
             reading->levels.n--;
         else
-            note_stray(reading, "an element is closed that is not open");
+            note_stray(reading, "closing tag without its opening tag: skipped");
     }
 }
 
@@ -461,8 +461,7 @@ void hpc_experiment_open(struct pf_run *run)
         pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, NO_EXPERIMENT));
     if (!reading->complete)
         pf_run_warn(run, "error", "head", 0, -1,
-                    "experiment.xml: the tables of metrics have no end within the first %d KB; what "
-                    "follows is not read",
+                    "experiment.xml: tables of metrics longer than %d KB: the rest of them is skipped",
                     (int)(HEAD_MAX >> 10));
     pair_metrics(state);
 }
@@ -472,9 +471,9 @@ void hpc_experiment_contexts(struct pf_run *run, struct hpc_model *model)
     struct reading *reading = read_xml(run, model, UINT64_MAX);
     if (pf_xml_is_cut(reading->xml))
         pf_run_warn(run, "fatal", "cut-xml", pf_xml_line(reading->xml), -1,
-                    "experiment.xml ends inside of an element, or is no XML from here on");
+                    "experiment.xml: truncated, or not XML from here on: the contexts read so far are kept");
     if (!model->tree->count) {
-        pf_run_warn(run, "fatal", "no-tree", 0, -1, "experiment.xml has no calling-context tree");
+        pf_run_warn(run, "fatal", "no-tree", 0, -1, "experiment.xml: no calling-context tree");
         experiment_data(reading);
     }
 }

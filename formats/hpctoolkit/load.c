@@ -52,8 +52,7 @@ static void search_block(struct hpc_search *search, struct hpc_block *block, uin
     block->n_values = values;
     block->is_cut = true;
     pf_note(&search->state->broken, &broken_block, 0, (int64_t)(block->indices + (uint64_t)entry * HPC_PAIR),
-            "profile.db: the values of profile %u are broken from context number %u on; these are left out",
-            profile, entry);
+            "profile.db: profile %u: damaged values from context number %u on: skipped", profile, entry);
 }
 
 static void search_blocks(struct hpc_search *search)
@@ -98,8 +97,8 @@ static void add_unlisted(struct pf_run *run, struct hpc_model *model)
     for (size_t i = 0; i < search->ids.n; i++)
         (void)hpc_model_add_bare(run, model, search->ids.at[i], "unlisted instruction", HPC_INSTRUCTION, 0);
     pf_run_warn(run, "warning", "unlisted-contexts", 0, -1,
-                "%zu contexts have values but no place in the calling-context tree: their writer leaves "
-                "instructions out that stand under a source line",
+                "%zu contexts with values are missing in the calling-context tree: added without a parent "
+                "(hpcprof omits instructions below source lines)",
                 search->ids.n);
 }
 

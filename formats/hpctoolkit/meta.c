@@ -59,7 +59,7 @@ static void read_sections(struct hpc_meta *meta, bool quiet)
             continue;
         if (!quiet)
             pf_run_warn(meta->run, "fatal", "section-beyond-end", 0, 16 + 16 * i,
-                        "meta.db: section %d reaches beyond the end of the file", i);
+                        "meta.db: section %d exceeds the file: truncated", i);
         section->size = section->offset < meta->size ? meta->size - section->offset : 0;
     }
 }
@@ -213,12 +213,12 @@ static void read_instances(struct metrics *all)
     if (stride < least || all->scope_stride < (all->draft ? 24 : 10) ||
         all->statistic_stride < (all->draft ? 12 : 20)) {
         pf_run_warn(meta->run, "error", "metrics", 0, offset,
-                    "meta.db: the records of metrics are too short; no metric is read");
+                    "meta.db: records of metrics are too short: no metrics are read");
         return;
     }
     if (!hpc_fits(metrics, count, stride, meta->size)) {
         pf_run_warn(meta->run, "error", "metrics", 0, offset,
-                    "meta.db: the metrics reach beyond the end of the file; none is read");
+                    "meta.db: the table of metrics exceeds the file: no metrics are read");
         return;
     }
     for (uint32_t i = 0; i < count && i < INSTANCES_MAX && all->threads.list.n < INSTANCES_MAX; i++)
@@ -310,7 +310,7 @@ static void publish_metrics(const struct metrics *all)
         const struct instance *at = &all->threads.list.at[i];
         if (!hpc_add_metric(run, &at->facts))
             pf_run_warn(run, "warning", "metric-id", 0, -1,
-                        "meta.db: two metrics have the id %lld; the second is left out",
+                        "meta.db: duplicate metric id %lld: the second metric is skipped",
                         (long long)at->facts.id);
         if (i + 1 < n && at[1].metric == at->metric)
             continue;
@@ -376,7 +376,7 @@ void hpc_meta_open(struct pf_run *run)
     const unsigned char *header = hpc_meta_record(meta, 0, 16);
     unsigned major = header[HPC_META_VERSION], minor = header[HPC_META_VERSION + 1];
     if (memcmp(header, HPC_META_MAGIC, HPC_META_VERSION) != 0)
-        pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, "meta.db does not begin as one"));
+        pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, "meta.db has a bad magic number"));
     if (major != 4)
         pf_run_check(run, pf_fail_at(run->error, EINVAL, HPC_META_VERSION,
                                      "version %u.%u of meta.db is not supported", major, minor));

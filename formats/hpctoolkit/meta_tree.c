@@ -130,7 +130,7 @@ static void read_item_list(struct reading *reading, enum hpc_list list)
                          !hpc_fits(array->at, array->count, array->stride, meta->size))) {
         array->count = 0;
         pf_run_warn(reading->run, "fatal", "beyond-end", 0, section->offset,
-                    "meta.db: the %s do not fit into the file; none is read", kinds_of_lists[list].name);
+                    "meta.db: the table of %s exceeds the file: skipped", kinds_of_lists[list].name);
     }
     for (uint64_t i = 0; i < array->count; i++) {
         if (i % RECORDS_A_STEP == 0)
@@ -153,11 +153,11 @@ static void push_children(struct reading *reading, uint64_t at, uint64_t size, u
     if (!size)
         return;
     if (at < section->offset || !hpc_fits(at, size, 1, section->offset + section->size)) {
-        note_context(reading, at, "children", "children of a context lie outside their section");
+        note_context(reading, at, "children", "children of a context outside their section: skipped");
         return;
     }
     if (size > section->size - reading->walked) {
-        note_context(reading, at, "children", "children of contexts overlap; these are left out");
+        note_context(reading, at, "children", "overlapping children of contexts: skipped");
         return;
     }
     reading->walked += size;
@@ -218,7 +218,8 @@ static void read_context_record(struct reading *reading, struct level *level)
     if (left >= fixed && (bytes = hpc_meta_record(reading->meta, at, fixed)))
         size = fixed + 8 * (size_t)bytes[0x17];
     if (left < size || !(bytes = hpc_meta_record(reading->meta, at, size))) {
-        note_context(reading, at, "cut-context", "an array of contexts ends inside this one");
+        note_context(reading, at, "cut-context",
+                     "array of contexts ends inside a context: its rest is skipped");
         return;
     }
     level->at = at + size;
@@ -244,7 +245,7 @@ static void read_context_record(struct reading *reading, struct level *level)
         push_children(reading, children, children_size, i);
     else if (!reading->duplicates) /* the check for duplicate ids also stops cycles of children */
         note_context(reading, at, "context-twice",
-                     "a context's id is taken; it and what else is like it are left out");
+                     "duplicate context id: all such contexts are skipped (further ones are not reported)");
     reading->duplicates |= i == PF_NO_CONTEXT;
 }
 
@@ -270,7 +271,7 @@ static void read_entry_record(struct reading *reading, uint64_t at, uint32_t roo
     struct pf_run *run = reading->run;
     const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE);
     if (!bytes) {
-        note_context(reading, at, "entry", "an entry lies beyond the end of the file");
+        note_context(reading, at, "entry", "entry beyond the end of the file: skipped");
         return;
     }
     uint64_t size = pf_u64(bytes, false), children = pf_u64(bytes + 8, false);
@@ -290,7 +291,7 @@ static void read_entry_record(struct reading *reading, uint64_t at, uint32_t roo
                                                            : name_by_type(reading, "entry", type);
     uint32_t i = hpc_model_add(run, reading->model, root, &context);
     if (i == PF_NO_CONTEXT)
-        note_context(reading, at, "context-twice", "an entry's id is taken; it is left out");
+        note_context(reading, at, "context-twice", "duplicate id of an entry: skipped");
     else
         walk_contexts(reading, children, size, i);
 }
@@ -303,7 +304,7 @@ static void read_tree(struct reading *reading)
     uint32_t root = hpc_model_add_root(reading->run, reading->model, 0);
     const unsigned char *section = hpc_meta_record(reading->meta, offset, 16);
     if (!section || meta->sections[CONTEXTS].size < 16) {
-        note_context(reading, offset, "contexts", "there is no section of contexts");
+        note_context(reading, offset, "contexts", "no section of contexts: no contexts are read");
         return;
     }
     uint64_t entries = pf_u64(section, false);
@@ -313,7 +314,7 @@ static void read_tree(struct reading *reading)
     }
     unsigned count = pf_u16(section + 8, false), stride = section[10];
     if (stride < ENTRY_SIZE) {
-        note_context(reading, offset, "contexts", "the records of entries are too short; no context is read");
+        note_context(reading, offset, "contexts", "records of entries are too short: no contexts are read");
         return;
     }
     for (unsigned i = 0; i < count; i++)

@@ -192,7 +192,7 @@ static void read_merged(struct pieces *pieces, const struct piece *file, struct 
         pf_run_read(run, input, head, sizeof head, 0) == sizeof head ? pf_u32(head + 4, true) : 0;
     if (!hpc_fits(sizeof head, count, RECORD, end)) {
         pf_run_warn(run, "fatal", "beyond-end", 0, 4,
-                    "%s: the records of its parts do not fit into the file; it is not read",
+                    "%s: the table of its parts exceeds the file: file skipped",
                     pieces->parts->items[file->part].name);
         return;
     }
@@ -222,7 +222,8 @@ static void read_part_pieces(struct pieces *pieces, uint32_t i)
     const struct hpc_part *file = &pieces->parts->items[i];
     struct pf_input *input = hpc_part_use(pieces->parts, i, run->error);
     if (!input && hpc_is_unreadable(run->error->code)) {
-        pf_run_warn(run, "error", "unreadable", 0, -1, "%s can't be read: %s", file->name, run->error->what);
+        pf_run_warn(run, "error", "unreadable", 0, -1, "%s: cannot be read: %s: file skipped", file->name,
+                    run->error->what);
         return;
     }
     pf_run_check(run, input ? 0 : -1);
@@ -267,14 +268,12 @@ static void find_pieces(struct pieces *pieces, bool traces)
         else
             read_part_pieces(pieces, i);
         if (pieces->cut)
-            pf_run_warn(run, "fatal", "part", 0, -1, "%s: more than %d threads: the rest is left out",
+            pf_run_warn(run, "fatal", "part", 0, -1, "%s: more than %d threads: the others are skipped",
                         part->name, PIECES_MAX);
     }
     if (left_out)
         pf_run_warn(run, "warning", "part", 0, -1,
-                    "%s: so that nothing counts twice, it and others like it are left out: a file "
-                    "that was made of all of them is there too",
-                    left_out);
+                    "%s: skipped, as all files of its kind: a merged file has the same data", left_out);
 }
 
 /* ---- assigning traces to threads -------------------------------------------------------------------------- */
@@ -334,7 +333,7 @@ static void take_values_header(const struct pieces *pieces, const struct piece *
     if (piece->head_size < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 ||
         bytes[MAGIC + 5] != 'b') {
         note_piece(pieces, piece, piece->head_size < VALUES_HEADER,
-                   "no table of values begins here; it is left out");
+                   "bad header of a table of values: skipped");
         return;
     }
     uint64_t rows = pf_u32(bytes + HEADER, true), columns = pf_u32(bytes + HEADER + 4, true);
@@ -345,7 +344,7 @@ static void take_values_header(const struct pieces *pieces, const struct piece *
     thread->columns = (uint32_t)columns;
     thread->part = piece->part;
     if (rows > fit && columns)
-        note_piece(pieces, piece, true, "the table of values is cut off; its first rows are kept");
+        note_piece(pieces, piece, true, "truncated table of values: its first rows are kept");
 }
 
 /* Reads the header of a trace. */
@@ -355,13 +354,13 @@ static void take_trace_header(const struct pieces *pieces, const struct piece *p
     const unsigned char *bytes = piece->head;
     if (piece->head_size < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 ||
         bytes[MAGIC + 5] != 'b') {
-        note_piece(pieces, piece, piece->head_size < HEADER, "no trace begins here; it is left out");
+        note_piece(pieces, piece, piece->head_size < HEADER, "bad header of a trace: skipped");
         return;
     }
     bool flags = memcmp(bytes + MAGIC, "01.00", 5) != 0;
     size_t header = flags ? HEADER + 8 : HEADER;
     if (piece->head_size < header) {
-        note_piece(pieces, piece, true, "the trace is cut off");
+        note_piece(pieces, piece, true, "truncated header of a trace: skipped");
         return;
     }
     thread->data_centric = flags && pf_u64(bytes + HEADER, true) & 1;
@@ -370,7 +369,7 @@ static void take_trace_header(const struct pieces *pieces, const struct piece *p
     thread->samples = (piece->size - header) / sample;
     thread->trace_part = piece->part;
     if ((piece->size - header) % sample)
-        note_piece(pieces, piece, true, "the trace ends inside of a sample");
+        note_piece(pieces, piece, true, "truncated trace: its complete samples are kept");
 }
 
 /* Adds the thread of a piece of values and its trace, or of a trace without values. */

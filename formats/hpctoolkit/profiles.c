@@ -32,8 +32,7 @@ static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, c
     size_t got = pf_run_read(run, input, bytes, sizeof bytes, 0);
     unsigned major = bytes[strlen(magic)];
     if (got < 40 || memcmp(bytes, magic, strlen(magic)) != 0 || (major != 4 && !(is_xml4 && major == 1))) {
-        pf_run_warn(run, got < 40 ? "fatal" : "error", "header", 0, 0,
-                    "%s does not begin as one; it is not read", file);
+        pf_run_warn(run, got < 40 ? "fatal" : "error", "header", 0, 0, "%s: bad magic: file skipped", file);
         return array;
     }
     if (is_xml4)
@@ -46,7 +45,7 @@ static struct hpc_array read_array(struct pf_run *run, struct pf_input *input, c
     uint64_t announced = array.count;
     array.count = fit < announced ? fit : announced;
     pf_run_warn(run, "fatal", "beyond-end", 0, array.at,
-                "%s: %llu records do not fit into the file; %llu are read", file,
+                "%s: the table of %llu records exceeds the file: %llu are read", file,
                 (unsigned long long)announced, (unsigned long long)fit);
     return array;
 }
@@ -58,7 +57,8 @@ static struct pf_input *open_database_file(struct pf_run *run, const char *name)
     if (!pf_source_open(run->model->source, name, PF_RAW, &input, run->error))
         return input;
     if (hpc_is_unreadable(run->error->code))
-        pf_run_warn(run, "error", "unreadable", 0, -1, "%s can't be read: %s", name, run->error->what);
+        pf_run_warn(run, "error", "unreadable", 0, -1, "%s: cannot be read: %s: file skipped", name,
+                    run->error->what);
     else if (run->error->code != ENOENT)
         pf_run_fail(run);
     return NULL;
@@ -135,10 +135,9 @@ static struct info read_profile_record(struct reading *reading, uint64_t i, bool
         return info;
     info.block = (struct hpc_block){0};
     if (!quiet)
-        pf_run_warn(
-            reading->run, "fatal", "block-beyond-end", 0, at,
-            "profile.db: the values of profile %llu lie beyond the end of the file; they are left out",
-            (unsigned long long)i);
+        pf_run_warn(reading->run, "fatal", "block-beyond-end", 0, at,
+                    "profile.db: profile %llu: values beyond the end of the file: skipped",
+                    (unsigned long long)i);
     return info;
 }
 
@@ -152,8 +151,8 @@ static void check_footer(struct pf_run *run, struct pf_input *input, const char 
     uint64_t size = pf_input_size(input);
     (void)pf_run_read(run, input, bytes, 8, size < 8 ? 0 : size - 8);
     if (strcmp(bytes, end) != 0 && strcmp(bytes, other_end) != 0)
-        pf_run_warn(run, "fatal", "footer", 0, size,
-                    "%s does not end as it should: its writer may have been interrupted", file);
+        pf_run_warn(run, "fatal", "footer", 0, size, "%s: no footer: its writer may have been interrupted",
+                    file);
 }
 
 /* experiment.xml's writers stored the footers as integers, so the bytes may be reversed, and wrote none after traces. */
@@ -182,7 +181,7 @@ static void add_nameless(struct pf_run *run, unsigned id, bool summary)
     struct hpc_metric_facts facts = {.id = id, .name = hpc_keep(run, name, (size_t)size), .scope = ""};
     if (summary ? hpc_add_summary_metric(run, &facts, NULL, NULL) : hpc_add_metric(run, &facts))
         pf_run_warn(run, "warning", "unknown-metric", 0, -1,
-                    "profile.db: metric %u is not described; its values are kept under its number", id);
+                    "profile.db: undescribed metric %u: named by its number", id);
 }
 
 /* Scans the first n values of a block and marks their metrics as seen. Adds metrics that the description lacks. */
@@ -259,7 +258,7 @@ void hpc_profiles_open(struct pf_run *run)
     state->trace_db = open_database_file(run, "trace.db");
     check_footers(run);
     if (!state->profile_db) {
-        pf_run_warn(run, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
+        pf_run_warn(run, "error", "no-values", 0, -1, "profile.db is missing: no values");
         return;
     }
     state->profiles = read_array(run, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
@@ -285,7 +284,7 @@ static void read_tuple(struct reading *reading, uint64_t at)
     unsigned count = pf_u16(hpc_window_at(run, &reading->others, at, head), xml4);
     if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size)) {
         pf_run_warn(run, "error", "identity", 0, at,
-                    "profile.db: a thread's identity is broken; the thread goes by its number");
+                    "profile.db: damaged identity of a thread: the thread is named by its number");
         return;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -340,13 +339,12 @@ static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t a
         return;
     if (start > end) {
         pf_run_warn(run, "error", "stray-trace", 0, at,
-                    "trace.db: the trace of profile %u ends before it begins; it is left out", profile);
+                    "trace.db: profile %u: the trace ends before it begins: skipped", profile);
         return;
     }
     if (i == PF_NO_ID || type || state->threads.items[i].samples) {
-        pf_run_warn(
-            run, "warning", "stray-trace", 0, at,
-            "trace.db: a trace of no thread, of another kind, or a second one of a thread is left out");
+        pf_run_warn(run, "warning", "stray-trace", 0, at,
+                    "trace.db: trace of an unknown thread or kind, or the second one of a thread: skipped");
         return;
     }
     struct hpc_thread *thread = &state->threads.items[i];
@@ -355,10 +353,9 @@ static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t a
         thread->samples = ((end < size ? end : size) - start) / HPC_SAMPLE;
     }
     if (end > size)
-        pf_run_warn(
-            run, "fatal", "trace-beyond-end", 0, at,
-            "trace.db: the trace of profile %u reaches beyond the end of the file; %llu samples are kept",
-            profile, (unsigned long long)thread->samples);
+        pf_run_warn(run, "fatal", "trace-beyond-end", 0, at,
+                    "trace.db: profile %u: the trace exceeds the file: %llu samples are kept", profile,
+                    (unsigned long long)thread->samples);
 }
 
 static void read_traces(struct reading *reading)
