@@ -8,7 +8,7 @@
 /* Bytes per read; fewer for the head, of which little is needed. */
 enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 
-/* ---- all elements ------------------------------------------------------------------------------- */
+/* ---- elements ----------------------------------------------------------------------------------- */
 
 /* Enters the program or system, which ends the head. */
 static void start_section(struct pf_cube_reading *reading)
@@ -176,7 +176,7 @@ void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube)
         cube->metrics[i].type = pf_cube_type_of(cube->metrics[i].dtype);
 }
 
-/* ---- the end of the load ------------------------------------------------------------------------ */
+/* ---- finishing the call tree --------------------------------------------------------------------- */
 
 /*
  * Copies the attributes of regions to their call paths. Sets the ids, unless they are ambiguous: then the index is the

@@ -61,7 +61,7 @@ static bool read_size_field(const unsigned char *block, uint64_t *size)
     return isdigit((unsigned char)*first) && end > first;
 }
 
-/* ---- members ------------------------------------------------------------------------------------ */
+/* ---- list of members ---------------------------------------------------------------------------- */
 
 /* A later member replaces an earlier one of the same name. */
 static void add_archive_member(struct pf_run *run, struct pf_cube_archive *archive, const char *name,
@@ -87,7 +87,7 @@ void pf_cube_archive_free(struct pf_cube_archive *archive)
     *archive = (struct pf_cube_archive){0};
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------- */
+/* ---- reading the archive --------------------------------------------------------------------------------- */
 
 /* Parses a pax record ("LENGTH KEY=VALUE\n" lines), which holds the size of a member of 8 GiB or more. */
 static void take_pax(struct walk *walk, uint64_t offset, uint64_t size)
@@ -162,7 +162,7 @@ void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, s
         pf_run_warn(run, "fatal", "limit", 0, walk.at, "%d members: further ones are skipped", MEMBERS_MAX);
 }
 
-/* ---- members ------------------------------------------------------------------------------------ */
+/* ---- contents of members ------------------------------------------------------------------------ */
 
 /* Reads raw bytes of a member. */
 static ssize_t read_member_bytes(const struct pf_cube *cube, const struct pf_cube_member *member,

@@ -8,7 +8,7 @@
 /* Target size of a block in bytes, and minimum number of rows in it (a read should return that many). */
 enum { BLOCK_BYTES = 8 * 1024 * 1024, ROWS_MIN = 16 };
 
-struct making {
+struct copying {
     struct pf_run *run;
     const struct pf_cube *cube;
     struct pf_store *store;
@@ -24,59 +24,59 @@ static uint32_t rows_a_block(const struct pf_cube *cube, const struct pf_cube_me
     return (uint32_t)(rows < metric->rows ? rows : metric->rows);
 }
 
-static void copy_block(struct making *making, const struct pf_cube_metric *metric, uint64_t first,
+static void copy_block(struct copying *copying, const struct pf_cube_metric *metric, uint64_t first,
                        uint32_t rows)
 {
-    struct pf_run *run = making->run;
-    size_t size = metric->type.size, n = making->cube->n_locations;
+    struct pf_run *run = copying->run;
+    size_t size = metric->type.size, n = copying->cube->n_locations;
     double neutral = pf_cube_is_extreme(metric->type.kind) ? pf_cube_neutral(metric->type.kind).a : 0;
     uint64_t bits;
     memcpy(&bits, &neutral, sizeof bits);
     bits = metric->big ? htobe64(bits) : htole64(bits);
     for (uint32_t r = 0; r < rows; r++) {
         const unsigned char *raw;
-        int got = pf_cube_raw_row(&making->reader, metric, first + r, 0, (uint32_t)n, &raw, run->error);
+        int got = pf_cube_raw_row(&copying->reader, metric, first + r, 0, (uint32_t)n, &raw, run->error);
         pf_run_check(run, got);
-        pf_run_step(run, (uint64_t)(metric - making->cube->metrics), making->cube->n_metrics);
+        pf_run_step(run, (uint64_t)(metric - copying->cube->metrics), copying->cube->n_metrics);
         for (size_t l = 0; l < n; l++) {
-            unsigned char *to = making->block.at + (l * rows + r) * size;
+            unsigned char *to = copying->block.at + (l * rows + r) * size;
             if (got)
                 memcpy(to, raw + l * size, size);
             else
                 memcpy(memset(to, 0, size), &bits, size < sizeof bits ? size : sizeof bits);
         }
     }
-    pf_run_check(run, pf_store_append(making->store, making->block.at, rows * n * size, run->error));
+    pf_run_check(run, pf_store_append(copying->store, copying->block.at, rows * n * size, run->error));
 }
 
-static void copy_metric(struct making *making, const struct pf_cube_metric *metric)
+static void copy_metric(struct copying *copying, const struct pf_cube_metric *metric)
 {
-    uint32_t rows = rows_a_block(making->cube, metric);
-    size_t size = (size_t)rows * pf_cube_row_size(making->cube, metric);
-    pf_run_room(making->run, &making->block.at, &making->block.room, size, 1);
+    uint32_t rows = rows_a_block(copying->cube, metric);
+    size_t size = (size_t)rows * pf_cube_row_size(copying->cube, metric);
+    pf_run_room(copying->run, &copying->block.at, &copying->block.room, size, 1);
     for (uint64_t first = 0; first < metric->rows; first += rows) {
         uint64_t left = metric->rows - first;
-        copy_block(making, metric, first, left < rows ? (uint32_t)left : rows);
+        copy_block(copying, metric, first, left < rows ? (uint32_t)left : rows);
     }
 }
 
 void pf_cube_columns_make(struct pf_run *run, struct pf_cube_columns *columns, const struct pf_cube *cube,
                           uint64_t limit)
 {
-    struct making *making = PF_OWN(run, calloc(1, sizeof *making), free);
+    struct copying *copying = PF_OWN(run, calloc(1, sizeof *copying), free);
     PF_OWN(run, columns, pf_cube_columns_free);
     columns->store = pf_run_memory(run, pf_store_new(limit));
     columns->base = pf_run_memory(run, calloc(cube->n_metrics + 1, sizeof *columns->base));
-    making->run = run;
-    making->cube = cube;
-    making->store = columns->store;
-    pf_cube_reader_init(&making->reader, cube, true);
-    PF_OWN(run, &making->reader, pf_cube_reader_end);
+    copying->run = run;
+    copying->cube = cube;
+    copying->store = columns->store;
+    pf_cube_reader_init(&copying->reader, cube, true);
+    PF_OWN(run, &copying->reader, pf_cube_reader_end);
     for (size_t m = 0; m < cube->n_metrics; m++) {
         const struct pf_cube_metric *metric = &cube->metrics[m];
-        columns->base[m] = pf_store_size(making->store);
+        columns->base[m] = pf_store_size(copying->store);
         if (metric->has_data && pf_cube_is_number(metric->type.kind))
-            copy_metric(making, metric);
+            copy_metric(copying, metric);
     }
     pf_disown(run, columns);
 }

@@ -8,7 +8,7 @@
 #include "formats/driver_extra.h"
 #include "formats/probe.h"
 
-/* ---- recognising -------------------------------------------------------------------------------- */
+/* ---- probing ------------------------------------------------------------------------------------ */
 
 /* Offsets in a tar header, and number of bytes of the file that are examined. */
 enum { TAR_MAGIC_AT = 257, TAR_BLOCK = 512, LOOK = 8192 };
@@ -123,7 +123,7 @@ static void set_cube_tables(struct pf_model *model)
     pf_cubex_declare_threads(model);
 }
 
-/* ---- carried files ------------------------------------------------------------------------------ */
+/* ---- members in src/ ---------------------------------------------------------------------------- */
 
 /* Serves all members except the data. If the anchor is missing, the data are served too. */
 static void set_member_blobs(struct pf_run *run)

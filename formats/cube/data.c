@@ -23,7 +23,7 @@ enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 /* Maximum number of rows of an index beyond the number of call paths: some files list rows of missing ones. */
 enum { BEYOND_MAX = 1000 };
 
-struct looking {
+struct search {
     struct pf_run *run;
     struct pf_cube *cube;
     struct pf_cube_metric *metric;
@@ -35,7 +35,7 @@ struct looking {
 #define UNKNOWN UINT64_MAX
 
 /* Warns about the metric. Returns false. */
-__attribute__((format(printf, 5, 6))) static bool note_metric(const struct looking *looking, uint64_t offset,
+__attribute__((format(printf, 5, 6))) static bool note_metric(const struct search *search, uint64_t offset,
                                                               const char *severity, const char *code,
                                                               const char *format, ...)
 {
@@ -44,18 +44,17 @@ __attribute__((format(printf, 5, 6))) static bool note_metric(const struct looki
     va_start(values, format);
     (void)vsnprintf(what, sizeof what, format, values);
     va_end(values);
-    pf_run_warn(looking->run, severity, code, 0, offset, "metric " PF_CUBE_NAME ": %s", looking->metric->name,
+    pf_run_warn(search->run, severity, code, 0, offset, "metric " PF_CUBE_NAME ": %s", search->metric->name,
                 what);
     return false;
 }
 
 /* Reads bytes of a member into the buffer. Returns their number. */
-static size_t read_bytes(struct looking *looking, const struct pf_cube_member *member, size_t size,
-                         uint64_t at)
+static size_t read_bytes(struct search *search, const struct pf_cube_member *member, size_t size, uint64_t at)
 {
-    struct pf_run *run = looking->run;
-    pf_run_room(run, &looking->bytes.at, &looking->bytes.room, size, 1);
-    ssize_t have = pf_cube_read(looking->cube, member, looking->bytes.at, size, at, run->error);
+    struct pf_run *run = search->run;
+    pf_run_room(run, &search->bytes.at, &search->bytes.room, size, 1);
+    ssize_t have = pf_cube_read(search->cube, member, search->bytes.at, size, at, run->error);
     if (have < 0)
         pf_run_fail(run);
     return (size_t)have;
@@ -74,31 +73,31 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
  * Assigns rows to positions. Rows are in the order of the index, so an index that does not ascend is ambiguous; rows of
  * positions beyond the call tree are ignored. Returns false if the index is unusable.
  */
-static bool place_rows(struct looking *looking, const unsigned char *raw, size_t n)
+static bool place_rows(struct search *search, const unsigned char *raw, size_t n)
 {
-    struct pf_cube_metric *metric = looking->metric;
-    uint64_t offset = looking->index->offset;
+    struct pf_cube_metric *metric = search->metric;
+    uint64_t offset = search->index->offset;
     int64_t last = -1;
     size_t beyond = 0;
-    for (uint32_t i = 0; i < looking->cube->tree->count; i++)
+    for (uint32_t i = 0; i < search->cube->tree->count; i++)
         metric->row_at[i] = PF_CUBE_NONE;
     for (size_t i = 0; i < n; i++) {
         uint32_t position = pf_u32(raw + i * 4, metric->big);
-        if (position >= looking->cube->tree->count) {
+        if (position >= search->cube->tree->count) {
             beyond++;
             continue;
         }
         if (position <= last)
-            return note_metric(looking, offset, "error", "bad-index",
+            return note_metric(search, offset, "error", "bad-index",
                                "positions in its index do not ascend: no values");
         last = position;
         metric->row_at[position] = (uint32_t)i;
     }
     metric->rows = n;
     if (beyond) {
-        (void)note_metric(looking, offset, "warning", "bad-position",
+        (void)note_metric(search, offset, "warning", "bad-position",
                           "%zu rows of unknown call paths: skipped", beyond);
-    } else if (n == looking->cube->tree->count) { /* the usual case: the position is the row */
+    } else if (n == search->cube->tree->count) { /* the usual case: the position is the row */
         free(metric->row_at);
         metric->row_at = NULL;
     }
@@ -106,22 +105,22 @@ static bool place_rows(struct looking *looking, const unsigned char *raw, size_t
 }
 
 /* Returns false if the metric is unusable. */
-static bool read_metric_index(struct looking *looking)
+static bool read_metric_index(struct search *search)
 {
-    struct pf_cube_metric *metric = looking->metric;
-    uint64_t offset = looking->index->offset;
-    uint32_t paths = looking->cube->tree->count;
+    struct pf_cube_metric *metric = search->metric;
+    uint64_t offset = search->index->offset;
+    uint32_t paths = search->cube->tree->count;
     size_t most = POSITIONS_AT + 4 * ((size_t)paths + BEYOND_MAX + 1);
-    size_t size = read_bytes(looking, looking->index, most, 0);
-    const unsigned char *raw = looking->bytes.at;
+    size_t size = read_bytes(search, search->index, most, 0);
+    const unsigned char *raw = search->bytes.at;
     if (size < COUNT_AT || memcmp(raw, index_marker, sizeof index_marker - 1) != 0)
-        return note_metric(looking, offset, "error", "bad-index", "bad magic of its index: no values");
+        return note_metric(search, offset, "error", "bad-index", "bad magic of its index: no values");
     metric->big = !memcmp(raw + ORDER_AT, "\0\0\0\1", 4);
     if (!metric->big && memcmp(raw + ORDER_AT, "\1\0\0\0", 4) != 0)
-        return note_metric(looking, offset + ORDER_AT, "error", "bad-index",
+        return note_metric(search, offset + ORDER_AT, "error", "bad-index",
                            "invalid byte order of its index: no values");
     if (raw[FORMAT_AT] != SPARSE && raw[FORMAT_AT] != DENSE)
-        return note_metric(looking, offset + FORMAT_AT, "error", "bad-index",
+        return note_metric(search, offset + FORMAT_AT, "error", "bad-index",
                            "unknown kind of index: no values");
     metric->rows = paths;
     if (raw[FORMAT_AT] == DENSE)
@@ -130,35 +129,35 @@ static bool read_metric_index(struct looking *looking)
     uint64_t count = size < POSITIONS_AT ? 0 : pf_u32(raw + COUNT_AT, metric->big);
     if (count > there) {
         count = there;
-        (void)note_metric(looking, offset, "error", "cut-index",
+        (void)note_metric(search, offset, "error", "cut-index",
                           "truncated index: only the rows that it lists are read");
     }
     if (count > (uint64_t)paths + BEYOND_MAX)
-        return note_metric(looking, offset, "error", "bad-index",
+        return note_metric(search, offset, "error", "bad-index",
                            "its index lists more rows than there are call paths: no values");
-    metric->row_at = pf_run_memory(looking->run, malloc(((size_t)paths + 1) * sizeof *metric->row_at));
-    return place_rows(looking, raw + POSITIONS_AT, (size_t)count);
+    metric->row_at = pf_run_memory(search->run, malloc(((size_t)paths + 1) * sizeof *metric->row_at));
+    return place_rows(search, raw + POSITIONS_AT, (size_t)count);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* Limits the number of rows, with a note if the index lists more. */
-static void limit_rows(struct looking *looking, uint64_t rows)
+static void limit_rows(struct search *search, uint64_t rows)
 {
-    if (rows < looking->metric->rows)
-        (void)note_metric(looking, looking->metric->end, "error", "short-data",
+    if (rows < search->metric->rows)
+        (void)note_metric(search, search->metric->end, "error", "short-data",
                           "truncated data: only %llu of %llu rows have values", (unsigned long long)rows,
-                          (unsigned long long)looking->metric->rows);
-    if (rows < looking->metric->rows)
-        looking->metric->rows = rows;
+                          (unsigned long long)search->metric->rows);
+    if (rows < search->metric->rows)
+        search->metric->rows = rows;
 }
 
-static bool find_plain(struct looking *looking)
+static bool find_plain(struct search *search)
 {
-    struct pf_cube_metric *metric = looking->metric;
-    uint64_t row = pf_cube_row_size(looking->cube, metric);
-    metric->base = looking->data->offset + sizeof data_marker - 1;
-    limit_rows(looking, (metric->end - metric->base) / row);
+    struct pf_cube_metric *metric = search->metric;
+    uint64_t row = pf_cube_row_size(search->cube, metric);
+    metric->base = search->data->offset + sizeof data_marker - 1;
+    limit_rows(search, (metric->end - metric->base) / row);
     return true;
 }
 
@@ -166,10 +165,10 @@ static bool find_plain(struct looking *looking)
  * Assigns streams to rows by their offset in the uncompressed data. A stream that exceeds the data gets the size
  * UINT64_MAX, which the reader rejects.
  */
-static void place_streams(struct looking *looking, const unsigned char *raw, uint64_t count)
+static void place_streams(struct search *search, const unsigned char *raw, uint64_t count)
 {
-    struct pf_cube_metric *metric = looking->metric;
-    uint64_t row_size = pf_cube_row_size(looking->cube, metric), room = metric->end - metric->base, lost = 0;
+    struct pf_cube_metric *metric = search->metric;
+    uint64_t row_size = pf_cube_row_size(search->cube, metric), room = metric->end - metric->base, lost = 0;
     for (uint64_t i = 0; i < count; i++, raw += ENTRY_SIZE) {
         uint64_t place = pf_u64(raw, metric->big), start = pf_u64(raw + 8, metric->big),
                  size = pf_u64(raw + 16, metric->big);
@@ -181,41 +180,40 @@ static void place_streams(struct looking *looking, const unsigned char *raw, uin
     for (uint64_t i = 0; i < metric->rows; i++)
         lost += !metric->streams[i].offset;
     if (lost)
-        (void)note_metric(looking, metric->base, "error", "bad-stream",
+        (void)note_metric(search, metric->base, "error", "bad-stream",
                           "%llu rows without a stream: no values", (unsigned long long)lost);
 }
 
-static bool find_packed(struct looking *looking, uint64_t count)
+static bool find_packed(struct search *search, uint64_t count)
 {
-    struct pf_cube_metric *metric = looking->metric;
-    uint64_t table = looking->data->offset + TABLE_AT;
+    struct pf_cube_metric *metric = search->metric;
+    uint64_t table = search->data->offset + TABLE_AT;
     if (table > metric->end || count > (metric->end - table) / ENTRY_SIZE)
-        return note_metric(looking, looking->data->offset, "error", "bad-data",
+        return note_metric(search, search->data->offset, "error", "bad-data",
                            "its table of streams is larger than its data: no values");
     metric->base = table + count * ENTRY_SIZE;
-    limit_rows(looking, count);
-    metric->streams = pf_run_memory(looking->run, calloc((size_t)metric->rows + 1, sizeof *metric->streams));
-    size_t have = read_bytes(looking, looking->data, (size_t)metric->rows * ENTRY_SIZE, TABLE_AT);
-    place_streams(looking, looking->bytes.at, have / ENTRY_SIZE);
+    limit_rows(search, count);
+    metric->streams = pf_run_memory(search->run, calloc((size_t)metric->rows + 1, sizeof *metric->streams));
+    size_t have = read_bytes(search, search->data, (size_t)metric->rows * ENTRY_SIZE, TABLE_AT);
+    place_streams(search, search->bytes.at, have / ENTRY_SIZE);
     return true;
 }
 
 /* Returns false if the metric is unusable. */
-static bool find_rows(struct looking *looking)
+static bool find_rows(struct search *search)
 {
-    size_t have = read_bytes(looking, looking->data, TABLE_AT, 0);
-    const unsigned char *head = looking->bytes.at;
-    memset(looking->bytes.at + have, 0, TABLE_AT - have);
-    looking->metric->end = looking->data->offset + looking->data->size;
+    size_t have = read_bytes(search, search->data, TABLE_AT, 0);
+    const unsigned char *head = search->bytes.at;
+    memset(search->bytes.at + have, 0, TABLE_AT - have);
+    search->metric->end = search->data->offset + search->data->size;
     if (!memcmp(head, data_marker, sizeof data_marker - 1))
-        return find_plain(looking);
+        return find_plain(search);
     if (!memcmp(head, packed_marker, sizeof packed_marker - 1))
-        return find_packed(looking, pf_u64(head + STREAMS_AT, looking->metric->big));
-    return note_metric(looking, looking->data->offset, "error", "bad-data",
-                       "bad magic of its data: no values");
+        return find_packed(search, pf_u64(head + STREAMS_AT, search->metric->big));
+    return note_metric(search, search->data->offset, "error", "bad-data", "bad magic of its data: no values");
 }
 
-/* ---- all metrics -------------------------------------------------------------------------------- */
+/* ---- metrics ------------------------------------------------------------------------------------ */
 
 static const struct pf_cube_member *find_metric_member(const struct pf_cube *cube,
                                                        const struct pf_cube_metric *metric, const char *what)
@@ -247,21 +245,21 @@ static void forget_metric(struct pf_cube_metric *metric)
 }
 
 /* Returns true if the metric has data. */
-static bool find_metric_data(struct looking *looking)
+static bool find_metric_data(struct search *search)
 {
-    struct pf_cube_metric *metric = looking->metric;
-    looking->index = find_metric_member(looking->cube, metric, "index");
-    looking->data = find_metric_member(looking->cube, metric, "data");
-    if (!looking->index && !looking->data)
+    struct pf_cube_metric *metric = search->metric;
+    search->index = find_metric_member(search->cube, metric, "index");
+    search->data = find_metric_member(search->cube, metric, "data");
+    if (!search->index && !search->data)
         return false; /* normal for a metric that is unused: all values are zero */
-    if (!looking->data)
-        return note_metric(looking, UNKNOWN, "error", "no-data", "index without data: no values");
-    if (!looking->index)
-        return note_metric(looking, UNKNOWN, "error", "no-index", "data without an index: no values");
+    if (!search->data)
+        return note_metric(search, UNKNOWN, "error", "no-data", "index without data: no values");
+    if (!search->index)
+        return note_metric(search, UNKNOWN, "error", "no-index", "data without an index: no values");
     if (metric->type.kind == PF_CUBE_NO_KIND)
-        return note_metric(looking, UNKNOWN, "warning", "no-number", "unknown type %.60s: no values",
+        return note_metric(search, UNKNOWN, "warning", "no-number", "unknown type %.60s: no values",
                            metric->dtype);
-    return read_metric_index(looking) && find_rows(looking);
+    return read_metric_index(search) && find_rows(search);
 }
 
 void pf_cube_forget_data(struct pf_cube *cube)
@@ -272,17 +270,17 @@ void pf_cube_forget_data(struct pf_cube *cube)
 
 void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
 {
-    struct looking *looking = PF_OWN(run, calloc(1, sizeof *looking), free);
-    looking->run = run;
-    looking->cube = PF_OWN(run, cube, pf_cube_forget_data);
+    struct search *search = PF_OWN(run, calloc(1, sizeof *search), free);
+    search->run = run;
+    search->cube = PF_OWN(run, cube, pf_cube_forget_data);
     for (size_t i = 0; i < cube->n_metrics && !cube->broken; i++) {
-        looking->metric = &cube->metrics[i];
-        if (looking->metric->stored >= PF_CUBE_DERIVED)
+        search->metric = &cube->metrics[i];
+        if (search->metric->stored >= PF_CUBE_DERIVED)
             continue;
         pf_run_step(run, i, cube->n_metrics);
-        looking->metric->has_data = find_metric_data(looking);
-        if (!looking->metric->has_data)
-            forget_metric(looking->metric);
+        search->metric->has_data = find_metric_data(search);
+        if (!search->metric->has_data)
+            forget_metric(search->metric);
     }
     pf_disown(run, cube);
 }

@@ -36,7 +36,7 @@ static const char *unique_side_name(struct pf_run *run, const struct pf_cubex *c
     }
 }
 
-/* ---- how they add up ---------------------------------------------------------------------------- */
+/* ---- aggregation -------------------------------------------------------------------------------- */
 
 /*
  * Sums are additive over locations; exclusive ones over all call paths, inclusive ones over the roots. Minima and
@@ -101,7 +101,7 @@ static void add_sides(struct pf_run *run, uint32_t m)
     cubex->metrics[first + 1].partner = first;
 }
 
-/* ---- further columns ---------------------------------------------------------------------------- */
+/* ---- columns of metrics.csv ------------------------------------------------------------------------ */
 
 static const struct pf_column columns[] = {
     {"parent", PF_PLAIN, 0}, {"number", PF_PLAIN, 0},  {"dtype", PF_PLAIN, 0},

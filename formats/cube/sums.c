@@ -43,7 +43,7 @@ void pf_cube_sums_end(struct pf_cube_sums *sums)
     free(sums->term);
 }
 
-/* ---- the rows of some call paths ------------------------------------------------------------------ */
+/* ---- ranges of call paths ------------------------------------------------------------------------- */
 
 /*
  * Returns the end of a range of at most sums->rows call paths. Subtrees that fit are not split, because the rest would
@@ -133,7 +133,7 @@ static int path_row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first,
     return sums->there[path - sums->first];
 }
 
-/* ---- deriving the values that are not stored -------------------------------------------------------- */
+/* ---- values that are not stored --------------------------------------------------------------------- */
 
 /*
  * The call paths visited here may extend far beyond the range and have no rows, so that no read checks for

@@ -102,7 +102,7 @@ static void add_unlisted(struct pf_run *run, struct hpc_model *model)
                 search->ids.n);
 }
 
-/* ---- the whole load ----------------------------------------------------------------------------- */
+/* ---- loading ------------------------------------------------------------------------------------ */
 
 void hpc_model_load(struct pf_run *run)
 {

@@ -172,7 +172,7 @@ bool hpc_add_summary_metric(struct pf_run *run, const struct hpc_metric_facts *f
     return true;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------ */
+/* ---- freeing ---------------------------------------------------------------------------------------- */
 
 static void free_taken(struct hpc_taken *taken)
 {

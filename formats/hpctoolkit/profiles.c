@@ -168,7 +168,7 @@ static void check_footers(struct pf_run *run)
     check_footer(run, state->trace_db, "trace.db", "trace.db", "trace.db");
 }
 
-/* ---- which metrics there are, and which have values ---------------------------------------------------- */
+/* ---- metrics that have values -------------------------------------------------------------------------- */
 
 /* Files up to LOOK_THROUGH bytes are scanned completely on opening; of larger files, about LOOK_AT bytes are. */
 #define LOOK_THROUGH ((uint64_t)1 << 20)

@@ -52,7 +52,7 @@ void pf_xml_end(struct pf_xml *xml);
 /* Ends the reading after the current event. For handlers. */
 void pf_xml_stop(struct pf_xml *xml);
 
-/* During a start event: the value of an attribute, up to PF_XML_TEXT_MAX bytes; NULL: there is none. */
+/* During a start event: the value of an attribute, up to PF_XML_TEXT_MAX bytes; NULL if it is absent. */
 const char *pf_xml_attribute(const struct pf_xml *xml, const char *name);
 
 /* Returns the line of the current position, from 1. */
