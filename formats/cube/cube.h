@@ -28,6 +28,8 @@
  *   check.c         damage of the data
  *   cube.c          opening, loading, closing
  *   metrics.c, threads.c, components.c, values.c, cubex.c: the driver (cubex.h)
+ *
+ * Functions that take a run end it on failure and add its warnings (formats/runtime/run.h). Cursors reach the others.
  */
 
 /* Format of a metric's name in warnings, which truncates it. */

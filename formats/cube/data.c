@@ -141,7 +141,7 @@ static bool read_metric_index(struct search *search)
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* Limits the number of rows, with a note if the index lists more. */
+/* Limits the number of rows, with a warning if the index lists more. */
 static void limit_rows(struct search *search, uint64_t rows)
 {
     if (rows < search->metric->rows)

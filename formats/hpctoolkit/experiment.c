@@ -38,7 +38,7 @@ struct reading {
     struct hpc_model *model;
     struct pf_ids ids[HPC_LISTS]; /* id -> index in the model's lists */
     PF_LIST(struct level) levels;
-    bool strays; /* an inconsistency has been noted */
+    bool strays; /* an inconsistency has been reported */
 };
 
 /* A known element and its handlers. Other elements are skipped. */

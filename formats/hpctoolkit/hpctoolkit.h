@@ -26,6 +26,8 @@
  *   summary.c     values of the summary
  *   tables.c      the tables
  *   hpctoolkit.c  the driver
+ *
+ * Functions that take a run end it on failure and add its warnings (formats/runtime/run.h). Cursors reach the others.
  */
 
 /* Maximum length in bytes of the names of metrics and identifiers. */

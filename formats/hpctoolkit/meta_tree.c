@@ -27,7 +27,7 @@ struct reading {
     PF_LIST(struct level) levels; /* stack: the path to the current context */
     uint64_t
         walked; /* total bytes of children arrays so far; arrays do not overlap, so at most the section's size */
-    bool duplicates; /* a duplicate context id has been noted */
+    bool duplicates; /* a duplicate context id has been reported */
 };
 
 /*
@@ -116,7 +116,7 @@ static void read_item_record(const struct reading *reading, enum hpc_list list, 
     hpc_model_add_item(reading->run, reading->model, list, &item);
 }
 
-/* Reads a list of items. An invalid array is treated as empty and noted. */
+/* Reads a list of items. An invalid array is treated as empty, with a warning. */
 static void read_item_list(struct reading *reading, enum hpc_list list)
 {
     struct hpc_meta *meta = reading->meta;
