@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "fs/clock.h"
@@ -24,8 +25,18 @@ static void unlist(struct pf_fs *fs, struct pf_version *version)
 
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile)
 {
+    assert(version->state == PF_VERSION_CLOSED);
     version->profile = profile;
+    version->state = PF_VERSION_LOADED;
     fs->open_profiles++;
+}
+
+void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure)
+{
+    pf_assert_held(&fs->lock);
+    assert(version->state == PF_VERSION_CLOSED);
+    version->failure = failure;
+    version->state = PF_VERSION_BROKEN;
 }
 
 void pf_idle_remove(struct pf_fs *fs, struct pf_version *version)
@@ -61,28 +72,38 @@ static void note_inputs(struct pf_version *version, const struct pf_profile *pro
 
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version)
 {
+    assert(version->state == PF_VERSION_LOADED);
     struct pf_profile *profile = version->profile;
     note_inputs(version, profile);
     unlist(fs, version);
     fs->open_profiles--;
     version->profile = NULL;
+    version->state = PF_VERSION_CLOSED;
     return profile;
 }
 
 void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version)
 {
     struct pf_entry *entry = version->entry;
-    bool present = entry->version == version;
-    if (version->profile && !present)
+    bool stale = pf_version_is_stale(version), loaded = version->state == PF_VERSION_LOADED;
+    if (loaded && stale)
         pf_reaper_wake(fs);
-    if (version->lookups || atomic_load(&version->owner.references) || version->profile)
+    if (version->lookups || atomic_load(&version->owner.references) || loaded)
         return;
-    if (present)
+    if (!stale)
         entry->version = NULL;
     pf_map_remove(&fs->versions, version->id);
+    pf_version_free(version);
+    pf_entry_drop(fs, entry);
+}
+
+void pf_version_free(struct pf_version *version)
+{
+    if (version->state == PF_VERSION_LOADED)
+        pf_profile_release(version->profile);
+    if (version->state == PF_VERSION_BROKEN)
+        free(version->failure);
     pf_owner_end(&version->owner);
     pf_buf_free(&version->inputs);
-    free(version->failure);
     free(version);
-    pf_entry_drop(fs, entry);
 }

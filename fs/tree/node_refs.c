@@ -68,10 +68,10 @@ static int open_present(struct pf_fs *fs, const struct pf_version *old, struct p
     int result = pf_version_renew(fs, old, &to->version);
     if (result)
         return result == ENOENT ? ESTALE : result; /* the next look-up of the path finds the new node */
-    result = to->version->failed ? 0 : pf_prepare_profile(fs, to->version, op);
+    result = pf_version_is_broken(to->version) ? 0 : pf_prepare_profile(fs, to->version, op);
     if (!result)
         to->profile = pf_version_profile(fs, to->version, op);
-    if (!result && !to->profile && !to->version->failed)
+    if (!result && !to->profile && !pf_version_is_broken(to->version))
         result = pf_op_errno(op, -1);
     if (!result)
         result = hold_files(to, op);
@@ -105,7 +105,7 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
 static bool checked_lately(const struct pf_fs *fs, const struct pf_version *version)
 {
     pf_assert_held(&fs->lock);
-    return !fs->options.others && version->entry->version == version &&
+    return !fs->options.others && !pf_version_is_stale(version) &&
            pf_monotonic_ms() - version->checked < LATELY_MS;
 }
 
@@ -144,11 +144,11 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
         return ESTALE;
     ref->profile = pf_version_profile_now(fs, ref->version);
     bool open = ref->profile != NULL, stale = false;
-    int result = open || ref->version->failed ? 0 : pf_prepare_profile(fs, ref->version, op);
+    int result = open || pf_version_is_broken(ref->version) ? 0 : pf_prepare_profile(fs, ref->version, op);
     if (!result && !open) {
         ref->profile = pf_version_profile(fs, ref->version, op);
         stale = !ref->profile && op->error.code == ESTALE;
-        if (!ref->profile && !ref->version->failed && !stale)
+        if (!ref->profile && !pf_version_is_broken(ref->version) && !stale)
             result = pf_op_errno(op, -1);
     }
     if (result) {
@@ -156,7 +156,7 @@ int pf_node_ref_open(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct
         return result;
     }
     pf_version_access(fs, ref->version, ref->profile);
-    if (ref->version->failed && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
+    if (pf_version_is_broken(ref->version) && ref->node.kind != PF_TOP && ref->node.kind != PF_ERROR)
         stale = true;
     int changed = check && open ? check_inputs(fs, ref, op) : 0;
     if (!changed)

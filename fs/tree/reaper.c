@@ -206,7 +206,7 @@ static void pick_files(struct pf_fs *fs)
     struct pf_version *next;
     for (struct pf_version *at = fs->idle.oldest; at; at = next) {
         next = at->newer;
-        bool stale = at->entry->version != at;
+        bool stale = pf_version_is_stale(at);
         if (stale && !at->lookups)
             close_idle(fs, at);
         else if (at->has_files && (stale || now - at->idle_since >= FILES_MS || fs->idle.with_files > few) &&
@@ -417,7 +417,7 @@ static void add_profiles(struct pf_fs *fs, bool idle, struct pf_profile **profil
 {
     for (size_t i = 0; fs->versions.slots && i <= fs->versions.mask; i++) {
         const struct pf_version *at = fs->versions.slots[i].value;
-        if (at && at->profile && (at->listed && !pf_profile_busy(at->profile)) == idle)
+        if (at && at->state == PF_VERSION_LOADED && (at->listed && !pf_profile_busy(at->profile)) == idle)
             profiles[(*n)++] = pf_profile_hold(at->profile);
     }
 }

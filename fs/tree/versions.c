@@ -135,7 +135,7 @@ void pf_version_release(struct pf_version *version)
     struct pf_fs *fs = version->fs;
     pf_lock_take(&fs->lock);
     bool last = atomic_fetch_sub(&version->owner.references, 1) == 1;
-    if (last && version->profile)
+    if (last && version->state == PF_VERSION_LOADED)
         pf_idle_add(fs, version);
     pf_version_free_if_unused(fs, version);
     if (pf_reaper_wants(fs))
@@ -145,21 +145,15 @@ void pf_version_release(struct pf_version *version)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* True if a version is the current one of its entry. */
-static bool is_present(struct pf_fs *fs, const struct pf_version *version)
-{
-    pf_lock_take(&fs->lock);
-    bool present = version->entry->version == version;
-    pf_lock_drop(&fs->lock);
-    return present;
-}
-
 /*
  * Opens or reopens the profile of a version. Fails with ESTALE if the file on disk differs from that version.
  */
 static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *version, struct pf_error *error)
 {
-    char *path = is_present(fs, version) ? pf_entry_path(fs, version->entry) : NULL;
+    pf_lock_take(&fs->lock);
+    bool stale = pf_version_is_stale(version);
+    pf_lock_drop(&fs->lock);
+    char *path = stale ? NULL : pf_entry_path(fs, version->entry);
     struct pf_profile *profile = NULL;
     if (path)
         profile = pf_profile_at(&fs->env, version->driver, path, &version->st, &version->inputs, error);
@@ -173,15 +167,16 @@ static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *vers
 
 struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version)
 {
-    struct pf_profile *failed_profile = NULL;
+    struct pf_profile *profile = NULL, *failed_profile = NULL;
     bool loaded = false;
     pf_lock_take(&fs->lock);
-    if (version->profile && pf_profile_must_reopen(version->profile, &loaded) &&
+    if (version->state == PF_VERSION_LOADED && pf_profile_must_reopen(version->profile, &loaded) &&
         !pf_retry_is_over(&version->retry))
         failed_profile = pf_version_detach(fs, version);
     if (loaded)
         version->retry = (struct pf_retry){0};
-    struct pf_profile *profile = version->profile ? pf_profile_hold(version->profile) : NULL;
+    if (version->state == PF_VERSION_LOADED)
+        profile = pf_profile_hold(version->profile);
     pf_lock_drop(&fs->lock);
     pf_profile_release(failed_profile);
     if (failed_profile)
@@ -189,7 +184,7 @@ struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *v
     return profile;
 }
 
-/* Stores why the profile cannot be opened. False: out of memory. */
+/* Records that the profile cannot be opened. False: out of memory. */
 static bool note_failure(struct pf_fs *fs, struct pf_version *version, const struct pf_error *error)
 {
     struct pf_error *failure = malloc(sizeof *failure);
@@ -197,8 +192,7 @@ static bool note_failure(struct pf_fs *fs, struct pf_version *version, const str
         return false;
     *failure = *error;
     pf_lock_take(&fs->lock);
-    version->failure = failure;
-    version->failed = true;
+    pf_version_break(fs, version, failure);
     pf_lock_drop(&fs->lock);
     return true;
 }
@@ -208,14 +202,14 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     struct pf_version *version = (struct pf_version *)owner;
     struct pf_fs *fs = version->fs;
     (void)number;
-    pf_lock_take(&fs->lock);
-    bool open = version->profile != NULL;
-    pf_lock_drop(&fs->lock);
-    if (open)
+    switch (atomic_load(&version->state)) {
+    case PF_VERSION_LOADED:
         return 0;
-    if (version->failed) {
+    case PF_VERSION_BROKEN:
         *error = *version->failure;
         return -1;
+    case PF_VERSION_CLOSED:
+        break;
     }
     uint64_t now = pf_monotonic_ms();
     pf_reaper_start(fs); /* if the reaper cannot start, operations make room themselves */

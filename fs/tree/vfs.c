@@ -143,13 +143,8 @@ static void free_nodes(struct pf_fs *fs)
 {
     for (size_t i = 0; fs->versions.slots && i <= fs->versions.mask; i++) {
         struct pf_version *version = fs->versions.slots[i].value;
-        if (!version)
-            continue;
-        pf_profile_release(version->profile);
-        pf_owner_end(&version->owner);
-        pf_buf_free(&version->inputs);
-        free(version->failure);
-        free(version);
+        if (version)
+            pf_version_free(version);
     }
     for (size_t i = 0; fs->entries.slots && i <= fs->entries.mask; i++) {
         struct pf_entry *entry = fs->entries.slots[i].value;

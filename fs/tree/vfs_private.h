@@ -33,9 +33,23 @@ struct pf_entry {
 };
 
 /*
- * One version of a profile. A version is closed (profile is NULL), loaded (profile is set) or broken (failed is set).
- * It is stale once its entry has another version. `lookups` keep the number of the version, users keep its profile.
+ * States of a version. Only these transitions exist, all under fs->lock:
+ *
+ *   CLOSED -> LOADED   pf_version_attach: a job has opened the profile
+ *   LOADED -> CLOSED   pf_version_detach: the profile is idle and picked to be closed, or must be reopened
+ *   CLOSED -> BROKEN   pf_version_break: a job has met an error of the data; final
+ *
+ * In each state, a version is stale once its entry has another version or none (pf_version_is_stale). A stale version
+ * is not opened any more, and the reaper closes it when it becomes idle. It exists as long as it has look-ups, users or
+ * a profile.
  */
+enum pf_version_state {
+    PF_VERSION_CLOSED, /* no profile */
+    PF_VERSION_LOADED, /* `profile` is set: it answers from the cache, or its source is open */
+    PF_VERSION_BROKEN, /* `failure` is set: only error.txt is shown */
+};
+
+/* One version of a profile. Look-ups keep its number, users keep its profile. Guarded by fs->lock from `access` on. */
 struct pf_version {
     /*
      * First. Counts the users: operations, handles, directories and jobs. A user drops its reference with
@@ -47,20 +61,32 @@ struct pf_version {
     struct pf_entry *entry; /* held */
     const struct pf_driver *driver;
     struct stat st;          /* of the source */
-    struct pf_access access; /* common to all inputs read so far; guarded by fs->lock */
+    struct pf_access access; /* common to all inputs read so far */
     uint64_t lookups;
-    struct pf_profile *profile; /* NULL: not open; guarded by fs->lock */
-    struct pf_buf inputs; /* the inputs when the profile was last open */
-    uint64_t checked;     /* when the inputs were last seen unchanged, in monotonic ms; guarded by fs->lock */
-    bool listed;          /* in the list of idle versions: has a profile and no users */
-    bool has_files;       /* if listed: the files may be open */
-    uint64_t idle_since;  /* if listed: since when, in monotonic ms */
-    struct pf_retry retry; /* reopening of the profile for lack of descriptors */
-    struct pf_error *
-        failure; /* why the profile cannot be opened: only error.txt is shown; set once, by the job that opens it */
-    atomic_bool failed;       /* `failure` is set */
+    _Atomic enum pf_version_state state; /* may be read without the lock; only BROKEN is final */
+    union {
+        struct pf_profile *profile; /* LOADED: a reference */
+        struct pf_error *failure;   /* BROKEN: why the profile cannot be opened; owned, immutable */
+    };
+    struct pf_buf inputs;             /* the inputs when the profile was last open */
+    uint64_t checked;                 /* when the inputs were last seen unchanged, in monotonic ms */
+    bool listed;                      /* in the list of idle versions: loaded, without users */
+    bool has_files;                   /* if listed: the files may be open */
+    uint64_t idle_since;              /* if listed: since when, in monotonic ms */
+    struct pf_retry retry;            /* reopening of the profile for lack of descriptors */
     struct pf_version *newer, *older; /* neighbours in the idle list */
 };
+
+/* Call with fs->lock held. */
+static inline bool pf_version_is_stale(const struct pf_version *version)
+{
+    return version->entry->version != version;
+}
+
+static inline bool pf_version_is_broken(const struct pf_version *version)
+{
+    return atomic_load(&version->state) == PF_VERSION_BROKEN;
+}
 
 /* Idle versions, ordered by last use. */
 struct pf_idle_list {
@@ -236,7 +262,7 @@ void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name
 
 /*
  * The profile of a version that is held, opened by a job on this thread if necessary; one job opens for all operations that
- * wait. Returns a reference, or NULL with op->error filled; version->failed is set for a broken profile.
+ * wait. Returns a reference, or NULL with op->error filled; the version is broken then, or the error is transient.
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
@@ -264,7 +290,7 @@ void pf_node_stat(const struct pf_version *version, const struct pf_access *acce
  */
 struct pf_node_ref {
     struct pf_version *version;
-    struct pf_profile *profile; /* NULL: version->failed is set */
+    struct pf_profile *profile; /* NULL: the version is broken */
     bool holds_files; /* the files are kept open; false: they belong to an old version and are closed */
     struct pf_node node;
     struct pf_access reported; /* the access rights when it was opened, as last reported to the kernel */
@@ -283,15 +309,19 @@ bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
 
 /* ---- idle.c ------------------------------------------------------------------------------------- */
 
-/* Call all of these with fs->lock held. pf_version_attach: a version has been opened; takes over the reference. */
+/* Call all of these, except pf_version_free, with fs->lock held. pf_version_attach: a version has been opened; takes over the reference. */
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 /* pf_idle_remove takes a version off the idle list. pf_idle_add puts an open version without users on it. */
 void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
 void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
+/* The profile cannot be opened; takes ownership of the failure. */
+void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
 /* Detaches the profile. The caller releases it after unlocking. */
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
 /* Frees a version without look-ups, users and profile. The reaper soon closes the profile of a stale version. */
 void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
+/* Frees the version with everything that it owns, except its entry. */
+void pf_version_free(struct pf_version *version);
 
 /* ---- reaper.c ----------------------------------------------------------------------------------- */
 
