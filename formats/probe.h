@@ -24,8 +24,6 @@ struct pf_unpacked;
 struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
-    bool
-        without_points; /* a driver has searched the folder's subfolders for measurement points and found none */
     uint64_t size;      /* of the file in bytes; 0 for a directory */
     int failure; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
 
@@ -38,6 +36,10 @@ struct pf_probe {
     size_t have;                    /* bytes of the head that are cached */
     size_t plain_have;              /* bytes of the inflated head that are cached */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
+
+    /* Private to formats/extrap/points.c: the endings of the names in the subfolders for measurement points, a bit set of hashes. */
+    bool points_searched; /* `points_endings` is complete */
+    uint64_t points_endings;
 
     /* Private to formats/json/probe.c: the names of the members of an object that the file begins with. */
     struct {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/digest.h"
 #include "formats/kit/number.h"
 #include "formats/probe.h"
 
@@ -238,12 +239,21 @@ struct look {
     struct pf_probe *probe;
     const char *suffix;
     unsigned entries, folders, found, least;
+    uint64_t endings; /* of the names in the points' folders, as in struct pf_probe */
+    bool cut;         /* a folder was not searched to its end, since a file was found */
 };
+
+static uint64_t ending_bit(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+    return ending ? (uint64_t)1 << pf_digest(0, ending, strlen(ending)) % 64 : 0;
+}
 
 static int look_for_file(void *arg, const char *name, unsigned char type)
 {
     struct look *look = arg;
     (void)type;
+    look->endings |= ending_bit(name);
     look->found += is_wanted_file(name, look->suffix);
     return look->found || ++look->entries == ENTRIES_MAX;
 }
@@ -256,6 +266,8 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
         look->folders++;
         if (!pf_probe_list(look->probe, name, look_for_file, &inside))
             look->found += inside.found;
+        look->endings |= inside.endings;
+        look->cut |= inside.found;
     }
     return look->found >= look->least || look->folders == FOLDERS_MAX || ++look->entries == ENTRIES_MAX;
 }
@@ -263,9 +275,11 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct look look = {.probe = probe, .suffix = suffix, .least = least};
-    if (probe->without_points || pf_probe_list(probe, ".", look_for_point, &look))
+    bool absent = probe->points_searched && !(probe->points_endings & ending_bit(suffix));
+    if (absent || pf_probe_list(probe, ".", look_for_point, &look))
         return false;
-    probe->without_points = !look.folders;
+    probe->points_searched = !look.cut;
+    probe->points_endings = look.endings;
     return look.found >= least;
 }
 

@@ -109,6 +109,9 @@ static void test_probe(void)
     ok(!pf_points_probe(&probe, ".sqlite", 1), "other files do not count");
     touch(folder, "m.x2/profile.cubex");
     ok(pf_points_probe(&probe, ".cubex", 2), "a second one is counted");
+    struct pf_probe fresh = {.name = "study", .directory = true, .fd = folder};
+    ok(!pf_points_probe(&fresh, ".sqlite", 1) && pf_points_probe(&fresh, ".cubex", 2),
+       "also by a driver that is asked after another one");
     const char *const files[] = {"m.x1/profile.cubex", "m.x2/.hidden.cubex", "notes/profile.cubex",
                                  "m.x2/profile.cubex"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
