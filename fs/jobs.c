@@ -128,7 +128,7 @@ void pf_run_job(struct pf_pool *pool, struct pf_job *job)
     job->references++;
     atomic_store(&job->pass.stepped, true);
     job->result = atomic_load(&job->pass.stop)
-                      ? pf_fail(&job->error, ECANCELED, "stopped: nobody waits for it")
+                      ? pf_fail(&job->error, ECANCELED, "cancelled: no waiter left")
                       : run_work(pool, job);
     pool->stalled -= job->stalled;
     pf_job_unlist(job);

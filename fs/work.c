@@ -148,7 +148,7 @@ static bool take_result(const struct pf_pool *pool, const struct pf_job *job, st
     if (op->interrupted)
         *result = pf_fail(&op->error, EINTR, "interrupted");
     else if (op->inside && atomic_load(&op->inside->pass.stop))
-        *result = pf_fail(&op->error, ECANCELED, "stopped: nobody waits for it");
+        *result = pf_fail(&op->error, ECANCELED, "cancelled: no waiter left");
     else if (job->stopped && job->error.code == ECANCELED && !pool->closing)
         return true;
     else {

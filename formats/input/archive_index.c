@@ -273,7 +273,7 @@ static int replace(struct pf_archive_tree *tree, uint32_t at, uint8_t type, cons
     }
     member->type = type;
     return lost ? problem(tree, error, "warning", "replaced",
-                          "%.*s: a later folder has the name of this file or link: left out",
+                          "%.*s: a later folder has the same name: skipped",
                           (int)(end - path < 200 ? end - path : 200), path)
                 : 0;
 }
@@ -341,7 +341,7 @@ static int add_alias(struct pf_archive_tree *tree, struct pf_member *member, con
     uint32_t original = pf_archive_tree_find(tree, 0, target + strspn(target, "/"));
     if (original == PF_NO_MEMBER || tree->members[original].type != DT_REG) {
         member->method = PF_MEMBER_UNREADABLE;
-        return problem(tree, error, "warning", "no-target", "%.200s is another name of what is not there",
+        return problem(tree, error, "warning", "no-target", "%.200s: link to a missing member: skipped",
                        path);
     }
     const struct pf_member *is = &tree->members[original];
@@ -366,12 +366,12 @@ static int fill_file(struct pf_archive_tree *tree, struct archive *reader, struc
     }
     if (member->method == PF_MEMBER_UNREADABLE)
         return problem(tree, error, "error", "unreadable",
-                       "%.200s is encrypted, or packed in a way that is not read", path);
+                       "%.200s: encrypted, or compressed by an unsupported method", path);
     uint64_t left = member->start < tree->size ? tree->size - member->start : 0;
     if (member->method != PF_MEMBER_PLAIN || member->size <= left)
         return 0;
     member->size = left;
-    return problem(tree, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
+    return problem(tree, error, "fatal", "cut", "%.200s: truncated by the end of the archive", path);
 }
 
 /* The name of an entry and its link targets; NULL if absent. */
@@ -408,7 +408,7 @@ static int index_add_link(struct pf_archive_tree *tree, struct pf_member *member
         return -1;
     return labels->soft ? 0
                         : problem(tree, error, "error", "unreadable",
-                                  "%.200s: the target of the link cannot be read: left empty", labels->path);
+                                  "%.200s: unreadable link target: left empty", labels->path);
 }
 
 static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struct archive_entry *entry,
@@ -422,14 +422,14 @@ static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struc
         return -1;
     const char *path = labels.path;
     if (!path)
-        return problem(tree, error, "warning", "no-name", "a member without a name is left out");
+        return problem(tree, error, "warning", "no-name", "member without a name: skipped");
     if (type == DT_UNKNOWN)
-        return problem(tree, error, "warning", "no-file", "%.200s is neither file, folder nor link: left out",
+        return problem(tree, error, "warning", "no-file", "%.200s: neither file, folder nor link: skipped",
                        path);
     size_t size = strlen(path);
     if (size >= PATH_MAX)
         return problem(tree, error, "warning", "bad-name",
-                       "%.200s...: a path of %zu bytes, of which at most %d can be opened: left out", path,
+                       "%.200s...: path of %zu bytes exceeds the maximum of %d: skipped", path,
                        size, PATH_MAX - 1);
     if (names && type == DT_REG && size &&
         path[size - 1] == '/') /* libarchive did not get the name and reports a file */
@@ -440,10 +440,10 @@ static int add_entry(struct pf_archive_tree *tree, struct archive *reader, struc
     if (at == PF_NO_MEMBER)
         return type == DT_DIR ? 0
                               : problem(tree, error, "warning", "bad-name",
-                                        "%.200s has no name that can be shown: left out", path);
+                                        "%.200s: invalid name: skipped", path);
     struct pf_member *member = &tree->members[at];
     if (member->type != type)
-        return problem(tree, error, "warning", "folder", "%.200s is a folder too: the file is left out",
+        return problem(tree, error, "warning", "folder", "%.200s: also a folder: file skipped",
                        path);
     member->mtime = archive_entry_mtime(entry);
     if (type == DT_DIR)
@@ -462,7 +462,7 @@ static int add_entries(struct pf_archive_tree *tree, struct archive *reader, str
         if (add_entry(tree, reader, entry, names, error))
             return -1;
     return got == ARCHIVE_EOF ? 0
-                              : problem(tree, error, "fatal", "damaged", "no more members are found: %.200s",
+                              : problem(tree, error, "fatal", "damaged", "reading of members ends here: %.200s",
                                         archive_error_string(reader));
 }
 
@@ -503,7 +503,7 @@ static int cut_members(struct pf_archive_tree *tree, struct pf_unpacked *unpacke
         if (member->type != DT_REG || member->method != PF_MEMBER_PLAIN || member->size <= left)
             continue;
         member->size = left;
-        failed = problem(tree, error, "fatal", "cut", "%.200s is cut off by the archive's end",
+        failed = problem(tree, error, "fatal", "cut", "%.200s: truncated by the end of the archive",
                          pf_interned(tree->strings, member->name).text);
     }
     return failed;

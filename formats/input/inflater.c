@@ -79,7 +79,7 @@ static int inflater_get(struct pf_inflater *run, struct pf_error *error)
     if (got < 0)
         return FAILED;
     if (!got) {
-        end_damaged(run, "the compressed data end in the middle");
+        end_damaged(run, "the compressed data are truncated");
         return NO_MORE;
     }
     run->z.avail_in--;
@@ -115,7 +115,7 @@ static int64_t skip_string(struct pf_inflater *run, struct pf_error *error)
         if (byte <= 0)
             return byte;
     }
-    end_damaged(run, "a name in a gzip header does not end");
+    end_damaged(run, "unterminated name in a gzip header");
     return NO_MORE;
 }
 
@@ -126,7 +126,7 @@ static int64_t read_gzip_header(struct pf_inflater *run, struct pf_error *error)
     if (flags < 0)
         return flags;
     if (method != Z_DEFLATED || flags & RESERVED) {
-        end_damaged(run, "a gzip header of an unknown kind");
+        end_damaged(run, "unsupported gzip header");
         return NO_MORE;
     }
     int64_t result = inflater_skip(run, 6, error); /* mtime, extra flags, OS */
@@ -155,7 +155,7 @@ static int64_t inflater_read_header(struct pf_inflater *run, struct pf_error *er
         run->wrapping = PF_ZLIB;
         return 0;
     }
-    end_damaged(run, run->wrapping == PF_GZIP ? "what follows the last gzip member is not gzip data"
+    end_damaged(run, run->wrapping == PF_GZIP ? "data other than gzip after the last gzip member"
                                               : "neither gzip nor zlib data");
     return NO_MORE;
 }
@@ -200,7 +200,7 @@ static int end_member(struct pf_inflater *run, struct pf_error *error)
         return check == FAILED || size == FAILED ? -1 : 0;
     uint32_t stored = run->wrapping == PF_GZIP ? (uint32_t)check : swapped((uint32_t)check);
     if (stored != run->check || size != (uint32_t)run->member)
-        end_damaged(run, "the check sum is wrong: the text before this may be damaged");
+        end_damaged(run, "wrong checksum: the text before this may be damaged");
     else if (run->wrapping == PF_ZLIB)
         run->ended = true;
     return 0;
@@ -226,7 +226,7 @@ static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_erro
     int got = inflater_refill(run, error);
     if (got <= 0) {
         if (!got)
-            end_damaged(run, "the compressed data end in the middle");
+            end_damaged(run, "the compressed data are truncated");
         return got;
     }
     bool watch = run->base + run->have >= wanted;

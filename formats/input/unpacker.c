@@ -136,7 +136,7 @@ static int next_of_archive(struct pf_unpacker *run, const void **bytes, size_t *
         return *size || !run->ended;
     }
     const char *why = archive_error_string(run->reader);
-    pf_fail_at(damage, EBADMSG, (int64_t)(run->start + run->at), "what is compressed ends here: %.150s",
+    pf_fail_at(damage, EBADMSG, (int64_t)(run->start + run->at), "the unpacked text ends here: %.150s",
                why ? why : "damaged");
     return 0;
 }

@@ -23,7 +23,7 @@ const unsigned char *pf_window_load(struct pf_window *window, uint64_t offset, s
     if (got < 0)
         return NULL;
     if ((size_t)got < size) {
-        pf_fail_at(error, ENODATA, (int64_t)offset, "the file ends inside a record");
+        pf_fail_at(error, ENODATA, (int64_t)offset, "the file is truncated within a record");
         return NULL;
     }
     window->start = offset;

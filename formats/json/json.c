@@ -139,7 +139,7 @@ static inline int json_read_number(struct pf_json *json, struct pf_json_token *t
     if (stop - at > (ptrdiff_t)PF_JSON_TEXT_MAX)
         return pf_json_fail(json, E2BIG, at, "the number has too many digits", error);
     if (!good)
-        return pf_json_fail(json, stop == json->end ? ENODATA : EBADMSG, stop, "a digit is missing", error);
+        return pf_json_fail(json, stop == json->end ? ENODATA : EBADMSG, stop, "expected a digit", error);
     token->text = at;
     token->size = (size_t)(stop - at);
     json->at = stop;
@@ -173,7 +173,7 @@ static int json_read_word(struct pf_json *json, struct pf_json_token *token, str
             (number ? strncasecmp(word, words[i].word, shown) : memcmp(word, words[i].word, shown)) != 0)
             continue;
         if (size > left && left > taken)
-            return pf_json_fail(json, ENODATA, json->end, "the text ends inside a word", error);
+            return pf_json_fail(json, ENODATA, json->end, "truncated within a word", error);
         if (size > left)
             continue;
         taken = size;
@@ -181,7 +181,7 @@ static int json_read_word(struct pf_json *json, struct pf_json_token *token, str
         token->event = words[i].event;
     }
     if (!taken)
-        return pf_json_fail(json, EBADMSG, json->at, "neither a value nor a word that is one", error);
+        return pf_json_fail(json, EBADMSG, json->at, "invalid value", error);
     token->text = json->at;
     json->at = word + taken;
     pf_json_value_over(json);
@@ -200,7 +200,7 @@ static inline int json_read_value(struct pf_json *json, char c, struct pf_json_t
                                   struct pf_error *error)
 {
     if (!json->depth && json->value_line == json->line && json->flags & PF_JSON_LINES)
-        return pf_json_fail(json, EBADMSG, json->at, "a second value in the line", error);
+        return pf_json_fail(json, EBADMSG, json->at, "second value in the line", error);
     if (pf_json_is_digit(c))
         return json_read_number(json, token, error);
     switch (c) {
@@ -224,7 +224,7 @@ static inline int json_read_value(struct pf_json *json, char c, struct pf_json_t
 static int json_read_name(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     if (*json->at != '"')
-        return pf_json_fail(json, EBADMSG, json->at, "a name in quotes is missing", error);
+        return pf_json_fail(json, EBADMSG, json->at, "expected a name in quotes", error);
     if (pf_json_string(json, token, error) < 0)
         return -1;
     bool colon = *json->at == ':';
@@ -240,7 +240,7 @@ static int at_text_end(struct pf_json *json, struct pf_error *error)
     if (json->expect == PF_EXPECT_END || (json->expect == PF_EXPECT_DOCUMENT && json->flags & PF_JSON_LINES))
         return 0;
     return pf_json_fail(json, ENODATA, json->at,
-                        json->depth ? "the text ends inside a value" : "the text ends before a value", error);
+                        json->depth ? "truncated within a value" : "truncated before a value", error);
 }
 
 /* Consumes an expected comma or colon. Returns 1 if there was one. */
@@ -284,11 +284,11 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
     case PF_EXPECT_NAME:
         return json_read_name(json, token, error);
     case PF_EXPECT_COLON:
-        return pf_json_fail(json, EBADMSG, json->at, "a colon is missing after a name", error);
+        return pf_json_fail(json, EBADMSG, json->at, "expected a colon after the name", error);
     case PF_EXPECT_COMMA:
-        return pf_json_fail(json, EBADMSG, json->at, "neither a comma nor a closing bracket", error);
+        return pf_json_fail(json, EBADMSG, json->at, "expected a comma or a closing bracket", error);
     default:
-        return pf_json_fail(json, EBADMSG, json->at, "something follows the value", error);
+        return pf_json_fail(json, EBADMSG, json->at, "text after the value", error);
     }
 }
 

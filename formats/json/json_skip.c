@@ -22,15 +22,15 @@ static int pass(struct pf_json *json, const char **at, bool *string, struct pf_e
     char c = **at;
     if (*at == json->end) {
         int got = pf_json_refill(json, at, error);
-        return got ? got : pf_json_fail(json, ENODATA, *at, "the text ends inside a value", error);
+        return got ? got : pf_json_fail(json, ENODATA, *at, "truncated within a value", error);
     }
     int result = c == '\\' ? pf_json_ensure(json, at, 2, error) : 0;
     if (c == '"')
         *string = !*string;
     else if (*string && c != '\\')
-        result = pf_json_fail(json, EBADMSG, *at, "a control character in a string", error);
+        result = pf_json_fail(json, EBADMSG, *at, "control character in a string", error);
     else if (!c)
-        result = pf_json_fail(json, EBADMSG, *at, "a NUL outside of strings", error);
+        result = pf_json_fail(json, EBADMSG, *at, "NUL outside of strings", error);
     else if (c == '\n')
         result = pf_json_new_line(json, *at, error);
     else if (c == '{' || c == '[')

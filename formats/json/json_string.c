@@ -118,7 +118,7 @@ static int read_escape(struct pf_json *json, struct pf_json_token *token, const 
     if (pf_json_ensure(json, at, longest, error) < 0)
         return -1;
     if (*at + 1 == json->end)
-        return pf_json_fail(json, ENODATA, json->end, "the text ends inside a string", error);
+        return pf_json_fail(json, ENODATA, json->end, "truncated within a string", error);
     if ((*at)[1] == 'u') {
         char text[4] = {0};
         int32_t code = read_code_point(at);
@@ -133,7 +133,7 @@ static int read_escape(struct pf_json *json, struct pf_json_token *token, const 
     }
     char c = escaped((*at)[1]);
     if (!c)
-        return pf_json_fail(json, EBADMSG, *at, "a backslash before what needs none", error);
+        return pf_json_fail(json, EBADMSG, *at, "invalid escape", error);
     json_string_add(json, token, &c, 1, true);
     *at += 2;
     return 0;
@@ -149,7 +149,7 @@ static int read_character(struct pf_json *json, struct pf_json_token *token, con
         return -1;
     size_t size = pf_utf8((const unsigned char *)*at, (size_t)(json->end - *at), &wrong);
     if (!size && json->flags & PF_JSON_STRICT_UTF8)
-        return pf_json_fail(json, EBADMSG, *at, "a byte that is no UTF-8", error);
+        return pf_json_fail(json, EBADMSG, *at, "invalid UTF-8", error);
     if (size)
         json_string_add(json, token, *at, size, false);
     else
@@ -183,9 +183,9 @@ static int json_string_unescape(struct pf_json *json, struct pf_json_token *toke
         } else if ((unsigned char)*at >= 0x80) {
             result = read_character(json, token, &at, error);
         } else if (at != json->end) {
-            return pf_json_fail(json, EBADMSG, at, "a control character in a string", error);
+            return pf_json_fail(json, EBADMSG, at, "control character in a string", error);
         } else if ((result = pf_json_refill(json, &at, error)) == 0) {
-            return pf_json_fail(json, ENODATA, at, "the text ends inside a string", error);
+            return pf_json_fail(json, ENODATA, at, "truncated within a string", error);
         }
         if (result < 0)
             return -1;
@@ -213,6 +213,6 @@ int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_
         if (got < 0)
             return -1;
         if (!got)
-            return pf_json_fail(json, ENODATA, at, "the text ends inside a string", error);
+            return pf_json_fail(json, ENODATA, at, "truncated within a string", error);
     }
 }

@@ -168,7 +168,7 @@ unsigned pf_json_depth(const struct pf_json *json)
 int pf_json_new_line(struct pf_json *json, const char *newline, struct pf_error *error)
 {
     if (json->flags & PF_JSON_LINES && json->depth)
-        return pf_json_fail(json, EBADMSG, newline, "the line ends inside a value", error);
+        return pf_json_fail(json, EBADMSG, newline, "line truncated within a value", error);
     json->line++;
     json->line_start = pf_json_offset(json, newline) + 1;
     return 0;

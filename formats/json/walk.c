@@ -176,6 +176,6 @@ void pf_json_warn(struct pf_run *run, const struct pf_json_token *at, const char
 void pf_json_warn_of_damage(struct pf_run *run)
 {
     struct pf_error damage = *run->error;
-    pf_run_warn(run, "fatal", "damaged", damage.line, damage.offset, "%s: what is before it is kept",
+    pf_run_warn(run, "fatal", "damaged", damage.line, damage.offset, "%s: only the part before it is read",
                 damage.what);
 }

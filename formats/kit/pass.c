@@ -28,7 +28,7 @@ int pf_pass_check(struct pf_error *error)
     if (!now)
         return 0;
     if (atomic_load_explicit(&now->stop, memory_order_relaxed))
-        return pf_fail(error, ECANCELED, "stopped: nobody waits for it");
+        return pf_fail(error, ECANCELED, "cancelled: no waiter left");
     if (!atomic_load_explicit(&now->stepped, memory_order_relaxed)) /* written once, since threads share the cache line */
         atomic_store_explicit(&now->stepped, true, memory_order_relaxed);
     return 0;

@@ -469,7 +469,7 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
         if (!build->more_metrics) {
             build_add_metric(build, (struct pf_metric)PF_EXCLUSIVE(PF_NO_METRIC, "", "", "int"));
             pf_build_warn(build, 0, -1, "error", "many-metrics",
-                          "more than %d metrics: the values of further ones are left out", PF_BUILD_METRICS);
+                          "more than %d metrics: further ones skipped", PF_BUILD_METRICS);
         }
         build->more_metrics = true;
         return PF_NO_METRIC;

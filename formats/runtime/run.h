@@ -160,7 +160,7 @@ static inline bool pf_run_is_full(const struct pf_run *run)
 
 /* Adds bytes to run->memory. The run fails with EFBIG at twice memory_most. */
 void pf_run_use(struct pf_run *run, uint64_t bytes);
-#define PF_RUN_FULL "what is read of the file takes more memory than one of its size may"
+#define PF_RUN_FULL "the profile needs more memory than the limit for a file of this size"
 
 /* ---- warnings ----------------------------------------------------------------------------------- */
 

@@ -110,7 +110,7 @@ for sound in ustar gnu pax latin1 twice; do
     is "$(check $sound.tar)" "status 0" "nothing is wrong with $sound.tar"
 done
 for lost in file-folder:a.folded file-dir:sub/a link-folder:a; do
-    is "$(check ${lost%:*}.tar)" "$src/${lost%:*}.tar: warning: replaced: ${lost#*:}: a later folder has the name of this file or link: left out
+    is "$(check ${lost%:*}.tar)" "$src/${lost%:*}.tar: warning: replaced: ${lost#*:}: a later folder has the same name: skipped
 status 1" "check tells of the member that a later folder replaces in ${lost%:*}.tar"
 done
 like "$(check folder-file.tar)" "folder-file.tar: warning: folder: a is a folder too" "and of a file that has the name of an earlier folder"

@@ -133,7 +133,7 @@ static void strings(void)
           " [ \"a\xef\xbf\xbd"
           "b~ \"\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd~ ]",
           "invalid UTF-8 is replaced");
-    reads_with(PF_JSON_STRICT_UTF8, "[\"ab\xff\"]", " [ bad at 4, line 1: a byte that is no UTF-8, column 5",
+    reads_with(PF_JSON_STRICT_UTF8, "[\"ab\xff\"]", " [ bad at 4, line 1: invalid UTF-8, column 5",
                "or is an error if requested");
     reads("{\"\\u0061\":1}", " { .a '1 }", "names are unescaped too");
 }
@@ -142,51 +142,51 @@ static void errors(void)
 {
     reads_with(PF_JSON_LAST_COMMAS, "[1,{\"a\":2,},]", " [ '1 { .a '2 } ]", "commas are allowed before ends");
     reads_with(PF_JSON_LAST_COMMAS, "[{\"a\":}]",
-               " [ { .a bad at 6, line 1: neither a value nor a word that is one, column 7",
+               " [ { .a bad at 6, line 1: invalid value, column 7",
                "but a name needs a value");
-    reads("[1,]", " [ '1 bad at 3, line 1: neither a value nor a word that is one, column 4",
+    reads("[1,]", " [ '1 bad at 3, line 1: invalid value, column 4",
           "a comma before the end of an array is refused");
-    reads("{\"a\":1,}", " { .a '1 bad at 7, line 1: a name in quotes is missing, column 8",
+    reads("{\"a\":1,}", " { .a '1 bad at 7, line 1: expected a name in quotes, column 8",
           "so is one before the end of an object");
-    reads("[1 2]", " [ '1 bad at 3, line 1: neither a comma nor a closing bracket, column 4",
+    reads("[1 2]", " [ '1 bad at 3, line 1: expected a comma or a closing bracket, column 4",
           "elements need commas");
-    reads("{\"a\" 1}", " { .a bad at 5, line 1: a colon is missing after a name, column 6",
+    reads("{\"a\" 1}", " { .a bad at 5, line 1: expected a colon after the name, column 6",
           "names need colons");
     reads("[1\n,\n  2}", " [ '1 '2 bad at 8, line 3: '}' closes an array, column 4",
           "an error has its line and column");
-    reads("[1] 2", " [ '1 ] bad at 4, line 1: something follows the value, column 5",
+    reads("[1] 2", " [ '1 ] bad at 4, line 1: text after the value, column 5",
           "there is one value in a text");
-    reads("[01]", " [ '0 bad at 2, line 1: neither a comma nor a closing bracket, column 3",
+    reads("[01]", " [ '0 bad at 2, line 1: expected a comma or a closing bracket, column 3",
           "numbers have no leading zeros");
-    reads("[1.]", " [ bad at 3, line 1: a digit is missing, column 4", "a point needs digits");
-    reads("[+1]", " [ bad at 1, line 1: neither a value nor a word that is one, column 2",
+    reads("[1.]", " [ bad at 3, line 1: expected a digit, column 4", "a point needs digits");
+    reads("[+1]", " [ bad at 1, line 1: invalid value, column 2",
           "numbers have no plus");
-    reads("['a']", " [ bad at 1, line 1: neither a value nor a word that is one, column 2",
+    reads("['a']", " [ bad at 1, line 1: invalid value, column 2",
           "strings have double quotes");
-    reads("[\"a\tb\"]", " [ bad at 3, line 1: a control character in a string, column 4",
+    reads("[\"a\tb\"]", " [ bad at 3, line 1: control character in a string, column 4",
           "control characters must be escaped");
-    reads("[\"\\x\"]", " [ bad at 2, line 1: a backslash before what needs none, column 3",
+    reads("[\"\\x\"]", " [ bad at 2, line 1: invalid escape, column 3",
           "there are no other escapes");
-    reads("// [1]", " bad at 0, line 1: neither a value nor a word that is one, column 1",
+    reads("// [1]", " bad at 0, line 1: invalid value, column 1",
           "there are no comments");
     char nul[] = "[1\0]", *have = tokens_of(nul, 4, 0);
-    is(have, " [ '1 bad at 2, line 1: neither a comma nor a closing bracket, column 3", "a NUL is no end");
+    is(have, " [ '1 bad at 2, line 1: expected a comma or a closing bracket, column 3", "a NUL is no end");
     free(have);
 }
 
 static void cut_texts(void)
 {
-    reads("", " cut at 0, line 1: the text ends before a value, column 1", "an empty text has no value");
-    reads("{\"a\":[1", " { .a [ '1 cut at 7, line 1: the text ends inside a value, column 8",
+    reads("", " cut at 0, line 1: truncated before a value, column 1", "an empty text has no value");
+    reads("{\"a\":[1", " { .a [ '1 cut at 7, line 1: truncated within a value, column 8",
           "a cut text is told from a wrong one");
-    reads("[\"ab", " [ cut at 4, line 1: the text ends inside a string, column 5", "cut in a string");
-    reads("[\"ab\\", " [ cut at 5, line 1: the text ends inside a string, column 6", "cut in an escape");
-    reads("[tru", " [ cut at 4, line 1: the text ends inside a word, column 5", "cut in a word");
-    reads("[-infin", " [ cut at 7, line 1: the text ends inside a word, column 8", "cut in an infinity");
-    reads("[nano]", " [ 'nan bad at 4, line 1: neither a comma nor a closing bracket, column 5",
+    reads("[\"ab", " [ cut at 4, line 1: truncated within a string, column 5", "cut in a string");
+    reads("[\"ab\\", " [ cut at 5, line 1: truncated within a string, column 6", "cut in an escape");
+    reads("[tru", " [ cut at 4, line 1: truncated within a word, column 5", "cut in a word");
+    reads("[-infin", " [ cut at 7, line 1: truncated within a word, column 8", "cut in an infinity");
+    reads("[nano]", " [ 'nan bad at 4, line 1: expected a comma or a closing bracket, column 5",
           "a longer word");
-    reads("[-true]", " [ bad at 2, line 1: a digit is missing, column 3", "other words have no sign");
-    reads("[-", " [ cut at 2, line 1: a digit is missing, column 3", "cut in a number");
+    reads("[-true]", " [ bad at 2, line 1: expected a digit, column 3", "other words have no sign");
+    reads("[-", " [ cut at 2, line 1: expected a digit, column 3", "cut in a number");
 }
 
 static void limits(void)
@@ -351,9 +351,9 @@ static void lines(void)
     const unsigned flags = PF_JSON_LINES;
     reads_with(flags, "{\"a\":1}\n\n  [2]\r\n3", " { .a '1 } [ '2 ] '3", "every line has a value or none");
     reads_with(flags, "", "", "an empty line is valid");
-    reads_with(flags, "1 2\n", " '1 bad at 2, line 1: a second value in the line, column 3",
+    reads_with(flags, "1 2\n", " '1 bad at 2, line 1: second value in the line, column 3",
                "two values in a line are refused");
-    reads_with(flags, "{\"a\":\n1}", " { .a bad at 5, line 1: the line ends inside a value, column 6",
+    reads_with(flags, "{\"a\":\n1}", " { .a bad at 5, line 1: line truncated within a value, column 6",
                "a value does not continue on the next line");
     reads_with(PF_JSON_SEMICOLONS, "{\"a;b\":1;\"c\":[2;3]}", " { .a,b '1 .c [ '2 '3 ] }",
                "semicolons are commas, in strings too");
@@ -371,11 +371,11 @@ static void damaged_lines(void)
     char *third = walk(json);
     ok(pf_json_next_line(json, &error) == 0, "after the last line there is none");
     char *fourth = walk(json);
-    is(first, " [ '1 bad at 2, line 1: the line ends inside a value, column 3",
+    is(first, " [ '1 bad at 2, line 1: line truncated within a value, column 3",
        "a truncated line is reported");
-    is(second, " [ '2 ] bad at 7, line 3: neither a value nor a word that is one, column 1",
+    is(second, " [ '2 ] bad at 7, line 3: invalid value, column 1",
        "reading continues with the next line");
-    is(third, " [ '3 cut at 13, line 4: the text ends inside a value, column 3", "up to the last one");
+    is(third, " [ '3 cut at 13, line 4: truncated within a value, column 3", "up to the last one");
     is(fourth, "", "and then ends");
     free(first);
     free(second);
