@@ -169,7 +169,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     cp -r "$src/profile.db.private" "$src/some/b"
     chmod 755 "$src/two" "$src/some"
     mount_source -o allow_other
-    ok "what profiles have in common that all may read is served to all" \
+    ok "data about profiles that everyone may read are served to everyone" \
         as_nobody bash -c "cat '$mnt/two/runs/primary/metric/function_changes.csv' | grep -q ."
     is "$(as_nobody find -L "$mnt/some/runs" -mindepth 2 -type f -exec cat {} + 2>/dev/null | wc -c)" 0 "of runs one of which is private others read nothing"
     ok "but who has mounted them does" bash -c "cat '$mnt/some/runs/primary/metric/function_changes.csv' | grep -q ."
@@ -193,7 +193,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     chown 1234 "$src/meta.db.private/meta.db"
     mount_source -o allow_other
     ok "the owner of a private file reads what is made from it" as 1234 cat "$mnt/meta.db.private/info.txt"
-    is "$(stat -c '%u %a' "$mnt/meta.db.private/info.txt")" "1234 400" "as owner and mode tell"
+    is "$(stat -c '%u %a' "$mnt/meta.db.private/info.txt")" "1234 400" "according to owner and mode"
     chmod 644 "$src/meta.db.private/meta.db"
     ok "when the mode changes, others may read" as_nobody cat "$mnt/meta.db.private/tables/metrics.csv"
     chmod 600 "$src/meta.db.private/meta.db"

@@ -106,10 +106,10 @@ is "$(find "$mnt/names.tar" -type f -printf '%P\n' | sort | tr '\n' ' ')" "a/b o
 is "$(find "$mnt/names.tar" ! -type f ! -type d)" "" "devices are left out"
 is "$(timeout 10 cat "$mnt/links.tar/one" 2>&1 | grep -c 'Too many levels')" 1 "links in a circle are shown"
 ok "and lead to nothing" refuses cat "$mnt/links.tar/self" "$mnt/links.tar/out"
-is "$(cat "$mnt/beyond.tar/first")" first "what comes before a size that lies is there"
-is "$(stat -c %s "$mnt/beyond.tar/beyond")" 7 "what comes behind it ends with the archive"
+is "$(cat "$mnt/beyond.tar/first")" first "members before a wrong size are served"
+is "$(stat -c %s "$mnt/beyond.tar/beyond")" 7 "the member with the wrong size ends with the archive"
 for kind in negative checksum; do
-    is "$(cat "$mnt/$kind.tar/first")" first "so is what comes before a bad header: $kind"
+    is "$(cat "$mnt/$kind.tar/first")" first "so are members before an invalid header: $kind"
 done
 for kind in stored deflated; do
     ok "an encrypted member cannot be read: $kind" refuses cat "$mnt/$kind.zip/secret.folded"
@@ -117,7 +117,7 @@ for kind in stored deflated; do
 done
 ok "nor one that is compressed in a way that is not known" refuses cat "$mnt/bzip2.zip/unknown"
 is "$(cat "$mnt/twice.zip/x" "$mnt/twice.zip/out" "$mnt/twice.zip/abs" | tr '\n' ' ')" "second out abs " "the names of a zip obey the same rules"
-is "$(cat "$mnt/bomb.tar.gz/first")" first "what comes before a bomb is there"
+is "$(cat "$mnt/bomb.tar.gz/first")" first "members before a decompression bomb are served"
 ok "as much of it as is sound" cmp -n 1000000000 "$mnt/bomb.tar.gz/zeros" /dev/zero
 ok "but not all" test "$(stat -c %s "$mnt/bomb.tar.gz/zeros")" -lt $((3 << 30))
 ok "nor what is behind it" refuses test -e "$mnt/bomb.tar.gz/last"
@@ -153,7 +153,7 @@ tells fatal damaged hurt.tar.gz
 tells fatal damaged hurt.tar.xz
 tells fatal damaged cut.tar.gz
 tells fatal damaged no.tar.gz
-is "$(grep -E ',(whole|twice|matryoshka)' "$work/problems")" "" "and nothing of what is whole"
+is "$(grep -E ',(whole|twice|matryoshka)' "$work/problems")" "" "but not intact archives"
 ok "the server's memory stays small" test "$(awk '/^VmHWM/ { print $2 }' "/proc/$(server)/status")" -lt 400000
 ok "it is there still" cat "$mnt/.profilefs/version"
 unmount

@@ -123,7 +123,7 @@ if [ -w /dev/fuse ] && command -v fusermount3 >"$work/which"; then
     is "$(readlink "$mnt/utf8.zip/to") $(readlink "$mnt/utf8.zip/Läufe/link")" "Läufe/a.folded größe.folded" "targets of links keep their bytes"
     is "$(stat -c %s "$mnt/utf8.zip/to" "$mnt/pax.tar/weich" | tr '\n' ' ')" "15 21 " "the size of a link is that of its target"
     is "$(find "$mnt/deep.tar" -name 'a.folded' -prune | wc -l)" 1 "a deep member is found"
-    like "$(cat "$mnt/.profilefs/archives.csv")" "^warning,replaced,file-folder.tar," "archives.csv tells of the member that is replaced"
+    like "$(cat "$mnt/.profilefs/archives.csv")" "^warning,replaced,file-folder.tar," "archives.csv lists the replaced member"
 else
     skip "the same through a mount" "no /dev/fuse"
 fi

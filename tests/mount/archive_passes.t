@@ -91,7 +91,7 @@ print(db.execute("UPDATE datum SET value = substr(value, 2) WHERE type = 5").row
 db.commit()' "$XDG_CACHE_HOME/profilefs/profiles.db" >"$work/damaged"
 is "$(cat "$work/damaged")" 1 "its index is kept"
 mount_source -o no_runs
-is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "one that is damaged is made anew"
+is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "a damaged index is made again"
 
 # ---- reading
 

@@ -29,13 +29,13 @@ P
 is "$(rows summary.csv | grep -c "'path'")" "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | wc -l)" "summary.csv has a row for each profile"
 like "$(rows summary.csv)" "'partitions': '1', 'contexts': '3', 'metric': 'samples', 'unit': '', 'total': '4', 'top_percent': '75', 'warnings': '0', 'worst': '', 'top': 'f', 'path': 'sub/a b.folded', 'message': ''" \
     "with its primary metric, that one's total, and the function that holds the most"
-like "$(rows summary.csv | grep bad.xray)" "'worst': 'fatal'" "the worst of its warnings is told"
+like "$(rows summary.csv | grep bad.xray)" "'worst': 'fatal'" "the most severe of its warnings is shown"
 is "$(awk -F, -v OFS=, 'NR > 1 { print $3, $4, $5, $8, $9 }' "$mnt/$heat/primary/metric/functions.csv" | head -n 3 | wc -l)" 3 "a profile has functions"
 is "$(rows functions.csv | grep -c "'path': '$heat'")" "$(tail -n +2 "$mnt/$heat/primary/metric/functions.csv" | wc -l)" \
     "functions.csv has all rows of each profile's primary metric"
-like "$(rows functions.csv)" "'exclusive': '1', 'inclusive': '1', 'exclusive_percent': '25', 'name': 'g,h', 'path': 'sub/a b.folded'" "as they stand there"
+like "$(rows functions.csv)" "'exclusive': '1', 'inclusive': '1', 'exclusive_percent': '25', 'name': 'g,h', 'path': 'sub/a b.folded'" "unchanged"
 is "$(rows warnings.csv | grep -c bad.xray)" "$(tail -n +2 "$mnt/sub/bad.xray/tables/warnings.csv" | wc -l)" "warnings.csv has all rows of each profile's"
-is "$(stat -c %a "$t" "$t/summary.csv" | tr '\n' ' ')" "500 400 " "they are for whom has mounted them alone: not everybody may read every profile"
+is "$(stat -c %a "$t" "$t/summary.csv" | tr '\n' ' ')" "500 400 " "only the mounter may read them, because other users may not read every profile"
 
 # ---- a snapshot
 
@@ -44,10 +44,10 @@ printf 'main;new 9\n' >"$src/sub/new.folded"
 is "$(grep -c new.folded <&3)" 0 "a handle keeps its snapshot"
 exec 3<&-
 sleep 11
-is "$(grep -c new.folded "$t/summary.csv")" 1 "what is new is there ten seconds later"
+is "$(grep -c new.folded "$t/summary.csv")" 1 "a new profile is listed ten seconds later"
 inode=$(stat -c %i "$t/summary.csv")
 sleep 11
-is "$(stat -c %i "$t/summary.csv")" "$inode" "where nothing has changed nothing is made anew"
+is "$(stat -c %i "$t/summary.csv")" "$inode" "without a change the tables are not made again"
 is "$("$PROFILEFS" cat "$src/.profilefs/tables/functions.csv")" "$(cat "$t/functions.csv")" "cat gives the same without a mount"
 
 # ---- cached
@@ -63,18 +63,18 @@ is "$(passes)" 0 "without a pass over a profile"
 printf 'main;f 5\nmain;newer 1\n' >"$src/sub/a b.folded"
 unmount
 mount_source || exit 1
-is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/4 "but for three stages and the aggregates of what has changed"
+is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/4 "except three stages and the aggregates of the changed profile"
 unmount
 rm -rf "$XDG_CACHE_HOME"
 "$PROFILEFS" index "$src" >"$work/index" 2>&1
 mount_source || exit 1
-is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after index, the first mount needs none"
+is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after index, the first mount needs no pass"
 
 # ---- units: times are in ns, whatever the profile's unit is
 
 unmount
 mkdir "$src/units"
-# For each unit, a pprof profile of one sample; and a Speedscope profile of doubles in seconds.
+# For each unit, pprof profiles of one sample; and a Cube file, whose values are doubles in seconds.
 python3 - "$src/units" <<'P'
 import sys
 UNITS = "ns nsec nanosecond nanoseconds us usec \u00b5s \u03bcs microseconds ms msec milliseconds s sec secs second seconds min h bytes ticks".split()

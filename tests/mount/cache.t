@@ -92,7 +92,7 @@ is "$(sha256sum <"$p/tables/trace.csv")" "$("$PROFILEFS" cat "$work/other/tables
     "what is kept of an older version of the source is not believed"
 
 unmount
-like "$("$PROFILEFS" cache)" '^Entries: [1-9]' "profilefs cache tells how much is kept"
+like "$("$PROFILEFS" cache)" '^Entries: [1-9]' "profilefs cache shows the number of entries"
 "$PROFILEFS" cache clear
 like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 ' "and clears it"
 "$PROFILEFS" -o "cache_dir=$work/other-cache" "$src" "$mnt"

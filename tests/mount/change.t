@@ -69,7 +69,7 @@ ok "truncated to nothing: it is a plain empty file, or has an error" \
 echo "one line" >"$src/notes.txt"
 stat "$mnt/notes.txt" >/dev/null
 echo "and a second one" >>"$src/notes.txt"
-ok "a file that passes through has grown since it was looked at: the next open gives all of it" \
+ok "a file that is not a profile has grown since the look-up: the next open returns all of it" \
     cmp "$src/notes.txt" "$mnt/notes.txt"
 stat "$mnt/notes.txt" >/dev/null
 echo "less" >"$src/notes.txt"
@@ -89,7 +89,7 @@ ok "back again with other content: served at once" serves two
 fresh
 serves one
 echo "just text now" >"$src/run.xray"
-is "$(cat "$p")" "just text now" "no profile any more: it passes through"
+is "$(cat "$p")" "just text now" "a file that is no longer a profile is served unchanged"
 cp "$work/one" "$src/run.xray"
 kind_settles
 ok "and a profile again" serves one

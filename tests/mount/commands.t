@@ -18,7 +18,7 @@ is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/"
 is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts export info.txt metrics/ primary/ tables/ threads/ " "ls of a profile shows its views"
 is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
     "contexts.csv durations.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
-is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"
+is "$(profilefs cat "$src/notes.txt")" notes "cat of a file that is not a profile prints the file"
 like "$(profilefs cat "$p/info.txt")" '^Format: ' "cat of a generated file"
 is "$(profilefs cat "$p/info.txt" "$src/notes.txt" | tail -n 1)" notes "cat takes several paths" 
 is "$(cd "$src" && profilefs cat "$heat/tables/metrics.csv" | head -n 1 | cut -c1-8)" "id,name," "relative paths work"
@@ -33,7 +33,7 @@ is "$(cd "$src" && profilefs cat "$src/sub/../latest/tables/../info.txt")" "$(pr
 is "$(profilefs cat "$src/dangling" 2>&1)" "profilefs: $src/dangling: No such file or directory" "a link to nothing is no file"
 like "$(profilefs stat "$src/latest")" '^Type: link$' "stat of a link shows the link"
 rm "$src/latest" "$src/sub/back" "$src/outside" "$src/dangling"
-like "$(profilefs stat "$p/tables/trace.csv")" "$(profilefs cat "$p/tables/trace.csv" | wc -c)" "stat tells the exact size"
+like "$(profilefs stat "$p/tables/trace.csv")" "$(profilefs cat "$p/tables/trace.csv" | wc -c)" "stat prints the exact size"
 like "$(profilefs tree "$p")" 'hot\.txt' "tree shows the whole profile"
 is "$(profilefs tree "$p" | grep -c 'values\.csv')" 4 "tree shows one values.csv per thread and one of the profile"
 is "$(profilefs tree "$p" | grep -xE ' *\.?(contexts|export)/?')" "$(printf '  contexts\n  export')" "tree does not follow links"
@@ -48,15 +48,15 @@ is "$(status profilefs cat "$p/info.txt/")" 3 "a file with a slash after its nam
 like "$(cat "$work/stderr")" 'neither a profile nor a folder$' "it is not a folder"
 
 like "$(profilefs formats)" 'xray' "formats lists the formats"
-like "$(profilefs --version)" '^profilefs [0-9]+\.[0-9]+' "--version tells the version"
-like "$(profilefs --help)" 'SOURCE MOUNTPOINT' "--help tells how to mount"
+like "$(profilefs --version)" '^profilefs [0-9]+\.[0-9]+' "--version prints the version"
+like "$(profilefs --help)" 'SOURCE MOUNTPOINT' "--help shows how to mount"
 is "$(status profilefs --help)$(wc -c <"$work/stderr")" 00 "--help goes to stdout with status 0"
 is "$(status profilefs check "$p")" 0 "check of a sound profile: status 0"
 is "$(status profilefs check "$src/sub/bad.xray")" 1 "check of a damaged one: status 1"
-like "$(cat "$work/stdout" "$work/stderr")" '[0-9]{3,}' "and it tells the offset"
+like "$(cat "$work/stdout" "$work/stderr")" '[0-9]{3,}' "with the offset"
 is "$(status profilefs check "$p" "$src/sub/bad.xray")" 1 "check of several: status 1 if one is damaged"
 like "$(cat "$work/stdout" "$work/stderr")" 'bad\.xray' "and names it"
-is "$(status profilefs check "$src/notes.txt")" 1 "check of what is no profile: status 1"
+is "$(status profilefs check "$src/notes.txt")" 1 "check of a file that is not a profile: status 1"
 
 # anchor MIDDLE: writes a Cube file whose anchor.xml has the value of this Python expression between two elements.
 anchor() {
@@ -89,7 +89,7 @@ ok "XML is checked in time linear in the attributes of a tag" \
 
 cp -r "$archive/hpc/solver-2023" "$work/database"
 mkdir -p "$work/database/metrics"
-like "$(profilefs ls "$work/database/metrics")" '/$' "a path into a directory that is a profile leads to what that shows, not to what it holds"
+like "$(profilefs ls "$work/database/metrics")" '/$' "a path into a directory that is a profile leads to the served files, not to the directory's"
 like "$(profilefs check "$work/database")" "^$work/database: warning: unlisted" "such a directory can be checked"
 
 XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
@@ -108,7 +108,7 @@ sleep 10.2
 kill -CONT $indexer
 wait $indexer
 like "$(head -n 1 "$work/stderr")" "^profilefs: $work/long: [0-2] profiles in 1[0-9] s, now at [0-9]+% of [ab].folded$" \
-    "where no terminal is, index tells each ten seconds how far it is"
+    "without a terminal, index reports progress every ten seconds"
 ok "and no more often" awk '/ in .* s, now at / { lines++ } / passes, / { sub(/ s, problems.*/, ""); exit !(lines <= $NF / 10) }' "$work/stderr"
 
 # ---- summary
@@ -119,7 +119,7 @@ is "$(profilefs summary "$p" --metric calls)" "$(profilefs cat "$p/metrics/calls
 is "$(profilefs summary "$script" "$p" | grep -E '^(==>|# )')" "==> $script <==
 # task-clock:ppp (ns)
 ==> $p <==
-# time (ns)" "pages of several profiles stand below their names"
+# time (ns)" "pages of several profiles are headed by their paths"
 is "$(status profilefs summary "$archive/README.txt")" 3 "summary of a file that is not a profile: status 3"
 is "$(cat "$work/stderr")" "profilefs: $archive/README.txt: not a profile with measurements" "    with a reason"
 is "$(status profilefs summary "$archive")$(cat "$work/stderr")" "3profilefs: $archive: not a profile with measurements" "so is a folder"
@@ -142,10 +142,10 @@ for command in $(profilefs --help | awk '$1 == "ls" { on = 1 } !NF { on = 0 } on
         "$(profilefs $command --help | grep -o '^  --[a-z]*' | tr -d ' ' | sort)" "among them all of its own"
 done
 like "$(profilefs compare --help)" '^  4 .*--fail' "compare --help names its own exit status"
-is "$(status profilefs chek "$p")" 2 "a command with a slip in it: status 2"
-like "$(cat "$work/stderr")" "^profilefs: chek: .*did you mean 'check'\?$" "and the right one is suggested"
+is "$(status profilefs chek "$p")" 2 "a misspelt command: status 2"
+like "$(cat "$work/stderr")" "^profilefs: chek: .*did you mean 'check'\?$" "with a suggestion"
 is "$(profilefs cat "$p/info.txt" -o metric=calls | grep Primary)" "$(profilefs -o metric=calls cat "$p/info.txt" | grep Primary)" \
-    "options may stand behind the command"
+    "options may follow the command"
 status profilefs check "$src" >/dev/null
 like "$(cat "$work/stdout")" "^$src/sub/bad\.xray: " "check of a folder names the profile"
 is "$(cat "$work/stderr")" "profilefs: checked: 3 profiles, problems in 1" "and ends with a count"
@@ -160,16 +160,16 @@ is "$(cat "$work/stdout" | wc -c)" 0 "and nothing goes to stdout"
 is "$(status profilefs ls "$src/nowhere")" 3 "ls of nothing: status 3"
 is "$(status profilefs cat "$p/tables")" 3 "cat of a folder: status 3"
 like "$(cat "$work/stderr")" 'Is a directory' "and says so"
-is "$(status profilefs "$src/nowhere" "$mnt")" 3 "mounting what does not exist: status 3"
+is "$(status profilefs "$src/nowhere" "$mnt")" 3 "mounting a missing SOURCE: status 3"
 is "$(wc -l <"$work/stderr")" 1 "with one line on stderr"
 is "$(status profilefs "$src" "$work/nowhere")" 3 "mounting at nothing: status 3"
 is "$(status profilefs -o nonsense=1 "$src" "$mnt")" 2 "an unknown -o option: status 2"
-is "$(status profilefs -o cache=lots "$src" "$mnt")" 2 "a cache size that is none: status 2"
+is "$(status profilefs -o cache=lots "$src" "$mnt")" 2 "an invalid cache size: status 2"
 is "$(bash -c 'set -o pipefail; "$0" cat "$1" | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}' "$PROFILEFS" "$p/tables/trace.csv")" 141 \
     "a closed pipe ends cat quietly"
 if [ -c /dev/full ]; then
-    is "$("$PROFILEFS" cat "$p/tables/trace.csv" 2>"$work/stderr" >/dev/full; echo $?)" 3 "a full disk behind stdout: status 3"
-    like "$(cat "$work/stderr")" 'No space left' "and is told"
+    is "$("$PROFILEFS" cat "$p/tables/trace.csv" 2>"$work/stderr" >/dev/full; echo $?)" 3 "writing to a full disk: status 3"
+    like "$(cat "$work/stderr")" 'No space left' "is reported"
 fi
 is "$(profilefs -o metric=calls cat "$p/info.txt" 2>/dev/null | grep ^Primary || profilefs cat -o metric=calls "$p/info.txt" | grep ^Primary)" \
     "Primary: calls" "-o metric= chooses the primary metric"

@@ -37,7 +37,7 @@ like "$(profilefs compare r1.folded r2.folded r3.folded r4.folded r5.folded r6.f
 like "$(profilefs compare --by contexts before.folded after.folded)" '  main;solve$' "--by contexts compares call paths"
 is "$(status profilefs compare --metric samples before.folded after.folded)" 0 "--metric names the metric"
 is "$(status profilefs compare --metric nope before.folded after.folded)" 1 "one that is not there is a problem"
-like "$(cat "$work/stderr")" '^profilefs: before.folded: no metric nope; available: samples$' "which is named, with those that there are"
+like "$(cat "$work/stderr")" '^profilefs: before.folded: no metric nope; available: samples$' "an unknown metric is reported with the available ones"
 
 # ---- formats
 

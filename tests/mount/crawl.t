@@ -82,8 +82,8 @@ ls -l "$wide" "$wide/contexts/" >/dev/null
 unmount
 mount_source || exit 1
 is "$(ls -A "$wide" | tr '\n' ' ')" "contexts export info.txt metrics primary tables threads " "a later mount lists the same"
-is "$(stat -c '%F %s' "$wide/contexts" "$wide/.contexts" | tr '\n' ' ')" "symbolic link 9 directory 0 " "and finds what it does not list"
-is "$(ls "$wide/contexts/" | wc -l)" 600 "and what that holds"
+is "$(stat -c '%F %s' "$wide/contexts" "$wide/.contexts" | tr '\n' ' ')" "symbolic link 9 directory 0 " "and finds entries that it does not list"
+is "$(ls "$wide/contexts/" | wc -l)" 600 "and their content"
 unmount
 
 # ---- SOURCE is a profile

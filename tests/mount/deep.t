@@ -16,7 +16,7 @@ within() {
 }
 within 120 "stat of contexts.csv" stat "$p/tables/contexts.csv"
 is "$(wc -l <"$p/tables/contexts.csv")" $((depth + 1)) "contexts.csv has a row for each"
-is "$(tail -n 1 "$p/tables/contexts.csv" | cut -d, -f3)" $((depth - 1)) "and tells the depth"
+is "$(tail -n 1 "$p/tables/contexts.csv" | cut -d, -f3)" $((depth - 1)) "and shows the depth"
 ok "contexts.csv grows linearly: dir is empty beyond 4095 bytes" \
     test "$(stat -c %s "$p/tables/contexts.csv")" -lt $((depth * 60 + 4096 * 4096))
 is "$(awk -F, 'NR > 1 && length($9) > 4095' "$p/tables/contexts.csv" | wc -l)" 0 "no dir is longer than 4095 bytes"

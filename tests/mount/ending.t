@@ -57,7 +57,7 @@ if [ "$(pkg-config --modversion fuse3 | cut -d. -f2)" -lt 17 ]; then
     is "$outcome" "3: profilefs: cannot set up the connection to the kernel: Invalid argument" "another error of custom I/O is reported"
     ok "and no mount is left" is_gone
 else
-    skip "an error of custom I/O" "this libfuse needs none"
+    skip "an error of custom I/O" "not needed for this libfuse"
 fi
 with "SHIM_CHDIR_ERRNO=13" attempt
 is "$outcome" "3: profilefs: /: Permission denied" "failing to leave the working directory is reported"

@@ -66,7 +66,7 @@ is "$(again build.json tables/trace.csv | durations)" "$(durations <spans/build.
 saturated() { printf "$1" >"$work/again/a.folded"; again a.folded metrics/samples/info.txt | grep Saturated; }
 is "$(saturated 'a 9223372036854775808\nb 99999999999999999999\nc 5\n')" "Saturated: 2" "info.txt counts values beyond 64 bits"
 is "$(saturated 'a 9223372036854775807\na 1\nc 5\n')" "Saturated: 1" "    sums among them"
-is "$(saturated 'a 9223372036854775807\nc 5\n')" "" "    and says nothing where there are none"
+is "$(saturated 'a 9223372036854775807\nc 5\n')" "" "    and no line if there are none"
 is "$(saturated 'a 99999999999999.5\nc 5\n')" "Saturated: 1" "    fractions among them"
 # One sample type, and samples of (location, value).
 python3 - "$work/again/sums.pb" 1 $((2 ** 63 - 1)) 1 1 2 $((-2 ** 63)) 2 -1 3 7 <<'END'

@@ -6,7 +6,7 @@ build=$(dirname "$PROFILEFS")
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >"$work/log" 2>&1 ||
     skip_all "cannot install from $build: $(tail -n 1 "$work/log")"
 like "$(make -n -C "$top" BUILD="$work/fresh" DESTDIR="$work/dest2" install 2>/dev/null)" '^building with link-time optimisation in .*/fresh/optimised' \
-    "make install says that it builds once more"
+    "make install announces a second build"
 is "$(make -s -C "$top" BUILD="$build" DESTDIR="$work/dest2" PREFIX=/usr install | grep -c 'building once')" 0 "but not when that is done"
 rm -r "$work/dest2"
 is "$(cd "$work/dest" && find . -type f -not -path '*/doc/*' | sort)" "$(printf '%s\n' ./sbin/mount.profilefs ./usr/bin/profilefs \
@@ -40,13 +40,13 @@ if command -v dpkg-shlibdeps >/dev/null && package=$(cd "$top" && BUILD="$build"
     touch "$work/root/var/lib/dpkg/"{status,available}
     inside() { dpkg --root="$work/root" --log=/dev/null --force-not-root --force-depends --force-script-chrootless "$@" 2>&1; }
     ok "the package installs" inside -i "$package"
-    like "$("$work/root/usr/bin/profilefs" cat "$archive/2026-03/$heat/info.txt")" '^Format: ' "what it installs runs"
+    like "$("$work/root/usr/bin/profilefs" cat "$archive/2026-03/$heat/info.txt")" '^Format: ' "the installed program runs"
     like "$(dpkg-deb -f "$package" Depends)" 'libfuse3.*fuse3$' "it depends on the libraries that it is linked with, and on fusermount3"
     is "$(dpkg-deb -f "$package" Version)" "$("$PROFILEFS" --version | sed 's/^profilefs \([^ ]*\).*/\1/')" "its version is the program's"
     mkdir -p "$work/root/var/tmp/profilefs-0" "$work/root/var/tmp/profilefs-1000" "$work/root/var/tmp/profilefs-kept" "$work/elsewhere"
     ln -s "$work/elsewhere" "$work/root/var/tmp/profilefs-1001"
     ok "it is removed" inside -r profilefs
-    is "$(find "$work/root" -type f -not -path '*/var/lib/dpkg/*')" "" "and leaves nothing behind"
+    is "$(find "$work/root" -type f -not -path '*/var/lib/dpkg/*')" "" "and leaves no file"
     is "$(ls "$work/root/var/tmp" | tr '\n' ' ')$(ls -d "$work/elsewhere")" "profilefs-1001 profilefs-kept $work/elsewhere" \
         "nor folders of temporary files; what is none of those stays"
     first=$(sha256sum "$package")

@@ -27,7 +27,7 @@ is "$(link latest)" "x 1" "also when the new target is shorter"
 ln -sfn ../2026-05-long/may "$src/down/file"
 is "$(link down/file)" "../2026-05-long/may 19" "also below a folder"
 ln -sfn /elsewhere "$src/away"
-is "$(link away)" "/elsewhere 10" "also when it leads out of SOURCE"
+is "$(link away)" "/elsewhere 10" "also of a link to outside SOURCE"
 # A process that holds the link itself open asks by its inode, not by its name.
 is "$(python3 - "$mnt/latest" "$src/latest" <<'PY'
 import os, sys

@@ -81,7 +81,7 @@ for kind in $kinds; do
     ok "what comes before is there: $kind" test "$(wc -l <"$mnt/cut.folded.$kind/tables/contexts.csv")" -gt 90000
 done
 pack gz "$archive/valgrind/massif.out.4713" "$src/gpu.gz"
-is "$(stat -c %F "$mnt/gpu.gz")" directory "what comes while it is mounted is looked at too"
+is "$(stat -c %F "$mnt/gpu.gz")" directory "files that appear while it is mounted are recognised too"
 pack xz "$archive/stacks/heat.folded" "$work/new" && cp "$work/new" "$src/gpu.gz"
 sleep 1.1
 is "$(grep Format "$mnt/gpu.gz/info.txt")" "Format: collapsed" "and again when it changes, whatever its name says"
@@ -89,7 +89,7 @@ is "$(stat -c %Y "$mnt/gpu.gz/info.txt")" "$(stat -c %Y "$src/gpu.gz")" "its tim
 unmount
 
 mount_source -o no_archives,no_runs,cache=1M
-ok "the bound on what is kept unpacked changes nothing" same heat.sqlite xz
+ok "the limit of unpacked data does not change what is served" same heat.sqlite xz
 ok "nor does it for text" same heat.perf.txt bz2
 unmount
 

@@ -41,7 +41,7 @@ mkdir "$src/many"
 is "$(ls -A "$mnt/many/runs")" info.txt "the runs of more than 4,096 profiles are not compared"
 like "$(cat "$mnt/many/runs/info.txt")" '^Runs: more than 4096$' "and info.txt says so"
 is "$(stat -c %s "$mnt/many/runs/info.txt")" "$(wc -c <"$mnt/many/runs/info.txt")" "its size is exact"
-is "$(cat "$mnt/many/runs/overview/profiles_summary.csv" 2>&1 | sed 's/.*: //')" "No such file or directory" "nothing else is there"
+is "$(cat "$mnt/many/runs/overview/profiles_summary.csv" 2>&1 | sed 's/.*: //')" "No such file or directory" "there are no other files"
 is "$(find "$mnt/many" -maxdepth 1 -name runs)" "$mnt/many/runs" "runs/ is listed"
 rm "$src/many/1.folded"
 sleep 11

@@ -15,16 +15,16 @@ cat "$mnt/$heat/metrics/time/hot.txt" >/dev/null
 words() { local field=$1; shift; sed -n "s/^$field:[[:space:]]*//p" "$@" | sort -u | tr '\n' ' '; }
 threads=(/proc/"$(server)"/task/*/status)
 ok "a mount has several threads" test ${#threads[@]} -gt 4
-is "$(words NoNewPrivs "${threads[@]}")" "1 " "none of them can gain privileges"
+is "$(words NoNewPrivs "${threads[@]}")" "1 " "no thread can gain privileges"
 is "$(words Seccomp "${threads[@]}")" "2 " "each has the filter of system calls"
 filters=$(words Seccomp_filters "${threads[@]}")
 if [ -n "$filters" ]; then is "$filters" "2 " "and the one of newer calls"; else skip "the number of filters" "Linux 5.9"; fi
 for set in CapInh CapPrm CapEff CapAmb; do
     kept=$(words $set "${threads[@]}")
-    ok "none has a capability but to read what the mounter can ($set: $kept)" \
+    ok "no thread has a capability except reading what the mounter can read ($set: $kept)" \
         bash -c "[ '$kept' = '0000000000000000 ' ] || [ '$kept' = '0000000000000004 ' ]"
 done
-like "$(cat "$mnt/.profilefs/status.txt")" '^Sandbox: .*Landlock.*seccomp.*no new privileges' "status.txt tells what holds"
+like "$(cat "$mnt/.profilefs/status.txt")" '^Sandbox: .*Landlock.*seccomp.*no new privileges' "status.txt lists the active layers"
 
 # All operations of a mount other than reading work in the sandbox.
 unmount
@@ -51,7 +51,7 @@ if [ "$(id -u)" = 0 ]; then
     mount -t tmpfs none "$mnt" # most likely with the same mount id
     for try in $(seq 250); do [ -e "/proc/$id" ] || break; sleep 0.02; done
     sleep 0.2
-    like "$(cat /proc/self/mounts)" " $mnt tmpfs" "another mount at that place is left alone"
+    like "$(cat /proc/self/mounts)" " $mnt tmpfs" "another mount at the same path is not touched"
     umount "$mnt"
 
     mount_source || exit 1
