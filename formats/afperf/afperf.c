@@ -56,7 +56,7 @@ static const char *trouble_with(const char *head, size_t size, bool *mine)
     return "a version of the format that is not known";
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void probe_afperf(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
     bool mine;
@@ -109,7 +109,7 @@ static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
 static const struct pf_table values_table = {
     .name = "values", AFPERF_COLUMNS(value_columns), .flags = PF_SUMS_FLAGS, .ops = &pf_sums_cursor.ops};
 
-static void set_tables(struct pf_model *profile, struct afperf_model *model)
+static void list_tables_of(struct pf_model *profile, struct afperf_model *model)
 {
     for (int i = 0; i < TABLES; i++) {
         struct pf_table *table = &model->tables[i];
@@ -149,15 +149,15 @@ static int set_blobs(struct pf_model *model, struct pf_error *error)
     return have < 0 ? -1 : 0;
 }
 
-static ssize_t blob_read(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
-                         struct pf_error *error)
+static ssize_t read_unpacked(struct pf_model *model, size_t blob, void *buffer, size_t size, uint64_t offset,
+                             struct pf_error *error)
 {
     const struct afperf_model *state = model->state;
     (void)blob; /* there is only one */
     return pf_input_read(state->input, buffer, size, offset, error);
 }
 
-static int open_file(struct pf_model *model, struct pf_error *error)
+static int open_afperf(struct pf_model *model, struct pf_error *error)
 {
     struct afperf_model *state = model->state = calloc(1, sizeof *state);
     char head[HEAD_SIZE];
@@ -182,7 +182,7 @@ static int open_file(struct pf_model *model, struct pf_error *error)
     model->time_unit = "ticks";
     state->profile = model;
     state->limit = model->options->cache / 16;
-    set_tables(model, state);
+    list_tables_of(model, state);
     return set_blobs(model, error);
 }
 
@@ -197,10 +197,9 @@ static bool create_parts(struct afperf_model *model)
     model->strings = pf_strings_new();
     model->tree = profile->contexts = pf_tree_new(kinds);
     model->values = pf_sums_new(4 * model->limit, true);
-    struct pf_store **stores[] = {&model->tags, &model->timeline, &model->contexts, &model->targets};
     bool created = model->strings && model->tree && model->values;
-    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
-        created &= (*stores[i] = pf_store_new(model->limit)) != NULL;
+    for (int i = 0; i < STORES; i++)
+        created &= (model->stores[i] = pf_store_new(model->limit)) != NULL;
     for (int i = FIRST_STORED; i < TABLES; i++)
         if (model->tables[i].ops)
             created &= (model->stored[i] = pf_stored_new(model->tables[i].n_columns, model->limit)) != NULL;
@@ -220,11 +219,10 @@ static void free_parts(struct afperf_model *model)
                             model->sections,
                             model->segments,
                             model->pauses};
-    struct pf_store *const stores[] = {model->tags, model->timeline, model->contexts, model->targets};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
-    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
-        pf_store_free(stores[i]);
+    for (int i = 0; i < STORES; i++)
+        pf_store_free(model->stores[i]);
     for (int i = 0; i < TABLES; i++) {
         pf_stored_free(model->stored[i]);
         pf_rows_free(model->rows[i]);
@@ -233,7 +231,7 @@ static void free_parts(struct afperf_model *model)
     pf_sums_free(model->values);
 }
 
-static void read_file(struct pf_run *run, void *arg)
+static void read_afperf_file(struct pf_run *run, void *arg)
 {
     struct afperf_model *model = arg;
     model->run = run;
@@ -255,17 +253,17 @@ static void read_file(struct pf_run *run, void *arg)
 }
 
 /* The runs are known only after the whole file has been read, and so is everything else: one stage suffices. */
-static int load(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
+static int load_afperf(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
 {
     struct afperf_model *model = profile->state;
-    if (stage != PF_PARTITIONED || !pf_run(profile, read_file, model, error))
+    if (stage != PF_PARTITIONED || !pf_run(profile, read_afperf_file, model, error))
         return 0;
     /* The load failed: restore the state before it. */
     struct afperf_model opened = {
         .profile = profile, .input = model->input, .limit = model->limit, .extra = model->extra};
     free_parts(model);
     *model = opened;
-    set_tables(profile, model);
+    list_tables_of(profile, model);
     pf_tree_free(profile->contexts);
     pf_rows_free(profile->partitions.items);
     pf_rows_free(profile->partitions.fields);
@@ -274,7 +272,7 @@ static int load(struct pf_model *profile, enum pf_stage stage, struct pf_error *
     return -1;
 }
 
-static void close_file(struct pf_model *profile)
+static void close_afperf(struct pf_model *profile)
 {
     if (profile->state)
         free_parts(profile->state);
@@ -286,9 +284,9 @@ const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
     .version = 5,
-    .probe = probe,
-    .open = open_file,
-    .load = load,
-    .close = close_file,
-    .extra = &(const struct pf_driver_extra){.blob_read = blob_read},
+    .probe = probe_afperf,
+    .open = open_afperf,
+    .load = load_afperf,
+    .close = close_afperf,
+    .extra = &(const struct pf_driver_extra){.blob_read = read_unpacked},
 };

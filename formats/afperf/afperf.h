@@ -70,9 +70,9 @@ struct afperf_run {
 };
 
 /*
- * A reference: how records name a run or section. All records of a segment that name a run by the same id share a
- * reference. Records that name a section by the same id share one until another SectionInfo has this id. References are
- * resolved after the whole file has been read. Reference 0 of runs is the current run before any record has named one.
+ * A reference: how records name a run or section. All records of a segment that name a run by the same id share a reference. Records that name a
+ * section by the same id share one until another SectionInfo has this id. References are resolved after the whole file has been read. Reference 0
+ * of runs is the current run before any record has named one.
  */
 struct afperf_ref {
     struct afperf_id id;
@@ -161,16 +161,14 @@ enum afperf_event_kind {
 struct afperf_event {
     uint64_t offset, line; /* of the record */
     uint64_t time;         /* data: the last timestamp */
-    uint64_t
-        id; /* of the region or interval; data: of the region or section, or of the run for its aggregates */
-    uint64_t other;     /* start of a region: its tags, see afperf_tags; data: id of the interval */
-    uint32_t owner;     /* regions and data: a reference to a run; intervals: to a section */
-    uint32_t label;     /* start of a region: string of the tree, or PF_NO_STRING */
-    uint8_t kind, type; /* type: of a data record, enum afperf_type */
+    uint64_t id;           /* of the region or interval; data: of the region, section or run */
+    uint64_t other;        /* start of a region: its tags, see afperf_tags; data: id of the interval */
+    uint32_t owner;        /* regions and data: a reference to a run; intervals: to a section */
+    uint32_t label;        /* start of a region: string of the tree, or PF_NO_STRING */
+    uint8_t kind, type;    /* type: of a data record, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* data with an aggregation type */
-    bool
-        apart; /* data: a RunInfo, or no event, precedes them: without an id they belong to no start or stop */
+    bool apart;     /* data: the last RunInfo is after the last start and stop */
 };
 
 enum { AFPERF_EVENTS_MAX = UINT32_MAX, AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
@@ -178,8 +176,8 @@ enum { AFPERF_EVENTS_MAX = UINT32_MAX, AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 
 /*
- * What an event was matched with. The start of a region or interval: with its stop. A stop or data: with the start. An interval is
- * numbered by its row in the table "intervals", a region by its row in "regions".
+ * What an event was matched with. The start of a region or interval: with its stop. A stop or data: with the start. An interval is numbered by
+ * its row in the table "intervals", a region by its row in "regions".
  */
 struct afperf_link {
     uint64_t time;   /* of the stop or start */
@@ -197,7 +195,7 @@ struct afperf_link_record {
 
 /* An event of a run's timeline. A region of no length starts before it stops. */
 struct afperf_moment {
-    uint64_t time;
+    uint64_t run, time;
     uint64_t stop;        /* start of a region: when it stops, if it is closed */
     uint64_t tags;        /* start of a region, see afperf_tags */
     uint32_t name;        /* start of a region: string of the tree */
@@ -239,13 +237,13 @@ struct afperf_target {
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
-/* The tables: first those that may exceed memory, then those held in rows. */
+/* The tables. rows.c fills those from FIRST_STORED on. */
 enum afperf_table {
     VALUES,
     TRACE,
     MEASUREMENTS,
-    FIRST_STORED,
-    REGIONS = FIRST_STORED, /* this one and further ones are filled by rows.c */
+    REGIONS,
+    FIRST_STORED = REGIONS,
     INTERVALS,
     TAGS,
     TYPES,
@@ -253,6 +251,9 @@ enum afperf_table {
     PAUSES,
     TABLES
 };
+
+/* Stores that outlive the pass: texts, see afperf_tags; of afperf_moment; of a uint32_t per region; of an afperf_target per data record. */
+enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
 struct afperf_model {
     struct pf_run *run;       /* of the pass; later invalid */
@@ -283,11 +284,7 @@ struct afperf_model {
     PF_LIST(struct afperf_sums) sums_of; /* by context */
     PF_LIST(uint32_t) touched;           /* contexts with sums */
 
-    struct pf_store *tags;     /* texts, see afperf_tags */
-    struct pf_store *timeline; /* items of struct afperf_moment */
-    struct pf_store *contexts; /* of each region: uint32_t */
-    struct pf_store *targets;  /* one struct afperf_target per data record */
-
+    struct pf_store *stores[STORES];
     struct pf_table tables[TABLES];
     struct pf_sums *values;
     struct pf_stored *stored[TABLES]; /* of REGIONS, INTERVALS, TAGS */
@@ -296,8 +293,8 @@ struct afperf_model {
 };
 
 /*
- * Code of the pass takes the model only, fails by model->run (see run.h) and is called by one thread. The model is immutable after the
- * pass; cursors then use only the functions that take a struct pf_error.
+ * Code of the pass takes the model only, fails by model->run (see run.h) and is called by one thread. The model is immutable after the pass;
+ * cursors then use only the functions that take a struct pf_error.
  */
 
 /* ---- model.c ------------------------------------------------------------------------------------ */
@@ -307,10 +304,8 @@ void afperf_grow(struct afperf_model *model, void *items, size_t count, size_t *
 #define AFPERF_GROW(model, name)                                                                             \
     afperf_grow((model), &(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name)
 
-/* Interns text in model->strings. */
+/* Intern text, in model->strings and in the tree's strings. */
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text);
-
-/* Interns text in the tree's strings. */
 uint32_t afperf_name(struct afperf_model *model, const char *text, size_t size);
 
 /* Adds a warning about the record at this offset and line. */
@@ -332,6 +327,15 @@ struct pf_store_window *afperf_window(struct afperf_model *model, const struct p
 
 /* Returns the next record of a sorter; NULL at the end. */
 const void *afperf_sorted(struct afperf_model *model, struct pf_sorter *sorter);
+
+/* Marks a reference as needed, and records the earliest record that needs it. */
+static inline void afperf_need(struct afperf_ref *ref, uint64_t offset, uint64_t line)
+{
+    if (ref->line && ref->line <= line)
+        return;
+    ref->line = line;
+    ref->offset = offset;
+}
 
 /* Returns the run that a reference resolves to. */
 static inline uint32_t afperf_run_of(const struct afperf_model *model, uint32_t ref)
@@ -364,8 +368,8 @@ static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
 }
 
 /*
- * The tags of a region are a range of model->tags: offset above size. 0: none. A record of 1 MiB has at most 3 MiB of text once invalid
- * bytes are replaced.
+ * The tags of a region are a range of model->tags: offset above size. 0: none. A record of 1 MiB has at most 3 MiB of text once invalid bytes are
+ * replaced.
  */
 enum { AFPERF_TAGS_BITS = 22 };
 
@@ -386,8 +390,8 @@ void afperf_fill_rows(struct afperf_model *model);
 /* ---- names.c ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the reference that an id means at a file offset, or AFPERF_NONE. Order of preference: the latest definition before the offset
- * in the same segment, the earliest one after it in the same segment, the latest before, the earliest after.
+ * Returns the reference that an id means at a file offset, or AFPERF_NONE. Order of preference: the latest definition before the offset in the
+ * same segment, the earliest one after it in the same segment, the latest before, the earliest after.
  */
 uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset);
 
@@ -413,10 +417,7 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
 
 /* ---- targets.c ---------------------------------------------------------------------------------- */
 
-/*
- * Returns the measurement type of this id: the run's own definition (*own is set), else that of the first run that
- * defines it; NULL if none does.
- */
+/* Returns the measurement type of this id: the run's own definition (*own is set), else that of the first run that defines it; NULL if none does. */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);
 
@@ -446,8 +447,8 @@ struct afperf_stack {
 void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region);
 
 /*
- * Leaves the region at the top of the stack, whose stop is set: adds its times to its context and to the covered ticks of its parent, and
- * its record to model->nested. Siblings must be left in the order of their starts.
+ * Leaves the region at the top of the stack, whose stop is set: adds its times to its context and to the covered ticks of its parent, and its
+ * record to model->nested. Siblings must be left in the order of their starts.
  */
 void afperf_leave(struct afperf_stack *stack);
 
@@ -464,8 +465,8 @@ void afperf_end_sums(struct afperf_model *model, uint32_t run);
 /* ---- sections.c --------------------------------------------------------------------------------- */
 
 /*
- * Sort the interval that starts at the event of the walk, by its row in the table "intervals" and by its section. An open interval is
- * closed at the end of the run.
+ * Sort the interval that starts at the event of the walk, by its row in the table "intervals" and by its section. An open interval is closed at
+ * the end of the run.
  */
 void afperf_begin_intervals(struct afperf_model *model);
 void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *walk);

@@ -30,63 +30,70 @@ static int read_context(struct pf_store_window *contexts, uint32_t region, int64
     return failed;
 }
 
+/* State of an open cursor. Those of "trace" use the windows only. */
+struct afperf_cursor {
+    struct pf_store_window items, contexts, tags; /* items: moments or targets */
+    struct afperf_reader *reader;
+    uint64_t entered; /* number of the data in `record`, plus 1; 0: none */
+    struct afperf_target target;
+    int64_t context; /* of the target; -1: none */
+    struct afperf_record record;
+    struct afperf_decoded decoded;
+    uint64_t next; /* number of the next row */
+    char id[AFPERF_HEX];
+};
+
+/* Creates the state of a cursor over the items of this size in a store. Returns 0, or -1 with *error filled. */
+static int open_cursor(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum afperf_store items,
+                       size_t size, struct pf_error *error)
+{
+    const struct afperf_model *model = model_of(cursor);
+    struct afperf_cursor *own = numbers->own = calloc(1, sizeof *own);
+    numbers->end = pf_store_size(model->stores[items]) / size;
+    if (!own || !(own->reader = afperf_reader_new(model->input)))
+        return pf_fail_memory(error);
+    own->items.store = model->stores[items];
+    own->contexts.store = model->stores[CONTEXTS];
+    own->tags.store = model->stores[TAG_TEXTS];
+    return 0;
+}
+
+static void free_cursor(void *state)
+{
+    struct afperf_cursor *own = state;
+    if (own) {
+        pf_store_window_free(&own->items);
+        pf_store_window_free(&own->contexts);
+        pf_store_window_free(&own->tags);
+        afperf_reader_free(own->reader);
+    }
+    free(own);
+}
+
 /* ---- trace -------------------------------------------------------------------------------------- */
 
 /* The table "trace", by the number of the moment. */
-struct trace {
-    struct pf_store_window timeline, contexts, tags;
-};
-
 static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct afperf_model *model = model_of(cursor);
     int64_t only = cursor->only.partition;
-    struct trace *trace = numbers->own = calloc(1, sizeof *trace);
-    if (!trace)
-        return pf_fail_memory(error);
-    trace->timeline.store = model->timeline;
-    trace->contexts.store = model->contexts;
-    trace->tags.store = model->tags;
-    if (only < 0) {
-        numbers->end = pf_store_size(model->timeline) / sizeof(struct afperf_moment);
-    } else if ((uint64_t)only < model->n_runs) {
-        numbers->next = model->runs[only].events;
-        numbers->end = numbers->next + model->runs[only].n_events;
+    if (open_cursor(cursor, numbers, TIMELINE, sizeof(struct afperf_moment), error))
+        return -1;
+    if (only >= 0) {
+        const struct afperf_run none = {0},
+                                *run = (uint64_t)only < model->n_runs ? &model->runs[only] : &none;
+        numbers->next = run->events;
+        numbers->end = run->events + run->n_events;
     }
     return 0;
-}
-
-static void free_trace(void *own)
-{
-    struct trace *trace = own;
-    if (trace) {
-        pf_store_window_free(&trace->timeline);
-        pf_store_window_free(&trace->contexts);
-        pf_store_window_free(&trace->tags);
-    }
-    free(trace);
 }
 
 static const struct pf_column trace_columns[] = {{"run", PF_PARTITION, 0}, {.name = "time"},
                                                  {.name = "event"},        {"context", PF_CONTEXT, 0},
                                                  {.name = "tags"},         {"name", PF_CONTEXT_NAME, 0}};
 
-/* Returns the run of a moment: the last one whose moments do not start after it. */
-static uint32_t run_of_moment(const struct afperf_model *model, uint64_t number)
-{
-    size_t low = 0, high = model->n_runs;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (model->runs[middle].events <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    return (uint32_t)low;
-}
-
 /* Sets the context and tags of a moment, if it has any. Returns 0, or -1 with *error filled. */
-static int fill_moment(const struct afperf_model *model, struct trace *trace,
+static int fill_moment(const struct afperf_model *model, struct afperf_cursor *trace,
                        const struct afperf_moment *moment, int64_t *context, struct pf_cell *tags,
                        struct pf_error *error)
 {
@@ -115,15 +122,15 @@ static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number,
         [AFPERF_EVENT_PAUSE] = "pause",
         [AFPERF_EVENT_RESUME] = "resume",
     };
-    struct trace *trace = own;
+    struct afperf_cursor *trace = own;
     struct afperf_moment moment;
     int64_t context;
-    if (copy_item(&trace->timeline, number, &moment, sizeof moment, error) ||
+    if (copy_item(&trace->items, number, &moment, sizeof moment, error) ||
         fill_moment(model_of(cursor), trace, &moment, &context, &cells[4], error))
         return -1;
     if (cursor->only.context >= 0 && cursor->only.context != context)
         return 0;
-    cells[0] = pf_int(run_of_moment(model_of(cursor), number));
+    cells[0] = pf_int((int64_t)moment.run);
     cells[1] = pf_uint(moment.time);
     cells[2] = pf_plain(names[moment.kind], strlen(names[moment.kind]));
     cells[3] = context < 0 ? pf_absent() : pf_int(context);
@@ -131,7 +138,7 @@ static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number,
 }
 
 static const struct pf_numbered trace = {PF_NUMBERED, .begin = begin_trace, .row = trace_row,
-                                         .free = free_trace};
+                                         .free = free_cursor};
 
 const struct pf_table afperf_trace_table = {.name = "trace",
                                             AFPERF_COLUMNS(trace_columns),
@@ -141,22 +148,10 @@ const struct pf_table afperf_trace_table = {.name = "trace",
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /*
- * The table "measurements": all values as in the file. Each cursor reads the wanted data records again. A value's
- * number is that of its data record, above the number of its field in the record; 0: the first value.
+ * The table "measurements": all values as in the file. Each cursor reads the wanted data records again. A value's number is that of its data
+ * record, above the number of its field in the record; 0: the first value.
  */
 enum { FIELD_BITS = 21 };
-
-struct measurements {
-    struct pf_store_window targets, contexts;
-    struct afperf_reader *reader;
-    uint64_t entered; /* number of the data in `record`, plus 1; 0: none */
-    struct afperf_target target;
-    int64_t context; /* of the target; -1: none */
-    struct afperf_record record;
-    struct afperf_decoded decoded;
-    uint64_t next; /* number of the next row */
-    char id[AFPERF_HEX];
-};
 
 static const struct pf_column measurement_columns[] = {
     {.name = "scope"},    {"run", PF_PARTITION, 0}, {"context", PF_CONTEXT, 0}, {.name = "object"},
@@ -167,30 +162,14 @@ static const struct pf_column measurement_columns[] = {
 static int begin_measurements(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                               struct pf_error *error)
 {
-    const struct afperf_model *model = model_of(cursor);
-    struct measurements *measurements = numbers->own = calloc(1, sizeof *measurements);
-    numbers->end = pf_store_size(model->targets) / sizeof(struct afperf_target) << FIELD_BITS;
-    if (!measurements)
-        return pf_fail_memory(error);
-    measurements->targets.store = model->targets;
-    measurements->contexts.store = model->contexts;
-    measurements->reader = afperf_reader_new(model->input);
-    return measurements->reader ? 0 : pf_fail_memory(error);
-}
-
-static void free_measurements(void *own)
-{
-    struct measurements *measurements = own;
-    if (measurements) {
-        pf_store_window_free(&measurements->targets);
-        pf_store_window_free(&measurements->contexts);
-        afperf_reader_free(measurements->reader);
-    }
-    free(measurements);
+    if (open_cursor(cursor, numbers, TARGETS, sizeof(struct afperf_target), error))
+        return -1;
+    numbers->end <<= FIELD_BITS;
+    return 0;
 }
 
 /* Sets the context that the data belong to. Returns 0, or -1 with *error filled. */
-static int set_context(const struct afperf_model *model, struct measurements *measurements,
+static int set_context(const struct afperf_model *model, struct afperf_cursor *measurements,
                        struct pf_error *error)
 {
     const struct afperf_target *target = &measurements->target;
@@ -211,12 +190,12 @@ static struct pf_cell kind_of(const struct afperf_decoded *decoded)
     return decoded->aggregation.size ? pf_plain("processed", 9) : pf_plain("raw", 3);
 }
 
-static struct pf_cell number_cell(uint32_t number)
+static struct pf_cell optional_cell(uint32_t number)
 {
     return number == AFPERF_NONE ? pf_absent() : pf_uint(number);
 }
 
-static void fill_measurement(const struct afperf_model *model, struct measurements *measurements,
+static void fill_measurement(const struct afperf_model *model, struct afperf_cursor *measurements,
                              const struct afperf_pair *pair, struct pf_cell *cells)
 {
     static const char *const scopes[] = {
@@ -240,8 +219,8 @@ static void fill_measurement(const struct afperf_model *model, struct measuremen
         pf_plain(scopes[target->scope], strlen(scopes[target->scope])),
         pf_int(run),
         context < 0 ? pf_absent() : pf_int(context),
-        number_cell(target->object),
-        number_cell(target->interval),
+        optional_cell(target->object),
+        optional_cell(target->interval),
         kind_of(decoded),
         pf_uint(decoded->time),
         pf_uint(decoded->end),
@@ -255,7 +234,7 @@ static void fill_measurement(const struct afperf_model *model, struct measuremen
 }
 
 /* Reads the record of these data if the restriction allows them. Returns 1; 0 if not; -1 with *error filled. */
-static int enter_data(const struct pf_cursor *cursor, struct measurements *measurements, uint64_t data,
+static int enter_data(const struct pf_cursor *cursor, struct afperf_cursor *measurements, uint64_t data,
                       struct pf_error *error)
 {
     const struct afperf_model *model = model_of(cursor);
@@ -264,7 +243,7 @@ static int enter_data(const struct pf_cursor *cursor, struct measurements *measu
     if (measurements->entered == data + 1)
         return 1;
     measurements->entered = 0;
-    if (copy_item(&measurements->targets, data, target, sizeof *target, error))
+    if (copy_item(&measurements->items, data, target, sizeof *target, error))
         return -1;
     if (!pf_wanted(only->partition, afperf_run_of(model, target->run)))
         return 0;
@@ -281,7 +260,7 @@ static int enter_data(const struct pf_cursor *cursor, struct measurements *measu
 static int measurement_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                            struct pf_error *error)
 {
-    struct measurements *measurements = own;
+    struct afperf_cursor *measurements = own;
     struct afperf_pair pair;
     uint64_t data = number >> FIELD_BITS;
     int got = enter_data(cursor, measurements, data, error);
@@ -301,12 +280,12 @@ static uint64_t after_measurement(const struct pf_cursor *cursor, const void *ow
 {
     (void)cursor;
     (void)number;
-    return ((const struct measurements *)own)->next;
+    return ((const struct afperf_cursor *)own)->next;
 }
 
 static const struct pf_numbered measurements = {PF_NUMBERED, .begin = begin_measurements,
                                                 .row = measurement_row, .after = after_measurement,
-                                                .free = free_measurements};
+                                                .free = free_cursor};
 
 const struct pf_table afperf_measurements_table = {.name = "measurements",
                                                    AFPERF_COLUMNS(measurement_columns),

@@ -159,30 +159,19 @@ static void take_values(const struct afperf_record *record, size_t first, struct
         decoded->error = AFPERF_NO_MEASUREMENT;
 }
 
+/* Returns the text of a letter. */
 static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 {
-    switch (letter) {
-    case 'a':
-        return &decoded->aggregation;
-    case 'n':
-        return &decoded->name;
-    case 'g':
-        return &decoded->tags;
-    case 'u':
-        return &decoded->units;
-    case 'd':
-        return &decoded->datatype;
-    case 's':
-        return &decoded->summary;
-    case 'x':
-        return &decoded->description;
-    case 'w':
-        return &decoded->wallclock;
-    case 'c':
-        return &decoded->version;
-    default:
-        return &decoded->application_version;
-    }
+    return letter == 'a'   ? &decoded->aggregation
+           : letter == 'n' ? &decoded->name
+           : letter == 'g' ? &decoded->tags
+           : letter == 'u' ? &decoded->units
+           : letter == 'd' ? &decoded->datatype
+           : letter == 's' ? &decoded->summary
+           : letter == 'x' ? &decoded->description
+           : letter == 'w' ? &decoded->wallclock
+           : letter == 'c' ? &decoded->version
+                           : &decoded->application_version;
 }
 
 /* Takes field number `at`, of the kind `letter`. */

@@ -4,8 +4,8 @@
 #include "formats/afperf/afperf.h"
 
 /*
- * Nests the regions of runs that violate the format's rule of strict nesting: the parent of a region is the innermost
- * region that contains it. Extents are half open: a region that starts where another ends is not inside it.
+ * Nests the regions of runs that violate the format's rule of strict nesting: the parent of a region is the innermost region that contains it.
+ * Extents are half open: a region that starts where another ends is not inside it.
  */
 
 /* The starts of a run's regions, in order of time. */
@@ -62,8 +62,8 @@ static void heap_drop_smallest(struct stops *stops)
 }
 
 /*
- * Returns the stop of a region without stop: it ends with the closed region that contains its start and ends first,
- * else with the run. To be called in order of starts.
+ * Returns the stop of a region without stop: it ends with the closed region that contains its start and ends first, else with the run. To be
+ * called in order of starts.
  */
 static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 {
@@ -105,9 +105,10 @@ struct pf_sorter *afperf_sort_extents(struct afperf_model *model)
 {
     struct pf_sorter *extents = afperf_new_sorter(model, sizeof(struct extent), 3);
     struct stops *stops = PF_OWN(model->run, calloc(1, sizeof *stops), free);
-    struct starts starts = {.model = model, .timeline = afperf_window(model, model->timeline)};
+    struct starts starts = {.model = model, .timeline = afperf_window(model, model->stores[TIMELINE])};
     stops->model = model;
-    stops->started = (struct starts){.model = model, .timeline = afperf_window(model, model->timeline)};
+    stops->started =
+        (struct starts){.model = model, .timeline = afperf_window(model, model->stores[TIMELINE])};
     for (uint32_t i = 0; i < model->n_runs; i++)
         if (model->runs[i].geometry)
             sort_run(stops, &starts, extents, i);

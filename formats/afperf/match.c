@@ -78,23 +78,44 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
     return ref == AFPERF_NONE ? AFPERF_NONE : model->names[AFPERF_SECTIONS].refs[ref].object;
 }
 
-struct filling {
-    struct pf_sorter *sorter;
+/* State of the step: first the sorter of events is filled, then the events are matched, group by group. */
+struct matching {
+    struct afperf_model *model;
+    struct pf_sorter *events, *links;
+
+    /* While the sorter of events is filled. */
     struct afperf_walk walk;
     struct afperf_event block; /* the last start or stop */
     uint32_t n_regions;
+
+    uint64_t group, value;               /* of the events that are being matched */
+    uint64_t segment_begin, segment_end; /* the current segment: indexes of events; segment_end 0: none */
+    struct match last;                   /* the latest start, if there is any */
+    bool any;
+
+    PF_LIST(struct match) open; /* starts */
+    PF_LIST(struct match)
+    stops; /* they wait from `first_stop` on; `segment_stop`: the first of the current segment */
+    size_t first_stop, segment_stop;
+    PF_LIST(uint64_t)
+    data; /* places of waiting data: of the segment, or, before any start, of all segments */
+
+    /* Starts of intervals without id: a queue on disk. */
+    struct pf_store *queue;
+    struct pf_store_window *queued;
+    uint64_t first_queued;
 };
 
-/* Adds the event to the sorter, with what shares its id; without id, with what shares its scope. `class` is that of events with id. */
-static void fill_event(struct filling *filling, enum match_class class, uint32_t scope, enum match_role role,
-                       uint32_t number)
+/* Adds the event of the walk to the sorter. `class` is that of events with an id. */
+static void fill_event(struct matching *matching, enum match_class class, uint32_t scope,
+                       enum match_role role, uint32_t number)
 {
-    const struct afperf_event *event = &filling->walk.event;
-    struct afperf_model *model = filling->walk.model;
+    const struct afperf_event *event = &matching->walk.event;
+    struct afperf_model *model = matching->model;
     bool named = event->id_given || role == MATCH_DATA;
     bool late = !named && class == MATCH_INTERVAL && role == MATCH_STOP;
     uint64_t id = role == MATCH_DATA && class == MATCH_INTERVAL ? event->other : event->id;
-    uint64_t index = filling->walk.next - 1;
+    uint64_t index = matching->walk.next - 1;
     if (number > AFPERF_NUMBERS_MAX)
         pf_run_check(model->run, pf_fail(model->run->error, EFBIG, "too many records of a kind"));
     class += named ? 0 : MATCH_NAMELESS;
@@ -106,44 +127,44 @@ static void fill_event(struct filling *filling, enum match_class class, uint32_t
         .event = {.place = index << INDEX_SHIFT | (uint64_t)role << ROLE_SHIFT | number,
                   .time = event->time,
                   .owner = event->owner}};
-    afperf_sort(model, filling->sorter, &record);
+    afperf_sort(model, matching->events, &record);
 }
 
 /* Data without id need no match: they belong to the start or stop before them. */
-static void fill_data(struct filling *filling)
+static void fill_data(struct matching *matching)
 {
-    const struct afperf_event *data = &filling->walk.event;
+    const struct afperf_event *data = &matching->walk.event;
     bool region = data->type == AFPERF_REGION_POINT || data->type == AFPERF_REGION_AGGREGATE;
     if (region && data->id_given)
-        fill_event(filling, MATCH_REGION, 0, MATCH_DATA, 0);
+        fill_event(matching, MATCH_REGION, 0, MATCH_DATA, 0);
     if (!data->other_given)
         return;
-    uint32_t section = afperf_section_of(filling->walk.model, data, &filling->block);
+    uint32_t section = afperf_section_of(matching->model, data, &matching->block);
     if (section != AFPERF_NONE && (data->id_given || !data->processed))
-        fill_event(filling, MATCH_INTERVAL, section, MATCH_DATA, 0);
+        fill_event(matching, MATCH_INTERVAL, section, MATCH_DATA, 0);
 }
 
 /* Adds all events to the sorter, and numbers the intervals by section. */
-static void fill_sorter(struct filling *filling)
+static void fill_sorter(struct matching *matching)
 {
-    struct afperf_model *model = filling->walk.model;
+    struct afperf_model *model = matching->model;
     const struct afperf_ref *sections = model->names[AFPERF_SECTIONS].refs;
-    while (afperf_walk(&filling->walk)) {
-        const struct afperf_event *event = &filling->walk.event;
+    while (afperf_walk(&matching->walk)) {
+        const struct afperf_event *event = &matching->walk.event;
         bool region = !is_interval_event(event), data = event->kind == AFPERF_EVENT_DATA;
         uint32_t scope = !region                   ? sections[event->owner].object
                          : event->id_given || data ? 0
                                                    : afperf_run_of(model, event->owner);
         if (data)
-            fill_data(filling);
+            fill_data(matching);
         else
-            filling->block = *event;
+            matching->block = *event;
         if (event->kind == AFPERF_EVENT_REGION_START)
-            fill_event(filling, MATCH_REGION, scope, MATCH_START, filling->n_regions++);
+            fill_event(matching, MATCH_REGION, scope, MATCH_START, matching->n_regions++);
         else if (event->kind == AFPERF_EVENT_INTERVAL_START)
-            fill_event(filling, MATCH_INTERVAL, scope, MATCH_START, model->sections[scope].count++);
+            fill_event(matching, MATCH_INTERVAL, scope, MATCH_START, model->sections[scope].count++);
         else if (!data && scope != AFPERF_NONE)
-            fill_event(filling, region ? MATCH_REGION : MATCH_INTERVAL, scope, MATCH_STOP, 0);
+            fill_event(matching, region ? MATCH_REGION : MATCH_INTERVAL, scope, MATCH_STOP, 0);
     }
     uint64_t first = 0;
     for (size_t i = 0; i < model->n_sections; i++) {
@@ -152,31 +173,10 @@ static void fill_sorter(struct filling *filling)
     }
     if (first > AFPERF_NUMBERS_MAX)
         pf_run_check(model->run, pf_fail(model->run->error, EFBIG, "too many records of a kind"));
-    pf_run_check(model->run, pf_sorter_finish(filling->sorter, model->run->error));
+    pf_run_check(model->run, pf_sorter_finish(matching->events, model->run->error));
 }
 
 /* ---- matching ----------------------------------------------------------------------------------- */
-
-struct matching {
-    struct afperf_model *model;
-    struct pf_sorter *links;
-    uint64_t group, value;               /* of the events that are being matched */
-    uint64_t segment_begin, segment_end; /* the current segment: indexes of events; segment_end 0: none */
-    struct match last;                   /* the latest start, if there is any */
-    bool any;
-
-    PF_LIST(struct match) open; /* starts */
-    PF_LIST(struct match)
-    stops; /* waiting from `first_stop` on; those of the current segment from `segment_stop` on */
-    size_t first_stop, segment_stop;
-    PF_LIST(uint64_t)
-    data; /* places of waiting data: of the current segment, or, before any start, of all segments */
-
-    /* Starts of intervals without id: a queue on disk. */
-    struct pf_store *queue;
-    struct pf_store_window *queued;
-    uint64_t first_queued;
-};
 
 static uint64_t index_of(uint64_t place)
 {
@@ -189,8 +189,8 @@ static enum match_role role_of(uint64_t place)
 }
 
 /* Adds the link of the event at `place` to the region or interval of `start`; time, index: of the other event. */
-static void add_link(struct matching *matching, uint64_t place, enum afperf_found found,
-                     const struct match *start, uint64_t time, uint64_t index)
+static void link_event(struct matching *matching, uint64_t place, enum afperf_found found,
+                       const struct match *start, uint64_t time, uint64_t index)
 {
     uint64_t class = matching->group >> CLASS_SHIFT, number = start->place & AFPERF_NUMBERS_MAX;
     if (class % MATCH_NAMELESS == MATCH_INTERVAL)
@@ -206,18 +206,18 @@ static void add_link(struct matching *matching, uint64_t place, enum afperf_foun
 
 static void link_pair(struct matching *matching, const struct match *start, const struct match *stop)
 {
-    add_link(matching, start->place, AFPERF_FOUND, start, stop->time, index_of(stop->place));
-    add_link(matching, stop->place, AFPERF_FOUND, start, start->time, index_of(start->place));
+    link_event(matching, start->place, AFPERF_FOUND, start, stop->time, index_of(stop->place));
+    link_event(matching, stop->place, AFPERF_FOUND, start, start->time, index_of(start->place));
 }
 
 static void link_unclosed(struct matching *matching, const struct match *start)
 {
-    add_link(matching, start->place, AFPERF_NOT_FOUND, start, 0, 0);
+    link_event(matching, start->place, AFPERF_NOT_FOUND, start, 0, 0);
 }
 
 static void link_data(struct matching *matching, uint64_t place, const struct match *start)
 {
-    add_link(matching, place, AFPERF_FOUND, start, start->time, index_of(start->place));
+    link_event(matching, place, AFPERF_FOUND, start, start->time, index_of(start->place));
 }
 
 static void link_waiting_data(struct matching *matching, const struct match *start)
@@ -248,7 +248,7 @@ static void end_id(struct matching *matching)
     end_segment(matching);
     static const struct match none = {.owner = AFPERF_NONE};
     for (size_t i = matching->first_stop; i < matching->stops.n && matching->any; i++)
-        add_link(matching, matching->stops.at[i].place, AFPERF_STOPPED_ALREADY, &none, 0, 0);
+        link_event(matching, matching->stops.at[i].place, AFPERF_STOPPED_ALREADY, &none, 0, 0);
     for (size_t i = 0; i < matching->open.n; i++)
         link_unclosed(matching, &matching->open.at[i]);
     matching->open.n = matching->stops.n = matching->data.n = 0;
@@ -343,9 +343,9 @@ static bool is_alike(const struct matching *matching, const struct match_record 
     return (record->group | LATE) == (matching->group | LATE) && (!by_id || record->value == matching->value);
 }
 
-static void match_all(struct matching *matching, struct pf_sorter *events)
+static void match_all(struct matching *matching)
 {
-    for (const struct match_record *record; (record = afperf_sorted(matching->model, events));) {
+    for (const struct match_record *record; (record = afperf_sorted(matching->model, matching->events));) {
         uint64_t class = record->group >> CLASS_SHIFT;
         if (!is_alike(matching, record))
             end_group(matching);
@@ -364,13 +364,12 @@ static void match_all(struct matching *matching, struct pf_sorter *events)
 void afperf_match(struct afperf_model *model, struct pf_sorter *links)
 {
     struct matching *matching = PF_OWN(model->run, calloc(1, sizeof *matching), free);
-    struct filling *filling = PF_OWN(model->run, calloc(1, sizeof *filling), free);
-    filling->walk.model = matching->model = model;
-    filling->sorter = afperf_new_sorter(model, sizeof(struct match_record), MATCH_KEYS);
-    fill_sorter(filling);
+    matching->model = matching->walk.model = model;
+    matching->events = afperf_new_sorter(model, sizeof(struct match_record), MATCH_KEYS);
     matching->links = links;
     matching->queue = afperf_new_store(model);
     matching->queued = afperf_window(model, matching->queue);
-    match_all(matching, filling->sorter);
+    fill_sorter(matching);
+    match_all(matching);
     pf_run_check(model->run, pf_sorter_finish(links, model->run->error));
 }

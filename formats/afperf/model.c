@@ -58,17 +58,11 @@ void afperf_append(struct afperf_model *model, struct pf_store *store, const voi
     pf_run_check(model->run, pf_store_append(store, item, size, model->run->error));
 }
 
-static void free_window(struct pf_store_window *window)
-{
-    pf_store_window_free(window);
-    free(window);
-}
-
 struct pf_store_window *afperf_window(struct afperf_model *model, const struct pf_store *store)
 {
-    struct pf_store_window *window = PF_OWN(model->run, calloc(1, sizeof *window), free_window);
+    struct pf_store_window *window = PF_OWN(model->run, calloc(1, sizeof *window), free);
     window->store = store;
-    return window;
+    return PF_OWN(model->run, window, pf_store_window_free);
 }
 
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,

@@ -3,6 +3,11 @@
 
 #include "formats/afperf/afperf.h"
 
+static int order_of(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
 static struct afperf_object *object_at(struct afperf_model *model, enum afperf_thing thing, uint32_t i)
 {
     return thing == AFPERF_RUNS ? &model->runs[i].is : &model->sections[i].is;
@@ -13,11 +18,9 @@ static struct afperf_object *object_at(struct afperf_model *model, enum afperf_t
 static int by_id_and_offset(const void *left, const void *right)
 {
     const struct afperf_meaning *a = left, *b = right;
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    if (a->offset != b->offset)
-        return a->offset < b->offset ? -1 : 1;
-    return a->ref < b->ref ? -1 : a->ref > b->ref;
+    int order = order_of(a->id, b->id);
+    order = order ? order : order_of(a->offset, b->offset);
+    return order ? order : order_of(a->ref, b->ref);
 }
 
 /* Lists the meanings of the ids of runs or sections. */
@@ -74,15 +77,6 @@ uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, 
 
 /* ---- what references mean ----------------------------------------------------------------------- */
 
-/* Marks a reference as needed, and records the earliest record that needs it. */
-static void need_too(struct afperf_ref *needed, const struct afperf_ref *by)
-{
-    if (needed->line && needed->line <= by->line)
-        return;
-    needed->line = by->line;
-    needed->offset = by->offset;
-}
-
 static void add_implicit(struct afperf_model *model, enum afperf_thing thing, const struct afperf_ref *ref)
 {
     uint32_t empty = afperf_keep(model, (struct afperf_text){"", 0});
@@ -101,13 +95,11 @@ static void add_implicit(struct afperf_model *model, enum afperf_thing thing, co
     AFPERF_GROW(model, sections);
     model->sections[model->n_sections++] =
         (struct afperf_section){.is = is, .ref = ref->current, .label = empty};
-    need_too(&model->names[AFPERF_RUNS].refs[ref->current], ref);
+    afperf_need(&model->names[AFPERF_RUNS].refs[ref->current], ref->offset, ref->line);
     afperf_note(model, AFPERF_UNRESOLVED_SECTION, ref->offset, ref->line);
 }
 
-/*
- * Creates implicit objects for needed but undefined references: one per id, and one for each reference without an id.
- */
+/* Creates implicit objects for needed but undefined references: one per id, and one for each reference without an id. */
 static void add_all_implicit(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_ref *refs = model->names[thing].refs;
@@ -139,7 +131,7 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
         if (found != AFPERF_NONE)
             ref->object = names->refs[found].object;
         else if (ref->maybe)
-            need_too(&names->refs[ref->current], ref);
+            afperf_need(&names->refs[ref->current], ref->offset, ref->line);
     }
     add_all_implicit(model, thing);
 }
@@ -147,9 +139,8 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 static int by_offset(const void *left, const void *right)
 {
     const struct afperf_object *a = left, *b = right;
-    if (a->offset != b->offset)
-        return a->offset < b->offset ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    int order = order_of(a->offset, b->offset);
+    return order ? order : order_of(a->number, b->number);
 }
 
 /* Sorts runs or sections into file order, since implicit ones have been appended. */
@@ -173,8 +164,8 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
 }
 
 /*
- * Resolves references to runs. The records before the first named run belong to the only run of the file, if there is
- * only one; else to a provisional implicit run.
+ * Resolves references to runs. The records before the first named run belong to the only run of the file, if there is only one; else to a
+ * provisional implicit run.
  */
 static void resolve_runs(struct afperf_model *model)
 {
@@ -203,11 +194,9 @@ void afperf_resolve_names(struct afperf_model *model)
 static int by_id_and_run(const void *left, const void *right)
 {
     const struct afperf_measure *a = left, *b = right;
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
+    int order = order_of(a->id, b->id);
+    order = order ? order : order_of(a->run, b->run);
+    return order ? order : order_of(a->line, b->line);
 }
 
 /* Merges the definitions of another reference to the same run; per field, the later definition wins. */
@@ -247,11 +236,9 @@ static void resolve_measures(struct afperf_model *model)
 static int by_run_and_start(const void *left, const void *right)
 {
     const struct afperf_pause *a = left, *b = right;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->stop < b->stop ? -1 : a->stop > b->stop;
+    int order = order_of(a->run, b->run);
+    order = order ? order : order_of(a->start, b->start);
+    return order ? order : order_of(a->stop, b->stop);
 }
 
 /* Sorts the pauses by run, and merges those that overlap or touch. */

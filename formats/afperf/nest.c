@@ -5,15 +5,9 @@
 
 /* ---- the timeline ------------------------------------------------------------------------------- */
 
-/* A record of the sorter, by run and time. It keeps moments of equal time in the order in which they are added: pauses, then file order. */
-struct run_moment {
-    uint64_t run;
-    struct afperf_moment moment;
-};
-
 struct nesting {
     struct afperf_model *model;
-    struct pf_sorter *moments;
+    struct pf_sorter *moments; /* by run and time; stable: pauses come first, then file order */
     struct afperf_walk walk;
     PF_LIST(struct afperf_open) trial; /* the stack of the trial of a run */
     struct afperf_stack stack;
@@ -22,7 +16,8 @@ struct nesting {
 
 static void sort_moment(struct nesting *nesting, uint32_t run, struct afperf_moment moment)
 {
-    afperf_sort(nesting->model, nesting->moments, &(struct run_moment){run, moment});
+    moment.run = run;
+    afperf_sort(nesting->model, nesting->moments, &moment);
 }
 
 /* Returns the name of a region in its path: its label, else its id. */
@@ -36,7 +31,7 @@ static uint32_t name_of_region(struct afperf_model *model, const struct afperf_e
     return afperf_name(model, id, afperf_hex(start->id, id));
 }
 
-/* Returns true if a region has no length, but its stop precedes its start in the file: `start` is the event of the start, or its link. */
+/* Returns true if the stop of a region is before its start in the file and not after it in time: it is then sorted with the start. */
 static bool stops_first(uint64_t start_time, uint64_t start_index, uint64_t stop_time, uint64_t stop_index)
 {
     return stop_time <= start_time && stop_index < start_index;
@@ -61,7 +56,7 @@ static void sort_region(struct nesting *nesting, const struct afperf_event *even
                         .kind = AFPERF_EVENT_REGION_STOP, .time = event->time, .number = moment.number});
 }
 
-/* Sorts the event at which the walk is, unless it is a stop without start or a data record. A stop before its start is moved there. */
+/* Sorts the event of the walk, unless it is a data record or a stop without start. A stop that is earlier than its start is moved there. */
 static void sort_event(struct nesting *nesting)
 {
     const struct afperf_model *model = nesting->model;
@@ -115,8 +110,8 @@ static void sort_moments(struct nesting *nesting)
 /* ---- trial -------------------------------------------------------------------------------------- */
 
 /*
- * Replays an event with a stack of open regions. A stop also ends the regions inside its own that have no stop. Returns false if one of
- * them has a stop of its own, so that regions overlap.
+ * Replays an event with a stack of open regions. A stop also ends the regions inside the stopped one that have no stop. Returns false if
+ * one of these has a stop, so that regions overlap.
  */
 static bool try_moment(struct nesting *nesting, const struct afperf_moment *moment)
 {
@@ -138,18 +133,18 @@ static bool try_moment(struct nesting *nesting, const struct afperf_moment *mome
 }
 
 /* Moves the moments of a run to the timeline, and tries whether its regions nest. */
-static const struct run_moment *list_moments(struct nesting *nesting, uint32_t number,
-                                             const struct run_moment *next)
+static const struct afperf_moment *list_moments(struct nesting *nesting, uint32_t number,
+                                                const struct afperf_moment *next)
 {
     struct afperf_model *model = nesting->model;
     struct afperf_run *run = &model->runs[number];
-    run->events = pf_store_size(model->timeline) / sizeof next->moment;
+    run->events = pf_store_size(model->stores[TIMELINE]) / sizeof *next;
     nesting->trial.n = 0;
     for (; next && next->run == number; next = afperf_sorted(model, nesting->moments)) {
-        afperf_append(model, model->timeline, &next->moment, sizeof next->moment);
-        run->geometry = run->geometry || !try_moment(nesting, &next->moment);
+        afperf_append(model, model->stores[TIMELINE], next, sizeof *next);
+        run->geometry = run->geometry || !try_moment(nesting, next);
         run->n_events++;
-        run->n_regions += next->moment.kind == AFPERF_EVENT_REGION_START;
+        run->n_regions += next->kind == AFPERF_EVENT_REGION_START;
     }
     return next;
 }
@@ -169,7 +164,7 @@ static void leave_to(struct nesting *nesting, uint32_t number, uint64_t time)
     }
 }
 
-static void replay(struct nesting *nesting, const struct afperf_run *run)
+static void replay_run(struct nesting *nesting, const struct afperf_run *run)
 {
     struct afperf_model *model = nesting->model;
     struct afperf_moment moment;
@@ -195,13 +190,13 @@ void afperf_nest(struct afperf_model *model)
     struct pf_run *run = model->run;
     struct nesting *nesting = PF_OWN(run, calloc(1, sizeof *nesting), free);
     nesting->model = nesting->walk.model = nesting->stack.model = model;
-    nesting->moments = afperf_new_sorter(model, sizeof(struct run_moment), 2);
-    nesting->timeline = afperf_window(model, model->timeline);
+    nesting->moments = afperf_new_sorter(model, sizeof(struct afperf_moment), 2);
+    nesting->timeline = afperf_window(model, model->stores[TIMELINE]);
     model->nested = afperf_new_sorter(model, sizeof(struct afperf_nested), 1);
     afperf_begin_intervals(model);
     sort_moments(nesting);
     afperf_time_intervals(model);
-    const struct run_moment *next = afperf_sorted(model, nesting->moments);
+    const struct afperf_moment *next = afperf_sorted(model, nesting->moments);
     for (uint32_t i = 0; i < model->n_runs; i++)
         next = list_moments(nesting, i, next);
     struct pf_sorter *extents = afperf_sort_extents(model);
@@ -211,7 +206,7 @@ void afperf_nest(struct afperf_model *model)
         if (model->runs[i].geometry)
             afperf_nest_by_geometry(&nesting->stack, extents);
         else
-            replay(nesting, &model->runs[i]);
+            replay_run(nesting, &model->runs[i]);
         afperf_time_sections(model, i);
         afperf_end_sums(model, i);
     }

@@ -87,8 +87,8 @@ static uint32_t ref_of_id(struct reading *reading, enum afperf_thing thing, cons
 }
 
 /*
- * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the
- * segment. Each definition without an id gets a new reference.
+ * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the segment. Each definition without
+ * an id gets a new reference.
  */
 static uint32_t ref_of_definition(struct reading *reading, enum afperf_thing thing,
                                   const struct afperf_id *id)
@@ -198,7 +198,7 @@ static void read_pause(struct reading *reading, const struct afperf_decoded *dec
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-static void add_event(struct reading *reading, struct afperf_event event)
+static void store_event(struct reading *reading, struct afperf_event event)
 {
     struct afperf_model *model = reading->model;
     if (reading->n_events++ == AFPERF_EVENTS_MAX)
@@ -210,47 +210,39 @@ static void add_event(struct reading *reading, struct afperf_event event)
     afperf_append(model, model->events, &event, sizeof event);
 }
 
-/* Copies the tags of a region to model->tags. Returns their range there. */
+/* Copies the tags of a region to model->stores[TAG_TEXTS]. Returns their range there. */
 static uint64_t store_tags(struct afperf_model *model, struct afperf_text tags)
 {
-    uint64_t at = pf_store_size(model->tags);
+    uint64_t at = pf_store_size(model->stores[TAG_TEXTS]);
     if (!tags.size)
         return 0;
     if (at >> (64 - AFPERF_TAGS_BITS))
         pf_run_check(model->run, pf_fail(model->run->error, EFBIG, "too much text"));
-    afperf_append(model, model->tags, tags.text, tags.size);
+    afperf_append(model, model->stores[TAG_TEXTS], tags.text, tags.size);
     return at << AFPERF_TAGS_BITS | tags.size;
 }
 
-static void read_region_start(struct reading *reading, const struct afperf_decoded *decoded)
+/* A RegionStop has no label and no tags. */
+static void read_region(struct reading *reading, const struct afperf_decoded *decoded)
 {
     struct afperf_model *model = reading->model;
     const struct afperf_text label = decoded->name;
-    reading->run = run_named(reading, &decoded->run);
-    add_event(reading, (struct afperf_event){.kind = AFPERF_EVENT_REGION_START,
-                                             .time = decoded->time,
-                                             .id = decoded->object.id,
-                                             .id_given = decoded->object.given,
-                                             .owner = reading->run,
-                                             .label = label.size ? afperf_name(model, label.text, label.size)
-                                                                 : PF_NO_STRING,
-                                             .other = store_tags(model, decoded->tags)});
-}
-
-static void read_region_stop(struct reading *reading, const struct afperf_decoded *decoded)
-{
-    add_event(reading, (struct afperf_event){.kind = AFPERF_EVENT_REGION_STOP,
-                                             .time = decoded->time,
-                                             .id = decoded->object.id,
-                                             .id_given = decoded->object.given,
-                                             .owner = reading->run});
+    bool start = decoded->type == AFPERF_REGION_START;
+    if (start)
+        reading->run = run_named(reading, &decoded->run);
+    store_event(reading, (struct afperf_event){
+                             .kind = start ? AFPERF_EVENT_REGION_START : AFPERF_EVENT_REGION_STOP,
+                             .time = decoded->time,
+                             .id = decoded->object.id,
+                             .id_given = decoded->object.given,
+                             .owner = reading->run,
+                             .label = label.size ? afperf_name(model, label.text, label.size) : PF_NO_STRING,
+                             .other = store_tags(model, decoded->tags)});
 }
 
 /* ---- sections ----------------------------------------------------------------------------------- */
 
-/*
- * Returns the reference of the section that a start or stop names; without an id, the last section defined in the file.
- */
+/* Returns the reference of the section that a start or stop names; without an id, the last section defined in the file. */
 static uint32_t section_named(struct reading *reading, const struct afperf_id *id)
 {
     if (id->given)
@@ -300,38 +292,38 @@ static void read_interval(struct reading *reading, const struct afperf_decoded *
     bool start = decoded->type == AFPERF_SECTION_START;
     if (start)
         need_here(reading, AFPERF_SECTIONS, ref);
-    add_event(reading,
-              (struct afperf_event){.kind = start ? AFPERF_EVENT_INTERVAL_START : AFPERF_EVENT_INTERVAL_STOP,
-                                    .time = decoded->time,
-                                    .id = decoded->interval.id,
-                                    .id_given = decoded->interval.given,
-                                    .owner = ref});
+    store_event(reading, (struct afperf_event){.kind = start ? AFPERF_EVENT_INTERVAL_START
+                                                             : AFPERF_EVENT_INTERVAL_STOP,
+                                               .time = decoded->time,
+                                               .id = decoded->interval.id,
+                                               .id_given = decoded->interval.given,
+                                               .owner = ref});
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* Only data of a whole run name the run, and thus create an implicit run if it is undefined. */
-static void read_data(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_data_record(struct reading *reading, const struct afperf_decoded *decoded)
 {
     bool whole = decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE;
-    add_event(reading,
-              (struct afperf_event){.kind = AFPERF_EVENT_DATA,
-                                    .type = (uint8_t)decoded->type,
-                                    .time = decoded->end,
-                                    .id = decoded->object.id,
-                                    .id_given = decoded->object.given,
-                                    .other = decoded->interval.id,
-                                    .other_given = decoded->interval.given,
-                                    .processed = decoded->aggregation.size > 0,
-                                    .apart = reading->apart,
-                                    .owner = whole ? run_named(reading, &decoded->run) : reading->run});
+    store_event(reading,
+                (struct afperf_event){.kind = AFPERF_EVENT_DATA,
+                                      .type = (uint8_t)decoded->type,
+                                      .time = decoded->end,
+                                      .id = decoded->object.id,
+                                      .id_given = decoded->object.given,
+                                      .other = decoded->interval.id,
+                                      .other_given = decoded->interval.given,
+                                      .processed = decoded->aggregation.size > 0,
+                                      .apart = reading->apart,
+                                      .owner = whole ? run_named(reading, &decoded->run) : reading->run});
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
 /* Adds warnings about the record's text and fields. */
-static void note_record(struct reading *reading, const struct afperf_record *record,
-                        const struct afperf_decoded *decoded)
+static void note_problems(struct reading *reading, const struct afperf_record *record,
+                          const struct afperf_decoded *decoded)
 {
     const struct {
         enum afperf_problem problem;
@@ -359,30 +351,30 @@ static void (*const read_type[AFPERF_TYPES])(struct reading *reading,
                                              const struct afperf_decoded *decoded) = {
     [AFPERF_MEASUREMENT_TYPE] = read_measurement_type,
     [AFPERF_PAUSE_RESUME] = read_pause,
-    [AFPERF_REGION_AGGREGATE] = read_data,
-    [AFPERF_REGION_POINT] = read_data,
-    [AFPERF_REGION_START] = read_region_start,
-    [AFPERF_REGION_STOP] = read_region_stop,
-    [AFPERF_RUN_AGGREGATE] = read_data,
+    [AFPERF_REGION_AGGREGATE] = read_data_record,
+    [AFPERF_REGION_POINT] = read_data_record,
+    [AFPERF_REGION_START] = read_region,
+    [AFPERF_REGION_STOP] = read_region,
+    [AFPERF_RUN_AGGREGATE] = read_data_record,
     [AFPERF_RUN_INFO] = read_run_info,
-    [AFPERF_RUN_POINT] = read_data,
-    [AFPERF_SECTION_AGGREGATE] = read_data,
+    [AFPERF_RUN_POINT] = read_data_record,
+    [AFPERF_SECTION_AGGREGATE] = read_data_record,
     [AFPERF_SECTION_INFO] = read_section_info,
-    [AFPERF_SECTION_POINT] = read_data,
+    [AFPERF_SECTION_POINT] = read_data_record,
     [AFPERF_SECTION_START] = read_interval,
     [AFPERF_SECTION_STOP] = read_interval,
 };
 
-static void read_fields(struct reading *reading, const struct afperf_record *record,
-                        const struct afperf_decoded *decoded)
+static void read_known_type(struct reading *reading, const struct afperf_record *record,
+                            const struct afperf_decoded *decoded)
 {
-    note_record(reading, record, decoded);
+    note_problems(reading, record, decoded);
     if (!decoded->error && read_type[decoded->type])
         read_type[decoded->type](reading, decoded);
 }
 
 /* Handles a header line. Returns false if reading ends here. */
-static bool read_header(struct reading *reading, struct afperf_text header)
+static bool read_header_line(struct reading *reading, struct afperf_text header)
 {
     struct afperf_model *model = reading->model;
     size_t size = header.size;
@@ -407,9 +399,9 @@ static bool read_item(struct reading *reading, const struct afperf_record *recor
     reading->offset = record->offset;
     reading->line = record->line;
     if (record->kind == AFPERF_HEADER)
-        return read_header(reading, record->fields[0]);
+        return read_header_line(reading, record->fields[0]);
     if (record->kind == AFPERF_FIELDS)
-        read_fields(reading, record, decoded);
+        read_known_type(reading, record, decoded);
     else
         note_here(reading,
                   record->kind == AFPERF_TOO_LONG ? AFPERF_RECORD_TOO_LONG : AFPERF_QUOTE_WITHOUT_END);

@@ -4,7 +4,7 @@
 #include "formats/afperf/afperf.h"
 #include "formats/kit/print.h"
 
-static void add_row(struct afperf_model *model, enum afperf_table table, const struct pf_cell *cells)
+static void add_table_row(struct afperf_model *model, enum afperf_table table, const struct pf_cell *cells)
 {
     struct pf_error *error = model->run->error;
     pf_run_check(model->run, model->stored[table] ? pf_stored_add(model->stored[table], cells, error)
@@ -32,7 +32,7 @@ static void add_tag_rows(struct afperf_model *model, const char *object, uint32_
         };
         next = semicolon ? semicolon + 1 : end;
         if (tag_end > at)
-            add_row(model, TAGS, cells);
+            add_table_row(model, TAGS, cells);
     }
 }
 
@@ -92,7 +92,7 @@ static void add_type_row(struct afperf_model *model, const struct afperf_measure
         afperf_text_cell(model, measure->fields[AFPERF_NAME].text),
         afperf_text_cell(model, measure->fields[AFPERF_DESCRIPTION].text),
     };
-    add_row(model, TYPES, cells);
+    add_table_row(model, TYPES, cells);
 }
 
 static const struct pf_column section_columns[] = {
@@ -120,7 +120,7 @@ static void add_section_row(struct afperf_model *model, uint32_t number)
         afperf_text_cell(model, section->is.tags),
         afperf_text_cell(model, section->label),
     };
-    add_row(model, SECTIONS, cells);
+    add_table_row(model, SECTIONS, cells);
     add_tag_rows(model, "section", number, afperf_text_cell(model, section->is.tags));
 }
 
@@ -130,7 +130,7 @@ static const struct pf_column pause_columns[] = {
 static void add_pause_row(struct afperf_model *model, const struct afperf_pause *pause)
 {
     struct pf_cell cells[] = {pf_int(pause->run), pf_uint(pause->start), pf_uint(pause->stop)};
-    add_row(model, PAUSES, cells);
+    add_table_row(model, PAUSES, cells);
 }
 
 /* ---- regions ------------------------------------------------------------------------------------ */
@@ -175,9 +175,9 @@ static void add_region_row(struct afperf_model *model, const struct afperf_walk 
         text,
         start->label == PF_NO_STRING ? pf_absent() : pf_name(start->label),
     };
-    add_row(model, REGIONS, cells);
+    add_table_row(model, REGIONS, cells);
     add_tag_rows(model, "region", walk->link.number, text);
-    afperf_append(model, model->contexts, &nested->context, sizeof nested->context);
+    afperf_append(model, model->stores[CONTEXTS], &nested->context, sizeof nested->context);
     for (uint64_t i = 0; i < nested->overlaps; i++)
         afperf_note(model, AFPERF_OVERLAPPING_REGIONS, start->offset, start->line);
     if (!closed)
@@ -186,12 +186,11 @@ static void add_region_row(struct afperf_model *model, const struct afperf_walk 
 
 static void add_region_rows(struct afperf_model *model)
 {
-    struct afperf_walk *walk = PF_OWN(model->run, calloc(1, sizeof *walk), free);
-    struct pf_store_window *tags = afperf_window(model, model->tags);
-    walk->model = model;
-    while (afperf_walk(walk))
-        if (walk->event.kind == AFPERF_EVENT_REGION_START)
-            add_region_row(model, walk, tags, afperf_sorted(model, model->nested));
+    struct afperf_walk walk = {.model = model};
+    struct pf_store_window *tags = afperf_window(model, model->stores[TAG_TEXTS]);
+    while (afperf_walk(&walk))
+        if (walk.event.kind == AFPERF_EVENT_REGION_START)
+            add_region_row(model, &walk, tags, afperf_sorted(model, model->nested));
 }
 
 /* ---- intervals ---------------------------------------------------------------------------------- */
@@ -219,7 +218,7 @@ static void add_interval_row(struct afperf_model *model, const struct afperf_int
         state_of(interval->closed),
         pf_uint(interval->line),
     };
-    add_row(model, INTERVALS, cells);
+    add_table_row(model, INTERVALS, cells);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */

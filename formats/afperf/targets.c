@@ -17,8 +17,8 @@ static void note_event(const struct targeting *targeting, enum afperf_problem pr
 }
 
 /*
- * The id of the data is undefined. An aggregate may have the id of a run, and then covers all regions or sections of
- * the run; any other data are orphaned.
+ * The id of the data is undefined. An aggregate may have the id of a run, and then covers all regions or sections of the run; any other data are
+ * orphaned.
  */
 static void set_run_or_orphan(const struct targeting *targeting, struct afperf_target *target,
                               enum afperf_scope scope, enum afperf_problem problem)
@@ -58,10 +58,10 @@ static void set_region(const struct targeting *targeting, struct afperf_target *
 }
 
 /*
- * Returns the interval of `section` that the data name. Unprocessed data without interval id belong to the block's
- * interval, if it is one of this section. AFPERF_NONE if there is none.
+ * Returns the interval of `section` that the data name. Unprocessed data without interval id belong to the block's interval, if it is one of this
+ * section. AFPERF_NONE if there is none.
  */
-static uint32_t interval_of(const struct targeting *targeting, uint32_t section)
+static uint32_t interval_of_data(const struct targeting *targeting, uint32_t section)
 {
     const struct afperf_model *model = targeting->walk.model;
     const struct afperf_event *data = &targeting->walk.event;
@@ -98,7 +98,7 @@ static void target_object(const struct targeting *targeting, struct afperf_targe
     } else {
         target->scope = AFPERF_SCOPE_SECTION;
         target->run = model->sections[target->object].ref;
-        target->interval = interval_of(targeting, target->object);
+        target->interval = interval_of_data(targeting, target->object);
     }
 }
 
@@ -126,16 +126,6 @@ static void extend_run(struct afperf_model *model, uint32_t run, uint64_t time)
         model->runs[run].end = time;
 }
 
-/* Data may be the only evidence that the unnamed first run exists. */
-static void need_run(struct afperf_model *model, const struct afperf_target *target)
-{
-    struct afperf_ref *needed = &model->names[AFPERF_RUNS].refs[target->run];
-    if (needed->line && needed->line <= target->line)
-        return;
-    needed->line = target->line;
-    needed->offset = target->offset;
-}
-
 /* ---- all events --------------------------------------------------------------------------------- */
 
 static void target_data(struct targeting *targeting)
@@ -143,8 +133,9 @@ static void target_data(struct targeting *targeting)
     struct afperf_model *model = targeting->walk.model;
     const struct afperf_target target = target_of(targeting);
     extend_run(model, afperf_run_of(model, target.run), targeting->walk.event.time);
-    need_run(model, &target);
-    afperf_append(model, model->targets, &target, sizeof target);
+    /* Data may be the only evidence that the unnamed first run exists. */
+    afperf_need(&model->names[AFPERF_RUNS].refs[target.run], target.offset, target.line);
+    afperf_append(model, model->stores[TARGETS], &target, sizeof target);
 }
 
 static void check_start(const struct targeting *targeting, uint32_t run)
@@ -192,18 +183,17 @@ static void target_event(struct targeting *targeting)
 void afperf_find_targets(struct afperf_model *model, struct pf_sorter *links)
 {
     static const struct afperf_link none = {.number = AFPERF_NONE};
-    struct targeting *targeting = PF_OWN(model->run, calloc(1, sizeof *targeting), free);
+    struct targeting targeting = {.walk = {.model = model}};
     struct pf_store *store = afperf_new_store(model);
-    struct afperf_walk *walk = &targeting->walk;
+    struct afperf_walk *walk = &targeting.walk;
     const struct afperf_link_record *record = afperf_sorted(model, links);
-    walk->model = model;
     while (afperf_walk(walk)) {
         bool linked = record && record->index == walk->next - 1;
         walk->link = linked ? record->link : none;
         if (linked)
             record = afperf_sorted(model, links);
         afperf_append(model, store, &walk->link, sizeof walk->link);
-        target_event(targeting);
+        target_event(&targeting);
     }
     model->links = store;
 }
@@ -269,9 +259,9 @@ void afperf_check_data(struct afperf_model *model)
 {
     struct pf_run *run = model->run;
     struct afperf_reader *reader = PF_OWN(run, afperf_reader_new(model->input), afperf_reader_free);
-    struct pf_store_window *targets = afperf_window(model, model->targets);
+    struct pf_store_window *targets = afperf_window(model, model->stores[TARGETS]);
     struct afperf_target target;
-    uint64_t n = pf_store_size(model->targets) / sizeof target;
+    uint64_t n = pf_store_size(model->stores[TARGETS]) / sizeof target;
     for (uint64_t i = 0; i < n; i++) {
         afperf_item(model, targets, i, &target, sizeof target);
         pf_run_check(run, pf_pass_step(i, n, run->error));
