@@ -154,8 +154,11 @@ static struct pf_profile *open_version(struct pf_fs *fs, struct pf_version *vers
     bool stale = pf_version_is_stale(version);
     pf_lock_drop(&fs->lock);
     char *path = stale ? NULL : pf_entry_path(fs, version->entry);
+    bool no_memory = !stale && !path && errno == ENOMEM;
     struct pf_profile *profile = NULL;
-    if (path)
+    if (no_memory)
+        pf_fail_memory(error);
+    else if (path)
         profile = pf_profile_at(&fs->env, version->driver, path, &version->st, &version->inputs, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
