@@ -146,7 +146,7 @@ static void skip_items(struct binary *binary, int64_t n, size_t size)
         binary->at += (uint64_t)n * size;
 }
 
-/* ---- what measurements are of ------------------------------------------------------------------- */
+/* ---- definitions -------------------------------------------------------------------------------- */
 
 /* Maps an id of the file to `number`, unless the record is incomplete. */
 static void set_record_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)

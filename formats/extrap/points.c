@@ -12,7 +12,7 @@
 #include "formats/kit/number.h"
 #include "formats/probe.h"
 
-/* ---- one name ------------------------------------------------------------------------------------ */
+/* ---- the name of a folder ------------------------------------------------------------------------ */
 
 static bool is_of_value(char c)
 {
@@ -58,7 +58,7 @@ const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point)
     return point->count ? NULL : "has no parameters";
 }
 
-/* ---- all of a folder ----------------------------------------------------------------------------- */
+/* ---- the folders of a profile -------------------------------------------------------------------- */
 
 int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error)
 {

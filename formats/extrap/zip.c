@@ -118,7 +118,7 @@ bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg)
     return true;
 }
 
-/* ---- their bytes -------------------------------------------------------------------------------- */
+/* ---- unpacking ---------------------------------------------------------------------------------- */
 
 static ssize_t read_zip_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {

@@ -69,7 +69,7 @@ size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
                                                                                                  : 0;
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
+/* ---- adding ------------------------------------------------------------------------------------- */
 
 /* Interns the demangled symbol; PF_NO_STRING if the memory limit of names is reached. */
 static int intern_symbol(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,

@@ -26,7 +26,7 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds }; /* KINDS also means: not a map */
 
-/* ---- one file ----------------------------------------------------------------------------------- */
+/* ---- one map ------------------------------------------------------------------------------------ */
 
 static int map_kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
 {
@@ -66,7 +66,7 @@ static int read_map_file(struct xray_names *names, struct pf_source *source, con
     return names->map ? 0 : pf_fail_memory(error);
 }
 
-/* ---- by the log's name -------------------------------------------------------------------------- */
+/* ---- maps named like the program ---------------------------------------------------------------- */
 
 /*
  * Returns PROGRAM of a log named `xray-log.PROGRAM.XXXXXX`, empty if the log has another name; NULL with *error filled.
@@ -129,7 +129,7 @@ static int find_by_name(struct xray_maps *maps, struct pf_source *source, const 
     return 0;
 }
 
-/* ---- the only one ------------------------------------------------------------------------------- */
+/* ---- the only maps in the folder ---------------------------------------------------------------- */
 
 struct folder {
     const char *log;

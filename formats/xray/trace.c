@@ -152,7 +152,7 @@ follow(struct walk *walk, const struct xray_event *event, size_t *depth, struct 
     return function;
 }
 
-/* ---- the start of time -------------------------------------------------------------------------- */
+/* ---- T0 ----------------------------------------------------------------------------------------- */
 
 /* Finds the smallest TSC of all events by decoding them all. */
 static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error)
