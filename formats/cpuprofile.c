@@ -142,7 +142,7 @@ static int v8_read_frame(const struct pf_json_walk *walk)
     return got;
 }
 
-static int take_bytes(const struct pf_json_walk *walk)
+static int v8_read_bytes(const struct pf_json_walk *walk)
 {
     ((struct v8 *)pf_build_state(walk->model))->heap = true;
     return pf_json_take_whole(walk);
@@ -154,7 +154,7 @@ static const struct pf_json_member node_members[] = {
     PF_MEMBER("id", PF_JSON_NUMBER, pf_json_take_whole, struct v8_node, id),
     PF_MEMBER("hitCount", PF_JSON_NUMBER, pf_json_take_whole, struct v8_node, hits),
     PF_MEMBER("parent", PF_JSON_NUMBER, pf_json_take_whole, struct v8_node, parent_id),
-    PF_MEMBER("selfSize", PF_JSON_END, take_bytes, struct v8_node, bytes),
+    PF_MEMBER("selfSize", PF_JSON_END, v8_read_bytes, struct v8_node, bytes),
     PF_MEMBER("functionName", PF_JSON_STRING, pf_json_take_name, struct v8_node, frame.name),
     PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct v8_node, frame.file),
     PF_MEMBER("lineNumber", PF_JSON_NUMBER, pf_json_take_line, struct v8_node, frame.line),

@@ -445,7 +445,7 @@ static void chrome_add_record(struct chrome_reading *reading, uint32_t thread)
     pf_run_check(reading->build->run, pf_sorter_add(state->sorter, record, reading->build->run->error));
 }
 
-static void add_event(struct chrome_reading *reading)
+static void chrome_add_event(struct chrome_reading *reading)
 {
     reading->number++;
     if (!reading->event.phase) {
@@ -474,7 +474,7 @@ static int chrome_handle_event(const struct pf_json_walk *walk)
     if ((start.event == PF_JSON_OBJECT && pf_json_object(walk, reading, members)) ||
         (start.event == PF_JSON_ARRAY && pf_json_leave(walk->json, walk->error)))
         return -1;
-    add_event(reading);
+    chrome_add_event(reading);
     if (reading->number % 1024 == 0)
         pf_build_step(reading->build, pf_json_tell(walk->json));
     reading->inside = false;

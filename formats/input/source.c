@@ -536,7 +536,7 @@ int pf_source_check(struct pf_source *source, struct pf_error *error)
 enum { BATCH = 64 };
 
 /* Takes references to the files of the next open inputs from *at on. */
-static size_t hold_files(struct pf_source *source, size_t *at, struct pf_input_file *files[BATCH])
+static size_t source_hold_files(struct pf_source *source, size_t *at, struct pf_input_file *files[BATCH])
 {
     size_t n = 0;
     pf_lock_take(&source->lock);
@@ -551,7 +551,7 @@ bool pf_source_intact(struct pf_source *source)
 {
     struct pf_input_file *files[BATCH];
     bool intact = true;
-    for (size_t at = 0, n; intact && (n = hold_files(source, &at, files));)
+    for (size_t at = 0, n; intact && (n = source_hold_files(source, &at, files));)
         for (size_t i = 0; i < n; i++) {
             intact = intact && pf_input_file_intact(files[i]);
             pf_input_file_release(files[i]);

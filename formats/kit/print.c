@@ -43,7 +43,7 @@ const uint64_t pf_tens[20] = {
  * all lanes at once, by multiplication instead of division: by 100 in lanes of 32 bits (10486 / 2^20), then by 10 in
  * lanes of 16 bits (103 / 2^10), which is exact for numbers this small.
  */
-static inline uint64_t eight_digits(uint32_t value)
+static inline uint64_t print_eight_digits(uint32_t value)
 {
     uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
     uint64_t hundreds = (fours * 10486 >> 20) & 0x0000007f0000007f;
@@ -221,8 +221,8 @@ static inline struct digits seventeen_digits(uint64_t value, unsigned n)
     uint64_t high = value / TEN_8;
     return (struct digits){
         .first = (char)('0' + value / TEN_16),
-        .others = (eight_digits((uint32_t)(high % TEN_8)) + ZEROS) |
-                  (pf_uint128)(eight_digits((uint32_t)(value % TEN_8)) + ZEROS) << 64,
+        .others = (print_eight_digits((uint32_t)(high % TEN_8)) + ZEROS) |
+                  (pf_uint128)(print_eight_digits((uint32_t)(value % TEN_8)) + ZEROS) << 64,
     };
 }
 
