@@ -24,7 +24,7 @@ struct pf_line {
     uint64_t offset; /* of text[0] in the file */
     uint64_t number; /* line number, from 1 */
     bool continued;  /* continues the line of the previous piece */
-    bool more;       /* the line goes on in the next piece */
+    bool more;       /* the line continues in the next piece */
 };
 
 struct pf_linereader;

@@ -22,7 +22,7 @@ struct pf_json_walk {
 };
 
 /*
- * Stores a value at walk->place. Of an object or array it may read more; the rest is skipped. Returns 0; 1 to stop the
+ * Stores a value at walk->place. It may read into an object or array; the rest of that is skipped. Returns 0; 1 to stop the
  * walk; -1 with *walk->error filled.
  */
 typedef int pf_json_taker(const struct pf_json_walk *walk);

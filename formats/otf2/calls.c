@@ -6,7 +6,7 @@
 
 #include "formats/otf2/otf2.h"
 
-/* The pass over all events: computes calls, their durations, what counters count during them, and messages. */
+/* The pass over all events: computes calls, their durations, the increments of counters during them, and messages. */
 
 /* An open call. */
 struct otf2_open_call {

@@ -127,18 +127,18 @@ static void pprof_probe(struct pf_probe *probe, struct pf_probe_result *result)
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /*
- * Reads the next field of the file, in pass 0 or 1 (`part`). Returns false at the end. *told: offset of the next
+ * Reads the next field of the file, in pass 0 or 1 (`part`). Returns false at the end. *reported: offset of the next
  * progress report.
  */
-static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct pprof_field *field)
+static bool next_field(struct pprof *pprof, int part, uint64_t *reported, struct pprof_field *field)
 {
     struct pf_build *build = pprof->build;
     if (pf_run_is_full(build->run) ||
         !pf_run_check(build->run, pprof_stream_next(&pprof->stream, field, build->run->error)))
         return false;
-    if (field->offset >= *told) {
+    if (field->offset >= *reported) {
         pprof_step(pprof, part, field->offset);
-        *told = field->offset + (1 << 18);
+        *reported = field->offset + (1 << 18);
     }
     return true;
 }
@@ -214,10 +214,10 @@ static void pprof_read_file(struct pf_build *build)
 {
     struct pprof *pprof = build->state;
     struct pprof_field field = {0};
-    uint64_t told = 0;
+    uint64_t reported = 0;
     pprof->build = build;
     begin_stream(pprof);
-    while (!pprof->refused && next_field(pprof, 0, &told, &field))
+    while (!pprof->refused && next_field(pprof, 0, &reported, &field))
         pprof_take(pprof, &field);
     if (pprof->stream.wrong)
         pf_build_warn(build, 0, pprof->stream.base + pprof->stream.start, "fatal", "damaged",
@@ -230,8 +230,8 @@ static void pprof_read_file(struct pf_build *build)
         list_properties(pprof);
         struct pprof_stacks *stacks = pprof_stacks_new(pprof);
         begin_stream(pprof);
-        told = 0;
-        while (next_field(pprof, 1, &told, &field))
+        reported = 0;
+        while (next_field(pprof, 1, &reported, &field))
             if (field.number == PPROF_SAMPLE && !pprof_stacks_take(stacks, &field))
                 break;
         pprof_stacks_end(stacks);

@@ -154,7 +154,7 @@ static void read_fed(struct pf_xml *xml, bool last)
         pf_run_fail(xml->run);
     if (pf_repair_no_memory(&xml->repair) || xml->values.failed || xml->text.failed || xml->no_memory)
         pf_run_check(xml->run, pf_fail_memory(xml->run->error));
-    /* libxml2 does not count the lines of text before it has seen the end of the text: any markup. */
+    /* libxml2 counts the lines of text only when markup ends the text: push a comment. */
     if (!xml->ended && (last || xml->repair.refused))
         xml_parse(xml, "<!---->", 7);
     if (!xml->ended && xml->repair.refused)

@@ -9,7 +9,7 @@
 #include "formats/runtime/run.h"
 
 /*
- * Reads the XML of HPCToolkit's and Cube's writers by libxml2, after a repair of what is not well-formed: values without quotes,
+ * Reads the XML of HPCToolkit's and Cube's writers by libxml2, after repairing text that is not well-formed: values without quotes,
  * quotes in values as \", unescaped signs, invalid bytes, comments that contain `--`. The text is UTF-8. Comments, instructions and
  * the DTD are skipped, entities other than the five predefined ones are text, and no other file is opened. Several elements may
  * be at the top. Memory depends only on how deep elements nest. For one thread at a time.

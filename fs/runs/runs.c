@@ -56,7 +56,7 @@ enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
 /* Items of a snapshot: checking whether the members are unchanged, the list of metrics, and nodes whose texts are made. */
 enum { LOOK = TOP, LIST = CHANGES };
 
-/* The texts of a snapshot: the summary, then those of each metric. */
+/* The texts of a snapshot: the summary, then the texts of each metric. */
 enum { SUMMARY_TEXT, METRIC_TEXTS };
 
 static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",

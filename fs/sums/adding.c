@@ -383,7 +383,7 @@ static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *curs
     return more;
 }
 
-/* Adds the values of one metric, and those of its partner if `both`. */
+/* Adds the values of one metric, and its partner's values if `both`. */
 static int add_table(struct pf_aggregate *aggregate, struct pf_model *model, int64_t metric, bool both,
                      struct pf_error *error)
 {

@@ -27,7 +27,7 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
     return false;
 }
 
-/* Subtracts each value from that of the nearest caller that has one. `left` must be all 0, and is so again afterwards. */
+/* Subtracts each value from that of the nearest caller that has one. `left` must be all 0 before the call, and is all 0 after it. */
 static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
     const struct pf_tree *tree = aggregate->model->contexts;
