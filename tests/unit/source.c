@@ -210,7 +210,7 @@ static void check_change(const struct change *change)
     change->make(place.path);
     ok(check_code(source) == ESTALE, "%s: is noticed", change->name);
     ok(pf_source_intact(source) == change->keeps_bytes, "%s: an open input %s", change->name,
-       change->keeps_bytes ? "reads the old bytes" : "is not what it was");
+       change->keeps_bytes ? "reads the old bytes" : "no longer reads the old bytes");
     ssize_t n = pf_input_read(input, bytes, 10, 0, &error);
     ok(change->keeps_bytes ? n == 10 && !memcmp(bytes, "0123456789", 10) : n == 10 || error.code == ESTALE,
        "%s: a read returns all bytes or an error", change->name);
