@@ -92,7 +92,8 @@ static void test_many_threads(void)
 {
     static char name[] = "threads.sqlite";
     write_export(name, MANY_THREADS);
-    ok(returns_within(5, open_and_close, name), "the time for a thread does not depend on other threads' contexts");
+    ok(returns_within(5, open_and_close, name),
+       "the time for a thread does not depend on other threads' contexts");
     remove_export(name);
 }
 
@@ -331,7 +332,8 @@ static bool is_probed(const char *sql)
 static void test_probe(void)
 {
     ok(is_probed(TABLES), "a database with strings and events of CUDA is an export");
-    ok(!is_probed("CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT);"), "other databases are rejected");
+    ok(!is_probed("CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT);"),
+       "other databases are rejected");
     ok(!is_probed("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"),
        "strings without events are rejected");
     /* Each table takes a page, so that pages with names are between them. */
