@@ -272,6 +272,7 @@ void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
 {
     struct search *search = PF_OWN(run, calloc(1, sizeof *search), free);
     search->run = run;
+    pf_cube_forget_data(cube); /* of a stage that failed later */
     search->cube = PF_OWN(run, cube, pf_cube_forget_data);
     for (size_t i = 0; i < cube->n_metrics && !cube->broken; i++) {
         search->metric = &cube->metrics[i];

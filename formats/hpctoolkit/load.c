@@ -107,7 +107,11 @@ static void add_unlisted(struct pf_run *run, struct hpc_model *model)
 void hpc_model_load(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
-    struct hpc_model *model = PF_OWN(run, &state->model, hpc_model_free);
+    struct hpc_model *model = &state->model;
+    hpc_model_free(model); /* of a stage that failed later */
+    pf_tree_free(run->model->contexts);
+    run->model->contexts = NULL;
+    PF_OWN(run, model, hpc_model_free);
     hpc_model_begin(run, model);
     if (state->layout == HPC_XML4 || state->layout == HPC_OLD)
         hpc_experiment_contexts(run, model);
