@@ -9,8 +9,8 @@ static const struct pf_note_kind overlap = {
     "error", "overlapping-buffer", "this buffer starts before the declared end of the one before it"};
 static const struct pf_note_kind resynchronised = {
     "error", "resynchronised", "no buffer starts here; bytes skipped to the next one or to the end"};
-static const struct pf_note_kind no_thread = {
-    "error", "buffer-without-thread", "the thread of this buffer is unknown: left out"};
+static const struct pf_note_kind no_thread = {"error", "buffer-without-thread",
+                                              "the thread of this buffer is unknown: left out"};
 static const struct pf_note_kind buffer_size = {
     "warning", "buffer-size", "the whole file is read as one buffer, because the header's buffer size is"};
 
@@ -78,7 +78,7 @@ static void add_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t end
     xray_index_add(scan, &part);
 }
 
-/* Warns of a buffer whose thread is unknown. */
+/* Warns of a buffer whose thread is unknown, and records the damage: any thread may have lost events. */
 static void warn_of_no_thread(struct xray_indexing *scan, uint64_t offset)
 {
     xray_note(scan->run, &no_thread, offset);
@@ -92,7 +92,7 @@ static void scan_fixed(struct xray_indexing *scan)
     uint64_t size = scan->header->buffer_size, left;
     if (size < XRAY_METADATA_SIZE) {
         if (scan->size > XRAY_HEADER_SIZE)
-            xray_note_number(scan->run, &buffer_size, 16, size);
+            xray_note_number(scan->run, &buffer_size, 16, size); /* 16: offset of the field in the header */
         size = UINT64_MAX;
     }
     for (uint64_t offset = XRAY_HEADER_SIZE; offset < scan->size; offset += left) {
@@ -199,10 +199,10 @@ static uint64_t skip_buffer(struct xray_indexing *scan, uint64_t offset, uint64_
         xray_note(scan->run, &xray_file_cut, body);
         return scan->size;
     }
-    bool sound = extents <= left && may_begin(scan, body + extents);
-    if (!sound || extents)
+    bool size_fits = extents <= left && may_begin(scan, body + extents);
+    if (!size_fits || extents) /* an empty buffer has lost nothing */
         warn_of_no_thread(scan, offset);
-    return sound ? body + extents : find_buffer(scan, offset + 1);
+    return size_fits ? body + extents : find_buffer(scan, offset + 1);
 }
 
 /* Reads the buffer that should start at `offset`. Returns where to continue. */

@@ -6,8 +6,7 @@
 /* Problems of a file. Some messages end in a number. */
 static const struct pf_note_kind no_end = {"warning", "buffer-without-end", "this buffer has no end record"};
 static const struct pf_note_kind untimed = {
-    "error", "record-without-time",
-    "left out of this buffer, because they precede any time stamp; records"};
+    "error", "record-without-time", "left out of this buffer, because they precede any time stamp; records"};
 static const struct pf_note_kind stray = {"warning", "stray-record",
                                           "ignored in this buffer, because they are out of place; records"};
 static const struct pf_note_kind long_payload = {
@@ -71,13 +70,13 @@ struct reader {
 /* Returns the name of a function, which is interned at its first entry. */
 static uint32_t name_of_function(struct reader *reader, uint32_t function)
 {
-    uint32_t *known = PF_ITEM(reader->run, reader->names, function);
-    if (!*known) {
+    uint32_t *entry = PF_ITEM(reader->run, reader->names, function);
+    if (!*entry) {
         char buffer[XRAY_NAME_MAX];
         struct pf_cell name = xray_name(&reader->state->names, reader->stack.functions[function].id, buffer);
-        *known = pf_run_intern(reader->run, reader->model.tree->strings, name.text, name.size) + 1;
+        *entry = pf_run_intern(reader->run, reader->model.tree->strings, name.text, name.size) + 1;
     }
-    return *known - 1;
+    return *entry - 1;
 }
 
 /*
@@ -258,6 +257,10 @@ static void read_calls_of_range(struct reader *reader, const struct xray_range *
     if (reader->full)
         return;
     note_problems(reader, range);
+    /*
+     * Earlier damage ends with an event: calls open across it have been noted. Records may be lost at the end of a
+     * buffer that is cut off, and in a buffer of which no record has a time.
+     */
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)
         reader->damage = UINT64_MAX;

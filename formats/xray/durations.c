@@ -96,8 +96,8 @@ static void begin_ranking(const struct ranking *ranking, struct group *group)
     group->durations = PF_OWN(ranking->run, pf_sorter_new(2, 2, ranking->limit / 2), pf_sorter_free);
 }
 
-/* Adds `ticks` to a function's row. Calls come in ascending order; `seen` calls were shorter. */
-static void count_off(struct duration *row, uint64_t seen, uint64_t ticks)
+/* Adds a call to its function's row. The calls come in ascending order of ticks; `seen` of them came before. */
+static void add_to_row(struct duration *row, uint64_t seen, uint64_t ticks)
 {
     /* floor(0.9 n) and floor(0.99 n) without overflow: the hundreds and the rest are scaled separately. */
     uint64_t hundreds = row->count / 100, rest = row->count % 100;
@@ -137,7 +137,7 @@ static void make_rows(struct ranking *ranking, size_t thread, struct group *grou
                                                              .count = group->counts.at[function]};
             group->counts.at[function] = 0; /* for the next group */
         }
-        count_off(&ranking->rows.at[ranking->rows.n - 1], seen, record[1]);
+        add_to_row(&ranking->rows.at[ranking->rows.n - 1], seen, record[1]);
     }
 }
 

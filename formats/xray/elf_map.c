@@ -85,8 +85,8 @@ typedef int take_item(struct map *map, const void *item, struct pf_error *error)
  * Calls `take` for `n` items from an offset on; an item is `records` records. Returns 1; 0 if the file ends early; -1
  * with *error filled.
  */
-static int each(struct map *map, Elf_Type type, unsigned records, uint64_t offset, uint64_t n,
-                take_item *take, struct pf_error *error)
+static int each_elf_item(struct map *map, Elf_Type type, unsigned records, uint64_t offset, uint64_t n,
+                         take_item *take, struct pf_error *error)
 {
     uint64_t batch[4096];
     size_t size = elf_record_size(&map->elf, type) * records, most = sizeof batch / size;
@@ -166,6 +166,7 @@ static int open_elf(struct elf *elf, struct pf_input *input, struct pf_error *er
     return found;
 }
 
+/* Returns 1 if a section is xray_instr_map, by its name; 0 if not; -1 with *error filled. */
 static int is_map(const struct elf *elf, const GElf_Shdr *section, struct pf_error *error)
 {
     static const char name[] = "xray_instr_map";
@@ -226,7 +227,7 @@ static int read_map_entries(struct map *map, struct pf_error *error)
         xray_names_problem(map->names, 0, "it has more than %u entries; the rest is left out", ENTRIES_MAX);
         n = ENTRIES_MAX;
     }
-    int whole = each(map, ELF_T_ADDR, ENTRY_WORDS, map->section.sh_offset, n, take_entry, error);
+    int whole = each_elf_item(map, ELF_T_ADDR, ENTRY_WORDS, map->section.sh_offset, n, take_entry, error);
     if (!whole)
         xray_names_problem(map->names, 0, "the file ends inside the map");
     return whole < 0 ? -1 : 0;
@@ -264,7 +265,7 @@ static int apply_relocations(struct map *map, struct pf_error *error)
             continue;
         uint64_t n = section.sh_size / size < budget ? section.sh_size / size : budget;
         budget -= n;
-        if (each(map, ELF_T_RELA, 1, section.sh_offset, n, take_relocation, error) < 0)
+        if (each_elf_item(map, ELF_T_RELA, 1, section.sh_offset, n, take_relocation, error) < 0)
             return -1;
     }
     return found < 0 ? -1 : 0;
@@ -340,7 +341,7 @@ static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
         if (found <= 0)
             break;
         uint64_t n = section.sh_size / elf_record_size(&map->elf, ELF_T_SYM);
-        int whole = each(map, ELF_T_SYM, 1, section.sh_offset, n, take_elf_symbol, error);
+        int whole = each_elf_item(map, ELF_T_SYM, 1, section.sh_offset, n, take_elf_symbol, error);
         if (!whole)
             xray_names_problem(map->names, 0, "the file ends inside the symbols");
         return whole < 0 ? -1 : 1;

@@ -161,7 +161,7 @@ int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 /* State of a cursor. Value m of record r has number r * metrics + m. */
 struct look {
     struct pf_store_window window;
-    uint64_t low, high; /* the wanted metrics: these one or two, or, if `all`, all in this range */
+    uint64_t low, high; /* the wanted metrics: these two (may be equal); if `all`, also those in between */
     bool all;
     uint32_t partition; /* of the last record read */
     uint64_t next;      /* number after the last one returned */
@@ -172,7 +172,8 @@ static struct xray_fold *fold_of(const struct pf_cursor *cursor)
     return ((const struct xray_fold_state *)cursor->model->state)->fold;
 }
 
-static void want_metrics(const struct pf_cursor *cursor, struct look *look)
+/* Sets the wanted metrics: all, or the restriction's metric and, if the cursor wants it too, the metric's partner. */
+static void set_wanted_metrics(const struct pf_cursor *cursor, struct look *look)
 {
     int64_t metric = cursor->only.metric;
     look->all = metric < 0;
@@ -206,7 +207,7 @@ static int begin_fold_rows(const struct pf_cursor *cursor, struct pf_numbers *nu
     if (!look)
         return pf_fail_memory(error);
     look->window.store = fold->store;
-    want_metrics(cursor, look);
+    set_wanted_metrics(cursor, look);
     if (cursor->only.partition >= 0) {
         from = (uint64_t)cursor->only.partition < to ? (uint64_t)cursor->only.partition : to;
         to = from < to ? from + 1 : to;
@@ -238,6 +239,7 @@ static uint32_t partition_of(const struct xray_fold *fold, uint32_t guess, uint6
 static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end, uint32_t wanted,
                         uint64_t *found, struct pf_error *error)
 {
+    /* The kept partition has a record for each context, in order. */
     uint64_t kept = fold->kept + wanted;
     if (low >= fold->kept)
         low = kept < low ? low : kept < end ? kept : end;

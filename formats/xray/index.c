@@ -62,16 +62,16 @@ static void scan_basic(struct xray_indexing *indexing)
     struct pf_run *run = indexing->run;
     struct xray_decoder *decoder = &indexing->decoder;
     struct xray_event event;
-    struct xray_part part = {.has_pid = indexing->header->version >= 3};
+    struct xray_part part = {.has_pid = indexing->header->version >= 3}; /* range.body 0: no run has begun */
     xray_decoder_begin(decoder, XRAY_HEADER_SIZE, indexing->size);
     while (pf_run_check(run, xray_next_event(decoder, &event, run->error))) {
         uint64_t offset = xray_decoder_offset(decoder) - XRAY_BASIC_SIZE;
-        bool other = decoder->tid != (uint64_t)part.tid || decoder->pid != (uint32_t)part.pid;
-        if (part.range.body && other) {
+        bool other_thread = decoder->tid != (uint64_t)part.tid || decoder->pid != (uint32_t)part.pid;
+        if (part.range.body && other_thread) {
             part.range.end = offset;
             xray_index_add(indexing, &part);
         }
-        if (!part.range.body || other)
+        if (!part.range.body || other_thread)
             part.range.body = offset;
         part.tid = decoder->tid;
         part.pid = (int32_t)decoder->pid;

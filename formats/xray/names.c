@@ -135,7 +135,7 @@ void xray_names_finish(struct xray_names *names)
 
 /* ---- looking up --------------------------------------------------------------------------------- */
 
-static int by_its_id(const void *id, const void *named)
+static int compare_id_to_named(const void *id, const void *named)
 {
     uint32_t wanted = *(const uint32_t *)id, is = ((const struct xray_named *)named)->id;
     return wanted < is ? -1 : wanted > is;
@@ -144,7 +144,8 @@ static int by_its_id(const void *id, const void *named)
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX])
 {
     const struct xray_named *named =
-        names->count ? bsearch(&id, names->items, names->count, sizeof *names->items, by_its_id) : NULL;
+        names->count ? bsearch(&id, names->items, names->count, sizeof *names->items, compare_id_to_named)
+                     : NULL;
     if (named && named->string != PF_NO_STRING)
         return pf_interned(names->strings, named->string);
     int size = named && named->address != XRAY_NO_ADDRESS
@@ -172,19 +173,19 @@ void xray_names_warn(struct pf_run *run, const struct xray_names *names, const s
                     names->map, names->problem);
         return;
     }
-    uint64_t known = names->count ? names->items[names->count - 1].id : 0;
+    uint64_t last = names->count ? names->items[names->count - 1].id : 0;
     uint64_t highest = highest_id(contexts, UINT64_MAX), objects = UINT64_C(1) << XRAY_OBJECT_SHIFT;
     if (highest >= objects &&
-        known < objects) { /* the program's map does not contain functions of shared objects */
+        last < objects) { /* the program's map does not contain functions of shared objects */
         pf_run_warn(run, "warning", "shared-objects", 0, -1,
                     "the log has functions of shared objects, up to #%" PRIu64 " (object %" PRIu64
                     ", function %" PRIu64 "); the instrumentation map %s knows those of the program only",
                     highest, highest >> XRAY_OBJECT_SHIFT, highest % objects, names->map);
         highest = highest_id(contexts, objects);
     }
-    if (highest > known)
+    if (highest > last)
         pf_run_warn(run, "warning", "short-map", 0, -1,
                     "the log has a function #%" PRIu64 ", but the instrumentation map %s ends with #%" PRIu64
                     ": it may be that of another program",
-                    highest, names->map, known);
+                    highest, names->map, last);
 }

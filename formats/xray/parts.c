@@ -11,9 +11,9 @@ static const struct pf_note_kind duplicate = {"warning", "duplicate-buffer",
                                               "this buffer is in the file twice, and is left out once"};
 
 /*
- * Sort record of a part. Runtimes may write the buffer of one live thread twice, and lose that of another. Copies of a
- * buffer have equal words in front of LENGTH, and the longest is sorted first. A buffer without TSC is never considered
- * a copy.
+ * Sort record of a part. Runtimes may write the buffer of a live thread twice. Copies of a buffer have equal words in
+ * front of LENGTH, which is stored inverted, so that the longest copy is sorted first and kept. A buffer without TSC is
+ * never considered a copy.
  */
 enum { THREAD, SECONDS, MICROS, HAS_TSC, TSC, LENGTH, BODY, END, WORDS };
 

@@ -61,7 +61,7 @@ void xray_scan_blocks(struct xray_indexing *scan)
 /* Columns of the thread table after id and name. */
 enum { PID, TID, BLOCKS, FIELDS };
 
-/* Measures of a context in a thread. */
+/* Measures of a context in a thread. PRESENT: 1 if a record ends in the context, also if its values are 0. */
 enum { CALLS, TICKS, PRESENT, MEASURES };
 
 /* State of the model pass. */

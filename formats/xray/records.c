@@ -76,10 +76,10 @@ static int fill_window(struct xray_decoder *decoder, uint64_t offset, size_t siz
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
                                struct pf_error *error)
 {
-    uint64_t left = pf_input_size(decoder->input) - offset, behind = decoder->base + decoder->held;
+    uint64_t left = pf_input_size(decoder->input) - offset, window_end = decoder->base + decoder->held;
     want = want < left ? want : (size_t)left;
-    if (offset < decoder->base || offset > behind || behind - offset < want) {
-        bool near = offset >= decoder->base && offset <= behind + NEAR;
+    if (offset < decoder->base || offset > window_end || window_end - offset < want) {
+        bool near = offset >= decoder->base && offset <= window_end + NEAR;
         size_t size = near && want < CHUNK ? (size_t)CHUNK : want;
         if (fill_window(decoder, offset, size < left ? size : (size_t)left, error))
             return NULL;
@@ -136,15 +136,16 @@ static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* The result of decoding one record. */
+/* The result of decoding one record. EVENT: *event is filled; PASSED: the record is not an event; FAILED: see *error. */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 
+/* Ends decoding of the buffer at the current record. what: the problem, or NULL if the buffer ends regularly. */
 static enum outcome fault(struct xray_decoder *decoder, const struct pf_note_kind *what, uint64_t detail)
 {
     decoder->fault = what;
     decoder->fault_offset = decoder->base + decoder->at;
     decoder->fault_detail = detail;
-    /* Ends decoding of this buffer: after an unknown record, records cannot be distinguished from payload. */
+    /* Nothing after it is decoded: after an unknown record, records cannot be distinguished from payload. */
     decoder->end = decoder->fault_offset;
     decoder->have = decoder->at;
     return ENDED;

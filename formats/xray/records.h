@@ -63,11 +63,11 @@ struct xray_event {
 struct xray_decoder {
     struct pf_input *input;
     const struct xray_header *header;
-    uint64_t done, total;
+    uint64_t done, total; /* bytes read so far, and to be read, for progress reports */
 
     unsigned char *window; /* owned */
-    size_t room, held;
-    uint64_t base; /* file offset of window[0] */
+    size_t room, held;     /* size of the window, and bytes of the file in it */
+    uint64_t base;         /* file offset of window[0] */
 
     /* The range being decoded. */
     uint64_t end; /* file offset */

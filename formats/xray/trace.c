@@ -134,7 +134,7 @@ static inline uint32_t trace_number_of(struct walk *walk, uint32_t id, struct pf
  * always_inline: a call would force the event into memory, which costs a third of a row.
  */
 __attribute__((always_inline)) static inline uint32_t
-follow(struct walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
+follow_in_trace(struct walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
 {
     struct xray_stack *stack = &walk->stack;
     uint32_t function = trace_number_of(walk, event->function, error);
@@ -177,6 +177,7 @@ static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error
 /*
  * Lowers T0 after an event that is earlier than the first event of every buffer, since its time would be negative. One
  * pass over all events finds the minimum, so even a trace with descending times costs two passes, not one per event.
+ * Always fails: with EAGAIN, because rows already served have times from the old T0, so the core restarts the pass.
  */
 static int lower_start(struct walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
 {
@@ -278,7 +279,7 @@ static int function_cells(struct walk *walk, const struct xray_event *event, str
                           struct pf_error *error)
 {
     size_t depth;
-    uint32_t function = follow(walk, event, &depth, error);
+    uint32_t function = follow_in_trace(walk, event, &depth, error);
     if (function == XRAY_NO_FUNCTION)
         return -1;
     cells[FUNCTION] = pf_uint(event->function);
@@ -332,7 +333,7 @@ static int next_trace_row(struct pf_cursor *cursor, struct pf_cell *cells, struc
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* A saved cursor position: the source of the next row. */
+/* A saved cursor position: where the next row is read, and the state of the decoder there. */
 struct position {
     uint64_t start;  /* T0 of the rows */
     uint64_t offset; /* offset of the next record, relative to the range's body */
@@ -403,7 +404,7 @@ static int push_saved(struct walk *walk, const unsigned char *ids, uint64_t dept
         struct xray_event entry = {.kind = XRAY_ENTER};
         memcpy(&entry.function, ids + i * sizeof entry.function, sizeof entry.function);
         size_t around;
-        if (follow(walk, &entry, &around, error) == XRAY_NO_FUNCTION)
+        if (follow_in_trace(walk, &entry, &around, error) == XRAY_NO_FUNCTION)
             return -1;
     }
     return 0;
@@ -485,8 +486,8 @@ static double progress(const struct pf_cursor *cursor)
         return 1;
     const struct xray_thread *thread = &index->threads[walk->thread];
     uint64_t ranges = cursor->only.partition < 0 ? index->n_ranges : thread->count;
-    uint64_t behind = cursor->only.partition < 0 ? thread->first + walk->next : walk->next;
-    return ranges ? (double)behind / (double)ranges : 1;
+    uint64_t passed = cursor->only.partition < 0 ? thread->first + walk->next : walk->next;
+    return ranges ? (double)passed / (double)ranges : 1;
 }
 
 const struct pf_cursor_ops xray_trace_cursor = {

@@ -81,10 +81,10 @@ static unsigned fdr_confidence(const struct xray_header *header, const unsigned 
 static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {
     const uint64_t slowest = 1000, fastest = UINT64_C(1000000000000); /* Hz */
-    bool known = header->frequency >= slowest && header->frequency <= fastest;
+    bool plausible = header->frequency >= slowest && header->frequency <= fastest;
     if (size == XRAY_HEADER_SIZE)
-        return known ? 8 : 0;
-    if ((header->frequency && !known) || size < XRAY_HEADER_SIZE + XRAY_BASIC_SIZE)
+        return plausible ? 8 : 0;
+    if ((header->frequency && !plausible) || size < XRAY_HEADER_SIZE + XRAY_BASIC_SIZE)
         return 0;
     const unsigned char *record = bytes + XRAY_HEADER_SIZE;
     bool big_endian = header->big_endian;
