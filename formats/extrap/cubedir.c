@@ -103,7 +103,7 @@ static int add_location_value(struct statistics *statistics, double value, struc
     return pf_summary_add(&statistics->summaries[WEAK_THREADED], value, error);
 }
 
-/* Adds the statistics of a merged series at a point to *sum. */
+/* Adds the statistics of a merged series at a point to *sum. The variances are added, as of independent values. */
 static void add_statistics(struct pf_statistics *sum, const struct pf_statistics *more)
 {
     if (!sum->count) {
@@ -129,7 +129,7 @@ static int end_point(struct statistics *statistics, uint32_t point, struct pf_er
         struct pf_statistics found = {0};
         if (statistics->summaries[s].count)
             found = pf_summary_get(&statistics->summaries[s]);
-        found.count = statistics->groups;
+        found.count = statistics->groups; /* a repetition is a group, not a location */
         add_statistics(&statistics->of[(size_t)point * SCALINGS + s], &found);
         pf_summary_reset(&statistics->summaries[s]);
     }
@@ -177,12 +177,12 @@ static int make_ready(struct statistics *statistics, const struct pf_merge *merg
 
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
-/* A row number encodes its series, point and scaling. */
 static const struct pf_study *cubedir_study(const struct pf_cursor *cursor)
 {
     return ((const struct pf_study_profile *)cursor->model->state)->study;
 }
 
+/* Returns the first row number of a series. A row number is (series * points + point) * SCALINGS + scaling. */
 static uint64_t first_statistic(const struct pf_cursor *cursor, uint32_t series)
 {
     return series == PF_NO_SERIES ? PF_NO_NUMBER : series * pf_study_points(cubedir_study(cursor)) * SCALINGS;
@@ -479,7 +479,7 @@ static void merge_series(struct pf_cubedir *cubedir, const struct pf_study *stud
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Links the exclusive and inclusive twins of the published metrics. */
+/* Sets the scope of each published metric, and links the exclusive and the inclusive metric of each name. */
 static void set_sides(const struct pf_study *study)
 {
     struct pf_metric *metrics = study->metric_list;

@@ -17,8 +17,9 @@ void pf_formula_restart(struct pf_formula *formula)
     formula->too_long = formula->in_sum = formula->in_product = false;
 }
 
-/* Appends text. */
-static void __attribute__((format(printf, 2, 3))) add(struct pf_formula *formula, const char *format, ...)
+/* Appends formatted text, unless the formula would get too long. */
+static void __attribute__((format(printf, 2, 3)))
+append_to_formula(struct pf_formula *formula, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -101,13 +102,13 @@ void pf_formula_function(struct pf_formula *formula, struct pf_fraction constant
     formula->in_sum = formula->in_product = false;
     if (has_terms && constant.value == 0)
         return;
-    add(formula, "%s", number_text(constant).of);
+    append_to_formula(formula, "%s", number_text(constant).of);
     formula->in_sum = true;
 }
 
 void pf_formula_term(struct pf_formula *formula)
 {
-    add(formula, "%s", formula->in_sum ? " + " : "");
+    append_to_formula(formula, "%s", formula->in_sum ? " + " : "");
     formula->in_sum = true;
     formula->in_product = false;
 }
@@ -123,14 +124,14 @@ static const char *times(struct pf_formula *formula)
 void pf_formula_coefficient(struct pf_formula *formula, struct pf_fraction coefficient, bool alone)
 {
     if (coefficient.value != 1 || alone)
-        add(formula, "%s%s", times(formula), number_text(coefficient).of);
+        append_to_formula(formula, "%s%s", times(formula), number_text(coefficient).of);
 }
 
 void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool logarithm,
                        struct pf_fraction exponent)
 {
-    add(formula, logarithm ? "%slog2(%s)^(%s)" : "%s%s^(%s)", times(formula), parameter,
-        number_text(exponent).of);
+    append_to_formula(formula, logarithm ? "%slog2(%s)^(%s)" : "%s%s^(%s)", times(formula), parameter,
+                      number_text(exponent).of);
 }
 
 /* ---- models of saved experiments ---------------------------------------------------------------- */
@@ -158,7 +159,8 @@ static bool read_fraction(struct json_object *value, struct pf_fraction *fractio
     return pf_tree_number(value).type != PF_ABSENT;
 }
 
-static struct pf_fraction number(struct writing *writing, struct json_object *object, const char *name)
+/* Returns a member that must be a number or fraction. */
+static struct pf_fraction read_number(struct writing *writing, struct json_object *object, const char *name)
 {
     struct pf_fraction fraction;
     if (!read_fraction(pf_tree_get(object, name), &fraction))
@@ -193,11 +195,11 @@ static bool is_json_word(struct json_object *value, const char *word)
 /* Writes a compound term of one parameter: {coefficient, simple_terms: [{term_type, exponent}]}. */
 static void write_compound(struct writing *writing, struct json_object *compound, const char *parameter)
 {
-    struct pf_fraction coefficient = number(writing, compound, "coefficient");
+    struct pf_fraction coefficient = read_number(writing, compound, "coefficient");
     struct json_object *terms = pf_tree_get(compound, "simple_terms"), *term;
     pf_formula_coefficient(writing->formula, coefficient, !element(terms, 0));
     for (size_t i = 0; (term = element(terms, i)); i++) {
-        struct pf_fraction exponent = number(writing, term, "exponent");
+        struct pf_fraction exponent = read_number(writing, term, "exponent");
         struct json_object *type = pf_tree_get(term, "term_type");
         bool logarithm = is_json_word(type, "logarithm");
         if (!logarithm && !is_json_word(type, "polynomial"))
@@ -209,7 +211,7 @@ static void write_compound(struct writing *writing, struct json_object *compound
 /* Writes the function's constant, which is omitted if it is 0 and terms follow. Returns the list of terms. */
 static struct json_object *begin_function(struct writing *writing, struct json_object *function)
 {
-    struct pf_fraction constant = number(writing, function, "constant_coefficient");
+    struct pf_fraction constant = read_number(writing, function, "constant_coefficient");
     struct json_object *terms = pf_tree_get(function, "compound_terms");
     pf_formula_function(writing->formula, constant, element(terms, 0) != NULL);
     return terms;
@@ -228,7 +230,7 @@ static void write_bound(struct writing *writing, struct json_object *object, siz
     if (end >= pf_tree_length(interval) || !read_fraction(json_object_array_get_idx(interval, end), &at))
         wrong(writing, "a bound of its segments is missing");
     at.denominator = 0;
-    add(writing->formula, " for %s%s%s", parameter, segment ? ">=" : "<=", number_text(at).of);
+    append_to_formula(writing->formula, " for %s%s%s", parameter, segment ? ">=" : "<=", number_text(at).of);
 }
 
 typedef void write_part(struct writing *writing, struct json_object *function, const char *parameter);
@@ -244,7 +246,7 @@ static void write_segments(struct writing *writing, struct json_object *object, 
             wrong(writing, "a segment of its function is missing");
             return;
         }
-        add(writing->formula, "%s", i ? "; " : "");
+        append_to_formula(writing->formula, "%s", i ? "; " : "");
         write(writing, segment, parameter);
         write_bound(writing, object, i, parameter);
     }
@@ -263,16 +265,16 @@ static void write_single(struct writing *writing, struct json_object *function, 
 /* Writes a factor that is defined by segments of its parameter: `{F for x<=4.0; G for x>=8.0}`. */
 static void write_segmented_term(struct writing *writing, struct json_object *object, const char *parameter)
 {
-    add(writing->formula, "%s{", times(writing->formula));
+    append_to_formula(writing->formula, "%s{", times(writing->formula));
     write_segments(writing, object, parameter, write_single);
-    add(writing->formula, "}");
+    append_to_formula(writing->formula, "}");
     writing->formula->in_sum = writing->formula->in_product = true;
 }
 
 /* Writes a multi-parameter term: {coefficient, parameter_term_pairs: {"0": compound, ...}}. */
 static void write_multi_term(struct writing *writing, struct json_object *term, struct json_object *pairs)
 {
-    struct pf_fraction coefficient = number(writing, term, "coefficient");
+    struct pf_fraction coefficient = read_number(writing, term, "coefficient");
     pf_formula_coefficient(writing->formula, coefficient, !json_object_object_length(pairs));
     json_object_object_foreach(pairs, key, compound)
     {

@@ -275,6 +275,7 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct look look = {.probe = probe, .suffix = suffix, .least = least};
+    /* If an earlier probe has listed all names, no name with this ending means that there is no such file. */
     bool absent = probe->points_searched && !(probe->points_endings & ending_bit(suffix));
     if (absent || pf_probe_list(probe, ".", look_for_point, &look))
         return false;

@@ -86,10 +86,10 @@ static size_t metrics_per_name(const struct pf_study *study)
 /* Values are added neither over nested call paths nor over points. */
 static void make_metrics(struct pf_study *study)
 {
-    size_t sides = metrics_per_name(study), n = pf_strings_count(study->metrics) * sides;
+    size_t per_name = metrics_per_name(study), n = pf_strings_count(study->metrics) * per_name;
     struct pf_metric *list = study->metric_list = pf_run_memory(study->run, calloc(n + 1, sizeof *list));
     for (size_t i = 0; i < n; i++) {
-        size_t metric = i / sides;
+        size_t metric = i / per_name;
         uint32_t unit = metric < study->n_unit_of ? study->unit_of[metric] : 0;
         list[i] = (struct pf_metric){
             .id = (int64_t)i,
@@ -105,8 +105,8 @@ static void make_metrics(struct pf_study *study)
         };
         if (!study->statistics_only)
             continue;
-        list[i].description = statistics[i % sides].description;
-        list[i].name = name_statistic(study, list[i].name, statistics[i % sides].suffix);
+        list[i].description = statistics[i % per_name].description;
+        list[i].name = name_statistic(study, list[i].name, statistics[i % per_name].suffix);
     }
 }
 

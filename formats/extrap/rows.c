@@ -23,7 +23,7 @@ struct rows {
     const struct pf_list *list;
     struct pf_store_window window;
     unsigned per_item, parameters;
-    bool values; /* one row per number: values, or cells without values */
+    bool values; /* a row shows a single number of an item, else statistics */
     bool pooled; /* one row per (series, point): cells and totals */
     bool totals;
     bool threads;   /* each value belongs to a location, which is shown */
@@ -141,6 +141,7 @@ static int skip_rows(const struct pf_cursor *cursor, struct rows *rows, const st
 static int value_row(const struct rows *rows, const union item *item, unsigned figure, struct pf_cell *cells)
 {
     const struct pf_series *series = &rows->study->series[item->at.series];
+    /* The location of a value, or the set of known statistics. */
     uint32_t above = item->at.flags / PF_FLAGS_ABOVE, repetition = item->at.repetition;
     bool figures = rows->study->statistics_only;
     if (figures &&
@@ -256,4 +257,4 @@ static uint64_t rows_after(const struct pf_cursor *cursor, const void *own, uint
 }
 
 const struct pf_numbered pf_study_rows = {PF_NUMBERED, .begin = begin_rows, .row = study_row,
-                                           .after = rows_after, .free = free_rows};
+                                          .after = rows_after, .free = free_rows};

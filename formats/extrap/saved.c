@@ -43,10 +43,10 @@ struct measurement {
 struct saved {
     struct pf_json_study reader; /* must be first */
     struct pf_zip_member member;
-    bool found;       /* experiment.json was found */
-    unsigned members; /* number of members examined */
-    struct pf_zip_file text;
-    uint64_t unpack_left;
+    bool found;              /* experiment.json was found */
+    unsigned members;        /* number of members examined */
+    struct pf_zip_file text; /* experiment.json */
+    uint64_t unpack_left;    /* remaining budget of bytes to unpack */
     struct pf_saved_values *values;
     struct pf_json_trees *trees;
     struct measurement measurement; /* the measurement being read */
@@ -334,14 +334,14 @@ static void read_saved(struct pf_study *study)
 /* ---- the driver --------------------------------------------------------------------------------- */
 
 enum {
-    SIGN_IN = 256,
+    BEGINNING_MAX = 256, /* bytes of a member that are searched for Extra-P's name */
     DIRECTORY_MAX = 4096 /* limit of directory entries examined; an archive has two per GB of values */
 };
 
 /* An archive member that identifies the format. */
 struct sign {
     bool found, experiment; /* experiment: the member is experiment.json, else saved values */
-    unsigned looked_at;
+    unsigned examined;
     uint64_t header;
 };
 
@@ -355,7 +355,7 @@ static int visit_entry(void *arg, const struct pf_zip_entry *entry)
     struct sign *sign = arg;
     if (is_named(entry, EXPERIMENT))
         *sign = (struct sign){.found = true, .experiment = true, .header = entry->header};
-    return sign->found || ++sign->looked_at == DIRECTORY_MAX;
+    return sign->found || ++sign->examined == DIRECTORY_MAX;
 }
 
 /* Examines the first member of an archive without a directory. */
@@ -370,7 +370,7 @@ static int visit_first(void *arg, const struct pf_zip_entry *entry)
 /* The first bytes of a member, unpacked. */
 struct beginning {
     struct pf_probe *probe;
-    char text[SIGN_IN];
+    char text[BEGINNING_MAX];
     size_t size;
 };
 
@@ -379,13 +379,13 @@ static int visit_beginning(void *arg, const struct pf_zip_entry *entry)
     struct beginning *beginning = arg;
     struct pf_probe *probe = beginning->probe;
     struct pf_error error = {0};
-    struct pf_unpacked *unpacked =
-        entry->method == PF_ZIP_DEFLATED
-            ? pf_unpacked_new(NULL, PF_DEFLATED, pf_probe_source, probe, entry->data, probe->size, SIGN_IN)
-            : NULL;
-    ssize_t got = unpacked ? pf_unpacked_read(unpacked, beginning->text, SIGN_IN, 0, &error)
+    struct pf_unpacked *unpacked = entry->method == PF_ZIP_DEFLATED
+                                       ? pf_unpacked_new(NULL, PF_DEFLATED, pf_probe_source, probe,
+                                                         entry->data, probe->size, BEGINNING_MAX)
+                                       : NULL;
+    ssize_t got = unpacked ? pf_unpacked_read(unpacked, beginning->text, BEGINNING_MAX, 0, &error)
                   : entry->method == PF_ZIP_STORED
-                      ? pf_probe_source(probe, beginning->text, SIGN_IN, entry->data, &error)
+                      ? pf_probe_source(probe, beginning->text, BEGINNING_MAX, entry->data, &error)
                   : entry->method == PF_ZIP_DEFLATED ? pf_fail_memory(&error)
                                                      : 0;
     pf_unpacked_release(unpacked);

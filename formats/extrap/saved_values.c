@@ -18,6 +18,7 @@ static const char index_magic[16] = "Extra-P INDEX";
 static const char values_magic[16] = "Extra-P VALUES";
 enum { INDEX_HEADER = 24 };
 
+/* Parts of a chunk: the index (values/N.indx) and the arrays (values/N.vals). */
 enum { OFFSETS, ARRAYS, PARTS };
 
 struct chunk {
@@ -96,7 +97,7 @@ static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 {
     bool good = chunk->present[OFFSETS] && chunk->present[ARRAYS];
     if (values->open == chunk)
-        return good && values->files[ARRAYS].study;
+        return good && values->files[ARRAYS].study; /* study is NULL if the part could not be opened */
     close_chunk(values);
     values->open = chunk;
     for (int part = 0; part < PARTS && good; part++) {

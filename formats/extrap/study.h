@@ -56,8 +56,8 @@ struct pf_place {
 
 /* Flags of a place. The bits above PF_STARTS hold a value's location, or the set of known statistics, mean first. */
 enum {
-    PF_STARTS = 1, /* starts a measurement; else the item continues the previous one */
-    PF_FLAGS_ABOVE = 2,
+    PF_STARTS = 1,      /* starts a measurement; else the item continues the previous one */
+    PF_FLAGS_ABOVE = 2, /* unit of the bits above PF_STARTS */
     PF_ALL_FIGURES = PF_STARTS | PF_FLAGS_ABOVE * ((1 << PF_STATISTICS) - 1)
 };
 
@@ -65,6 +65,7 @@ struct pf_value {
     struct pf_place at;
     double value;
 };
+/* The statistics of a measurement, as the file has them. */
 struct pf_figures {
     struct pf_place at;
     int64_t repetitions; /* -1: not known */

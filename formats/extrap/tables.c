@@ -171,12 +171,12 @@ static void set_columns(struct pf_table *table, const struct pf_column *columns,
     table->n_columns = n;
 }
 
-/* Sets the tables' columns; called again when parameters, metrics or points differ from the head's. */
+/* Sets the tables' columns. Called for the head of a file and again for the whole file, which may have more parameters. */
 static void make_columns(struct pf_model *model, const struct pf_study *study)
 {
     static const struct pf_column no_points[] = {{"context", PF_CONTEXT, 0}, {"name", PF_CONTEXT_NAME, 0}};
     struct pf_study_profile *stored = model->state;
-    bool by_value = study->statistics_only;
+    bool statistics_only = study->statistics_only;
     size_t n_scaling = study->published ? pf_study_points(study) + 2 : COUNT(no_points);
     stored->parameters = pf_study_parameters(study);
     size_t n_values = columns_from(stored->values, study, value_columns, COUNT(value_columns));
@@ -187,7 +187,7 @@ static void make_columns(struct pf_model *model, const struct pf_study *study)
     size_t n_statistics =
         columns_from(stored->statistics, study, statistics_columns, COUNT(statistics_columns));
     memcpy(stored->models, model_columns, sizeof model_columns);
-    if (by_value) { /* NAME is not a metric of the profile; NAME.mean is */
+    if (statistics_only) { /* NAME is not a metric of the profile; NAME.mean is */
         stored->statistics[1 + stored->parameters + STATISTICS_METRIC].role = PF_PLAIN;
         stored->models[MODEL_METRIC].role = PF_PLAIN;
     }
@@ -199,10 +199,10 @@ static void make_columns(struct pf_model *model, const struct pf_study *study)
         set_columns(&stored->tables[PF_SCALING_TOTAL_TABLE], scaling_columns, n_scaling);
     else
         set_columns(&stored->tables[PF_MODELS_TABLE], stored->models, COUNT(model_columns));
-    set_columns(&stored->tables[PF_CELLS_TABLE], by_value ? stored->values : stored->statistics,
-                by_value ? n_values : n_statistics);
+    set_columns(&stored->tables[PF_CELLS_TABLE], statistics_only ? stored->values : stored->statistics,
+                statistics_only ? n_values : n_statistics);
     set_columns(&stored->tables[PF_TOTALS_TABLE], stored->statistics, n_statistics);
-    model->cells_value = 1 + stored->parameters + (by_value ? VALUE : MEAN);
+    model->cells_value = 1 + stored->parameters + (statistics_only ? VALUE : MEAN);
 }
 
 void pf_study_adopt(struct pf_model *model, struct pf_study *study, bool head)

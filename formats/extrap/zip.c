@@ -132,7 +132,7 @@ static void unpack_member(struct pf_zip_file *file, const struct pf_zip_member *
 {
     struct pf_study *study = file->study;
     struct pf_run *run = study->run;
-    uint64_t said = member->size, wanted = said < most ? said + 1 : most,
+    uint64_t declared = member->size, wanted = declared < most ? declared + 1 : most,
              room = wanted < *left ? wanted : *left;
     struct pf_unpacker *unpacker = PF_OWN(run,
                                           pf_unpacker_new(PF_DEFLATED, read_zip_packed, study, member->start,
@@ -150,15 +150,15 @@ static void unpack_member(struct pf_zip_file *file, const struct pf_zip_member *
         pf_run_check(run, pf_store_append(file->unpacked, bytes, size, run->error));
     }
     *left -= file->size;
-    const char *what = file->size > said            ? "a member is longer than the archive says"
+    const char *what = file->size > declared        ? "a member is longer than the archive says"
                        : file->damage.code          ? NULL
                        : got && file->size < wanted ? "the archive inflates to more than 200 times its size"
-                       : said != UINT64_MAX && file->size < said && file->size < most
+                       : declared != UINT64_MAX && file->size < declared && file->size < most
                            ? "a member is shorter than the archive says"
                            : NULL;
     if (what)
         pf_fail_at(&file->damage, EBADMSG, (int64_t)pf_unpacker_packed(unpacker), "%s", what);
-    file->size = file->size < said ? file->size : said;
+    file->size = file->size < declared ? file->size : declared;
     pf_unpacker_free(pf_disown(run, unpacker));
 }
 
