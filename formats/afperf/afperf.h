@@ -168,7 +168,7 @@ struct afperf_event {
     uint8_t kind, type;    /* type: of a data record, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* data with an aggregation type */
-    bool apart;     /* data: the last RunInfo is after the last start and stop */
+    bool apart;     /* data: there is no start or stop since the last RunInfo, so the data belong to none */
 };
 
 enum { AFPERF_EVENTS_MAX = UINT32_MAX, AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
@@ -268,6 +268,7 @@ struct afperf_model {
     struct afperf_run *runs;         /* in file order */
     struct afperf_measure *measures; /* once runs are resolved: sorted by id, then run */
     struct afperf_section *sections; /* in file order */
+    /* A segment begins at a version header: files may be concatenated. An id means an object of its own segment first. */
     struct afperf_segment {
         uint64_t offset; /* of its header */
         uint64_t events; /* number of events before it */
@@ -400,7 +401,7 @@ size_t afperf_segment(const struct afperf_model *model, uint64_t offset, uint64_
 
 /* ---- match.c ------------------------------------------------------------------------------------ */
 
-/* Passes over the events in file order. Zeroed, with `model`, it is before the first event. */
+/* A pass over the events in file order. It is before the first event if all members but `model` are zero. */
 struct afperf_walk {
     struct afperf_model *model;
     struct pf_store_window *events, *links;
@@ -411,7 +412,10 @@ struct afperf_walk {
 /* Goes to the next event. Returns false at the end. */
 bool afperf_walk(struct afperf_walk *walk);
 
-/* Returns the section that data of a section name by id, else the one of `block`, the last start or stop before them, or AFPERF_NONE. */
+/*
+ * Returns the section that data of a section name by id; without id, that of `block`, the last start or stop before the data; AFPERF_NONE if
+ * there is none.
+ */
 uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
                            const struct afperf_event *block);
 

@@ -175,7 +175,8 @@ static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 }
 
 /* Takes field number `at`, of the kind `letter`. */
-static void take(const struct afperf_record *record, size_t at, char letter, struct afperf_decoded *decoded)
+static void take_field(const struct afperf_record *record, size_t at, char letter,
+                       struct afperf_decoded *decoded)
 {
     struct afperf_text field = afperf_field(record, at);
     struct afperf_id *id = letter == 'r'   ? &decoded->run
@@ -218,8 +219,9 @@ static void decode(const struct afperf_record *record, struct afperf_decoded *de
         decoded->example_shape ? types[decoded->type].as_in_examples : types[decoded->type].fields;
     size_t at = 1;
     for (; *fields; fields++) {
-        take(record, at, *fields, decoded);
+        take_field(record, at, *fields, decoded);
         at += *fields == 'e' ? 2 : 1;
+        /* The error of is_example is in field 4: those of the fields before it win, and it wins over later ones. */
         if (at == 4 && !decoded->error)
             decoded->error = error;
     }

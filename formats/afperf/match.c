@@ -14,17 +14,20 @@
  *   file order, stop its intervals in the order of their starts.
  */
 
-/* What shares an id: with the scope of the id, the first key of the sorter. The second is the id or time. */
+/*
+ * Events are sorted into groups that are matched independently. The first key is the class, then the scope, an object in which ids are unique.
+ * The second key is the id, or the time of events without id.
+ */
 enum match_class {
     MATCH_REGION,                           /* scope: 0, the file */
     MATCH_INTERVAL,                         /* scope: section */
-    MATCH_NAMELESS,                         /* added to the class of what has no id */
+    MATCH_NAMELESS,                         /* added to the class of events without id */
     MATCH_NAMELESS_REGION = MATCH_NAMELESS, /* scope: run */
     MATCH_NAMELESS_INTERVAL,                /* scope: section; starts by time, then stops in file order */
 };
 enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 /* a stop without id, after all starts */ };
 
-/* The place of an event: its index, then its role, then the number of its region, or its number in its section. */
+/* The place of an event, from the highest bit: its index, its role, and, of a start, the number of its region or of its interval in the section. */
 enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
 enum { INDEX_SHIFT = 31, ROLE_SHIFT = 28 };
 
@@ -242,7 +245,7 @@ static void end_segment(struct matching *matching)
         link_waiting_data(matching, &matching->last);
 }
 
-/* Ends the events of an id. */
+/* Ends the events of an id. If the id has starts, each of them has been stopped, so that stops still waiting are duplicates. */
 static void end_id(struct matching *matching)
 {
     end_segment(matching);

@@ -105,7 +105,7 @@ static void add_all_implicit(struct afperf_model *model, enum afperf_thing thing
     struct afperf_ref *refs = model->names[thing].refs;
     size_t n_refs = model->names[thing].n, n = 0;
     struct afperf_meaning *unknown = PF_OWN(model->run, calloc(n_refs + 1, sizeof *unknown), free);
-    for (uint32_t i = thing == AFPERF_RUNS; i < n_refs; i++)
+    for (uint32_t i = thing == AFPERF_RUNS; i < n_refs; i++) /* resolve_runs resolves reference 0 of runs */
         if (refs[i].object == AFPERF_NONE && refs[i].line && !refs[i].maybe)
             unknown[n++] = (struct afperf_meaning){refs[i].id.id, refs[i].offset, i};
     if (n)
@@ -123,7 +123,8 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     list_meanings(model, thing);
-    for (size_t i = names->n; i-- > 0;) { /* backwards: a short SectionInfo falls back to an earlier one */
+    /* Backwards, because a short SectionInfo whose first field is not a run's id falls back to an earlier reference. */
+    for (size_t i = names->n; i-- > 0;) {
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
             continue;
@@ -149,7 +150,7 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
     struct afperf_names *names = &model->names[thing];
     bool runs = thing == AFPERF_RUNS;
     uint32_t n = (uint32_t)(runs ? model->n_runs : model->n_sections);
-    uint32_t *places = PF_OWN(model->run, calloc((size_t)n + 1, sizeof *places), free);
+    uint32_t *new_numbers = PF_OWN(model->run, calloc((size_t)n + 1, sizeof *new_numbers), free);
     for (uint32_t i = 0; i < n; i++)
         object_at(model, thing, i)->number = i;
     if (n && runs) /* struct afperf_object is the first member of both */
@@ -157,10 +158,10 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
     else if (n)
         qsort(model->sections, n, sizeof *model->sections, by_offset);
     for (uint32_t i = 0; i < n; i++)
-        places[object_at(model, thing, i)->number] = i;
+        new_numbers[object_at(model, thing, i)->number] = i;
     for (size_t i = 0; i < names->n; i++)
         if (names->refs[i].object != AFPERF_NONE)
-            names->refs[i].object = places[names->refs[i].object];
+            names->refs[i].object = new_numbers[names->refs[i].object];
 }
 
 /*

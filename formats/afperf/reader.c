@@ -12,7 +12,7 @@
  * Budget, in bytes, for re-reading after records whose quotes are not closed. A file in which every line begins such a
  * record would take quadratic time; once the budget is used up, records no longer continue on the next line.
  */
-#define VAIN_MAX ((uint64_t)16 << 20)
+#define REREAD_MAX ((uint64_t)16 << 20)
 
 /* Replacement for invalid UTF-8 bytes: U+FFFD. */
 #define REPLACEMENT      "\xef\xbf\xbd"
@@ -23,22 +23,22 @@ enum state {
     AT_START,
     IN_PLAIN,
     IN_QUOTES,
-    BEHIND_QUOTE, /* after a quote, which ends the field or is the first of two */
-    IN_TAIL,      /* after the quoted part, or after a stray quote in a plain field (counted already) */
+    AFTER_QUOTE, /* after a quote, which ends the field or is the first of two */
+    IN_TAIL,     /* after the quoted part, or after a stray quote in a plain field (counted already) */
 };
 
 struct afperf_reader {
     struct pf_linereader *lines;
     uint64_t end, end_line; /* position after the bytes read so far */
-    uint64_t vain;          /* bytes re-read so far */
+    uint64_t reread;        /* bytes re-read so far */
 
     struct afperf_text *fields;
     size_t n, fields_room;
     char *unquoted; /* buffer for records with quotes; NULL until the first one */
     size_t used;
     enum state state;
-    char *mended; /* buffer for fields with invalid UTF-8 */
-    size_t mended_room;
+    char *valid; /* buffer for fields with invalid UTF-8 */
+    size_t valid_room;
 };
 
 struct afperf_reader *afperf_reader_new(struct pf_input *input)
@@ -61,7 +61,7 @@ void afperf_reader_free(struct afperf_reader *reader)
     pf_linereader_free(reader->lines);
     free(reader->fields);
     free(reader->unquoted);
-    free(reader->mended);
+    free(reader->valid);
     free(reader);
 }
 
@@ -99,7 +99,7 @@ static int split_plain(struct afperf_reader *reader, const struct pf_line *line,
 }
 
 /* Appends a byte to the last field. */
-static void put(struct afperf_reader *reader, char c)
+static void append_byte(struct afperf_reader *reader, char c)
 {
     reader->unquoted[reader->used++] = c;
     reader->fields[reader->n - 1].size++;
@@ -119,21 +119,21 @@ static int split_quoted(struct afperf_reader *reader, const char *text, size_t s
         char c = text[i];
         bool quote = c == '"';
         if (reader->state == IN_QUOTES && quote) {
-            reader->state = BEHIND_QUOTE;
+            reader->state = AFTER_QUOTE;
         } else if (reader->state == AT_START && quote) {
             reader->state = IN_QUOTES;
         } else if (reader->state == IN_QUOTES) {
-            put(reader, c);
-        } else if (reader->state == BEHIND_QUOTE && quote) {
-            put(reader, c);
+            append_byte(reader, c);
+        } else if (reader->state == AFTER_QUOTE && quote) {
+            append_byte(reader, c);
             reader->state = IN_QUOTES;
         } else if (c == ',') {
             if (begin_field(reader, error))
                 return -1;
         } else {
-            put(reader, c);
+            append_byte(reader, c);
             record->quotes_inside += quote && reader->state == IN_PLAIN;
-            record->text_after_quote += reader->state == BEHIND_QUOTE;
+            record->text_after_quote += reader->state == AFTER_QUOTE;
             reader->state =
                 reader->state == AT_START || (reader->state == IN_PLAIN && !quote) ? IN_PLAIN : IN_TAIL;
         }
@@ -155,33 +155,34 @@ static bool has_special(const struct pf_line *line)
 }
 
 /* Copies a field to `out`, replacing invalid UTF-8. Returns the end of the copy. */
-static char *mend(struct afperf_text *field, char *out, struct afperf_record *record)
+static char *replace_invalid(struct afperf_text *field, char *out, struct afperf_record *record)
 {
     const struct afperf_text from = *field;
     field->text = out;
     for (size_t at = 0; at < from.size;) {
         size_t wrong, step = pf_utf8((const unsigned char *)from.text + at, from.size - at, &wrong);
-        bool sound = step && from.text[at];
-        record->nul |= step && !sound;
+        bool good = step && from.text[at];
+        record->nul |= step && !good;
         record->bad_utf8 |= !step;
-        memcpy(out, sound ? from.text + at : REPLACEMENT, sound ? step : REPLACEMENT_SIZE);
-        out += sound ? step : REPLACEMENT_SIZE;
-        at += sound ? step : wrong;
+        memcpy(out, good ? from.text + at : REPLACEMENT, good ? step : REPLACEMENT_SIZE);
+        out += good ? step : REPLACEMENT_SIZE;
+        at += good ? step : wrong;
     }
     field->size = (size_t)(out - field->text);
     return out;
 }
 
-static int mend_fields(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error)
+static int replace_invalid_in_fields(struct afperf_reader *reader, struct afperf_record *record,
+                                     struct pf_error *error)
 {
     size_t size = 1;
     for (size_t i = 0; i < reader->n; i++)
         size += REPLACEMENT_SIZE * reader->fields[i].size;
-    if (size > reader->mended_room && pf_array_grow(&reader->mended, &reader->mended_room, size, 1, error))
+    if (size > reader->valid_room && pf_array_grow(&reader->valid, &reader->valid_room, size, 1, error))
         return -1;
-    char *out = reader->mended;
+    char *out = reader->valid;
     for (size_t i = 0; i < reader->n; i++)
-        out = mend(&reader->fields[i], out, record);
+        out = replace_invalid(&reader->fields[i], out, record);
     return 0;
 }
 
@@ -226,14 +227,14 @@ static int read_quoted(struct afperf_reader *reader, struct afperf_record *recor
         return -1;
     for (; got > 0; got = read_line(reader, &line, error)) {
         size_t left = AFPERF_RECORD_MAX + 1 - (size_t)size,
-               end = (size_t)(reader->end - line.offset) - line.size;
+               line_end = (size_t)(reader->end - line.offset) - line.size;
         if (split_quoted(reader, line.text, line.size < left ? line.size : left, record, error))
             return -1;
         size = reader->end - record->offset;
         if (reader->state != IN_QUOTES || line.size >= left || size > AFPERF_RECORD_MAX ||
-            reader->vain > VAIN_MAX)
+            reader->reread > REREAD_MAX)
             break;
-        if (split_quoted(reader, end > 1 ? "\r\n" : "\n", end > 1 ? 2 : 1, record, error))
+        if (split_quoted(reader, line_end > 1 ? "\r\n" : "\n", line_end > 1 ? 2 : 1, record, error))
             return -1;
     }
     if (got < 0)
@@ -241,7 +242,7 @@ static int read_quoted(struct afperf_reader *reader, struct afperf_record *recor
     if (got && reader->state != IN_QUOTES && size <= AFPERF_RECORD_MAX)
         return 0;
     record->kind = reader->state == IN_QUOTES ? AFPERF_UNTERMINATED_QUOTE : AFPERF_TOO_LONG;
-    reader->vain += size - (next - record->offset);
+    reader->reread += size - (next - record->offset);
     reader->end = next;
     reader->end_line = next_line;
     pf_linereader_seek(reader->lines, next, next_line);
@@ -285,7 +286,7 @@ static int read_record(struct afperf_reader *reader, const struct pf_line *line,
     } else if (split_plain(reader, line, error)) {
         return -1;
     }
-    if (special && record->kind == AFPERF_FIELDS && mend_fields(reader, record, error))
+    if (special && record->kind == AFPERF_FIELDS && replace_invalid_in_fields(reader, record, error))
         return -1;
     return 1;
 }
