@@ -400,6 +400,9 @@ static bool read_item(struct reading *reading, const struct afperf_record *recor
     reading->line = record->line;
     if (record->kind == AFPERF_HEADER)
         return read_header_line(reading, record->fields[0]);
+    if (!reading->model->n_segments) /* the file had a header when it was opened */
+        pf_run_check(reading->model->run,
+                     pf_fail(reading->model->run->error, ESTALE, "the file has changed"));
     if (record->kind == AFPERF_FIELDS)
         read_known_type(reading, record, decoded);
     else

@@ -4,6 +4,7 @@
  * tested likewise; PROFILEFS_STRIDE=1 cuts the files at every byte instead of some.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <zlib.h>
 
 #include "formats/driver_extra.h"
@@ -152,6 +153,25 @@ static void test_compressed(const char *text, size_t size)
     tear_down(&plain);
 }
 
+/* ---- a file that changes ------------------------------------------------------------------------ */
+
+/* Overwrites the file between opening and loading, so that the records have no header in front of them. */
+static void test_lost_header(void)
+{
+    static const char before[] = HEADER "RegionStart,1,,7,a,\nRegionStop,2,7\n";
+    static const char after[] = "RegionStart,1,,7,a,\nRegionStop,2,7\nRegionPoint,2,7,9,1\n";
+    struct afperf_profile p;
+    make_folder(&p);
+    write_profile(p.directory, before, sizeof before - 1);
+    p.options = (struct pf_options){.cache = 1 << 20};
+    p.result = profile_open(&p.model, &pf_afperf_driver, p.directory, "run.afperf", &p.options, &p.error);
+    ok(!p.result, "a file with a header is opened");
+    write_profile(p.directory, after, sizeof after - 1);
+    ok(pf_model_load(&p.model, PF_DERIVED, &p.error) == -1 && p.error.code == ESTALE,
+       "if its header is overwritten before it is loaded, loading fails: the file has changed");
+    tear_down(&p);
+}
+
 /* ---- a corpus, if there is one ------------------------------------------------------------------ */
 
 static char *read_file(const char *path, size_t *size)
@@ -198,6 +218,7 @@ int main(void)
     test_text("a file with all kinds of records", text, size);
     test_compressed(text, size);
     free(text);
+    test_lost_header();
     test_corpus();
     return done();
 }
