@@ -12,8 +12,11 @@
 
 extern const struct pf_driver pf_collapsed_driver;
 
+/* Metrics. Most files have only the first; difffolded.pl writes two counts per line: before and after a change. */
 enum { AFTER, BEFORE, COUNTS };
+/* Variants of the metrics, by the form of the counts in the file's head. */
 enum { WHOLE, REAL, LARGE_WHOLE };
+/* A metric of integers whose sums may exceed 64 bits. */
 #define LARGE(index, called)                                                                                 \
     {                                                                                                        \
         .id = (index), .name = (called), .unit = "", .scope = "exclusive", .type = "int", .description = "", \
@@ -49,14 +52,14 @@ static bool take_count(struct collapsed_stack *stack)
 }
 
 /* True for an empty line or a comment. A stack may also begin with `#`: `#<Class:Foo>#bar` is a method. */
-static bool is_nothing(struct pf_slice text)
+static bool is_empty_or_comment(struct pf_slice text)
 {
     return !pf_size(text) || (*text.at == '#' && (pf_size(text) == 1 || memchr(" \t!", text.at[1], 3)));
 }
 
 /*
- * True if a text looks like a stack. Frames follow `;` without a blank, unlike prose; tables may have comments that end
- * in a number; lists of numbers (`05D0 05D1;0;1 1 2`) are not names.
+ * True if a text looks like a stack: frames separated by `;`. Rejects prose (a blank follows `;`), lines with a comment
+ * after ` # `, and tables of numbers (`05D0 05D1;0;1 1 2`).
  */
 static bool is_stack(struct pf_slice slice)
 {
@@ -72,10 +75,13 @@ static bool is_stack(struct pf_slice slice)
 /* The sum of a million counts of this size exceeds 64 bits. */
 #define LARGE_COUNT (UINT64_C(1) << 43)
 
-/* Numbers of lines in a file's head: all, with a count, with two counts, with a `;` in the stack. */
+/* Properties of the lines in a file's head, without empty lines and comments. */
 struct collapsed_evidence {
-    unsigned lines, counted, twice, stacks;
-    bool real, large;
+    unsigned lines;   /* number of all */
+    unsigned counted; /* of those with a count */
+    unsigned twice;   /* of those with two counts */
+    unsigned stacks;  /* of those with a count after a text that looks like a stack */
+    bool real, large; /* some count has a decimal point; is at least LARGE_COUNT */
 };
 
 static struct collapsed_evidence collapsed_examine(const char *at, size_t size, bool all)
@@ -84,7 +90,7 @@ static struct collapsed_evidence collapsed_examine(const char *at, size_t size, 
     struct pf_slice text = pf_slice(at, size), line;
     while (pf_take_line(&text, all, &line)) { /* ignores a line truncated by the head's end */
         struct collapsed_stack stack = {.text = line};
-        if (is_nothing(line) || !++look.lines || !take_count(&stack))
+        if (is_empty_or_comment(line) || !++look.lines || !take_count(&stack))
             continue;
         look.counted++;
         look.stacks += is_stack(stack.text);
@@ -102,17 +108,17 @@ static void collapsed_probe(struct pf_probe *probe, struct pf_probe_result *resu
     struct collapsed_evidence look =
         collapsed_examine(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
-    bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
-                  strcasestr(probe->name, ".stacks");
-    bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the first line is longer than the head */
+    bool named = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
+                 strcasestr(probe->name, ".stacks");
+    bool deep = named && !look.lines && have == PF_HEAD_MAX; /* the first line is longer than the head */
     if (!memchr(head, 0, have) &&
-        (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called))))
+        (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || named))))
         result->confidence = 4;
 }
 
 /*
- * Two numbers may be a count after a frame that ends in a number: it is a difference of two profiles only if all lines
- * have two.
+ * The first of two numbers may belong to the name of the last frame (`main;read 4 12`). So the file is a difference of two
+ * profiles only if every line of its head has two.
  */
 static void collapsed_open_file(struct pf_build *build)
 {
@@ -141,7 +147,7 @@ static void collapsed_read_line(struct pf_build *build, const struct pf_line *li
 {
     struct collapsed_stack after = {.text = pf_slice(line->text, line->size)}, before;
     bool twice = build->model->n_metrics == COUNTS;
-    if (line->continued || is_nothing(after.text))
+    if (line->continued || is_empty_or_comment(after.text))
         return;
     bool good = !line->more && take_count(&after);
     before = after;
