@@ -37,32 +37,39 @@ struct open_frame {
     pf_int128 begin;
 };
 
-/* An item of `profiles`. Its amounts are read once its unit is known. */
-struct one {
+/*
+ * An item of the file's list `profiles`. Its members come in any order, and the meaning of amounts depends on `unit`. So
+ * the members with amounts are only located at first, and read once the item has ended.
+ */
+struct speedscope_item {
     uint32_t number; /* also its partition */
     uint32_t name, metric;
     const struct speedscope_unit *unit;
-    bool sampled, evented, ends;
+    bool sampled, evented;
+    bool ends; /* it has a valid endValue */
     struct pf_json_place samples, weights, events, start_value, end_value;
     pf_int128 start, end;
 };
 
+/* State of the pass over the file. */
 struct speedscope_profile {
     struct pf_build *build;
-    struct pf_json *json, *weights; /* readers of values; `weights`: in parallel to samples */
-    bool shared;                    /* its value has been seen */
-    struct pf_json_place profiles;  /* profiles that precede `shared`, to be read after it */
-    PF_LIST(uint32_t) frames;       /* frame number in the file -> frame of the build */
+    struct pf_json *json,
+        *weights; /* readers of amounts: of samples or events, and of the weights in parallel */
+    bool shared;  /* the member `shared`, which has the frames, has been read */
+    struct pf_json_place profiles; /* profiles that precede `shared`, to be read after it */
+    PF_LIST(uint32_t) frames;      /* frame number in the file -> frame of the build */
     struct pf_build_files files;
     PF_LIST(uint32_t) open_counts; /* by frame number: how often it is open */
     PF_LIST(struct open_frame) stack;
     uint32_t n_profiles;
-    struct one one; /* the profile that is being read */
+    struct speedscope_item current; /* the profile that is being read */
 };
 
 /* Sentinel for a missing or fractional frame number. */
 #define NO_FRAME INT64_MIN
 
+/* True if the number refers to a frame of the file. */
 static bool is_frame(const struct speedscope_profile *scope, int64_t frame)
 {
     return frame >= 0 && (uint64_t)frame < scope->frames.n;
@@ -125,6 +132,10 @@ static int read_frame(const struct pf_json_walk *walk)
     return pf_json_check_full(scope->build->run);
 }
 
+/*
+ * Reads the list of frames. Once all are known, a frame keeps its file only if no other file has a function of its name;
+ * `apart` keeps frames of one name in different files different.
+ */
 static int read_frames(const struct pf_json_walk *walk)
 {
     struct speedscope_profile *scope = walk->into;
@@ -169,6 +180,7 @@ static uint32_t speedscope_enter(struct speedscope_profile *scope, uint32_t pare
 
 /* ---- amounts ------------------------------------------------------------------------------------ */
 
+/* Converts a number of the file. Returns false, with *amount unchanged, if it is invalid or exceeds 10^22 units. */
 static bool amount_of(const struct pf_json_token *token, const struct speedscope_unit *unit,
                       pf_int128 *amount)
 {
@@ -202,8 +214,8 @@ static void speedscope_add(struct speedscope_profile *scope, uint32_t context, p
 {
     struct pf_cell value = speedscope_cell_of(amount);
     if (value.type == PF_DOUBLE)
-        scope->build->metrics[scope->one.metric].type = "double";
-    pf_build_add(scope->build, scope->one.number, context, scope->one.metric, value);
+        scope->build->metrics[scope->current.metric].type = "double";
+    pf_build_add(scope->build, scope->current.number, context, scope->current.metric, value);
 }
 
 /* ---- sampled ------------------------------------------------------------------------------------ */
@@ -243,7 +255,7 @@ static bool next_weight(struct speedscope_profile *scope, pf_int128 *weight)
     if (got <= 0 || got == PF_JSON_ARRAY_END)
         return false;
     *weight = 0;
-    if (!amount_of(&token, scope->one.unit, weight))
+    if (!amount_of(&token, scope->current.unit, weight))
         pf_json_warn(scope->build->run, &token, "no-weight", "invalid weight: 0 assumed");
     else if (*weight < 0)
         pf_json_warn(scope->build->run, &token, "negative-weight", "negative weight");
@@ -255,11 +267,11 @@ static bool read_pairs(struct speedscope_profile *scope)
 {
     struct pf_build *build = scope->build;
     struct pf_json_token token;
-    pf_int128 at = scope->one.start, weight;
+    pf_int128 at = scope->current.start, weight;
     uint32_t context = PF_NO_CONTEXT;
     bool fits = true;
-    bool samples = pf_json_enter_array(build->run, scope->json, &scope->one.samples);
-    bool weights = pf_json_enter_array(build->run, scope->weights, &scope->one.weights);
+    bool samples = pf_json_enter_array(build->run, scope->json, &scope->current.samples);
+    bool weights = pf_json_enter_array(build->run, scope->weights, &scope->current.weights);
     for (uint64_t i = 0; samples && weights && !pf_run_is_full(build->run); i++) {
         int got = pf_json_got(build->run, pf_json_next(scope->json, &token, build->run->error));
         if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
@@ -273,7 +285,7 @@ static bool read_pairs(struct speedscope_profile *scope)
             return false;
         if (context != PF_NO_CONTEXT) {
             speedscope_add(scope, context, weight);
-            pf_build_stay(build, scope->one.number, context, speedscope_cell_of(at),
+            pf_build_stay(build, scope->current.number, context, speedscope_cell_of(at),
                           speedscope_cell_of(weight));
         }
         if (i % 1024 == 0)
@@ -289,15 +301,15 @@ static bool read_pairs(struct speedscope_profile *scope)
 static void speedscope_read_samples(struct speedscope_profile *scope)
 {
     if (!read_pairs(scope))
-        pf_build_warn(scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
-                      "profile %u: different numbers of weights and samples: the excess ignored",
-                      scope->one.number);
+        pf_build_warn(scope->build, scope->current.samples.line, scope->current.samples.offset, "warning",
+                      "counts", "profile %u: different numbers of weights and samples: the excess ignored",
+                      scope->current.number);
 }
 
 /* ---- evented ------------------------------------------------------------------------------------ */
 
 struct speedscope_event {
-    const struct one *one;
+    const struct speedscope_item *item;
     char type;
     struct frame_number number;
     pf_int128 at;
@@ -320,7 +332,7 @@ static int speedscope_read_frame(const struct pf_json_walk *walk)
 static int take_at(const struct pf_json_walk *walk)
 {
     struct speedscope_event *event = walk->into;
-    event->timed = amount_of(walk->token, event->one->unit, &event->at);
+    event->timed = amount_of(walk->token, event->item->unit, &event->at);
     return 0;
 }
 
@@ -331,6 +343,7 @@ static const struct pf_json_member event_members[] = {
     PF_MEMBERS_END,
 };
 
+/* Adds the time between two events to the innermost open frame. */
 static void speedscope_pass_time(struct speedscope_profile *scope, pf_int128 from, pf_int128 to)
 {
     if (scope->stack.n && to != from)
@@ -346,10 +359,12 @@ static void open_frame(struct speedscope_profile *scope, const struct speedscope
     int64_t frame = event->number.frame;
     if (is_frame(scope, frame))
         ++*PF_ITEM(build->run, scope->open_counts, (size_t)frame);
-    uint64_t row = pf_build_stay(build, scope->one.number, context, speedscope_cell_of(event->at), pf_int(0));
+    uint64_t row =
+        pf_build_stay(build, scope->current.number, context, speedscope_cell_of(event->at), pf_int(0));
     *PF_PUSH(build->run, scope->stack) = (struct open_frame){context, frame, row, event->at};
 }
 
+/* Closes the innermost open frame. */
 static void close_top(struct speedscope_profile *scope, pf_int128 at)
 {
     const struct open_frame *top = &scope->stack.at[--scope->stack.n];
@@ -358,7 +373,7 @@ static void close_top(struct speedscope_profile *scope, pf_int128 at)
     pf_build_lasts(scope->build, top->row, speedscope_cell_of(at - top->begin));
 }
 
-/* Closes a frame. Frames above it are closed too, with a warning. */
+/* Closes a frame. Frames that it called and that are still open are closed too, with a warning. */
 static void close_frame(struct speedscope_profile *scope, const struct speedscope_event *event,
                         const struct pf_json_token *at)
 {
@@ -400,12 +415,12 @@ static void speedscope_handle_event(struct speedscope_profile *scope, struct spe
 /* Closes the frames that are open at the end: at the profile's end, or at the last event if the file is truncated. */
 static void close_rest(struct speedscope_profile *scope, pf_int128 last, bool whole)
 {
-    const struct one *one = &scope->one;
-    pf_int128 end = whole && one->ends && one->end > last ? one->end : last;
+    const struct speedscope_item *item = &scope->current;
+    pf_int128 end = whole && item->ends && item->end > last ? item->end : last;
     if (!scope->stack.n)
         return;
-    pf_build_warn(scope->build, one->events.line, one->events.offset, "warning", "not-closed",
-                  "profile %u: %zu frames open at the end: closed there", one->number, scope->stack.n);
+    pf_build_warn(scope->build, item->events.line, item->events.offset, "warning", "not-closed",
+                  "profile %u: %zu frames open at the end: closed there", item->number, scope->stack.n);
     speedscope_pass_time(scope, last, end);
     while (scope->stack.n)
         close_top(scope, end);
@@ -416,10 +431,10 @@ static void speedscope_read_events(struct speedscope_profile *scope)
     struct pf_build *build = scope->build;
     struct pf_json_walk walk = {.json = scope->json, .model = build->model, .error = build->run->error};
     struct pf_json_token token;
-    pf_int128 last = -ONE * ONE * 100000000000;
-    int got = pf_json_enter_array(build->run, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
+    pf_int128 last = -ONE * ONE * 100000000000; /* less than any amount */
+    int got = pf_json_enter_array(build->run, scope->json, &scope->current.events) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0 && !pf_run_is_full(build->run); i++) {
-        struct speedscope_event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
+        struct speedscope_event event = {.item = &scope->current, .number = {.frame = NO_FRAME}};
         got = pf_json_got(build->run, pf_json_next(scope->json, &token, build->run->error));
         if (got == PF_JSON_OBJECT)
             got = pf_json_got(build->run, pf_json_object(&walk, &event, event_members)) ? -1 : got;
@@ -445,26 +460,27 @@ static int take_unit(const struct pf_json_walk *walk)
     return 0;
 }
 
-static int take_sort(const struct pf_json_walk *walk)
+static int take_profile_type(const struct pf_json_walk *walk)
 {
-    struct one *one = walk->into;
-    one->sampled |= pf_json_is(walk->token, "sampled");
-    one->evented |= pf_json_is(walk->token, "evented");
+    struct speedscope_item *item = walk->into;
+    item->sampled |= pf_json_is(walk->token, "sampled");
+    item->evented |= pf_json_is(walk->token, "evented");
     return 0;
 }
 
 static const struct pf_json_member profile_members[] = {
-    PF_MEMBER_OF_ALL("type", PF_JSON_STRING, take_sort),
-    PF_MEMBER("name", PF_JSON_STRING, pf_json_take_name, struct one, name),
-    PF_MEMBER("unit", PF_JSON_STRING, take_unit, struct one, unit),
-    PF_MEMBER("samples", PF_JSON_ARRAY, pf_json_take_place, struct one, samples),
-    PF_MEMBER("weights", PF_JSON_ARRAY, pf_json_take_place, struct one, weights),
-    PF_MEMBER("events", PF_JSON_ARRAY, pf_json_take_place, struct one, events),
-    PF_MEMBER("startValue", PF_JSON_NUMBER, pf_json_take_place, struct one, start_value),
-    PF_MEMBER("endValue", PF_JSON_NUMBER, pf_json_take_place, struct one, end_value),
+    PF_MEMBER_OF_ALL("type", PF_JSON_STRING, take_profile_type),
+    PF_MEMBER("name", PF_JSON_STRING, pf_json_take_name, struct speedscope_item, name),
+    PF_MEMBER("unit", PF_JSON_STRING, take_unit, struct speedscope_item, unit),
+    PF_MEMBER("samples", PF_JSON_ARRAY, pf_json_take_place, struct speedscope_item, samples),
+    PF_MEMBER("weights", PF_JSON_ARRAY, pf_json_take_place, struct speedscope_item, weights),
+    PF_MEMBER("events", PF_JSON_ARRAY, pf_json_take_place, struct speedscope_item, events),
+    PF_MEMBER("startValue", PF_JSON_NUMBER, pf_json_take_place, struct speedscope_item, start_value),
+    PF_MEMBER("endValue", PF_JSON_NUMBER, pf_json_take_place, struct speedscope_item, end_value),
     PF_MEMBERS_END,
 };
 
+/* Reads the number at a place. Returns false if the member is missing or the number invalid. */
 static bool amount_at(struct speedscope_profile *scope, const struct pf_json_place *place, pf_int128 *amount)
 {
     struct pf_json_token token;
@@ -472,26 +488,26 @@ static bool amount_at(struct speedscope_profile *scope, const struct pf_json_pla
     return place->line &&
            pf_json_got(scope->build->run, pf_json_next(scope->weights, &token, scope->build->run->error)) >
                0 &&
-           amount_of(&token, scope->one.unit, amount);
+           amount_of(&token, scope->current.unit, amount);
 }
 
 /* Adds the partition with its values and rows. */
 static void speedscope_add_profile(struct speedscope_profile *scope, const struct pf_json_token *at)
 {
     struct pf_build *build = scope->build;
-    struct one *one = &scope->one;
-    struct pf_cell unit = one->unit == &units[NO_UNIT] ? pf_absent() : pf_string(one->unit->name);
-    struct pf_cell name = pf_build_named(build, one->name);
+    struct speedscope_item *item = &scope->current;
+    struct pf_cell unit = item->unit == &units[NO_UNIT] ? pf_absent() : pf_string(item->unit->name);
+    struct pf_cell name = pf_build_named(build, item->name);
     char other[32];
     if (!name.size)
-        name = pf_text(other, (size_t)snprintf(other, sizeof other, "profile %u", one->number));
-    amount_at(scope, &one->start_value, &one->start);
-    one->ends = amount_at(scope, &one->end_value, &one->end);
-    one->metric = pf_build_metric(build, one->unit->metric, strlen(one->unit->metric), one->unit->unit);
+        name = pf_text(other, (size_t)snprintf(other, sizeof other, "profile %u", item->number));
+    amount_at(scope, &item->start_value, &item->start);
+    item->ends = amount_at(scope, &item->end_value, &item->end);
+    item->metric = pf_build_metric(build, item->unit->metric, strlen(item->unit->metric), item->unit->unit);
     pf_build_own_partition(build, name.text, name.size, &unit);
-    if (one->sampled)
+    if (item->sampled)
         speedscope_read_samples(scope);
-    else if (one->evented)
+    else if (item->evented)
         speedscope_read_events(scope);
     else
         pf_json_warn(build->run, at, "no-type", "profile is neither sampled nor evented: skipped");
@@ -502,8 +518,9 @@ static int read_profile(const struct pf_json_walk *walk)
 {
     struct speedscope_profile *scope = pf_build_state(walk->model);
     const struct pf_json_token at = *walk->token;
-    scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
-    int failed = pf_json_got(scope->build->run, pf_json_object(walk, &scope->one, profile_members));
+    scope->current = (struct speedscope_item){
+        .number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
+    int failed = pf_json_got(scope->build->run, pf_json_object(walk, &scope->current, profile_members));
     struct pf_error damage = *walk->error;
     speedscope_add_profile(scope, &at);
     if (pf_json_check_full(scope->build->run))
