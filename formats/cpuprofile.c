@@ -25,7 +25,7 @@ struct v8_node {
     uint32_t parent, top; /* indexes; top: union-find link to the topmost ancestor */
     uint32_t context;
     int64_t id, parent_id; /* -1: missing; parent_id: in files that list parents instead of children */
-    int64_t hits, bytes;
+    int64_t hits, bytes;   /* number of samples, or allocated bytes, without callees */
 };
 
 /* A child as listed in the file. */
@@ -37,7 +37,7 @@ struct link {
 /* A time as listed in the file: microseconds, or seconds in old files. */
 struct v8_moment {
     pf_int128 billionths;
-    bool told;
+    bool given;
 };
 
 struct v8 {
@@ -49,14 +49,16 @@ struct v8 {
     struct pf_build_files files;
     struct pf_ids ids; /* node id -> index */
     struct pf_sorter *sorter;
-    bool heap, old;
+    bool heap, old;   /* a heap profile; a file with nested nodes below `head`, as node 8 writes */
     unsigned wrapped; /* number of enclosing wrapper objects */
-    struct pf_json_place sample_list, deltas, stamps;
+    struct pf_json_place sample_list; /* node ids of the samples */
+    struct pf_json_place deltas;      /* times since the previous sample; in current files */
+    struct pf_json_place stamps;      /* absolute times; in old files */
     struct v8_moment started, ended;
     int64_t start, end; /* in ns; end: INT64_MIN if missing */
     /* State while samples are read: */
-    uint64_t samples, timed;
-    int64_t last; /* time stamp of the last sample */
+    uint64_t samples, timed; /* numbers of samples read, and of those with a time */
+    int64_t last;            /* time stamp of the last sample */
     bool backwards;
 };
 
@@ -211,7 +213,8 @@ static int v8_read_node(const struct pf_json_walk *walk)
             failed = got < 0;
     }
     if (failed && !v8->old)
-        v8->nodes.n = before; /* drop an incomplete node */
+        v8->nodes.n =
+            before; /* drop an incomplete node; below `head`, it may be the ancestor of complete ones */
     if (before % 1024 == 0)
         pf_build_step(v8->build, offset);
     return failed || pf_json_check_full(v8->build->run) ? -1 : 0;
@@ -225,7 +228,7 @@ static uint32_t v8_node_of(const struct v8 *v8, int64_t id)
     return pf_ids_find(&v8->ids, (uint64_t)id);
 }
 
-static void list_ids(struct v8 *v8)
+static void index_node_ids(struct v8 *v8)
 {
     PF_OWN(v8->build->run, &v8->ids, pf_ids_free);
     for (size_t i = 0; i < v8->nodes.n; i++) {
@@ -240,8 +243,8 @@ static void list_ids(struct v8 *v8)
     }
 }
 
-/* Returns the topmost ancestor of a node, with path compression. */
-static uint32_t top_of(struct v8 *v8, uint32_t node)
+/* Returns the topmost ancestor of a node; shortens the path for later calls (path halving). */
+static uint32_t v8_root_of(struct v8 *v8, uint32_t node)
 {
     while (v8->nodes.at[node].top != node) {
         uint32_t above = v8->nodes.at[node].top;
@@ -250,6 +253,7 @@ static uint32_t top_of(struct v8 *v8, uint32_t node)
     return node;
 }
 
+/* Links two nodes by their indexes (NONE: undefined id). A link that would close a cycle is ignored. */
 static void v8_set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
 {
     struct v8_node *node = child == NONE ? NULL : &v8->nodes.at[child];
@@ -259,7 +263,7 @@ static void v8_set_parent(struct v8 *v8, uint32_t child, uint32_t parent)
         return;
     else if (node->parent != NONE)
         pf_json_warn(v8->build->run, NULL, "two-parents", "node with two parents: the first one is used");
-    else if (top_of(v8, parent) == child)
+    else if (v8_root_of(v8, parent) == child)
         pf_json_warn(v8->build->run, NULL, "cycle", "node is its own descendant: cycle cut");
     else
         node->parent = node->top = parent;
@@ -276,7 +280,7 @@ static void link_nodes(struct v8 *v8)
 }
 
 /* Returns the name, or PF_NO_STRING if it is empty. */
-static uint32_t named(const struct v8 *v8, uint32_t name)
+static uint32_t v8_not_empty(const struct v8 *v8, uint32_t name)
 {
     return pf_build_named(v8->build, name).size ? name : PF_NO_STRING;
 }
@@ -285,14 +289,18 @@ static void name_nodes(struct v8 *v8)
 {
     for (size_t i = 0; i < v8->nodes.n; i++) {
         struct pf_frame *frame = &v8->nodes.at[i].frame;
-        frame->file = named(v8, frame->file);
-        frame->name = named(v8, frame->name);
+        frame->file = v8_not_empty(v8, frame->file);
+        frame->name = v8_not_empty(v8, frame->name);
         if (frame->name == PF_NO_STRING)
             frame->name = pf_build_name(v8->build, "(anonymous)", strlen("(anonymous)"));
         pf_build_add_file(v8->build, &v8->files, frame->name, frame->file);
     }
 }
 
+/*
+ * Adds the node's context. Its file is shown only if no other file has a function of its name; `apart` keeps functions of
+ * one name in different files different.
+ */
 static void make_context(struct v8 *v8, struct v8_node *node)
 {
     struct pf_frame *frame = &node->frame;
@@ -315,7 +323,7 @@ static void enter_nodes(struct v8 *v8)
     }
 }
 
-/* Adds the values that the nodes themselves declare. */
+/* Adds the values that the nodes declare: bytes, or numbers of samples. */
 static void v8_add_counts(struct v8 *v8, const char *name, const char *unit)
 {
     uint32_t metric = pf_build_metric(v8->build, name, strlen(name), unit);
@@ -348,7 +356,8 @@ static bool next_number(struct v8 *v8, struct pf_json *json, struct pf_json_toke
 /* Words of a sorter record of a sample: time stamp, number, node. */
 enum { AT, NUMBER, NODE, WORDS };
 
-static void add_at(struct v8 *v8, int64_t time, uint32_t node)
+/* Adds a sample to the sorter. */
+static void v8_sort_sample(struct v8 *v8, int64_t time, uint32_t node)
 {
     v8->backwards |= v8->timed && time < v8->last;
     v8->last = time;
@@ -356,13 +365,13 @@ static void add_at(struct v8 *v8, int64_t time, uint32_t node)
     pf_run_check(v8->build->run, pf_sorter_add(v8->sorter, record, v8->build->run->error));
 }
 
-/* Adds a sample at a time or time delta. Returns false if the sum of the deltas is out of range. */
-static bool add_time(struct v8 *v8, int64_t time, uint32_t node)
+/* Adds a sample to the sorter; its time is absolute or a delta. Returns false if the sum of the deltas is out of range. */
+static bool v8_sort_timed(struct v8 *v8, int64_t time, uint32_t node)
 {
     if (!v8->stamps.line &&
         (__builtin_add_overflow(v8->last, time, &time) || time >= TIME_MAX || time <= -TIME_MAX))
         return false;
-    add_at(v8, time, node);
+    v8_sort_sample(v8, time, node);
     return true;
 }
 
@@ -401,13 +410,14 @@ static void v8_read_samples(struct v8 *v8)
             pf_json_warn(build->run, &time, "bad-number", "invalid time: sample skipped");
             continue;
         }
-        if (times && !add_time(v8, at, node)) {
+        if (times && !v8_sort_timed(v8, at, node)) {
             pf_fail(build->run->error, EBADMSG, "sum of times is out of range");
             pf_json_warn_of_damage(build->run);
             break;
         }
         if (v8->samples < untimed)
-            add_at(v8, (int64_t)(v8->start + (pf_int128)(v8->end - v8->start) * v8->samples / untimed), node);
+            v8_sort_sample(
+                v8, (int64_t)(v8->start + (pf_int128)(v8->end - v8->start) * v8->samples / untimed), node);
         v8->samples++;
         if (node == NONE)
             pf_json_warn(build->run, &token, "no-node", "sample of a node that does not exist: ignored");
@@ -419,8 +429,8 @@ static void v8_read_samples(struct v8 *v8)
         pf_json_warn(build->run, &time, "bad-number", "invalid end time: ignored");
 }
 
-/* Adds a sample, which lasts until the next one begins. */
-static void add_sample(struct v8 *v8, int64_t from, int64_t to, uint32_t node)
+/* Adds the time between a sample and the next one to the sample's node. */
+static void v8_add_span(struct v8 *v8, int64_t from, int64_t to, uint32_t node)
 {
     if (node == NONE)
         return;
@@ -428,7 +438,8 @@ static void add_sample(struct v8 *v8, int64_t from, int64_t to, uint32_t node)
     pf_build_stay(v8->build, 0, v8->nodes.at[node].context, pf_int(from), pf_int(to - from));
 }
 
-static void add_samples(struct v8 *v8)
+/* Adds the sorted samples to the values and to trace.csv. The last one ends at the profile's end. */
+static void v8_add_spans(struct v8 *v8)
 {
     struct pf_build *build = v8->build;
     const uint64_t *record;
@@ -437,15 +448,15 @@ static void add_samples(struct v8 *v8)
     pf_run_check(build->run, pf_sorter_finish(v8->sorter, build->run->error));
     while (pf_run_check(build->run, pf_sorter_next(v8->sorter, &record, build->run->error))) {
         int64_t at = pf_signed(record[AT]);
-        add_sample(v8, from, at, node);
+        v8_add_span(v8, from, at, node);
         from = at;
         node = (uint32_t)record[NODE];
     }
-    add_sample(v8, from, v8->end > from ? v8->end : from, node);
+    v8_add_span(v8, from, v8->end > from ? v8->end : from, node);
 }
 
 /* Reads the values of a CPU profile. */
-static void read_times(struct v8 *v8)
+static void v8_read_cpu_values(struct v8 *v8)
 {
     struct pf_build *build = v8->build;
     pf_build_metric(build, "samples", strlen("samples"), "");
@@ -461,7 +472,7 @@ static void read_times(struct v8 *v8)
                      "fewer times than samples or vice versa: the excess ignored");
     if (v8->backwards)
         pf_json_warn(build->run, NULL, "backwards", "time stamps decrease: samples sorted by time");
-    add_samples(v8);
+    v8_add_spans(v8);
 }
 
 /* ---- the file ----------------------------------------------------------------------------------- */
@@ -482,15 +493,15 @@ static int take_moment(const struct pf_json_walk *walk)
 {
     struct v8_moment *moment = walk->place;
     enum pf_json_event event = walk->token->event;
-    moment->told = (event == PF_JSON_NUMBER || event == PF_JSON_STRING) &&
-                   pf_parse_fixed(walk->token->text, walk->token->size, 9, &moment->billionths);
+    moment->given = (event == PF_JSON_NUMBER || event == PF_JSON_STRING) &&
+                    pf_parse_fixed(walk->token->text, walk->token->size, 9, &moment->billionths);
     return 0;
 }
 
 static int64_t v8_ns_of(const struct v8_moment *moment, bool seconds, int64_t none)
 {
     pf_int128 ns = seconds ? moment->billionths : moment->billionths / 1000000;
-    return moment->told && ns > -TIME_MAX && ns < TIME_MAX ? (int64_t)ns : none;
+    return moment->given && ns > -TIME_MAX && ns < TIME_MAX ? (int64_t)ns : none;
 }
 
 static pf_json_taker take_wrapped;
@@ -538,14 +549,14 @@ static void v8_read_file(struct pf_build *build)
     /* Old files have seconds here, but microseconds in `timestamps`. */
     v8->start = v8_ns_of(&v8->started, v8->old && !v8->heap, 0);
     v8->end = v8_ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
-    list_ids(v8);
+    index_node_ids(v8);
     link_nodes(v8);
     name_nodes(v8);
     enter_nodes(v8);
     if (v8->heap)
         v8_add_counts(v8, "bytes", "bytes");
     else
-        read_times(v8);
+        v8_read_cpu_values(v8);
 }
 
 static const struct pf_build_format format = {
