@@ -23,6 +23,10 @@ static const struct pf_column field_columns[FIELDS] = {
     {"mem_stacks_B", PF_PLAIN, 0}, {"heap_tree", PF_PLAIN, 0},
 };
 
+/*
+ * Kinds of contexts, by their node: a function with an address; the root (`(heap allocation functions) malloc/new/new[],
+ * --alloc-fns, etc.`); a summary of callers with few bytes each (`in 12 places, all below massif's threshold`).
+ */
 enum { FUNCTION, ALLOCATOR, PLACES };
 static const char *const kinds[] = {[FUNCTION] = "function", [ALLOCATOR] = "allocator", [PLACES] = "places"};
 
@@ -155,13 +159,13 @@ struct massif_node {
     uint32_t key, name; /* indexes of strings */
     uint8_t kind;
     uint64_t announced, seen; /* number of its children: as declared, and as read */
-    int64_t bytes, below;
+    int64_t bytes, below;     /* bytes of the node; sum of its children that have been read */
 };
 
 struct massif {
     struct pf_build *build;
     struct pf_line line; /* the last line read */
-    uint32_t metric;
+    uint32_t metric;     /* mem_heap_B, the only one with a tree: index 0 */
 
     bool within;        /* inside a snapshot, whose name and fields follow */
     uint32_t partition; /* PF_NO_PARTITION: not added yet */
@@ -172,8 +176,9 @@ struct massif {
     bool tree;                 /* the snapshot declares a tree */
 
     PF_LIST(struct massif_node) open; /* stack, from the root on */
-    uint32_t peak, largest; /* partitions of the peak snapshot, and of the largest one with a tree */
-    int64_t most;           /* bytes of the latter */
+    uint32_t peak,
+        largest;  /* partitions of the snapshot marked as peak, and of the largest one with a tree */
+    int64_t most; /* bytes of `largest` */
 };
 
 static void massif_warn(struct massif *massif, const char *severity, const char *code, const char *what)
@@ -199,9 +204,9 @@ static void add_snapshot(struct massif *massif)
 }
 
 /*
- * Adds the bytes of node `depth` that its callers do not account for. Their context is the path from the node to the
- * root. The root is not a function: it is a context only for its own bytes. Such a path has fewer contexts than the
- * node's line has bytes of indentation.
+ * Adds the bytes of node `depth` that its callers do not account for. Their context is the path from the node, the
+ * outermost function, to the root. The root is not a function: it is a context only for its own bytes. All paths together
+ * have fewer contexts than the file has bytes, because a node's line is indented by its depth.
  */
 static void add_own(struct massif *massif, size_t depth, int64_t own)
 {
@@ -369,7 +374,10 @@ static void massif_read_line(struct pf_build *build, const struct pf_line *line)
         massif_warn(massif, "warning", "bad-line", "invalid line: skipped");
 }
 
-/* Bytes of different snapshots never add up: the total shown is the peak. The other two metrics have no tree. */
+/*
+ * Bytes of different snapshots never add up, so aggregates show one snapshot (massif_read_file). Only mem_heap_B gets
+ * values: the other two have no tree, and are columns of the snapshots.
+ */
 static void massif_add_metrics(struct pf_build *build)
 {
     static const char *const names[] = {"mem_heap_B", "mem_heap_extra_B", "mem_stacks_B"};
