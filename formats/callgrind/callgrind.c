@@ -10,15 +10,15 @@ enum {
 
 /* ---- recognising ------------------------------------------------------------------------------------- */
 
-/* Properties of the first lines. */
+/* Properties of the lines in the file's head. */
 struct callgrind_evidence {
     bool seen[WORDS];
-    bool numbered; /* names have the form (1) or (1) name */
-    bool over;     /* the file ends after them */
-    bool body;     /* they include a line of the body */
-    bool other;    /* a line of neither format */
-    enum callgrind_word first;
-    bool magic; /* `# callgrind format` */
+    bool numbered;             /* names have the form (1) or (1) name */
+    bool over;                 /* the head is the whole file */
+    bool body;                 /* a line of the body has been seen */
+    bool other;                /* a line of neither format has been seen */
+    enum callgrind_word first; /* keyword of the first line that has one */
+    bool magic;                /* `# callgrind format` */
 };
 
 static void callgrind_examine_line(struct callgrind_evidence *look, struct pf_slice line)

@@ -107,10 +107,10 @@ bool callgrind_take_reference(struct pf_slice *text, uint64_t *number);
 enum { CALLGRIND_METRICS = 64 }; /* maximum; valgrind has 24 events */
 
 /* No function. Functions are indexes of frames (see struct pf_frame). */
-#define CALLGRIND_NOBODY UINT32_MAX
+#define CALLGRIND_NO_FUNCTION UINT32_MAX
 
 /*
- * The key of a row of costs: a function's exclusive costs (callee is CALLGRIND_NOBODY), or its calls of another
+ * The key of a row of costs: a function's exclusive costs (callee is CALLGRIND_NO_FUNCTION), or its calls of another
  * function.
  */
 struct callgrind_key {
@@ -148,15 +148,15 @@ struct callgrind {
     uint32_t thread;             /* PF_NO_PARTITION: not named yet in this part */
     uint32_t object, file, here; /* file: of the function; here: of the following cost lines */
     uint32_t name, function;     /* PF_NO_STRING: none yet */
-    uint32_t own;                /* row of the function's exclusive costs; PF_NO_STRING: unknown */
+    uint32_t own;                /* row of the function's exclusive costs; PF_NO_STRING: not looked up yet */
     uint32_t callee_object, callee_file, callee_name;
     bool calling, jumping; /* the next cost line belongs to calls; to a jump, which has no costs */
-    pf_int128 calls;       /* number of calls */
+    pf_int128 calls;       /* number of calls, from the last calls= line */
 
     /* A part's sums: computed, and as declared by its summary or totals line. */
-    pf_int128 part[CALLGRIND_METRICS], told[CALLGRIND_METRICS];
-    unsigned n_told;
-    uint64_t told_line;
+    pf_int128 part[CALLGRIND_METRICS], declared[CALLGRIND_METRICS];
+    unsigned n_declared;
+    uint64_t declared_line;
 };
 
 static inline struct callgrind_key callgrind_key_at(const struct callgrind *callgrind, uint32_t row)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* Sentinel: several defined functions (with fn=) have this name. */
-#define SEVERAL (CALLGRIND_NOBODY - 1)
+#define SEVERAL (CALLGRIND_NO_FUNCTION - 1)
 
 /* The calls of one function by another in one thread. */
 struct callgrind_edge {
@@ -13,17 +13,18 @@ struct callgrind_edge {
     const pf_int128 *costs;
 };
 
+/* State of the conversion at the end of the pass. */
 struct finish {
     struct callgrind *callgrind;
     struct pf_build *build;
     uint32_t functions;
     uint32_t *context; /* by function; PF_NO_CONTEXT: it does not exist */
-    uint32_t *only;    /* by name: the only defined function, CALLGRIND_NOBODY or SEVERAL */
+    uint32_t *only;    /* by name: the only defined function; CALLGRIND_NO_FUNCTION: none; SEVERAL */
     struct callgrind_edge *calls;
     size_t n_calls;
-    struct pf_strings *pairs; /* interned pairs of name indexes */
-    uint64_t *used;           /* by pair: bit m is set if metric m is not 0 in a call of this pair */
-    pf_int128 *own, *held;    /* by function: exclusive and inclusive cost of one metric in all threads */
+    struct pf_strings *pairs;   /* interned pairs of name indexes */
+    uint64_t *used;             /* by pair: bit m is set if metric m is not 0 in a call of this pair */
+    pf_int128 *own, *inclusive; /* by function: exclusive and inclusive cost of one metric in all threads */
 };
 
 static uint32_t callgrind_name_of(const struct finish *finish, uint32_t function)
@@ -31,6 +32,7 @@ static uint32_t callgrind_name_of(const struct finish *finish, uint32_t function
     return pf_build_frame_at(finish->build, function).name;
 }
 
+/* True if the function has costs, calls or callers. */
 static bool exists(const struct finish *finish, uint32_t function)
 {
     return function < finish->callgrind->exists.room && finish->callgrind->exists.at[function];
@@ -42,14 +44,15 @@ static bool is_defined(const struct finish *finish, uint32_t function)
            exists(finish, function);
 }
 
+/* Fills finish->only. */
 static void callgrind_find_only(struct finish *finish, uint32_t names)
 {
     for (uint32_t i = 0; i < names; i++)
-        finish->only[i] = CALLGRIND_NOBODY;
+        finish->only[i] = CALLGRIND_NO_FUNCTION;
     for (uint32_t i = 0; i < finish->functions; i++) {
         uint32_t *place = &finish->only[callgrind_name_of(finish, i)];
         if (is_defined(finish, i))
-            *place = *place == CALLGRIND_NOBODY ? i : SEVERAL;
+            *place = *place == CALLGRIND_NO_FUNCTION ? i : SEVERAL;
     }
 }
 
@@ -70,9 +73,10 @@ static void callgrind_add_value(struct finish *finish, const struct callgrind_ke
 }
 
 /*
- * Adds exclusive and inclusive values. A function's inclusive value is its exclusive value plus the costs of its calls.
- * There is none if several functions share a name: some contain each other (valgrind has two `(below main)`, one inside
- * the other), and values are added up by name. A function with only calls gets the exclusive value 0.
+ * Adds the values of one row of costs. A function's inclusive value is its exclusive value plus the costs of its calls,
+ * except those of itself. There is none if several functions share a name: values are added up by name, and one of the
+ * functions may contain another (valgrind has two `(below main)`, one inside the other). A function with only calls gets
+ * the exclusive value 0.
  */
 static void callgrind_add_values(struct finish *finish, const struct callgrind_key *key,
                                  const pf_int128 *costs)
@@ -83,7 +87,7 @@ static void callgrind_add_values(struct finish *finish, const struct callgrind_k
     for (unsigned i = 0; i < finish->callgrind->n_metrics; i++) {
         uint32_t metric = finish->callgrind->exclusive[i];
         int partner = finish->build->metrics[metric].partner;
-        if (costs[i] && key->callee == CALLGRIND_NOBODY)
+        if (costs[i] && key->callee == CALLGRIND_NO_FUNCTION)
             callgrind_add_value(finish, key, metric, &costs[i]);
         if (costs[i] && inclusive && partner != PF_NO_PARTNER) {
             callgrind_add_value(finish, key, metric, &nothing);
@@ -107,10 +111,10 @@ static void callgrind_add_rows(struct finish *finish)
     for (uint32_t i = 0; i < pf_strings_count(callgrind->keys); i++) {
         struct callgrind_key key = callgrind_key_at(callgrind, i);
         const pf_int128 *costs = callgrind->costs.at + i * callgrind->stride;
-        if (key.callee != CALLGRIND_NOBODY)
+        if (key.callee != CALLGRIND_NO_FUNCTION)
             key.callee = callee_of(finish, key.callee);
         callgrind_add_values(finish, &key, costs + 1);
-        if (key.callee != CALLGRIND_NOBODY)
+        if (key.callee != CALLGRIND_NO_FUNCTION)
             callgrind_add_call(finish, &key, costs);
     }
 }
@@ -123,12 +127,14 @@ static int callgrind_by_key(const void *a, const void *b)
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (left[i] != right[i])
             return left[i] < right[i] ? -1 : 1;
-    return (x->costs > y->costs) - (x->costs < y->costs); /* in file order */
+    return (x->costs > y->costs) -
+           (x->costs < y->costs); /* costs point into one array, which is in file order */
 }
 
 /*
- * Lists calls. The table has a row for the first metric, and for each metric that is not 0 in some call between
- * functions of these names, so that counts can be added up by name.
+ * Fills the table of calls. A call has a row for the first metric, and for each metric that is not 0 in some call between
+ * functions of these names. So each metric with rows for a pair of names has the rows of all its calls, and the sum of
+ * their counts by name is right.
  */
 static void list_calls(struct finish *finish)
 {
@@ -172,17 +178,17 @@ static void warn_of_shares(struct finish *finish, unsigned metric)
     for (uint32_t i = 0; i < pf_strings_count(callgrind->keys); i++) {
         struct callgrind_key key = callgrind_key_at(callgrind, i);
         pf_int128 cost = callgrind->costs.at[i * callgrind->stride + 1 + metric];
-        if (key.callee == CALLGRIND_NOBODY)
+        if (key.callee == CALLGRIND_NO_FUNCTION)
             finish->own[key.caller] += cost;
-        if (key.callee == CALLGRIND_NOBODY)
+        if (key.callee == CALLGRIND_NO_FUNCTION)
             total += cost;
     }
-    memcpy(finish->held, finish->own, finish->functions * sizeof *finish->own);
+    memcpy(finish->inclusive, finish->own, finish->functions * sizeof *finish->own);
     for (size_t i = 0; i < finish->n_calls; i++)
         if (finish->calls[i].key.caller != finish->calls[i].key.callee)
-            finish->held[finish->calls[i].key.caller] += finish->calls[i].costs[1 + metric];
+            finish->inclusive[finish->calls[i].key.caller] += finish->calls[i].costs[1 + metric];
     for (uint32_t i = 0; i < finish->functions; i++)
-        if (exceeds(finish->own[i], total) || exceeds(finish->held[i], total)) {
+        if (exceeds(finish->own[i], total) || exceeds(finish->inclusive[i], total)) {
             pf_build_warn(
                 finish->build, 0, -1, "warning", "shares",
                 "some functions have more %.80s than the total of exclusive costs: shares may exceed 100 %%",
@@ -208,7 +214,7 @@ void callgrind_finish(struct callgrind *callgrind)
     finish.calls = zeroed(build, rows, sizeof *finish.calls);
     finish.used = zeroed(build, rows, sizeof *finish.used);
     finish.own = zeroed(build, finish.functions, sizeof *finish.own);
-    finish.held = zeroed(build, finish.functions, sizeof *finish.held);
+    finish.inclusive = zeroed(build, finish.functions, sizeof *finish.inclusive);
     finish.pairs = PF_OWN(build->run, pf_strings_new(), pf_strings_free);
     callgrind_find_only(&finish, names);
     for (uint32_t i = 0; i < finish.functions; i++)

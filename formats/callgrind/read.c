@@ -32,6 +32,7 @@ static void widen(struct callgrind *callgrind)
     }
 }
 
+/* Finds or adds the row of the current function's exclusive costs or, with a callee, of its calls of that one. */
 static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
 {
     struct pf_build *build = callgrind->build;
@@ -41,11 +42,12 @@ static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
     uint32_t row = pf_build_intern(build, callgrind->keys, &key, sizeof key);
     (void)PF_ITEM(build->run, callgrind->costs, ((size_t)row + 1) * callgrind->stride - 1);
     *PF_ITEM(build->run, callgrind->exists, callgrind->function) = true;
-    if (callee != CALLGRIND_NOBODY)
+    if (callee != CALLGRIND_NO_FUNCTION)
         *PF_ITEM(build->run, callgrind->exists, callee) = true;
     return row;
 }
 
+/* Adds to a sum. Returns false, with the sum unchanged, if it would overflow. */
 static bool add_to(pf_int128 *sum, pf_int128 more)
 {
     pf_int128 result;
@@ -97,6 +99,7 @@ static void enter_function(struct callgrind *callgrind, uint32_t name)
     *PF_ITEM(callgrind->build->run, callgrind->defined, callgrind->function) = true;
 }
 
+/* Reads the cost line after calls=: the inclusive costs of the calls. A callee without cfi= or cob= is in the caller's file or object. */
 static void callgrind_read_call(struct callgrind *callgrind, struct pf_slice counts)
 {
     bool has_file = callgrind->callee_file != PF_NO_STRING,
@@ -134,7 +137,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
         return;
     }
     if (callgrind->own == PF_NO_STRING)
-        callgrind->own = find_row(callgrind, CALLGRIND_NOBODY);
+        callgrind->own = find_row(callgrind, CALLGRIND_NO_FUNCTION);
     callgrind_add_counts(callgrind, line, &callgrind->costs.at[callgrind->own * callgrind->stride + 1], true);
 }
 
@@ -283,6 +286,7 @@ static const char *callgrind_unit_of(struct callgrind *callgrind, struct pf_slic
     return "#";
 }
 
+/* Returns the long name of an event, from its `event:` line; empty if there is none. */
 static struct pf_slice title_of(const struct callgrind *callgrind, struct pf_slice name)
 {
     for (unsigned i = 0; i < callgrind->n_titles; i++) {
@@ -353,6 +357,7 @@ static void callgrind_read_title(struct callgrind *callgrind, struct pf_slice te
     title[1] = pf_build_slice(callgrind->build, pf_trimmed((struct pf_slice){colon + 1, text.end}));
 }
 
+/* Parses the names of the columns before the counts, of which only `line` is used. An empty list means `line`. */
 static void read_positions(struct callgrind *callgrind, struct pf_slice text)
 {
     text = pf_trimmed(text);
@@ -366,27 +371,31 @@ static void read_positions(struct callgrind *callgrind, struct pf_slice text)
     callgrind->line_column = 0;
 }
 
+/* Parses a part's declared sums, which end_part checks. */
 static void read_totals(struct callgrind *callgrind, struct pf_slice text)
 {
     pf_skip_blanks(&text);
-    for (callgrind->n_told = 0; callgrind->n_told < callgrind->n_events; callgrind->n_told++)
-        if (!callgrind_take_count(&text, &callgrind->told[callgrind->n_told]))
+    for (callgrind->n_declared = 0; callgrind->n_declared < callgrind->n_events; callgrind->n_declared++)
+        if (!callgrind_take_count(&text, &callgrind->declared[callgrind->n_declared]))
             break;
-    callgrind->told_line = callgrind->line.number;
+    callgrind->declared_line = callgrind->line.number;
 }
 
-/* Ends a part: compares its declared sums with the computed ones, and resets the state. */
+/*
+ * Ends a part of the file (Callgrind may append a part per thread or dump): compares its declared sums with the computed
+ * ones, and resets the current names. Dictionaries and costs are kept.
+ */
 static void end_part(struct callgrind *callgrind)
 {
-    for (unsigned i = 0; i < callgrind->n_told && i < callgrind->n_events; i++) {
+    for (unsigned i = 0; i < callgrind->n_declared && i < callgrind->n_events; i++) {
         unsigned metric = callgrind->metric[i];
-        if (callgrind->told[i] != callgrind->part[metric])
-            pf_build_warn(callgrind->build, callgrind->told_line, -1, "warning", "totals",
+        if (callgrind->declared[i] != callgrind->part[metric])
+            pf_build_warn(callgrind->build, callgrind->declared_line, -1, "warning", "totals",
                           "%.80s of the functions has another sum than this line",
                           callgrind->build->metrics[callgrind->exclusive[metric]].name);
     }
     memset(callgrind->part, 0, sizeof callgrind->part);
-    callgrind->n_told = 0;
+    callgrind->n_declared = 0;
     callgrind_end_call(callgrind);
     callgrind->jumping = false;
     callgrind->thread = PF_NO_PARTITION;
@@ -475,7 +484,7 @@ void callgrind_read(struct pf_build *build, bool cachegrind)
     callgrind->lines = pf_line_sums_new(build);
     end_part(callgrind);
     pf_build_lines(build, callgrind_read_line);
-    if (callgrind->cachegrind && !callgrind->n_told)
+    if (callgrind->cachegrind && !callgrind->n_declared)
         callgrind_warn(callgrind, "warning", "no-summary",
                        "no line `summary:` at the end: the file is truncated or unfinished");
     end_part(callgrind);
