@@ -20,11 +20,12 @@ extern const struct pf_driver pf_chrome_trace_driver;
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* Members that distinguish an event, the first element of an array, from other objects. */
+/* A file may be a bare array of events. Members of its first element that distinguish an event from other objects. */
 struct chrome_evidence {
-    bool phase, place;
+    bool phase, place; /* has `ph`; has `ts` or `pid` */
 };
 
+/* Notes a member. Returns 1, which ends the search, once both kinds have been seen. */
 static int chrome_extend_range(const struct pf_json_walk *walk)
 {
     const struct chrome_evidence *signs = walk->into;
@@ -39,7 +40,7 @@ static const struct pf_json_member look_event_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Returns 1 for an array. */
+/* Returns 1, "recognised", if `traceEvents` is an array, otherwise -1. */
 static int see_events(const struct pf_json_walk *walk)
 {
     return walk->token->event == PF_JSON_ARRAY ? 1 : -1;
@@ -108,7 +109,7 @@ static const struct pf_table tables[] = {
 
 /* ---- members of an event ------------------------------------------------------------------------ */
 
-/* Members that are read as text; indexes of reading.texts. */
+/* Members that are read as text; indexes into `texts` of struct chrome_reading. */
 enum member { PID, TID, NAME, ID, CATEGORY, SCOPE, TEXTS };
 
 /* Text of the current event, owned by the reading. */
@@ -138,7 +139,7 @@ struct chrome_reading {
     struct pf_build *build;
     struct trace_state *state;
     struct pf_json *json, *args_reader; /* args_reader parses an event's args */
-    bool inside;                        /* an event is being read */
+    bool inside;                        /* an event is being read: if the file ends now, it is truncated */
     uint64_t number;                    /* number of events so far */
 
     struct {
@@ -242,7 +243,7 @@ static struct pf_cell chrome_text_of(const struct chrome_reading *reading, enum 
     return text->there ? pf_text(text->bytes.at, text->bytes.n) : pf_absent();
 }
 
-static bool chrome_has_type(struct pf_cell cell, struct pf_cell other)
+static bool chrome_equal_text(struct pf_cell cell, struct pf_cell other)
 {
     return cell.size == other.size && !memcmp(cell.text, other.text, cell.size);
 }
@@ -260,8 +261,8 @@ static struct thread *find_thread(struct chrome_reading *reading)
     struct thread *last = reading->threads.n ? &reading->threads.at[reading->last] : NULL;
     pid = pid.type == PF_ABSENT ? pf_text("0", 1) : pid;
     tid = tid.type == PF_ABSENT ? pid : tid;
-    if (last && chrome_has_type(pf_interned(strings, last->tid), tid) &&
-        chrome_has_type(pf_interned(strings, last->pid), pid))
+    if (last && chrome_equal_text(pf_interned(strings, last->tid), tid) &&
+        chrome_equal_text(pf_interned(strings, last->pid), pid))
         return last;
     uint32_t pair[] = {pf_build_intern(reading->build, reading->strings, pid.text, pid.size),
                        pf_build_intern(reading->build, reading->strings, tid.text, tid.size)};
@@ -274,7 +275,7 @@ static struct thread *find_thread(struct chrome_reading *reading)
     return thread;
 }
 
-/* The number of the event's thread, which is listed if it was not yet. */
+/* Returns the number of the event's thread. Lists the thread if it is not listed yet. */
 static uint32_t list_thread(struct chrome_reading *reading)
 {
     struct thread *thread = find_thread(reading);
@@ -321,13 +322,13 @@ static int next_arg(struct chrome_reading *reading, struct pf_json_token *member
     return got < 0 || got == PF_JSON_OBJECT_END ? 0 : got;
 }
 
-/* Handles metadata that name a thread or process, before or after its events: the member `name` of args. */
+/* Handles a metadata event that names a thread or a process: the name is the member `name` of its args. */
 static void name_thread(struct chrome_reading *reading)
 {
     struct pf_json_token member, value = {0};
     struct pf_cell what = chrome_text_of(reading, NAME);
-    bool process = chrome_has_type(what, pf_string("process_name")), found = false;
-    bool there = (process || chrome_has_type(what, pf_string("thread_name"))) && enter_args(reading);
+    bool process = chrome_equal_text(what, pf_string("process_name")), found = false;
+    bool there = (process || chrome_equal_text(what, pf_string("thread_name"))) && enter_args(reading);
     for (int got; there && !found && (got = next_arg(reading, &member, &value));)
         found = got == PF_JSON_STRING && pf_json_is(&member, "name");
     if (!found)
@@ -406,7 +407,7 @@ static void chrome_add_counter(struct chrome_reading *reading, uint32_t thread, 
     }
 }
 
-/* Adds a row to the table of the event's kind, if there is one. */
+/* Adds a row to the table of the event's kind. Slices have no such table. */
 static void chrome_add_row(struct chrome_reading *reading, uint32_t thread, uint32_t name)
 {
     enum chrome_kind kind = chrome_kind_of(reading->event.phase);
@@ -425,6 +426,7 @@ static void chrome_add_row(struct chrome_reading *reading, uint32_t thread, uint
         pf_build_row(reading->build, kind, kind == ASYNC ? async : instant);
 }
 
+/* Adds the event to its table and to the sorter. */
 static void chrome_add_record(struct chrome_reading *reading, uint32_t thread)
 {
     struct trace_state *state = reading->state;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* End of a B until its E is read. */
+/* End of a slice begun by a B: unknown until its E is read. An X has a duration. */
 #define NO_END INT64_MAX
 
 /* Maximum number of open slices that an E searches for its B. */
@@ -82,7 +82,10 @@ static void chrome_pass_time(struct nesting *n, int64_t time)
         n->last = time;
 }
 
-/* Pops ended slices, and compacts the list when most slices have ended: X events may overlap without bound. */
+/*
+ * Pops the ended slices on top of the stack. Ended ones below an open slice remain, without bound if Xs overlap each other:
+ * when they are the majority, the stack is compacted and the heap rebuilt.
+ */
 static void sweep(struct nesting *n)
 {
     while (n->open.n && n->open.at[n->open.n - 1].over) {
@@ -106,6 +109,7 @@ static void sweep(struct nesting *n)
     n->open.n = kept;
 }
 
+/* Marks a slice as ended. May move the slices of the stack. */
 static void end_slice(struct nesting *n, size_t i)
 {
     n->open.at[i].over = true;
@@ -190,7 +194,8 @@ static void chrome_end(struct nesting *n, const struct chrome_event *event)
                      event->time);
 }
 
-static void chrome_take(struct nesting *n, struct chrome_event *event)
+/* Handles the next event of the thread: begins or ends a slice; others only get a row in the timeline. */
+static void chrome_nest_event(struct nesting *n, struct chrome_event *event)
 {
     end_until(n, event->time);
     if (event->phase == 'E') {
@@ -249,15 +254,15 @@ static int longer_first(const void *a, const void *b)
 }
 
 /*
- * Handles a group: Xs that begin at the same time, without a B or E between them in the file. The longer ones are
- * outer.
+ * Handles a group: Xs and instants of one time, without a B or E between them in the file. Longer Xs come first, so that
+ * they enclose shorter ones, and instants last.
  */
 static void take_group(struct nesting *n)
 {
     if (n->group.n > 1)
         qsort(n->group.at, n->group.n, sizeof *n->group.at, longer_first);
     for (size_t i = 0; i < n->group.n; i++)
-        chrome_take(n, &n->group.at[i]);
+        chrome_nest_event(n, &n->group.at[i]);
     n->group.n = 0;
 }
 
@@ -305,7 +310,7 @@ void trace_nest_all(struct trace_state *state)
             chrome_begin_thread(n, thread);
         }
         if (is_edge)
-            chrome_take(n, &event);
+            chrome_nest_event(n, &event);
         else
             *PF_PUSH(build->run, n->group) = event;
         if (++done % 4096 == 0)
