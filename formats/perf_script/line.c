@@ -32,8 +32,8 @@ static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice 
            is_time(pf_take_word(&rest));
 }
 
-/* Takes the event's name: one word, or two if the event has only a number: `raw 0x1a8:`. */
-static bool perf_handle_event(struct pf_slice *text, bool timed, struct perf_header *header)
+/* Takes the event's name: a word that ends in a colon, or two for a raw event: `raw 0x1a8:`. Without a time before it, it starts with a letter. */
+static bool perf_take_event(struct pf_slice *text, bool timed, struct perf_header *header)
 {
     struct pf_slice left = *text, word;
     bool raw = pf_take(&left, "raw ") && pf_begins(left, "0x");
@@ -46,7 +46,7 @@ static bool perf_handle_event(struct pf_slice *text, bool timed, struct perf_hea
     return true;
 }
 
-/* Returns true if `perf script -F misc` prints each letter of the word. */
+/* Returns true if the word consists of letters that `perf script -F misc` prints. */
 static bool is_mode(struct pf_slice word)
 {
     const char *at = word.at;
@@ -83,10 +83,10 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
         header->rest = text = left;
         word = pf_take_word(&left);
     }
-    if (perf_is_number(word) && perf_handle_event(&left, timed, header)) {
+    if (perf_is_number(word) && perf_take_event(&left, timed, header)) {
         header->period = word;
         header->rest = left;
-    } else if (perf_handle_event(&text, timed, header)) {
+    } else if (perf_take_event(&text, timed, header)) {
         header->rest = text;
     }
 }
@@ -133,6 +133,7 @@ static bool is_period(const char *start, const struct perf_header *header)
            columns(start, header->tid) == 10;
 }
 
+/* Sets the command, without the blanks at its end. */
 static void set_comm(struct perf_header *header, const char *start, const char *end)
 {
     while (end > start && pf_is_blank(end[-1]))

@@ -77,7 +77,7 @@ struct perf_script {
     bool open;
     uint32_t thread, metric; /* metric: the event's */
     struct pf_cell period;
-    bool timed;
+    bool timed;               /* the header has a time */
     int64_t time;             /* ns */
     PF_LIST(uint32_t) frames; /* innermost first */
     bool provisional;         /* the only frame is from the header's line: a call chain replaces it */
@@ -93,7 +93,8 @@ struct perf_script {
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
-    uint64_t bad_end;           /* offset of the end of the last line that was left out */
+    uint64_t
+        bad_end; /* offset of the end of the last skipped line; at the file's end, the file is truncated */
     struct pf_source_line leaf; /* source line of the innermost frame */
     bool has_lines;             /* some sample has a line of its innermost frame */
     struct pf_line_sums *lines;
@@ -103,7 +104,7 @@ struct perf_script {
 };
 
 /* Parses a decimal number times 10^places. Returns false, with *value 0, if it is invalid or exceeds 64 bits. */
-static bool perf_read_member_value(struct pf_slice word, int places, int64_t *value)
+static bool perf_parse_decimal(struct pf_slice word, int places, int64_t *value)
 {
     pf_int128 wide = 0;
     bool is = pf_parse_fixed(word.at, pf_size(word), places, &wide) && wide == (int64_t)wide;
@@ -114,7 +115,7 @@ static bool perf_read_member_value(struct pf_slice word, int places, int64_t *va
 static struct pf_cell perf_cell_of(struct pf_slice word)
 {
     int64_t value;
-    perf_read_member_value(word, 0, &value);
+    perf_parse_decimal(word, 0, &value);
     return pf_size(word) ? pf_int(value) : pf_absent();
 }
 
@@ -240,7 +241,7 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
         enter_event(script, header);
     }
     script->open = true;
-    script->timed = perf_read_member_value(header->time, 9, &script->time);
+    script->timed = perf_parse_decimal(header->time, 9, &script->time);
     script->fields = script->skipping = false;
     script->provisional = script->has_chains ? has_named_frame(header, &frame)
                                              : perf_header_frame(header->line, header->rest, &frame);
@@ -248,7 +249,11 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
         add_frame(script, &frame);
 }
 
-/* Begins a sample if the line is a weak header with a frame; keeps other possible weak headers until the next line decides. False: neither. */
+/*
+ * Handles a line of unknown kind that may be a weak header: begins a sample if it has a frame, otherwise keeps the line until the next one
+ * decides (decide_kept_line). Returns false if the line is not a weak header, or cannot be one here: in a file with full headers, or within
+ * a sample.
+ */
 static bool keep_line(struct perf_script *script, const struct pf_line *line)
 {
     struct perf_header header;
@@ -295,6 +300,10 @@ static void decide_kept_line(struct perf_script *script, enum perf_kind next)
     }
 }
 
+/*
+ * Handles a line. If the file ends within it, it may have lost the part that identifies it: it is skipped as truncated (`cut`) if it lacks
+ * a field that earlier lines of its kind had.
+ */
 static void perf_read_line(struct pf_build *build, const struct pf_line *line)
 {
     struct perf_script *script = build->state;
