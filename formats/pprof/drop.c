@@ -69,7 +69,7 @@ void pprof_drop_free(struct pprof_drop *drop)
     free(drop);
 }
 
-/* Returns the part of a name that is matched: without a leading dot, and without parameters. */
+/* Returns the part of a name that is matched, as in pprof: without a leading dot, and without parameters. */
 static struct pf_cell simplified(struct pf_cell name)
 {
     static const char *const reserved[] = {"(anonymous namespace)", "operator()"};

@@ -51,8 +51,8 @@ static bool are_numbers(const struct pprof_field *field)
 }
 
 /*
- * Returns true if a message is not empty and has this form. (Unknown field numbers are accepted; they take two bytes,
- * which rules out text.)
+ * Returns true if a message is not empty and has this form. Unknown field numbers are accepted from PPROF_FIELDS on: their
+ * tags take two bytes, the first of which is not ASCII, so text is still rejected.
  */
 static bool is_formed(const struct pprof_form *form, const struct pprof_field *whole)
 {
@@ -95,7 +95,8 @@ static void pprof_probe(struct pf_probe *probe, struct pf_probe_result *result)
     struct pprof_message message = {head, head + have}, rest = message;
     struct pprof_field field;
     const char *wrong;
-    unsigned good = 0, bad = 0, plain = 0, types[2] = {0}; /* malformed and well-formed sample types */
+    unsigned good = 0, bad = 0, plain = 0; /* well-formed messages; malformed fields; numbers */
+    unsigned types[2] = {0};               /* malformed and well-formed sample types */
     int more;
     while ((more = pprof_next(&message, &field, &wrong)) > 0) {
         rest = message;

@@ -10,8 +10,8 @@ enum {
      * Limit of frames and label records per byte of the file read so far. Inlined lines, and labels of samples with
      * many values, can make many from a few bytes; real files stay below the limit.
      */
-    MADE_A_BYTE = 16,
-    MADE_MAX = 1000 * 1000, /* allowed in any case */
+    MADE_PER_BYTE = 16,
+    MADE_FREE = 1000 * 1000, /* always allowed, so that small files are not limited */
 };
 
 /* Keys of labels that identify threads, in order of preference. */
@@ -25,7 +25,10 @@ struct label {
     int64_t number;
 };
 
-/* A record of the sorter: the keys that label values are summed by, a tie-breaker (RUN), and the sum. */
+/*
+ * Words of a sorter record, one per label, metric and sample: the keys that values are summed by (thread and label key; unit
+ * and text; number; metric), a running number (RUN) that keeps the order of the file, and the value.
+ */
 enum { THREAD_KEY, UNIT_TEXT, NUMBER, METRIC, RUN, SUM, WORDS, SORTED = SUM };
 
 struct pprof_stacks {
@@ -82,7 +85,7 @@ static struct pf_cell pprof_value_of(const struct pf_model *model, const struct 
 }
 
 /* Records a label that identifies the thread. The preferred key wins; of several labels with one key, the first. */
-static void note_thread(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
+static void pprof_keep_identity(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {
         bool named = i >= ID_KEYS;
@@ -120,7 +123,7 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
         label.number = 0;
         label.unit = PF_NO_STRING;
     }
-    note_thread(stacks, &label, best);
+    pprof_keep_identity(stacks, &label, best);
     *PF_PUSH(stacks->build->run, stacks->labels) = label;
     return true;
 }
@@ -199,7 +202,7 @@ static bool count_made(struct pprof_stacks *stacks, uint64_t count)
     stacks->made += count;
     if (before / STEP != stacks->made / STEP)
         pprof_step(stacks->pprof, 1, stacks->offset);
-    stacks->too_many = stacks->made > MADE_MAX && stacks->made / MADE_A_BYTE > stacks->offset;
+    stacks->too_many = stacks->made > MADE_FREE && stacks->made / MADE_PER_BYTE > stacks->offset;
     return !stacks->too_many && !pf_run_is_full(stacks->build->run);
 }
 
@@ -214,27 +217,27 @@ static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_l
 }
 
 /*
- * Returns the context of the current sample, entered from the root. A dropped location ends the stack: it and its
- * callees are left out. A cut location ends the stack after its remaining lines. Both apply only below a location that
- * is neither dropped nor cut; otherwise a dropped root would remove everything. Sets stacks->too_many if the limit is
- * exceeded.
+ * Returns the context of the current sample, entered from the root. A dropped location ends the stack: it and its callees
+ * are left out. A cut location ends the stack after its remaining lines. Both apply only once the stack has a whole
+ * location, neither dropped nor cut; otherwise a dropped root would remove everything. Sets stacks->too_many if the limit
+ * is exceeded.
  */
 static uint32_t pprof_context_of(struct pprof_stacks *stacks)
 {
     const struct pprof *pprof = stacks->pprof;
     stacks->leaf = (struct pf_source_line){.line = 0};
     uint32_t context = PF_NO_CONTEXT;
-    bool user = false, over = false;
+    bool whole_above = false, over = false;
     if (!stacks->locations.n)
         return pf_build_enter(stacks->build, context, stacks->no_stack);
     for (size_t i = stacks->locations.n; i-- > 0 && !over;) {
         uint64_t id = stacks->locations.at[i];
         const struct pprof_location *location = pprof_location(pprof, id);
         bool whole = !location || (!location->dropped && !location->cut);
-        if (user && location && location->dropped)
+        if (whole_above && location && location->dropped)
             break;
-        over = user && !whole;
-        user = user || whole;
+        over = whole_above && !whole;
+        whole_above = whole_above || whole;
         if (!count_made(stacks, location ? location->lines - location->cut : 1))
             break;
         if (location) {

@@ -216,6 +216,7 @@ static void number_functions(struct pprof *pprof)
     }
 }
 
+/* Interns the names and files of functions. A function without a name gets its system (mangled) name. */
 static void name_functions(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {
@@ -228,8 +229,8 @@ static void name_functions(struct pprof *pprof)
     }
 }
 
-/* Merges functions of one name, as pprof does. (locations.csv has all their files.) */
-static void agree_on_files(struct pprof *pprof)
+/* Sets the shown file of each function: none if functions of its name are in several, since pprof merges these. locations.csv has all files. */
+static void choose_shown_files(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {
         const struct pprof_function *function = &pprof->function.at[i];
@@ -323,7 +324,7 @@ static void check_mapping(struct pprof *pprof, const struct pprof_location *loca
  */
 static void resolve_location(struct pprof *pprof, struct pprof_location *location)
 {
-    bool found_any = false;
+    bool cut_found = false;
     check_mapping(pprof, location);
     for (uint32_t k = location->lines; k-- > 0;) {
         struct pprof_line *line = &pprof->lines.at[location->first + k];
@@ -332,8 +333,8 @@ static void resolve_location(struct pprof *pprof, struct pprof_location *locatio
             pprof_warn(pprof, PPROF_NOWHERE, "no-function", "undefined function %ju in location %ju",
                        (uintmax_t)line->function, (uintmax_t)location->id);
         line->frame = make_frame(pprof, location, function);
-        if (function && function->dropped && !found_any) {
-            found_any = true;
+        if (function && function->dropped && !cut_found) {
+            cut_found = true;
             location->dropped = k + 1 == location->lines;
             location->cut = location->dropped ? 0 : k + 1;
         }
@@ -346,6 +347,7 @@ static void resolve_location(struct pprof *pprof, struct pprof_location *locatio
         (struct pprof_line){.frame = make_frame(pprof, location, NULL)};
 }
 
+/* Marks the functions that drop_frames and keep_frames select; matches each name once. */
 static void find_dropped(struct pprof *pprof)
 {
     const struct pf_strings *strings = pprof->build->model->contexts->strings;
@@ -440,7 +442,7 @@ void pprof_resolve(struct pprof *pprof)
     pprof_add_metrics(pprof);
     number_functions(pprof);
     name_functions(pprof);
-    agree_on_files(pprof);
+    choose_shown_files(pprof);
     name_mappings(pprof);
     find_dropped(pprof);
     pprof->unknown_frame = make_frame(pprof, NULL, NULL);
