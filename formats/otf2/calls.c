@@ -23,12 +23,13 @@ struct otf2_open_call {
 
 /* A region that has been entered. Undefined regions have numbers after the defined ones. */
 struct region {
-    bool met;
+    bool entered;       /* false: the other fields are not set yet */
     uint32_t name;      /* string number */
     uint32_t function;  /* regions with the same name and file are one function, as in functions.csv */
     uint32_t innermost; /* stack index + 1 of its innermost open call; 0: not open */
 };
 
+/* State of the pass. */
 struct follow {
     struct otf2_state *state;
     struct pf_build *build;
@@ -45,8 +46,8 @@ struct follow {
     PF_LIST(uint32_t) innermost;    /* by function: stack index + 1 of its innermost open call; 0: not open */
     struct otf2_reading {
         uint64_t bits;
-        uint32_t reader; /* place of the location + 1; 0: not read yet */
-    } * last;            /* last value of each counter, indexed like class_members */
+        uint32_t location; /* place of the location that read it, plus 1; 0: not read yet */
+    } * last;              /* last value of each counter, indexed like class_members */
 };
 
 static void otf2_warn(struct follow *follow, const char *code, const char *what, uint32_t region)
@@ -88,7 +89,7 @@ static struct region *otf2_region_of(struct follow *follow, uint32_t number, uin
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
     struct region *region = PF_ITEM(build->run, follow->regions, number);
-    if (region->met)
+    if (region->entered)
         return region;
     const uint64_t *defined = otf2_at(definitions, OTF2_REGIONS, number);
     const uint64_t *file = defined ? otf2_find(definitions, OTF2_STRINGS, defined[OTF2_REGION_FILE]) : NULL;
@@ -96,7 +97,7 @@ static struct region *otf2_region_of(struct follow *follow, uint32_t number, uin
     char text[32];
     if (name.type == PF_ABSENT)
         name = pf_text(text, (size_t)snprintf(text, sizeof text, "region %u", id));
-    *region = (struct region){.met = true, .name = pf_build_name(build, name.text, name.size)};
+    *region = (struct region){.entered = true, .name = pf_build_name(build, name.text, name.size)};
     uint64_t pair[] = {region->name, file ? file[OTF2_STRING_TEXT] : UINT64_MAX};
     region->function = pf_build_intern(build, follow->functions, pair, sizeof pair);
     return region;
@@ -209,7 +210,7 @@ static void otf2_add_counter_value(struct follow *follow, uint64_t place, uint64
     uint32_t member = otf2_place(definitions, OTF2_MEMBERS, definitions->class_members.at[place]);
     int metric = member == OTF2_NONE ? -1 : follow->state->counter[member];
     follow->last[place] = (struct otf2_reading){bits, follow->location + 1};
-    if (metric < 0 || before.reader != follow->location + 1 || !top(follow))
+    if (metric < 0 || before.location != follow->location + 1 || !top(follow))
         return;
     uint64_t type = otf2_at(definitions, OTF2_MEMBERS, member)[OTF2_MEMBER_TYPE];
     struct pf_cell from = value_cell(type, before.bits), to = value_cell(type, bits);
@@ -292,10 +293,10 @@ static void otf2_handle_event(struct follow *follow, struct otf2_event *event)
 }
 
 /*
- * Warns if the events ended abnormally, or their number differs from the announced one. end->code is 0 at the regular
- * end.
+ * Warns if the location's events ended abnormally, or their number differs from the announced one. end: the error that
+ * ended them; its code is 0 at the regular end.
  */
-static void tell_end(struct follow *follow, const struct pf_error *end)
+static void otf2_check_end(struct follow *follow, const struct pf_error *end)
 {
     uint64_t id = follow->about[OTF2_ID], announced = follow->about[OTF2_LOCATION_EVENTS];
     if (end->code == ENOENT && announced)
@@ -329,7 +330,7 @@ static void otf2_read_events(struct follow *follow)
     }
     if (more < 0)
         end = *build->run->error;
-    tell_end(follow, &end);
+    otf2_check_end(follow, &end);
     otf2_events_close(&follow->events);
 }
 

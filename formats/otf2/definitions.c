@@ -38,7 +38,7 @@ int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct 
     return 0;
 }
 
-/* ---- things ------------------------------------------------------------------------------------- */
+/* ---- looking up definitions --------------------------------------------------------------------- */
 
 struct pf_cell otf2_name_of(const struct otf2_definitions *definitions, const uint64_t *thing, unsigned field)
 {
@@ -118,8 +118,9 @@ static uint64_t otf2_read_text(struct otf2_state *state, struct otf2_fields *fie
     return pf_build_intern(state->build, state->definitions.strings, text, size);
 }
 
-/* The first definition of an id wins. */
-static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint64_t *fields, size_t width)
+/* Adds a definition. The first one of an id wins. */
+static void add_definition(struct otf2_state *state, enum otf2_kind kind, const uint64_t *fields,
+                           size_t width)
 {
     struct pf_build *build = state->build;
     struct otf2_things *things = &state->definitions.things[kind];
@@ -131,7 +132,7 @@ static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint6
         memcpy(things->fields + things->count++ * width, fields, width * sizeof *fields);
 }
 
-/* count: the value of the preceding field, which is the length of a list. */
+/* Reads a field of this form; a list as the index of its first item. count: value of the preceding field, which is a list's length. */
 static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, struct otf2_fields *from)
 {
     struct otf2_definitions *definitions = &state->definitions;
@@ -164,7 +165,7 @@ static void take_definition(struct otf2_state *state, struct otf2_record *record
         }
     }
     if (!from->bad)
-        add_thing(state, records[record->type].kind, fields, n);
+        add_definition(state, records[record->type].kind, fields, n);
     else
         pf_build_warn(build, 0, record->offset, "error", "definition",
                       "definition of kind %u is too short: skipped", record->type);

@@ -24,7 +24,7 @@ static void add_offset(struct otf2_events *events, struct otf2_fields *fields)
         *PF_PUSH(events->state->build->run, events->offsets) = offset;
 }
 
-/* Adds an id mapping. Dense: value i belongs to id i; sparse: pairs of an id and its value. */
+/* Adds the pairs of an id mapping, local id to global id. A dense list has only the global ids, of the local ids from 0 on. */
 static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 {
     static const uint8_t kinds[OTF2_MAPS] = {

@@ -18,10 +18,10 @@ static bool is_anchor(const char *name)
     return size > 5 && size < 256 && !strcmp(name + size - 5, ".otf2");
 }
 
-/* Finds the anchor of a folder; the first one by name wins. */
+/* A search of a folder for its anchor; the first one by name wins. */
 struct otf2_anchor_search {
     char name[256];
-    unsigned entries, most;
+    unsigned entries, most; /* number of entries seen; the search ends at `most` of them; 0: no limit */
 };
 
 static int otf2_examine(void *arg, const char *name, unsigned char type)
@@ -120,7 +120,8 @@ enum { FIELDS = sizeof field_columns / sizeof *field_columns };
 
 static const struct pf_column context_columns[] = {{"region", PF_PLAIN, 0}, {"paradigm", PF_PLAIN, 0}};
 
-static struct pf_cell word(const char *const *words, size_t n, uint64_t number)
+/* Returns the name of a number, or the number itself if it is unknown. */
+static struct pf_cell otf2_word_of(const char *const *words, size_t n, uint64_t number)
 {
     return number < n ? pf_string(words[number]) : pf_uint(number);
 }
@@ -134,8 +135,9 @@ static void otf2_context_cells(const struct pf_model *model, uint32_t context, s
     const uint64_t *region = otf2_at(&state->definitions, OTF2_REGIONS, number);
     cells[0] = pf_uint(region ? region[OTF2_ID]
                               : state->unknown[number - otf2_count(&state->definitions, OTF2_REGIONS)]);
-    cells[1] = region ? word(paradigms, sizeof paradigms / sizeof *paradigms, region[OTF2_REGION_PARADIGM])
-                      : pf_absent();
+    cells[1] =
+        region ? otf2_word_of(paradigms, sizeof paradigms / sizeof *paradigms, region[OTF2_REGION_PARADIGM])
+               : pf_absent();
 }
 
 static void open_archive(struct pf_build *build)
@@ -157,6 +159,7 @@ static void open_archive(struct pf_build *build)
 
 /* ---- partitions and metrics --------------------------------------------------------------------- */
 
+/* Adds the partition of a location, named by its id. */
 static void add_location(struct otf2_state *state, const uint64_t *location)
 {
     static const char *const types[] = {"UNKNOWN", "CPU_THREAD", "ACCELERATOR_STREAM", "METRIC"};
@@ -166,11 +169,11 @@ static void add_location(struct otf2_state *state, const uint64_t *location)
     char name[32];
     int size = snprintf(name, sizeof name, "%" PRIu64, location[OTF2_ID]);
     struct pf_cell item[] = {pf_uint(location[OTF2_ID]), pf_plain(name, (size_t)size)};
-    struct pf_cell fields[FIELDS] = {otf2_text_of(definitions, location, OTF2_NAME),
-                                     word(types, sizeof types / sizeof *types, location[OTF2_LOCATION_TYPE]),
-                                     pf_uint(location[OTF2_LOCATION_GROUP]),
-                                     pf_uint(location[OTF2_LOCATION_EVENTS]),
-                                     otf2_text_of(definitions, group, OTF2_NAME)};
+    struct pf_cell fields[FIELDS] = {
+        otf2_text_of(definitions, location, OTF2_NAME),
+        otf2_word_of(types, sizeof types / sizeof *types, location[OTF2_LOCATION_TYPE]),
+        pf_uint(location[OTF2_LOCATION_GROUP]), pf_uint(location[OTF2_LOCATION_EVENTS]),
+        otf2_text_of(definitions, group, OTF2_NAME)};
     pf_run_check(build->run, pf_rows_add(build->model->partitions.items, item, build->run->error));
     pf_run_check(build->run, pf_rows_add(build->model->partitions.fields, fields, build->run->error));
 }
@@ -218,11 +221,11 @@ static void otf2_add_metrics(struct otf2_state *state)
     for (uint32_t i = 0; i < members; i++)
         state->counter[i] = -1;
     otf2_add_metric(state, "calls", "#", "number of times a region was entered")->partner = OTF2_HELD_CALLS;
-    struct pf_metric *held =
+    struct pf_metric *inclusive =
         otf2_add_metric(state, "calls (inc)", "#", "the same, with nested calls of the same region");
-    held->scope = "inclusive";
-    held->over_contexts = PF_OVER_ROOTS;
-    held->partner = OTF2_CALLS;
+    inclusive->scope = "inclusive";
+    inclusive->over_contexts = PF_OVER_ROOTS;
+    inclusive->partner = OTF2_CALLS;
     otf2_add_metric(state, "time", "ns", "time in a region, without callees");
     for (uint32_t i = 0; (class = otf2_at(definitions, OTF2_CLASSES, i)); i++)
         for (uint32_t m = 0; m < class[OTF2_CLASS_COUNT] && !class[OTF2_CLASS_OCCURRENCE]; m++) {

@@ -70,7 +70,7 @@ struct otf2_definitions {
     uint32_t all_locations[OTF2_PARADIGMS]; /* place of the group of all locations, plus 1; 0: none */
 };
 
-/* Metrics: calls, calls including recursive ones inside, time; from OTF2_COUNTERS on, counters. */
+/* Metrics: calls; calls with nested calls of the same region ("calls (inc)"); time; from OTF2_COUNTERS on, counters. */
 enum { OTF2_CALLS, OTF2_HELD_CALLS, OTF2_TIME_METRIC, OTF2_COUNTERS };
 
 /* Tables specific to the format. */
@@ -83,7 +83,8 @@ struct otf2_state {
     struct otf2_anchor anchor;
     struct pf_input *global;
     struct otf2_definitions definitions; /* valid from PF_PARTITIONED on */
-    int *counter;                        /* while events are read: place of a counter -> its metric, or -1 */
+    int *
+        counter; /* while events are read: place of a counter -> its metric; -1: none; -2: its name is a built-in metric's */
     uint32_t *unknown; /* ids of undefined regions: region number n_regions + i has id unknown[i] */
     size_t n_unknown, unknown_room;
 };
