@@ -37,20 +37,20 @@ static bool is_header(const char *head, size_t size)
     return version && (at == size || head[at] == '\n');
 }
 
-/* Returns why a file cannot be read, or NULL if it can. *mine: it is an AFPerf file nevertheless. */
-static const char *trouble_with(const char *head, size_t size, bool *mine)
+/* Returns why a file cannot be read, or NULL if it can. *is_afperf: the file is in this format, even if it cannot be read. */
+static const char *problem_of_head(const char *head, size_t size, bool *is_afperf)
 {
-    *mine = true;
+    *is_afperf = true;
     if (size >= MAGIC_SIZE && !memcmp(head, MAGIC, MAGIC_SIZE)) {
         bool alone = size == MAGIC_SIZE || head[MAGIC_SIZE] == '\n' ||
                      (head[MAGIC_SIZE] == '\r' && (size == MAGIC_SIZE + 1 || head[MAGIC_SIZE + 1] == '\n'));
         return alone ? NULL : "the version header does not stand alone on its line";
     }
     bool mark = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3);
-    *mine = is_header(head + 3 * mark, size - 3 * mark);
+    *is_afperf = is_header(head + 3 * mark, size - 3 * mark);
     if (mark)
         return "a byte-order mark stands before the version header";
-    if (*mine && head[COMMON_SIZE] == '1' &&
+    if (*is_afperf && head[COMMON_SIZE] == '1' &&
         (size == COMMON_SIZE + 1 || !strchr("0123456789.", head[COMMON_SIZE + 1])))
         return "the version header is not padded to 16 bytes";
     return "a version of the format that is not known";
@@ -59,30 +59,30 @@ static const char *trouble_with(const char *head, size_t size, bool *mine)
 static void probe_afperf(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
-    bool mine;
+    bool is_afperf;
     if (probe->directory)
         return;
     const char *head = (const char *)pf_probe_head(probe, HEAD_SIZE, &have);
-    const char *trouble = trouble_with(head, have, &mine);
-    if (!mine && pf_inflate_is_gzip((const unsigned char *)head, have)) {
+    const char *problem = problem_of_head(head, have, &is_afperf);
+    if (!is_afperf && pf_inflate_is_gzip((const unsigned char *)head, have)) {
         head = (const char *)pf_probe_plain_head(probe, HEAD_SIZE, &have);
-        trouble = trouble_with(head, have, &mine);
+        problem = problem_of_head(head, have, &is_afperf);
     }
-    if (!mine)
+    if (!is_afperf)
         return;
-    result->confidence = trouble ? 16 : 32;
-    if (trouble)
-        snprintf(result->message, sizeof result->message, "%s", trouble);
+    result->confidence = problem ? 16 : 32;
+    if (problem)
+        snprintf(result->message, sizeof result->message, "%s", problem);
     else
         strcpy(result->version, "1");
 }
 
 /* ---- metrics and tables ------------------------------------------------------------------------- */
 
-#define METRIC(index, called, of_unit, of_scope, over, twin, says)                                           \
+#define METRIC(index, metric_name, unit_name, scope_name, over, partner_id, text)                            \
     {                                                                                                        \
-        .id = (index), .name = (called), .unit = (of_unit), .scope = (of_scope), .type = "int",              \
-        .description = (says), .over_contexts = (over), .over_partitions = PF_SUM, .partner = (twin)         \
+        .id = (index), .name = (metric_name), .unit = (unit_name), .scope = (scope_name), .type = "int",     \
+        .description = (text), .over_contexts = (over), .over_partitions = PF_SUM, .partner = (partner_id)   \
     }
 
 static const struct pf_metric metrics[AFPERF_METRICS] = {
@@ -161,7 +161,7 @@ static int open_afperf(struct pf_model *model, struct pf_error *error)
 {
     struct afperf_model *state = model->state = calloc(1, sizeof *state);
     char head[HEAD_SIZE];
-    bool mine;
+    bool is_afperf;
     if (!state)
         return pf_fail_memory(error);
     if (pf_source_open(model->source, NULL, PF_UNPACK, &state->input, error) < 0)
@@ -169,9 +169,9 @@ static int open_afperf(struct pf_model *model, struct pf_error *error)
     ssize_t have = pf_input_read(state->input, head, sizeof head, 0, error);
     if (have < 0)
         return -1;
-    const char *trouble = trouble_with(head, (size_t)have, &mine);
-    if (trouble)
-        return pf_fail_line(error, EINVAL, 1, "%s", mine ? trouble : "no version header");
+    const char *problem = problem_of_head(head, (size_t)have, &is_afperf);
+    if (problem)
+        return pf_fail_line(error, EINVAL, 1, "%s", is_afperf ? problem : "no version header");
     strcpy(model->version, "1");
     model->partitions.singular = "run";
     model->partitions.plural = "runs";
