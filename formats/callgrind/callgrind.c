@@ -178,7 +178,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 6,
+    .version = 7,
     .kit = &callgrind_format,
     .text = true,
     .probe = probe_callgrind,

@@ -161,6 +161,14 @@ static void list_calls(struct finish *finish)
 
 /* ---- shares ------------------------------------------------------------------------------------- */
 
+/* Adds to a sum, which saturates: the reader limits the sum of each row to 128 bits, but not sums of several rows. */
+static void callgrind_saturate(pf_int128 *sum, pf_int128 more)
+{
+    const pf_int128 most = (((pf_int128)1 << 126) - 1) * 2 + 1;
+    pf_int128 result;
+    *sum = !__builtin_add_overflow(*sum, more, &result) ? result : more < 0 ? -most : most;
+}
+
 static bool exceeds(pf_int128 part, pf_int128 total)
 {
     return total > 0 ? part > total : part < total;
@@ -178,15 +186,16 @@ static void warn_of_shares(struct finish *finish, unsigned metric)
     for (uint32_t i = 0; i < pf_strings_count(callgrind->keys); i++) {
         struct callgrind_key key = callgrind_key_at(callgrind, i);
         pf_int128 cost = callgrind->costs.at[i * callgrind->stride + 1 + metric];
-        if (key.callee == CALLGRIND_NO_FUNCTION)
-            finish->own[key.caller] += cost;
-        if (key.callee == CALLGRIND_NO_FUNCTION)
-            total += cost;
+        if (key.callee != CALLGRIND_NO_FUNCTION)
+            continue;
+        callgrind_saturate(&finish->own[key.caller], cost);
+        callgrind_saturate(&total, cost);
     }
     memcpy(finish->inclusive, finish->own, finish->functions * sizeof *finish->own);
     for (size_t i = 0; i < finish->n_calls; i++)
         if (finish->calls[i].key.caller != finish->calls[i].key.callee)
-            finish->inclusive[finish->calls[i].key.caller] += finish->calls[i].costs[1 + metric];
+            callgrind_saturate(&finish->inclusive[finish->calls[i].key.caller],
+                               finish->calls[i].costs[1 + metric]);
     for (uint32_t i = 0; i < finish->functions; i++)
         if (exceeds(finish->own[i], total) || exceeds(finish->inclusive[i], total)) {
             pf_build_warn(

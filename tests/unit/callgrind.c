@@ -276,6 +276,11 @@ static void damage(void)
     tells(&pf_callgrind_driver, IR "fn=f\n1 9\ncfn=g\ncalls=1 1\ncfn=h\ncalls=2 1\n1 5\ncfn=i\ncalls=4 1\n",
           "calls", "all,f,Ir,2,5,f,h|", "error no-costs|error no-costs|warning shares|",
           "a call without costs before another call, or at the end");
+    tells(&pf_callgrind_driver,
+          IR "fn=f\n1 85070591730234615865843651857942052864\ncfn=g\ncalls=1 1\n"
+             "1 85070591730234615865843651857942052864\n",
+          "calls", "all,f,Ir,1,85070591730234615865843651857942052864,f,g|", "warning shares|",
+          "an inclusive cost that exceeds 128 bits still exceeds the total");
     refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "later versions are refused");
     refused("version: 1\nfn=f\n1 1\n", "so are costs without events");
     refused("version: 1\n", "and a file without events");
