@@ -113,7 +113,7 @@ for lost in file-folder:a.folded file-dir:sub/a link-folder:a; do
     is "$(check ${lost%:*}.tar)" "$src/${lost%:*}.tar: warning: replaced: ${lost#*:}: a later folder has the same name: skipped
 status 1" "check tells of the member that a later folder replaces in ${lost%:*}.tar"
 done
-like "$(check folder-file.tar)" "folder-file.tar: warning: folder: a is a folder too" "and of a file that has the name of an earlier folder"
+like "$(check folder-file.tar)" "folder-file.tar: warning: folder: a: also a folder: file skipped" "and of a file that has the name of an earlier folder"
 like "$(check deep.tar)" "deep.tar: warning: bad-name: d/d/" "and of a path that is too long to be opened"
 like "$(cat "$work/stderr")" "checked: 2 profiles, problems in 1" "the other members are checked, the archive is counted"
 like "$(check .)" "^$src/./file-folder.tar: warning: replaced" "check of a folder names the archive"
