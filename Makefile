@@ -97,7 +97,7 @@ $(BUILD)/tidy/%.clean: %.c .clang-tidy
 	@$(CC) $(STD) $(CPPFLAGS) -MM -MP -MT $@ -MF $(@:.clean=.d) $< && touch $@
 cppcheck:
 	cppcheck -j $(shell nproc) --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-	    --suppress=missingInclude -I. -D_GNU_SOURCE fs formats
+	    --suppress=missingInclude --library=scripts/cppcheck.cfg -I. -D_GNU_SOURCE fs formats
 format:
 	clang-format -i $(FRONT) $(CORE) $(wildcard fs/*.h fs/*/*.h formats/*.h formats/*/*.h tests/*/*.[ch])
 

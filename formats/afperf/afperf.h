@@ -171,7 +171,8 @@ struct afperf_event {
     bool apart;     /* data: there is no start or stop since the last RunInfo, so the data belong to none */
 };
 
-enum { AFPERF_EVENTS_MAX = UINT32_MAX, AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
+enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
+#define AFPERF_EVENTS_MAX UINT32_MAX /* no enumerator: these are of type int */
 
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 

@@ -49,8 +49,10 @@ static const char *name_at(struct hpc_meta *meta, uint64_t pointer)
 static void read_sections(struct hpc_meta *meta, bool quiet)
 {
     const unsigned char *header = hpc_meta_record(meta, 0, 16 + 16 * SECTIONS);
-    if (!header)
-        pf_run_check(meta->run, pf_fail_at(meta->run->error, EINVAL, 0, "meta.db ends inside its header"));
+    if (!header) {
+        pf_fail_at(meta->run->error, EINVAL, 0, "meta.db ends inside its header");
+        pf_run_fail(meta->run);
+    }
     for (int i = 0; i < SECTIONS; i++) {
         struct hpc_extent *section = &meta->sections[i];
         section->size = pf_u64(header + 16 + 16 * i, false);
@@ -382,8 +384,10 @@ void hpc_meta_open(struct pf_run *run)
                                      "version %u.%u of meta.db is not supported", major, minor));
     /* The stride of a metric distinguishes the layouts: 32 in the released one, 24 in drafts. */
     const unsigned char *metrics = hpc_meta_record(meta, meta->sections[METRICS].offset, 15);
-    if (!metrics)
-        pf_run_check(run, pf_fail_at(run->error, EINVAL, 16, "meta.db has no section of metrics"));
+    if (!metrics) {
+        pf_fail_at(run->error, EINVAL, 16, "meta.db has no section of metrics");
+        pf_run_fail(run);
+    }
     meta->state->layout = metrics[12] == 24 ? HPC_DRAFT : HPC_META;
     snprintf(run->model->version, sizeof run->model->version, "%u.%u%s", major, minor,
              meta->state->layout == HPC_DRAFT ? " draft" : "");

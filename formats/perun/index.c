@@ -182,8 +182,10 @@ static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct ent
 static void read_header(struct pf_run *run, struct bytes *left, uint32_t *version, uint32_t *count)
 {
     const unsigned char *head = take(left, HEADER);
-    if (!head || memcmp(head, "pidx", 4) != 0)
-        pf_run_check(run, pf_fail_at(run->error, EBADMSG, 0, "the index ends inside its header"));
+    if (!head || memcmp(head, "pidx", 4) != 0) {
+        pf_fail_at(run->error, EBADMSG, 0, "the index ends inside its header");
+        pf_run_fail(run);
+    }
     *version = pf_u32(head + 4, false);
     *count = pf_u32(head + 8, false);
     if (*version != 1 && *version != 2)

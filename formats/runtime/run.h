@@ -62,8 +62,10 @@ static inline int pf_run_check(struct pf_run *run, int got)
 /* Returns `thing`, which the caller owns. Ends the body with ENOMEM if it is NULL. */
 static inline void *pf_run_memory(struct pf_run *run, void *thing)
 {
-    if (!thing)
-        pf_run_check(run, pf_fail_memory(run->error));
+    if (!thing) {
+        pf_fail_memory(run->error);
+        pf_run_fail(run);
+    }
     return thing;
 }
 

@@ -199,8 +199,10 @@ struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events
     xml->parser = xmlCreatePushParserCtxt(&handler, xml, NULL, 0, NULL);
     /* Without NOENT, libxml2 does not expand `&#38;` in values. No entities are declared. */
     if (!xml->parser || xmlCtxtUseOptions(xml->parser, XML_PARSE_NONET | XML_PARSE_NOENT) ||
-        xmlParseChunk(xml->parser, ROOT, (int)strlen(ROOT), 0))
-        pf_run_check(run, pf_fail_memory(run->error));
+        xmlParseChunk(xml->parser, ROOT, (int)strlen(ROOT), 0)) {
+        pf_fail_memory(run->error);
+        pf_run_fail(run);
+    }
     xmlDictSetLimit(xml->parser->dict, NAMES_MAX);
     return xml;
 }

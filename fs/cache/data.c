@@ -226,11 +226,9 @@ static enum relation stored_head(struct pf_cache *cache, uint64_t source, const 
     bool same =
         sound && other.size == head->size && (!head->size || !memcmp(other.bytes, head->bytes, head->size));
     bool comparable = sound && head->includes;
-    if (same)
-        relation = COVERS;
-    else if (comparable && head->includes(head, &other))
+    if (!same && comparable && head->includes(head, &other))
         relation = COVERED;
-    else if (comparable && head->includes(&other, head))
+    else if (same || (comparable && head->includes(&other, head)))
         relation = COVERS;
     pf_buf_free(&stored);
     return relation;

@@ -37,7 +37,7 @@ const char *pf_fields_next(const struct pf_buf *fields, const char *at, struct p
 
 bool pf_fields_are_sound(const char *bytes, size_t size)
 {
-    struct pf_field field;
+    struct pf_field field = {0};
     while (size >= sizeof field) {
         memcpy(&field, bytes, sizeof field);
         if (field.size > size - sizeof field)
@@ -58,7 +58,7 @@ static uint64_t key_of(const struct pf_field *field)
 
 static struct pf_buf facts_of(const struct pf_buf *fields)
 {
-    struct pf_field field;
+    struct pf_field field = {0};
     for (const char *at = NULL; (at = pf_fields_next(fields, at, &field));)
         if (field.type == PF_FIELD_FACTS)
             return (struct pf_buf){.data = (char *)(uintptr_t)at, .size = field.size};
@@ -75,7 +75,7 @@ void pf_fields_merge(struct pf_buf *fields, const char *stored, size_t size, siz
 {
     const struct pf_buf others = {.data = (char *)(uintptr_t)stored, .size = size};
     struct pf_map own = {0};
-    struct pf_field field;
+    struct pf_field field = {0};
     bool failed =
         fields->failed || !pf_fields_are_sound(stored, size) || !depend_on_same_facts(fields, &others);
     for (const char *at = NULL; !failed && (at = pf_fields_next(fields, at, &field));)

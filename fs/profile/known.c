@@ -43,7 +43,7 @@ static const char *known_find(const struct pf_known *known, struct pf_node node,
 /* The listing of a folder, ending at *end; NULL if it is not stored. */
 static const char *known_listing(const struct pf_known *known, struct pf_node folder, const char **end)
 {
-    struct pf_field field;
+    struct pf_field field = {0};
     const char *found = known_find(known, folder, &field);
     if (!found || field.type != PF_FIELD_LISTING)
         return NULL;
@@ -63,7 +63,7 @@ static const char *next_entry(const char *at, struct pf_node *node, const char *
 
 bool pf_known_wants(struct pf_known *known, struct pf_node folder)
 {
-    struct pf_field field;
+    struct pf_field field = {0};
     pf_lock_take(&known->lock);
     bool room = known->count < FIELDS_MAX && known->fields.size + sizeof field <= BYTES_MAX;
     bool wants = room && !known_find(known, folder, &field);
@@ -120,7 +120,7 @@ int pf_known_find(struct pf_known *known, struct pf_node folder, const char *nam
 bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node *parent, char *name)
 {
     uint64_t key = pf_node_key(node);
-    struct pf_field field;
+    struct pf_field field = {0};
     struct pf_node entry;
     const char *called;
     bool found = false;
@@ -142,7 +142,7 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
 
 bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text)
 {
-    struct pf_field field;
+    struct pf_field field = {0};
     pf_lock_take(&known->lock);
     const char *bytes = known_find(known, file, &field);
     if (bytes && field.type == PF_FIELD_SIZE)
@@ -257,7 +257,7 @@ static bool is_known_field(const struct pf_field *field, const char *bytes)
 bool pf_known_unpack(struct pf_known *known, const char *bytes, size_t size)
 {
     const struct pf_buf stored = {.data = (char *)(uintptr_t)bytes, .size = size};
-    struct pf_field field;
+    struct pf_field field = {0};
     if (!pf_fields_are_sound(bytes, size))
         return false;
     for (const char *at = NULL; (at = pf_fields_next(&stored, at, &field));)

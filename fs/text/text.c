@@ -349,7 +349,9 @@ static char *render_range(struct pf_text *text, const struct block_range *range,
         give_idle(text, reader);
         /* The cache counts only bytes of text; the slack of many small texts would be several times as large. */
         char *fitting = realloc(out.data, out.size + 1);
-        return fitting ? fitting : out.data;
+        if (fitting)
+            out.data = fitting;
+        return out.data;
     }
     if (out.failed)
         pf_fail_memory(error);
