@@ -88,7 +88,7 @@ struct pf_cursor_ops {
      * model.
      */
     int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-    /* Writes the position of the next row to `blob` if it fits into `room` bytes. Returns the position's size in either case. */
+    /* Writes the next row's position to `blob` if it fits into `room` bytes. Returns its size in either case. Memory only: locks are held. */
     size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
     /* Moves to a saved position. Validates it, since the cache it came from may be damaged. Returns 0, or -1 with *error filled. */
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
@@ -100,8 +100,7 @@ struct pf_cursor_ops {
 
 /* "Seeks": a cursor restricted to an item skips the data of other items. Further flags: enum pf_table_extra_flags. */
 enum pf_table_flags {
-    PF_BY_PARTITION =
-        1, /* rows are in the partitions' order; positions are interchangeable with cursors of one partition */
+    PF_BY_PARTITION = 1, /* rows are in the partitions' order; a cursor of one partition can restore the positions */
     PF_SEEKS_PARTITION = 2,
     PF_SEEKS_CONTEXT = 4,
     PF_SEEKS_METRIC = 8,
@@ -153,8 +152,7 @@ struct pf_model {
     const struct pf_options *options;
     void *state;      /* the driver's */
     char version[32]; /* version of the format, for info.txt */
-    struct pf_rows
-        *info; /* more lines of info.txt: key, value; filled by open(); Title replaces the driver's */
+    struct pf_rows *info; /* more lines of info.txt: key, value; filled by open(); Title replaces the driver's */
     const char *time_unit; /* of the column `time` of the table "trace"; NULL: there is no such table */
     struct pf_partitions partitions;
     struct pf_tree *contexts;        /* from PF_MODELLED on, finished */

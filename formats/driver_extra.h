@@ -66,7 +66,7 @@ struct pf_driver_extra {
     /*
      * Optional; both functions or neither. Facts are results of earlier passes over tables that later rows depend on. The core caches
      * them, so that sizes cached by an earlier process stay valid. `facts` writes the facts to `blob` if they fit into `room` bytes, and
-     * returns their size in either case. `recall` restores them after PF_PARTITIONED and returns 0, or -1 with *error filled.
+     * returns their size in either case; it copies from memory only, since locks are held. `recall` restores them after PF_PARTITIONED and returns 0, or -1 with *error filled.
      *
      * If a pass finds that a fact used for earlier rows is wrong, the cursor's `next` corrects the fact in the driver's state and fails
      * with EAGAIN; the core then restarts the pass. Only the first complete pass over a table may do so.

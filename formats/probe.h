@@ -28,7 +28,7 @@ struct pf_probe {
     int failure; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
 
     /* Private to formats/probe.c and to whoever makes the probe. */
-    int fd;                         /* the open file or directory; -1 if `unpacked` or `folder` is set */
+    int fd;                         /* the open file or directory; unused with `unpacked` or `folder` */
     uint64_t start;                 /* offset of the file's bytes in `fd` or `unpacked` */
     struct pf_unpacked *unpacked;   /* borrowed */
     const struct pf_folder *folder; /* borrowed */

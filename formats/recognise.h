@@ -16,7 +16,7 @@ extern const struct pf_driver *const pf_drivers[];
  */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_probe_result *result);
 
-/* The name in a directory of the profile that a driver with `beside` makes of it. */
+/* Name of the profile as an entry of its directory, if the driver has `beside`. */
 #define PF_BESIDE_NAME "experiment"
 
 /* Returns the driver that is surest of this directory among those with `beside`, or NULL. *result is that driver's. */

@@ -18,7 +18,7 @@
  *   scaling_total  the same with the sum over a measurement's threads, if the study has threads
  *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
  *
- * Two more tables are not listed. cells has one row per (point, context, metric), pooled over all measurements;
+ * Two more tables are internal. cells has one row per (point, context, metric), pooled over all measurements;
  * aggregates are computed from it. If the file has statistics only, cells equals values. totals is like cells, with
  * sums over threads in place of means.
  */

@@ -64,7 +64,7 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
     return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* Restricts the cursor to the rows of its thread, or to those of all threads. */
+/* Sets the range: rows of the thread that the cursor is restricted to, else all rows. */
 static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
                              size_t room, struct pf_error *error)
 {
@@ -216,7 +216,7 @@ static int find_entry_of_context(const struct pf_cursor *cursor, const struct th
     return 0;
 }
 
-/* Fills the group with the values of an entry; if the cursor is restricted to a context, of that context's next entry. */
+/* Fills the group with the values of `entry` or, if a context is selected, of its first entry from `entry` on. */
 static int enter_entry(const struct pf_cursor *cursor, struct thread_reader *reader, uint64_t entry,
                        struct pf_error *error)
 {

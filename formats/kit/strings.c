@@ -7,7 +7,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/table.h"
 
-/* Most pools hold a few words, some hold millions: each chunk is twice as large as the previous one. */
+/* Most pools hold a few words, some hold millions: chunks grow from FIRST_CHUNK to LAST_CHUNK bytes. */
 enum { FIRST_CHUNK = 512, LAST_CHUNK = 64 * 1024, FIRST_CELLS = 8 };
 
 struct string_chunk {

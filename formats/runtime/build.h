@@ -79,7 +79,7 @@ struct pf_build {
     struct pf_model *model;
     const struct pf_build_format *format;
     void *state;               /* the driver's own struct */
-    struct pf_input *input;    /* the file, decompressed if it is gzip data */
+    struct pf_input *input;    /* the file, unpacked if it is compressed */
     struct pf_sums *sums;      /* the sums of the values */
     struct pf_stored *trace;   /* rows of "trace" */
     struct pf_metric *metrics; /* the metrics that `read` adds */

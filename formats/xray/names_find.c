@@ -155,7 +155,7 @@ bool xray_name_matters(const char *name)
 static int collect(void *arg, const char *name, unsigned char type)
 {
     struct folder *folder = arg;
-    folder->too_many = ++folder->n_entries > ENTRIES_MAX; /* number of relevant entries */
+    folder->too_many = ++folder->n_entries > ENTRIES_MAX; /* counts names that matter */
     if (folder->too_many)
         return 1;
     if ((type != DT_REG && type != DT_UNKNOWN) || !strcmp(name, folder->log))

@@ -34,7 +34,7 @@ struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *erro
 /* The table "scaling" of a profile's metrics, with one column per point; NULL if there is no such table. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
-/* The growth of the contexts with the largest values of a metric over the points; both axes are logarithmic. */
+/* A metric's values over the points, a line for each of the largest contexts; both axes are logarithmic. */
 struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
 
 /* A metric of several runs. All is borrowed. */

@@ -71,8 +71,8 @@ static int add_name(void *arg, const char *name, unsigned char type)
 }
 
 /*
- * Reads the names of the folder. A folder with subfolders may itself make a profile, although most do not: appends
- * PF_BESIDE_NAME unless an entry has that name.
+ * Reads the names of the folder. If it has subfolders, it may itself make a profile: appends PF_BESIDE_NAME, that profile's name,
+ * unless an entry has it.
  */
 static int read_names(struct pf_dir *dir)
 {

@@ -17,9 +17,8 @@
 int pf_device_at(int directory, const char *name, dev_t *device);
 
 /*
- * The attributes of `name` in an open directory, from the kernel's cache without a request to the file system; symbolic
- * links are not followed. Attributes on a local disk are current, attributes from a file server may be stale. 0, or an
- * errno value.
+ * The attributes of `name` in an open directory, not refreshed from a server, though finding `name` may take a request. Links are
+ * not followed. Attributes on a local disk are current, those from a file server may be stale. 0, or an errno value.
  */
 int pf_stat_at(int directory, const char *name, struct stat *st);
 

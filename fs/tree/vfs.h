@@ -258,7 +258,7 @@ struct pf_virtual {
     int (*open)(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op);
     /* NULL: the folder has no links. */
     int (*readlink)(void *self, uint64_t ino, char **target, struct pf_op *op);
-    /* Frees memory and descriptors of data that can be recomputed. False: there was nothing to free. NULL: there never is. */
+    /* Frees memory and descriptors of data that can be recomputed. Returns false if there was nothing to free. Optional. */
     bool (*shrink)(void *self);
 };
 

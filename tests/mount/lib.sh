@@ -163,9 +163,9 @@ cold() {
     mount_source "$@"
 }
 
-# serve [OPTION...] SOURCE MOUNTPOINT: starts a server in the foreground, in a session of its own and without the test's output, for
-# which the harness would wait. Its id is in $!. Waits until $mnt is mounted or the server has ended. Leaks are not reported: the
-# kernel does not release files that are open when such a server is ended.
+# serve [OPTION...] SOURCE MOUNTPOINT: starts `profilefs -f` as a job in a session of its own. Its output goes to server.log, since
+# the harness waits until all holders of the test's output end. Its id is in $!. Waits until $mnt is mounted or the server has ended.
+# Leaks are not reported: the kernel sends no RELEASE for files that are open when a server is ended.
 serve() {
     local try
     setsid env --default-signal ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "$PROFILEFS" -f "$@" </dev/null >"$work/server.log" 2>&1 &

@@ -25,7 +25,7 @@ static void set_up(struct fixture *fixture, const char *text, size_t size)
     fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
     int fd = openat(fixture->directory, "lines.txt", O_WRONLY | O_CREAT, 0600);
     bool written = write(fd, text, size) == (ssize_t)size;
-    /* A time in the future: sources wait until a file that was written just now is older. */
+    /* A time in the future avoids the short wait of sources for a file that was just written. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);

@@ -156,7 +156,7 @@ static void long_times(void)
         size_t n = pf_rows_count(warnings), found = 0;
         for (size_t k = 0; k < n; k++)
             found += !strcmp(pf_rows_at(warnings, k)[3].text, "time-range");
-        ok(*signs[i] || found == 1, "    which is warned of once"); /* of negative weights, as many as cause one warning */
+        ok(*signs[i] || found == 1, "    which is warned of once"); /* negative weights: not checked */
         file_close(&file);
         free(rows);
         free(text);

@@ -10,8 +10,8 @@
 #include "tests/unit/tap.h"
 
 /*
- * Sums of events: two partitions of many contexts, one empty, one of a single context. Three measures: calls, seconds (which only some contexts
- * have), and calls scaled to a double.
+ * Sums of events: two partitions of many contexts, one empty, one of a single context. Three measures: calls, seconds (only in some
+ * contexts), and the number of events with seconds.
  */
 enum { PARTITIONS = 4, CONTEXTS = 700, MEASURES = 3, METRICS = 4 };
 enum { CALLS, SECONDS, TIMED };

@@ -429,7 +429,7 @@ static inline size_t rows_in(const struct log *log, const char *table)
     return failed ? SIZE_MAX : rows;
 }
 
-/* True if the table never has fewer rows when the log is longer, from its header on. *rows: the number of rows of the whole log. */
+/* True if longer prefixes of the log, from its header alone on, never give the table fewer rows. *rows: rows of the whole log. */
 static inline bool grows_with_length(struct log *log, const char *table, size_t *rows)
 {
     size_t size = log->size, before = 0;

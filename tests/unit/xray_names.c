@@ -22,7 +22,7 @@ struct symbol {
 struct program {
     bool wide, big;
     unsigned version; /* of the map */
-    bool relocated;   /* its map is all zeros in the file and filled by relocations */
+    bool relocated;   /* the addresses in its map are 0 in the file and filled by relocations */
     bool dynamic;     /* its symbols are in .dynsym */
     uint64_t functions[3];
     struct symbol symbols[SYMBOLS_MAX]; /* ends at the first one without a name */
