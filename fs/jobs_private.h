@@ -11,7 +11,7 @@
 #include "fs/jobs.h"
 #include "fs/work.h"
 
-/* Shared by jobs.c (runs jobs on threads), work.c (finds jobs by key) and job.c (operations on a job, used by both). */
+/* Declarations shared by jobs.c (runs jobs on threads), work.c (finds jobs by key) and job.c (operations on one job). */
 
 enum pf_job_state { PF_JOB_QUEUED, PF_JOB_RUNNING, PF_JOB_OVER };
 
@@ -87,7 +87,7 @@ void pf_job_forget(struct pf_job *job);
 void pf_job_unlist(struct pf_job *job);
 /* Ends the job: wakes its waiters and drops the reference of the thread that ran it. */
 void pf_job_finish(struct pf_job *job);
-/* Returns true if an operation no longer wants its job: it was interrupted, or the job that it is a part of was stopped. */
+/* Returns true if an operation must stop waiting: the operation was interrupted, or the job that it is a part of was stopped. */
 bool pf_op_has_given_up(const struct pf_op *op);
 /* Sets or clears pass.stop, according to whether a waiter still wants the job. */
 void pf_job_decide(struct pf_pool *pool, struct pf_job *job);

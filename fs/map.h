@@ -7,27 +7,27 @@
 #include <stdint.h>
 
 /*
- * A map from numbers to pointers. Unlike pf_hash_table and pf_ids it can remove entries, and a look-up reads key and pointer in one
- * place. It hashes as they do. Not thread-safe; a zero-initialized map is empty.
+ * A map from numbers to pointers. Unlike pf_hash_table and pf_ids, the map supports removal and stores each key next to its pointer; the
+ * hash function is the same. Not thread-safe; a zero-initialized map is empty.
  */
 struct pf_map {
     struct pf_map_slot {
         uint64_t key;
         void *value; /* NULL: the slot is free */
-    } * slots;       /* mask + 1 of them; NULL: none yet */
+    } * slots;       /* array of mask + 1; NULL: empty */
     size_t count, mask;
 };
 
 /* Returns the pointer of a key, or NULL. */
 void *pf_map_get(const struct pf_map *map, uint64_t key);
 
-/* Gives a key a pointer, which is not NULL, in place of the one before. Returns false, with the map unchanged, if memory is exhausted. */
+/* Sets the pointer of a key, or replaces it; `value` must not be NULL. Returns false, with the map unchanged, if out of memory. */
 bool pf_map_put(struct pf_map *map, uint64_t key, void *value);
 
-/* Removes a key, if it is there. */
+/* Removes a key; no-op if the map does not contain it. */
 void pf_map_remove(struct pf_map *map, uint64_t key);
 
-/* Frees the slots, and leaves an empty map. What the pointers point to is the owner's to free. */
+/* Frees the slots and leaves an empty map. The objects behind the pointers belong to the caller. */
 void pf_map_free(struct pf_map *map);
 
 #endif

@@ -14,8 +14,8 @@
 struct pf_snapshots;
 
 /*
- * Texts that are made from the state of many profiles at one moment. A snapshot has a subject (a folder, or all of SOURCE) and a number.
- * The number is part of the inode numbers of its nodes, so that the bytes of a node never change. When the profiles have changed, a new
+ * A set of texts made from the state of many profiles at one moment. A snapshot has a subject (a folder, or all of SOURCE) and a number.
+ * Inode numbers contain the snapshot's number, so the contents of an inode number never change. When the profiles have changed, a new
  * snapshot replaces the old one; open handles keep the old texts.
  */
 struct pf_snapshot {
@@ -38,7 +38,7 @@ struct pf_snapshot_ops {
     /* Makes an item in a pass and publishes it under the set's lock. Returns 0, or -1 with *error filled. */
     int (*make)(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint32_t item,
                 struct pf_error *error);
-    /* Returns true if an item is made. Called with the set's lock held. */
+    /* Returns true if an item has been made. Called with the set's lock held. */
     bool (*is_made)(const struct pf_snapshot *snapshot, uint32_t item);
     /* Returns true if an item takes about a millisecond: it is then made on the operation's thread. NULL: none does. */
     bool (*is_short)(uint32_t item);
@@ -68,9 +68,9 @@ struct pf_snapshot *pf_snapshot_of(struct pf_snapshots *set, uint64_t subject);
 void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot);
 
 /*
- * Makes a snapshot, allocated by the caller, the current one of a subject; takes ownership. An existing one is replaced; without
- * `replace`, it is kept and the new one is freed. Evicts the least recently checked snapshot if there are too many. Returns the current
- * one, with a reference for the caller; NULL: out of memory.
+ * Installs a snapshot, allocated by the caller, as the current one of a subject; takes ownership. If the subject already has a snapshot,
+ * `replace` replaces the old one; otherwise the new one is freed. Evicts the least recently checked snapshot if there are too many.
+ * Returns the current one, with a reference for the caller; NULL: out of memory.
  */
 struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
                                     bool replace);

@@ -18,7 +18,7 @@
 
 /*
  * An operation in progress: one call of a front end, on the stack of its thread, which waits for the jobs that it needs.
- * Initialised with PF_OP. Functions that take an operation return 0, or a failure that op->error describes.
+ * Initialised with PF_OP. A function that takes an operation fills op->error when it fails.
  */
 struct pf_op {
     /* Called about ten times a second while the operation waits for a job, on its thread and without locks; may be NULL. */
@@ -86,7 +86,7 @@ struct pf_owner {
 
 /* Initialises an owner with one reference. Borrows type and pool. */
 void pf_owner_init(struct pf_owner *owner, const struct pf_owner_type *type, struct pf_pool *pool);
-/* To be called by the type's release function after the last reference was dropped: frees the list of failures. */
+/* Frees the owner's failed jobs. The type's release function calls it after the last reference was dropped. */
 void pf_owner_end(struct pf_owner *owner);
 /* Returns true if a job of the owner is queued or running. */
 bool pf_owner_is_busy(struct pf_owner *owner);
@@ -95,11 +95,12 @@ bool pf_owner_is_busy(struct pf_owner *owner);
  * Runs the job of a key, unless its last failure is still reported, and waits until it ends. The caller holds a reference to the owner,
  * and no lock of fs/.
  *
- * If the caller is part of a job, it runs a queued job on its own thread. A job whose last waiter leaves is stopped.
+ * A caller that is itself part of a job runs the job on its own thread if the job is still queued. A job whose last waiter leaves is
+ * stopped.
  *
  * Returns 0, or -1 with op->error filled: the job's error; EINTR: the operation was interrupted; ECANCELED: the job that the caller is a
- * part of was stopped, or the pool is closed. All waiters of a job get its error. Later callers get it without a retry for 2 s if it is
- * transient, and as long as the owner exists if the data are at fault; ESTALE and EMFILE are retried at once.
+ * part of was stopped, or the pool is closed. All waiters of a job get the job's error. Later callers get the same error without a retry:
+ * a transient error for 2 s, an error of the data as long as the owner exists. ESTALE and EMFILE are retried at once.
  */
 int pf_need(struct pf_op *op, const struct pf_work *work, struct pf_owner *owner, uint64_t number);
 

@@ -14,8 +14,8 @@
  * the checkpoints of that pass. Immutable once made.
  */
 struct pf_family {
-    uint64_t whole;
-    struct pf_checkpoints checkpoints; /* of the whole */
+    uint64_t whole;                    /* size of the file of the whole table, in bytes */
+    struct pf_checkpoints checkpoints; /* of the file of the whole table */
     size_t partitions;                 /* 0: the table has no partition column */
     uint64_t *partition;               /* size of each partition's file, in bytes */
     /*

@@ -67,8 +67,8 @@ void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t siz
 /* True if a fact has been added since the last pack or unpack. */
 bool pf_known_is_changed(struct pf_known *known);
 /*
- * Appends the store to out, as fields; and reads them back, as far as there is room. pf_known_unpack returns false and
- * leaves the store empty if the bytes are invalid.
+ * pf_known_pack appends the store to out, as fields. pf_known_unpack restores fields until the store is full; it
+ * returns false and leaves the store empty if the bytes are invalid.
  */
 void pf_known_pack(struct pf_known *known, struct pf_buf *out);
 bool pf_known_unpack(struct pf_known *known, const char *bytes, size_t size);

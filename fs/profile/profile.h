@@ -118,7 +118,7 @@ struct pf_node {
 /* Loads the model up to a stage. */
 int pf_profile_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_op *op);
 
-/* Loads everything except aggregates that searching a folder, or walking a file, needs. */
+/* Loads everything that searching a folder or walking a file needs, except aggregates. */
 int pf_profile_ready(struct pf_profile *profile, struct pf_node node, struct pf_op *op);
 
 /*
@@ -153,8 +153,8 @@ enum { PF_CONTEXT_DIR_MAX = 4095 };
 size_t pf_profile_context_dir(const struct pf_profile *profile, uint32_t context, char *out);
 
 /*
- * Aggregates if present, otherwise NULL: of all metrics (metric < 0), or any that cover the metric. Borrowed from the
- * profile.
+ * Returns the aggregates of all metrics (metric < 0), or any aggregates that include the metric; NULL if not computed
+ * yet. Borrowed from the profile.
  */
 struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int metric);
 
@@ -181,7 +181,7 @@ void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, con
 
 /* The exact size of a generated file, in bytes. */
 int pf_profile_size(struct pf_profile *profile, struct pf_node node, uint64_t *size, struct pf_op *op);
-/* The exact size, if it is known without work; otherwise false. */
+/* Stores the exact size in *size if that needs no pass; otherwise returns false. */
 bool pf_profile_known_size(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /* The target of a symbolic link, allocated for the caller. */

@@ -18,7 +18,7 @@ struct pf_profile {
     void (*remember)(struct pf_profile *profile); /* profile_cache.c: caches what passes have found; not with `lock` held */
     const struct pf_driver *driver;
     struct pf_model model;    /* valid once the profile is open */
-    struct pf_source *source; /* closed until then */
+    struct pf_source *source; /* closed until the profile is open */
 
     /* False while facts from the cache answer for the profile. The first caller that needs more opens it. */
     atomic_bool opened;
@@ -46,7 +46,7 @@ struct pf_profile {
     uint64_t unsaved_ns; /* total duration of the passes whose results are not cached yet */
     bool saving;
 
-    /* Made when the stage is loaded, those of contexts on demand; immutable afterwards. */
+    /* Made when the stage that provides the items is loaded, names of contexts on demand; immutable afterwards. */
     struct pf_dirnames *names[PF_NAMED];
     uint16_t *context_dir_size; /* length of each context's path in bytes; UINT16_MAX: too long */
 };
@@ -62,7 +62,7 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
 bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size);
 /* The size of a table's file, from the sizes of the table. */
 uint64_t pf_family_size(const struct pf_family *family, struct pf_node node);
-/* The size of a node if that needs no open profile; otherwise false. */
+/* Stores the size of a node in *size if that needs no open profile; otherwise returns false. */
 bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size);
 
 /*
@@ -135,8 +135,8 @@ void pf_profile_learn_file(struct pf_profile *profile, struct pf_node file, uint
 
 /*
  * profile_known.c: the head of the profile's data in the cache: everything that generated text depends on, the inputs and the access
- * rights. pf_profile_accepts returns true if a head, whose bytes it changes, is of the present versions and inputs; *access then receives
- * the access rights of the inputs.
+ * rights. pf_profile_accepts returns true if a head matches the present versions and inputs; *access then receives the access rights of the
+ * inputs. The function modifies the bytes of the head.
  */
 void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out);
 bool pf_profile_accepts(struct pf_profile *profile, const struct pf_buf *head, struct pf_access *access);
@@ -189,7 +189,7 @@ struct pf_own {
     unsigned kind;
     const char *stem, *extension; /* its name */
 };
-/* Iterates over these entries of a folder. *at is the cursor, initially 0. False at the end. */
+/* Iterates over the struct pf_own entries of a folder. *at is the cursor, initially 0. False at the end. */
 bool pf_next_own(const struct pf_model *model, unsigned folder, size_t *at, struct pf_own *own);
 /* Writes the entry's name into name[PF_NAME_MAX + 1]. */
 void pf_put_own_name(const struct pf_own *own, char *name);

@@ -52,7 +52,7 @@ enum pf_kind {
     PF_TIMELINE_SVG,
     PF_TRACE_JSON,
     PF_PPROF,
-    PF_EMPTY_PPROF, /* the same file of a profile none of whose metrics adds up: valid, but no samples */
+    PF_EMPTY_PPROF, /* profile.pb of a profile without additive metrics: valid, but without samples */
     PF_FLAME_SVG,
     PF_CALLGRAPH_DOT,
     PF_SCALING_SVG,
@@ -86,7 +86,7 @@ static inline bool pf_is_link(unsigned kind)
 
 /*
  * True for a folder that can be looked up but is not listed. A listed link leads to it, so recursive tools, which do
- * not follow links, skip its contents. Also true for a profile.pb without samples, which tools of pprof refuse.
+ * not follow links, skip its contents. Also true for a profile.pb without samples, which pprof tools reject.
  */
 static inline bool pf_is_hidden(unsigned kind)
 {
@@ -126,7 +126,7 @@ bool pf_needs_context_names(unsigned kind);
 
 /* True if the file is made from aggregates. */
 bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node);
-/* The metric whose aggregates such a file needs; -1: all metrics. */
+/* The metric whose aggregates a file needs (pf_needs_aggregate); -1: all metrics. */
 int pf_aggregate_metric(struct pf_node node);
 
 /* True for a small file that is made in negligible time once its stage is loaded. */

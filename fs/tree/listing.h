@@ -8,7 +8,7 @@
 /*
  * Lists all profiles below SOURCE by probing only: format,version,bytes,mtime,confidence,path,message; depth first, the
  * entries of each folder in byte order. A file or folder that could not be examined (an I/O error) has a row without a
- * format, with the reason as its message. Also lists the problems of archives on the way: severity,code,path,text.
+ * format, with the reason as its message. Also lists the problems of the archives found: severity,code,path,text.
  * Appends to both buffers. 0, or -1 with *error filled if the pass was stopped, or out of memory or descriptors.
  */
 int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *archives,

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 /*
- * Identifies mounts without sending requests to their file systems: a server that accesses its own mount waits for
- * itself, uninterruptibly. All functions are thread-safe.
+ * Identifies mounts without sending requests to their file systems: a server that accesses its own mount deadlocks
+ * and cannot be interrupted. All functions are thread-safe.
  */
 
 /*

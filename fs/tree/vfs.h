@@ -12,7 +12,7 @@
 #include "fs/profile/profile.h"
 
 /*
- * The filesystem independent of FUSE: the common base of the mount and the commands. All functions are thread-safe
+ * The filesystem without FUSE: the common base of the mount and the commands. All functions are thread-safe
  * unless noted.
  *
  * An operation returns 0 or a positive errno value, and blocks its thread until the passes that it needs are done.
@@ -74,14 +74,14 @@ struct pf_attr {
 };
 
 /*
- * Looks up a name. Each success counts as one use of attr->st.st_ino, to be returned with pf_fs_forget. If not `sized`,
- * a size that needs a pass is reported as 0.
+ * Looks up a name. Each success adds one look-up reference to attr->st.st_ino; pf_fs_forget drops `uses` of them. If
+ * not `sized`, a size that needs a pass is reported as 0.
  */
 int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
                  struct pf_op *op);
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses);
 int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
-/* *target is allocated; the caller frees it. */
+/* Returns the target of a link in *target, allocated; the caller frees it. */
 int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_op *op);
 
 struct pf_dir;
@@ -97,8 +97,8 @@ bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this node numbe
 /*
  * The entry after `offset`: 0 for the first, then the `next` of the previous entry. type is DT_*. pf_fs_readdir returns
  * 1 with *entry filled, 0 at the end, or a negative errno value: an entry follows, but its type cannot be determined
- * for lack of memory or descriptors. With want_attr, *attr is filled, and its number used once, if that needs no pass;
- * otherwise attr->st.st_ino is 0.
+ * for lack of memory or descriptors. With want_attr, attributes that need no pass are stored in *attr and add a look-up
+ * reference to the number; otherwise attr->st.st_ino is 0.
  */
 struct pf_dirent {
     char name[256];
@@ -111,8 +111,8 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
 
 struct pf_handle;
 /*
- * Opens a file. once: one thread reads the file once, and each read starts where the previous one ended; the open then
- * needs no pass for the size.
+ * Opens a file. once: one thread reads the file once, sequentially and without gaps; opening the file then needs no
+ * pass that computes the size.
  */
 int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_op *op);
 struct pf_handle *pf_handle_hold(struct pf_handle *handle);
@@ -198,8 +198,8 @@ void pf_fs_status(struct pf_fs *fs, struct pf_fs_status *status);
 
 /*
  * Node numbers. An entry of SOURCE has a small number (the root is 1). The number of a node inside a profile consists
- * of the number of the profile's version, the kind and the item. Nodes of a virtual folder use the same layout, with a
- * number that the folder chooses.
+ * of the number of the profile's version, the kind and the item. Nodes of a virtual folder use the same layout; the
+ * folder chooses the number in the place of the version.
  *
  *   63      40 39  32 31           0
  *   [version ][ kind ][    item    ]

@@ -22,7 +22,7 @@ struct pf_entry {
     bool gone;                  /* the name now belongs to another entry; guarded by fs->lock */
     struct pf_entry *same_hash; /* next entry with the same hash of (parent, name) */
     uint64_t hash;
-    uint64_t lookups; /* uses of the number (pf_fs_forget) */
+    uint64_t lookups; /* look-up references (pf_fs_forget) */
     unsigned holds;   /* references by children and versions */
     /* The result of the last classification, without the probe result to save memory: there may be 100,000 entries. */
     enum pf_entry_type type;
@@ -37,7 +37,7 @@ struct pf_entry {
  *
  *   CLOSED -> LOADED   pf_version_attach: a job has opened the profile
  *   LOADED -> CLOSED   pf_version_detach: the profile is idle and picked to be closed, or must be reopened
- *   CLOSED -> BROKEN   pf_version_break: a job has met an error of the data; final
+ *   CLOSED -> BROKEN   pf_version_break: a job found the data damaged; final
  *
  * In each state, a version is stale once its entry has another version or none (pf_version_is_stale). A stale version
  * is not opened any more, and the reaper closes it when it becomes idle. It exists as long as it has look-ups, users or
@@ -49,11 +49,11 @@ enum pf_version_state {
     PF_VERSION_BROKEN, /* `failure` is set: only error.txt is shown */
 };
 
-/* One version of a profile. Look-ups keep its number, users keep its profile. Guarded by fs->lock from `access` on. */
+/* One version of a profile. Look-up references keep the number, users keep the profile. Guarded by fs->lock from `access` on. */
 struct pf_version {
     /*
-     * First. Counts the users: operations, handles, directories and jobs. A user drops its reference with
-     * pf_version_release, the last one under fs->lock.
+     * First member; counts the users: operations, handles, directories and jobs. pf_version_release drops a reference,
+     * the last one under fs->lock.
      */
     struct pf_owner owner;
     struct pf_fs *fs;
@@ -61,7 +61,7 @@ struct pf_version {
     struct pf_entry *entry; /* held */
     const struct pf_driver *driver;
     struct stat st;          /* of the source */
-    struct pf_access access; /* common to all inputs read so far */
+    struct pf_access access; /* access rights common to all inputs read so far */
     uint64_t lookups;
     _Atomic enum pf_version_state state; /* may be read without the lock; only BROKEN is final */
     union {
@@ -73,7 +73,7 @@ struct pf_version {
     bool listed;                      /* in the list of idle versions: loaded, without users */
     bool has_files;                   /* if listed: the files may be open */
     uint64_t idle_since;              /* if listed: since when, in monotonic ms */
-    struct pf_retry retry;            /* reopening of the profile for lack of descriptors */
+    struct pf_retry retry;            /* reopening the profile after EMFILE or ENFILE */
     struct pf_version *newer, *older; /* neighbours in the idle list */
 };
 
@@ -171,7 +171,7 @@ struct pf_fs {
  */
 int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry);
 
-/* Opens the folder of an entry; for_look_up: need not be readable. The caller frees it. NULL with errno. */
+/* Opens the folder of an entry; for_look_up: the folder may be unreadable. The caller frees it. NULL with errno. */
 struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
 /* Opens the file of an entry. 0 or an errno value. */
 int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened);
@@ -270,8 +270,8 @@ struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *versi
 struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version);
 
 /*
- * The names of an old, closed version, from the cache. Returns a reference to a profile that cannot be opened, or NULL
- * if the names are not cached.
+ * Restores the names of an old, closed version from the cache. Returns a reference to a profile that has only names
+ * and cannot be opened, or NULL if the names are not cached.
  */
 struct pf_profile *pf_version_recall(struct pf_fs *fs, const struct pf_version *version);
 
@@ -293,7 +293,7 @@ struct pf_node_ref {
     struct pf_profile *profile; /* NULL: the version is broken */
     bool holds_files; /* the files are kept open; false: they belong to an old version and are closed */
     struct pf_node node;
-    struct pf_access reported; /* the access rights when it was opened, as last reported to the kernel */
+    struct pf_access reported; /* access rights when the ref was opened, as last reported to the kernel */
     bool superseded; /* the number was that of an old version; `node` has the same path in the newest one */
 };
 /* When inputs are compared with the disk: never; unless done within the last second (for look-ups); always. */
@@ -309,12 +309,14 @@ bool pf_node_ref_is_restricted(struct pf_fs *fs, const struct pf_node_ref *ref);
 
 /* ---- idle.c ------------------------------------------------------------------------------------- */
 
-/* Call all of these, except pf_version_free, with fs->lock held. pf_version_attach: a version has been opened; takes over the reference. */
+/* Call the functions of idle.c, except pf_version_free, with fs->lock held. */
+
+/* Sets the profile of a version that a job has opened; takes over the reference. */
 void pf_version_attach(struct pf_fs *fs, struct pf_version *version, struct pf_profile *profile);
 /* pf_idle_remove takes a version off the idle list. pf_idle_add puts an open version without users on it. */
 void pf_idle_remove(struct pf_fs *fs, struct pf_version *version);
 void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
-/* The profile cannot be opened; takes ownership of the failure. */
+/* Marks a version whose profile cannot be opened as broken; takes ownership of the failure. */
 void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
 /* Detaches the profile. The caller releases it after unlocking. */
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
@@ -341,7 +343,7 @@ static inline void pf_reaper_wake(struct pf_fs *fs)
 /* True if limits are exceeded, so the reaper should run at once. Called with fs->lock held. */
 bool pf_reaper_wants(const struct pf_fs *fs);
 
-/* Call before a profile on a device is opened: closes an idle profile on the same device if far too many are open. */
+/* Call before a profile on a device is opened: closes an idle profile on the same device if OPEN_LIMIT (reaper.c) are open. */
 void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 
 /*
@@ -387,18 +389,18 @@ char *pf_error_text(const struct pf_version *version, size_t *size);
  * operation was interrupted. If the pass fails, the function still returns 0: the operation then tries the step itself
  * and gets the error.
  *
- * pf_prepare_index: before a folder is opened. The caller holds its entry.
+ * pf_prepare_index is called before a folder is opened. The caller holds the folder's entry.
  */
 int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op);
-/* Before `name` in a folder is looked up; NULL: before all its entries are. */
+/* Called before `name` is looked up in a folder; name NULL: before all entries of the folder are looked up. */
 int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
                     struct pf_op *op);
-/* Before a profile is opened. The caller holds the version. */
+/* Called before a profile is opened. The caller holds the version. */
 int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
-/* Before a file that is made by unpacking is read up to an offset. */
+/* Called before a file that is made by unpacking is read up to the offset `end`. */
 int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_op *op);
 
-/* Makes the cache keep indexes of archives. */
+/* Enables the caching of archive indexes. */
 void pf_keep_indexes(struct pf_fs *fs);
 
 /* ---- virtual.c: folders of modules above the tree ----------------------------------------------- */
