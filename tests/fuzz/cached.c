@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pf_buf payload = {0};
     const struct pf_cache_head head = {fuzzed.head.data, fuzzed.head.size, NULL};
     pf_buf_add(&payload, (const char *)data, size);
-    pf_cache_clear(fuzzed.env.cache); /* fields would be merged with those of the last input */
+    pf_cache_clear(fuzzed.env.cache); /* otherwise fields would be merged with those of the previous input */
     pf_cache_put(fuzzed.env.cache, &head, fuzzed.source, PF_DATUM_PASSES, 0, &payload);
     pf_cache_put(fuzzed.env.cache, &head, fuzzed.source, PF_DATUM_SUMS, 0, &payload);
     pf_buf_free(&payload);

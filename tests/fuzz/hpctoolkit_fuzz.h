@@ -68,7 +68,7 @@ static inline size_t change(unsigned char *bytes, size_t size, const uint8_t *ed
         if (left)
             bytes[at] = (unsigned char)(bytes[at] + edit[3]);
         break;
-    case 4: /* moves what is there, so that offsets point elsewhere */
+    case 4: /* moves later bytes to this offset, so that the file's offsets point elsewhere */
         if (edit[3] && left > edit[3])
             memmove(bytes + at, bytes + at + edit[3], left - edit[3]);
         break;
@@ -92,7 +92,7 @@ static inline size_t make_input(const char *layout, const char *file, const uint
     return made;
 }
 
-/* Tries an input as this file of two samples; bit 1 of the first byte chooses the sample. */
+/* Replaces `file` in one of two samples by the input, and reads the sample. Bit 1 of the first byte chooses the sample. */
 static inline int fuzz(const char *const layouts[2], const char *file, const uint8_t *data, size_t size)
 {
     static unsigned char bytes[BYTES_MAX];

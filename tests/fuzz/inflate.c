@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Bytes of text that are compared; the rest of a decompression bomb is more of the same. */
+/* Maximum number of unpacked bytes that are compared; a decompression bomb only repeats itself after that. */
 enum { TEXT_MAX = 1 << 20 };
 
 struct bytes {

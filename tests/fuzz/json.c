@@ -69,7 +69,7 @@ static void skip(struct text *text, unsigned flags)
     struct pf_json_buffer taken = {.limit = 64};
     while (pf_json_next(json, &token, &error) > 0)
         if (pf_json_depth(json) == 0 && pf_json_take(other, &token, &taken, &error) <= 0)
-            abort(); /* text that can be read can be skipped */
+            abort(); /* valid text must be skipped without an error */
     for (int i = 0; i < 8; i++)
         if (pf_json_next_line(json, &error) < 0 || rest(json) == 0)
             break;

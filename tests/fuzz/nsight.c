@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an Nsight Systems export: no code in the database runs, and the number of rows is finite. The last byte is the choice, so that the
- * samples can be seeds unchanged.
+ * Any bytes as an Nsight Systems export: no code in the database runs, and the number of rows is finite. The last byte chooses
+ * restrictions and limits, so that unchanged samples can be seeds.
  */
 #include "tests/fuzz/profile.h"
 

@@ -20,18 +20,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ __attribute__((unused)) static
 
-/* Failures that no input of a driver may cause. */
+/* Failures that no input of the driver may cause, and an exception from the checks. */
 enum fuzz_rules {
     FUZZ_MAY_FAIL = 0,
     FUZZ_OPENS = 1, /* the file cannot be opened */
     FUZZ_LOADS = 2, /* the file cannot be loaded after it was opened */
-    FUZZ_TWICE = 4, /* not a failure: values by context may differ from values by partition, because the file holds both */
+    FUZZ_TWICE = 4, /* exception: values by context may differ from values by partition, because the file holds both */
 };
 
 /* Maximum number of rows per walk; more rows reach no further code. */
 enum { FUZZ_ROWS = 400 };
 
-/* The file of an input, while it is written. */
+/* A file to which an input is being written. */
 struct fuzz_file {
     const char *name;
     int fd;
@@ -88,7 +88,7 @@ FUZZ void fuzz_write(int folder, const char *name, const void *bytes, size_t siz
     fuzz_finish(folder, file);
 }
 
-/* Takes one byte off the input that chooses items, positions, and the size of the memory. */
+/* Removes the input's first byte and returns it; it chooses items, positions and the memory limit. */
 FUZZ unsigned fuzz_choice(const uint8_t **data, size_t *size)
 {
     unsigned choice = *size ? (*data)[0] : 0;
@@ -116,7 +116,7 @@ FUZZ void fuzz_probe(const struct pf_driver *driver, int folder, const char *nam
     close(fd);
 }
 
-/* Returns an item of this axis, or -1 if the axis has none. */
+/* Returns the chosen item of this axis, or -1 if the axis is empty. */
 FUZZ int64_t fuzz_item(const struct pf_model *model, enum pf_role role, unsigned choice)
 {
     int64_t items = sound_items(model, role);

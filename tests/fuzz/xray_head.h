@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/profile.h"
 
-/* XRay files: each target prepends the header of one kind of file to its input, so that the records are reached. */
+/* XRay files: each target overwrites the start of its input with a valid header, so that the reader gets to the records. */
 
 extern const struct pf_driver pf_xray_driver;
 

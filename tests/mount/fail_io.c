@@ -110,7 +110,7 @@ static bool fails(const void *caller, char letter, int fd, const char *path)
     return true;
 }
 
-/* Sets a static pointer to the function that this one replaces; the cast is the one that POSIX suggests for dlsym. */
+/* Sets `next` to the replaced function of the C library; POSIX suggests this cast for dlsym. */
 #define FIND(next, name)                                                                                     \
     if (!(next))                                                                                             \
     *(void **)&(next) = dlsym(RTLD_NEXT, name)

@@ -32,7 +32,7 @@ static bool hangs(const char *request)
     return size > 0 && strstr(text, request);
 }
 
-/* Inode n + 2 is n.folded: one line; from LARGE on, the line is repeated so often that the file is read in pieces. Returns the line's size. */
+/* Inode n + 2 is n.folded: one line; if n >= LARGE, repeated so often that the file is read in pieces. Returns the line's size. */
 static int content(fuse_ino_t ino, char text[64], off_t *size)
 {
     int length = snprintf(text, 64, "main;work %lu\n", (unsigned long)ino);
@@ -112,7 +112,7 @@ static void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     free(buffer);
 }
 
-/* close() waits for the reply to this request. */
+/* FLUSH, which the kernel sends on close(); close() waits for the reply. */
 static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     (void)ino;

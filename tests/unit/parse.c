@@ -166,7 +166,7 @@ static void any_number_of_digits(void)
     long_one("1e-", '9', 1000000, "", 0);
 }
 
-/* The exact expansion of the midpoint of two doubles, its 17-digit prefix and neighbours: the last digit decides the rounding. */
+/* The midpoint of two doubles: all digits, the first 17 digits, and neighbours. The last digit decides the rounding. */
 static void exact_expansions(void)
 {
     bool right = true;

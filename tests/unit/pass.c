@@ -60,7 +60,7 @@ static void reading_an_input(const char *folder, const char *name)
 struct packed {
     unsigned char bytes[2 * TEXT];
     size_t size;
-    unsigned from_start; /* number of reads */
+    unsigned from_start; /* number of reads at offset 0 */
 };
 
 static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)

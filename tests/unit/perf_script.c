@@ -101,7 +101,7 @@ static void lines_of_sources(void)
     has_lines("w 9 1.5: 2 cycles:\n" A "\n", "", "no rows without lines");
 }
 
-/* Any list of fields: checks thread and event of a header with a call chain; the values are those of a single sample. */
+/* Header lines of any list of `perf script -F` fields, each followed by a call chain. */
 static void field_lists(void)
 {
     header_is(" 4711   812.908419:    1000000 cycles: ", "4711", "cycles,1000000", "no command");

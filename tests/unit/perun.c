@@ -561,7 +561,7 @@ static void test_info(void)
             "Command: c|Arguments: a|Workload: w|Type: t|Origin: o|", "a file without header");
 }
 
-/* As many metrics and properties as are kept; none of them is a unit. */
+/* Many metrics and properties; only metric 7 has a unit among the properties. */
 static void test_many_units(void)
 {
     enum { METRICS = 10000, PROPERTIES = 49000 };
@@ -669,7 +669,7 @@ static void test_probe(void)
 
 int main(void)
 {
-    struct rlimit limit = {5, RLIM_INFINITY}; /* of processor time; all tests together take well under a second */
+    struct rlimit limit = {5, RLIM_INFINITY}; /* seconds of processor time; all tests together take well under one */
     setrlimit(RLIMIT_CPU, &limit);
     test_snapshots();
     test_mixed_global();

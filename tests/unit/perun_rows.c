@@ -17,7 +17,7 @@ static void test_regions(void)
     file_close(&file);
 }
 
-/* Number i of a column as written in the file, and as shown. */
+/* Numbers as written in the file, and as printed in the table. */
 static const char *const numbers[][2] = {
     {"0", "0"},
     {"7", "7"},
@@ -36,7 +36,7 @@ static const char *const numbers[][2] = {
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers, ROWS = 40000 };
 
-/* Two columns, the second with an eighth of the numbers; separated in several ways. */
+/* Returns a profile of two columns: `amount` cycles through `numbers` and separators; `order` is the row divided by 8. */
 static char *columns(void)
 {
     static const char *const separators[] = {", ", ",", ",  ", ",\n"};

@@ -2,13 +2,13 @@
 #include "formats/kit/array.h"
 #include "tests/unit/fake_model.h"
 
-/* modules.csv, files.csv, lines.csv and groups.csv: exclusive values by location in the source, and by what threads have in common. */
+/* modules.csv, files.csv, lines.csv and groups.csv: exclusive values by source location, and by common properties of threads. */
 
 #define COLUMNS "functions,exclusive,exclusive_percent,unit,"
 #define LINES   "exclusive,exclusive_percent,unit,line,name,file\n"
 #define GROUPS  "column,partitions,sum,sum_percent,value\n"
 
-/* A context with a value. NULL or 0: it has no module, file or line of its own. */
+/* A context with a value. module, file NULL or line 0: the context has none of its own. */
 struct placed {
     uint32_t parent;
     const char *name, *module, *file;
@@ -85,7 +85,7 @@ static void places_of_contexts(void)
     fake_free(&fake);
 }
 
-/* A function's value includes its lines' values: 20, of which the line has 5 and a line within it 3. */
+/* A function's value includes its lines' values: 20, of which the loop has 5 and the line in the loop 3. */
 static void frames_hold_their_lines(void)
 {
     static const struct placed nested[] = {

@@ -39,7 +39,7 @@ static void message(struct bytes *out, unsigned field, const struct bytes *conte
     content(out, field, content_of->at, content_of->size);
 }
 
-/* Appends a message of the nonzero numbers; the field numbers start at 1. */
+/* Appends a message: values[i], unless 0, is its field i + 1. */
 static void numbers(struct bytes *out, unsigned field, const uint64_t *values, size_t n)
 {
     struct bytes inner = {.size = 0};
@@ -63,7 +63,7 @@ static void strings(struct bytes *out, const char *const *texts, size_t n)
     strings(out, (const char *const[]){__VA_ARGS__},                                                         \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Appends a location of one line, or of two, of which the second calls the first. */
+/* Appends a location of one line, or of two lines: the second line calls the first. */
 static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t inner, uint64_t outer)
 {
     struct bytes location_of = {.size = 0};
@@ -310,7 +310,7 @@ static void many_metrics(void)
     file_close(&file);
 }
 
-/* Many locations with many inlined lines make more contexts than a file of this size can justify. */
+/* Many locations with many inlined lines would create more contexts than the limit for a file of this size. */
 static void many_frames(void)
 {
     enum { LINES = 5000, LOCATIONS = 500 };
@@ -380,7 +380,7 @@ static void long_names(void)
     free(all);
 }
 
-/* A few bytes that would take gigabytes of memory: each comment is one byte in the file, and less when compressed. */
+/* A small file that would take gigabytes of memory: each comment takes one byte in the file, and less when compressed. */
 static void much_memory(void)
 {
     enum { COMMENTS = 40 << 20 };

@@ -143,7 +143,7 @@ static void test_kept(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-/* leans: the metric that is requested second is derived from both, the first from itself only. */
+/* leans: metric 0, requested second, is derived from both metrics; metric 1 from itself only. */
 static void test_kept_alone(const char *folder, const char *cache, bool leans)
 {
     struct process process;
@@ -201,7 +201,7 @@ static void test_keys(const char *folder, const char *cache)
     env_init(&process.env, cache);
     process.profile = profile_in(&process.env, folder, &error);
     pf_profile_pack_head(process.profile, &head);
-    char *versions = head.data + sizeof(uint64_t); /* after their size */
+    char *versions = head.data + sizeof(uint64_t); /* the versions follow a word with their size */
     ok(head.size > 2 * sizeof machine && !memcmp(versions, &machine, sizeof machine) &&
            pf_profile_accepts(process.profile, &head, &access),
        "a head begins with the byte order and the word size of the machine");
@@ -244,7 +244,7 @@ static bool has_part(const char *folder, const char *cache, uint64_t number)
     return part;
 }
 
-/* Of two processes with a profile of one version, one has read more files. */
+/* Two processes open the same version of a profile; one of them reads more files. */
 static void test_inputs(const char *folder, const char *cache)
 {
     struct process few, more;
@@ -322,7 +322,7 @@ static void test_forged(const char *folder, const char *cache)
             if (at + sizeof value <= forged.size)
                 memcpy(forged.data + at, &value, sizeof value);
         }
-        pf_cache_clear(stored); /* fields would be merged with those of the last time */
+        pf_cache_clear(stored); /* otherwise fields would be merged with those of the previous round */
         pf_cache_put(stored, &head, source, PF_DATUM_PASSES, 0, &forged);
         pf_buf_free(&forged);
         begin(&process, folder, cache);

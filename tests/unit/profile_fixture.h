@@ -20,10 +20,10 @@ struct control {
     struct gate *probe_gate;      /* the probe of a file called "slow" waits at this gate first */
     int fails[PF_STAGES];         /* the errno value with which the stage fails */
     atomic_int probes, opens, closes, loads[PF_STAGES];
-    bool alone;     /* the sibling is not looked up */
+    bool alone;     /* the driver does not look up NAME.extra */
     unsigned skips; /* how the table of values skips other metrics' data: PF_SEEKS_METRIC, PF_SKIMS_METRIC */
-    bool leans;     /* the first metric is derived from the second too, but the second only from itself */
-    int changes;    /* how many more cursors over events will end because their data was superseded */
+    bool leans;     /* metric 0 is derived from metrics 0 and 1, metric 1 from itself only */
+    int changes;    /* number of cursors over events that will fail because their data was superseded */
     int64_t recalled;
 };
 static struct control control;

@@ -3,7 +3,7 @@
 
 #include "tests/unit/tap.h"
 
-/* Checks the line of some columns, and that its measured length is right. */
+/* Checks the line that is printed for some columns, and its measured length. */
 static void line(const struct pf_cell *cells, const unsigned *columns, size_t n, const char *want,
                  const char *name)
 {
@@ -49,7 +49,7 @@ int main(void)
     cells[0] = pf_absent();
     cells[3] = pf_absent();
     line(cells, all, 4, ",\"a,b\",0.5,\n", "cells that are absent");
-    /* Longer than the room that is reserved for any cell. */
+    /* Text that is longer than the space reserved per cell. */
     cells[0] = pf_string(text);
     cells[1] = pf_string("say \"hi\"");
     snprintf(want, sizeof want, "%s,\"say \"\"hi\"\"\",0.5,\n", text);

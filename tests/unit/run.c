@@ -122,7 +122,7 @@ static void memory(void)
 
 /* ---- libraries ---------------------------------------------------------------------------------- */
 
-/* A library with callbacks, which must always return to it. */
+/* A library with callbacks: each callback must return to the library, also on failure. */
 static bool library_left;
 
 static int library(int (*callback)(void *arg), void *arg)

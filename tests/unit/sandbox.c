@@ -19,7 +19,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* What an exploited parser would try first. Each function returns the result of its system call. */
+/* Attacks that an exploited parser would try first. Each function returns the result of its system call. */
 
 static long read_elsewhere(const char *folder)
 {
@@ -81,7 +81,7 @@ static long fork_process(const char *folder)
 static long make_socket(const char *folder)
 {
     (void)folder;
-    const int unix_family = 1, stream = 1; /* the macros' names in the C library's header clash with names of cells */
+    const int unix_family = 1, stream = 1; /* values of AF_UNIX and SOCK_STREAM: <sys/socket.h> clashes with names of cells */
     return syscall(SYS_socket, unix_family, stream, 0);
 }
 
@@ -410,7 +410,7 @@ static void try_all(const char *folder, bool landlock)
     }
 }
 
-/* On ENOSYS, the C library falls back to older calls. */
+/* Unknown calls must fail with ENOSYS, on which the C library falls back to older calls. */
 static void test_newer_calls(void)
 {
     static const int calls[] = {470, 500, 1000, 100000};
@@ -481,7 +481,7 @@ static void *call_as_x32(void *arg)
     return arg;
 }
 
-/* If only the thread were killed, its requests would never be answered. */
+/* The whole process must be killed: requests of a single killed thread would never be answered. */
 static void test_other_architecture(char *folder, char *cache)
 {
     pthread_t thread;

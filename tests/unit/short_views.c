@@ -259,7 +259,7 @@ static void nothing_to_show_from_the_bottom(void)
     fake_free(&fake);
 }
 
-/* A chain of a million recursive calls of a function that has a cost in the innermost call only. */
+/* A million recursive calls of a function; only the innermost call has a cost. */
 static void a_million_callers(void)
 {
     struct fake fake;

@@ -16,7 +16,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 20;
 }
 
-/* Sorts n records of random keys, each with its number and the sum of both; true if they come back sorted and complete, also with only one key. */
+/* Sorts n records (key, number, checksum of both) by their first `keys` words. True if all come back, ordered by key and number. */
 static bool sorts_by(unsigned keys, size_t n, uint64_t limit, bool presorted)
 {
     struct pf_sorter *sorter = pf_sorter_new(3, keys, limit);
@@ -63,17 +63,17 @@ static void test_sorter(void)
     ok(pf_signed(pf_ordered(-5)) == -5 && pf_ordered(-5) < pf_ordered(3), "signed numbers keep their order");
 }
 
-/* Returns the key of entry i: the first `ordered` of n entries are in ascending order, the others in descending order. */
+/* Returns the process of entry i: two processes alternate, or if `ordered` is nonzero, one has the first half. */
 static uint64_t process_of(size_t i, size_t n, size_t ordered)
 {
     return ordered ? i >= n / 2 : i % 2;
 }
 
-/* Entries to add to a lookup, and the result. */
+/* n entries to add to a lookup, the first `ordered` in ascending order, the others in descending order; and the result. */
 struct search {
     size_t n, ordered;
     uint64_t limit;
-    struct nsight_lookup lookup; /* outlives the body of the run, whose end frees it */
+    struct nsight_lookup lookup; /* not a local of the body: it is freed when the run ends, after the body */
     bool right;
 };
 

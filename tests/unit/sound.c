@@ -42,7 +42,7 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
     profile_close(&model);
 }
 
-/* Memory may run out before a profile is opened; it must be possible to close it nevertheless. */
+/* A profile whose open failed for lack of memory must be safe to close. */
 static void check_closing_unopened(void)
 {
     const struct pf_options options = {.cache = 1 << 20};

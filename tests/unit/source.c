@@ -151,7 +151,7 @@ static bool forbid_openat2(void)
 struct change {
     const char *name;
     void (*make)(const char *folder);
-    bool keeps_bytes; /* an open input still reads the old bytes */
+    bool keeps_bytes; /* after the change, an open input still reads the old bytes */
 };
 
 static void rewrite(const char *folder)
@@ -476,7 +476,7 @@ static void test_threads(void)
     tear_down(&place);
 }
 
-/* Runs in a child process, because the seccomp filter cannot be removed; a failure there is a failure here. */
+/* Runs in a child process, because the seccomp filter cannot be removed; the parent fails if the child does. */
 static void test_old_kernel(const struct place *place)
 {
     fflush(stdout);

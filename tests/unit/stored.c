@@ -2,7 +2,7 @@
 /* Rows of tables that may exceed memory: cells of all kinds, restrictions, changes, in memory and on disk. */
 #include "formats/runtime/stored.h"
 
-#include "formats/extrap/stored.h" /* must compile together with kit/stored.h */
+#include "formats/extrap/stored.h" /* must compile together with runtime/stored.h */
 #include "tests/unit/tap.h"
 
 enum { THREAD, TIME, TEXT, METRIC, OTHER, COLUMNS };
@@ -27,7 +27,7 @@ static const struct pf_table tables[] = {
      .data = &stored},
 };
 
-/* Returns the text cell of row i (no, few or many bytes, or a name); for other rows none, a wide integer or a double. */
+/* Returns the text cell of row i: a text of 0, 15 or 30 bytes, or a name. */
 static struct pf_cell text_of(uint64_t i, char *buffer)
 {
     memset(buffer, 'a' + (int)(i % 26), 40);
@@ -106,10 +106,10 @@ static void check(const char *name, uint64_t limit)
                                          [METRIC] = i % 5 ? pf_int((int64_t)(i % 5)) : pf_absent(),
                                          [OTHER] = other_of(i, &wide)};
         added = pf_stored_count(stored) == i && !pf_stored_add(stored, cells, &error);
-        if (added && i % 14 == 0) /* either at once */
+        if (added && i % 14 == 0) /* some rows are changed right after they are added */
             added = !pf_stored_set(stored, i, TIME, pf_int(-(int64_t)i), &error);
     }
-    for (uint64_t i = 7; i < ROWS && added; i += 14) /* or at the end */
+    for (uint64_t i = 7; i < ROWS && added; i += 14) /* the others after all rows are added */
         added = !pf_stored_set(stored, i, TIME, pf_int(-(int64_t)i), &error);
     ok(added, "%s: rows are added and changed", name);
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {

@@ -7,7 +7,7 @@
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/tap.h"
 
-/* Sums without a format: three partitions, of which one is empty, and two metrics. */
+/* Sums without a format: three partitions (one is empty) and two metrics. */
 enum { PARTITIONS = 3, CONTEXTS = 400, METRICS = 2 };
 
 static const struct pf_column columns[] = {{"thread", PF_PARTITION, 0},
@@ -94,7 +94,7 @@ static void values_are_added_up(void)
     pf_sums_free(sums);
 }
 
-/* Adds to keys that, multiplied by the 64-bit golden ratio (an odd constant) and folded, all have the same low word. */
+/* Adds values at hostile keys: multiplied by the 64-bit golden ratio and folded, all have the same low word. */
 static void add_to_chosen_keys(void *arg)
 {
     enum { N = 200000 };
@@ -160,7 +160,7 @@ static void zeros_are_rows_if_asked_for(void)
     }
 }
 
-/* Makes many sums in an order of their own, which is the same with any memory limit. */
+/* Makes many sums, in a scattered order that does not depend on the memory limit. */
 static struct pf_sums *many(uint64_t limit)
 {
     struct pf_sums *sums = pf_sums_new(limit, false);

@@ -104,7 +104,7 @@ static struct pf_buf text_of(struct fake *fake, struct pf_restriction only)
     return text;
 }
 
-/* Returns the number of correct lines if one walk measures all lines, and another one prints each from the position before it. */
+/* Measures all lines in one walk, and prints each line by a new walk from its saved position. Returns the number of correct lines. */
 static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, const char *want)
 {
     struct pf_error error;
@@ -153,7 +153,7 @@ static void row_sizes(struct fake *fake)
     struct pf_buf whole = text_of(fake, PF_UNRESTRICTED);
     struct pf_buf of_partition = text_of(fake, (struct pf_restriction){2, -1, -1, -1});
     struct pf_buf of_context = text_of(fake, (struct pf_restriction){-1, 3, -1, -1});
-    ok(full == whole.size - 1, "rows are as long as the table's text"); /* less the terminating NUL */
+    ok(full == whole.size - 1, "rows are as long as the table's text"); /* minus the terminating NUL */
     ok(partition == of_partition.size - 1, "and without what a partition's folder fixes as its file");
     ok(context == of_context.size - 1, "and so with a context's");
     pf_buf_free(&whole);
@@ -162,7 +162,7 @@ static void row_sizes(struct fake *fake)
     pf_measure_free(measure);
 }
 
-/* Another thread's pass may be loading the metrics during a walk that needs none: the walk must not read what the pass writes. */
+/* A walk over a table without metrics must not read model.metrics: another thread's pass may be writing them. */
 static void without_metrics(struct fake *fake)
 {
     struct pf_buf want = text_of(fake, PF_UNRESTRICTED);

@@ -23,7 +23,7 @@ struct story {
     size_t position_size;
     bool measures;                /* has a `measure` of its own */
     int fail_at;                  /* record at which `next` fails; -1: no failure */
-    _Atomic unsigned char *saved; /* by record number: its position has been saved */
+    _Atomic unsigned char *saved; /* per record: true once its position has been saved */
     atomic_int strange_restores;
     _Atomic uint64_t seen; /* records visited by any walk */
     _Atomic uint64_t made; /* records printed, not only measured */
@@ -284,7 +284,7 @@ static void test_few_bytes(void)
     end_story(&story);
 }
 
-/* The kernel requests 1 MB at a time, and takes a short reply as the end of the file. */
+/* Reads of 1 MB, as the kernel requests: it takes a short reply as the end of the file. */
 static void test_large_reads(void)
 {
     enum { LARGE = 1 << 20 };
@@ -318,7 +318,7 @@ static void test_large_reads(void)
     end_story(&story);
 }
 
-/* The cache's limit counts bytes of text: there may be thousands of small texts. */
+/* The cache limits bytes of text, not their number: it holds thousands of small texts. */
 static void test_small(void)
 {
     struct story story = story_of(20, short_lines, 8);

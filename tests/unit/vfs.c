@@ -8,7 +8,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts lines, whose order is that of the folder. */
+/* Sorts lines, which a listing returns in any order. */
 static char *sorted(char *lines)
 {
     char *line[100], *save = NULL;
@@ -80,7 +80,7 @@ static void test_source(struct pf_fs *fs, const char *folder)
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
-/* True if the name is a link in the folder whose target is "." and the name; its size is the target's length, and the target is a folder. */
+/* True if folder/NAME is a link to the folder `.NAME`, and its size is the target's length. */
 static bool links_to_hidden(struct pf_fs *fs, const char *folder, const char *name)
 {
     char link[256], hidden[256], *target = NULL;
@@ -179,7 +179,7 @@ static void test_all_files(struct pf_fs *fs)
 
 /* ---- reading once ------------------------------------------------------------------------------- */
 
-/* Returns the inode of a path whose file is not measured, looked up once; 0 if there is no such path. */
+/* Looks up a file without measuring it. Returns its inode, which the caller forgets; 0 if the path does not exist. */
 static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const char *name)
 {
     struct pf_attr attr;
@@ -190,7 +190,7 @@ static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const ch
     return result ? 0 : attr.st.st_ino;
 }
 
-/* Reads a file of unknown size in one pass and compares it with the bytes that another mount serves. Counts differences, and passes. */
+/* Reads a file of unknown size in one pass and compares it with the text from another mount. Counts errors and passes. */
 static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder, const char *name,
                       unsigned *wrong, unsigned *passes)
 {

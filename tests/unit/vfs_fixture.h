@@ -76,14 +76,14 @@ VFS int find_path(struct pf_fs *fs, const char *path, struct pf_attr *attr)
     return result;
 }
 
-/* Returns the inode of a path, looked up once; 0 if there is no such path. */
+/* Looks up a path. Returns its inode, which the caller forgets; 0 if the path does not exist. */
 VFS uint64_t ino_of(struct pf_fs *fs, const char *path)
 {
     struct pf_attr attr;
     return find_path(fs, path, &attr) ? 0 : attr.st.st_ino;
 }
 
-/* Appends bytes of a handle. Returns 0 or an errno value; *got: their number. */
+/* Reads from a handle and appends the bytes to `out`; *got: their number. Returns 0 or an errno value. */
 VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset, size_t size,
                     struct pf_buf *out, size_t *got)
 {

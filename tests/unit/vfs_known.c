@@ -139,7 +139,7 @@ static const char *nth_name(int i)
     return name;
 }
 
-/* Looks up all of them; returns the number of profiles. */
+/* Looks up the paths of all MANY names; returns the number of profiles among them. */
 static int find_many(struct pf_fs *fs)
 {
     struct pf_attr attr;
@@ -242,7 +242,7 @@ static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
     return n;
 }
 
-/* Only the listing of the folder itself is cached then; its own name is not, because its parent has too many entries. */
+/* A folder whose parent has too many entries: its own listing is cached, but its name, an entry of its parent, is not. */
 static void test_many_siblings(const char *folder)
 {
     int code = 0;
@@ -250,7 +250,7 @@ static void test_many_siblings(const char *folder)
     struct pf_fs *fs = mount_of(folder);
     uint64_t ino = ino_of(fs, "log/threads/thread 17");
     int entries = list_ino(fs, ino, &code);
-    /* close it once the waiter of the pass has released it */
+    /* close the profile once the waiter of the pass has released it */
     for (int tries = 0; tries < 50 && fs->open_profiles; tries++) {
         usleep(100000);
         pf_reaper_relieve(fs, &(uint64_t){0});
@@ -291,7 +291,7 @@ static void test_followed(const char *folder)
 static void test_two_writers(const char *folder)
 {
     write_text(folder, "log", "3 9 50");
-    struct pf_fs *fs = mount_of(folder); /* makes the database, whose key both use */
+    struct pf_fs *fs = mount_of(folder); /* creates the database, whose key both mounts use */
     list(fs, "log");
     pf_fs_free(fs);
     struct pf_fs *one = mount_of(folder), *other = mount_of(folder);

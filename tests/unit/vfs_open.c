@@ -18,7 +18,7 @@ static size_t descriptors(void)
     return n;
 }
 
-/* Waits until at most this number is left; another thread closes them. */
+/* Waits until at most this many descriptors are open; another thread closes them. */
 static void await_descriptors(size_t most)
 {
     for (int i = 0; i < 1000 && descriptors() > most; i++)
@@ -35,7 +35,7 @@ static void write_many(const char *folder)
     }
 }
 
-/* Returns the number of profiles whose text can be read; their inodes are not forgotten. */
+/* Returns the number of profiles whose values.csv can be read. Their inodes are not forgotten. */
 static int read_many(struct pf_fs *fs)
 {
     int good = 0;
@@ -196,7 +196,7 @@ static void *read_entry(void *arg)
     return NULL;
 }
 
-/* The offset at which a directory is read to get an entry. */
+/* Returns the offset at which reading a directory returns the entry with this name. */
 static uint64_t offset_of(struct pf_dir *dir, const char *name)
 {
     struct pf_dirent entry;

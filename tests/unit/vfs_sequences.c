@@ -18,7 +18,7 @@ static const char *const files[] = {"info.txt", "tables/values.csv", "metrics/sa
                                     "tables/contexts.csv"};
 enum { FILES = sizeof files / sizeof *files };
 
-/* An inode that the kernel would hold, and the name that it was looked up by. */
+/* An inode that was looked up, as by the kernel; its profile and file, and the profile's version at the time. */
 struct number {
     uint64_t ino; /* 0: unused */
     int profile, file;
@@ -28,7 +28,7 @@ struct number {
 struct open_file {
     struct pf_handle *handle; /* NULL: not open */
     struct number of;
-    unsigned contexts; /* of the version that was opened */
+    unsigned contexts; /* in the version that was opened */
 };
 
 struct sequence {
@@ -42,7 +42,7 @@ struct sequence {
     const char *wrong; /* the first answer that the model does not allow, or NULL */
 };
 
-/* The files' texts by number of contexts, as a new filesystem serves them. */
+/* The expected text of each file, by number of contexts, from a filesystem without history. */
 static char *expected[CONTEXTS + 1][FILES];
 
 static unsigned pick(struct sequence *sequence, unsigned n)
@@ -59,7 +59,7 @@ static void check(struct sequence *sequence, bool holds, const char *what)
         sequence->wrong = what;
 }
 
-/* True if an operation has failed because the sequence has made an allocation fail. */
+/* True if an operation failed because of an allocation failure that was injected. */
 static bool lacked_memory(int result)
 {
     return result == ENOMEM && atomic_load(&allocation_failed);
@@ -72,7 +72,7 @@ static void name_of(int profile, char name[16])
 
 enum { TEXT_MAX = 20 * CONTEXTS };
 
-/* Folded stacks: the driver of a real format has to cope with failing allocations. */
+/* Folded stacks: a real driver, so that its handling of failed allocations is tested too. */
 static void text_of(unsigned contexts, char text[TEXT_MAX])
 {
     size_t size = 0;

@@ -99,7 +99,7 @@ static void test_interrupting(void)
     await_waiters(pool, 2);
     ask_interrupt(&a);
     ok(ask_result(&a) == EINTR, "an operation can be interrupted while it waits");
-    await_step(&load); /* the job has begun: a job that is stopped while it is queued never runs */
+    await_step(&load); /* wait until the job runs: a job that is stopped while it is queued never runs */
     ok(load.stopped == 0, "a job with other waiters continues");
     ok(pf_need(&a.background.op, &endless, &load.owner, 0) == -1 && a.background.op.error.code == EINTR,
        "an interrupted operation no longer waits");
@@ -132,7 +132,7 @@ static void test_wanted_again(void)
     pf_pool_free(pool);
 }
 
-/* Waits at the gate, then fails like a stopped job although it is wanted again by then. */
+/* Waits until it is stopped, then at the gate; fails although another operation has joined the job meanwhile. */
 static int run_noticing(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -335,7 +335,7 @@ static void storm_one(struct storm *storm)
         storm->wrong += code && !(interrupted[w] && code == EINTR);
         storm->early += asking[w].early;
     }
-    while (atomic_load(&load.owner.references) > 1) /* its last job may still hold a reference */
+    while (atomic_load(&load.owner.references) > 1) /* the owner's last job may still hold a reference */
         usleep(100);
     pf_owner_end(&load.owner);
 }

@@ -14,7 +14,7 @@
 struct workload {
     struct pf_owner owner; /* first member, for casts */
     struct gate gate;
-    int code; /* the error code of its jobs; 0: they succeed */
+    int code; /* error code with which the jobs fail; 0: they succeed */
     atomic_int runs, steps, ended, stopped, released;
     void *more; /* for the test's own use */
 };
@@ -68,7 +68,7 @@ static int run_endless(struct pf_owner *owner, uint64_t number, struct pf_error 
     return end_run(load, -1, error);
 }
 
-/* Returns when an endless job has made a step since the call. */
+/* Waits until an endless job has made a whole step. */
 __attribute__((unused)) static void await_step(struct workload *load)
 {
     for (int before = load->steps; load->steps < before + 2;)
@@ -78,13 +78,13 @@ __attribute__((unused)) static void await_step(struct workload *load)
 __attribute__((unused)) static const struct pf_work gated = {"gated", PF_WORK_SIZES, NULL, run_gated},
                                                     endless = {"endless", PF_WORK_SIZES, NULL, run_endless};
 
-/* An operation on a thread of its own that needs a job. */
+/* An operation that needs a job, on its own thread. */
 struct asking {
     struct background background;
     const struct pf_work *work;
     struct workload *load;
     uint64_t number;
-    bool early; /* it returned before the job had ended */
+    bool early; /* pf_need succeeded before the job had ended */
 };
 
 static int ask(void *arg, struct pf_op *op)

@@ -78,7 +78,7 @@ static void on_fault(void *arg, bool lost)
 static struct pf_model model;
 static struct pf_error error;
 
-/* Feeds a text in pieces. Returns true if its end was reached without a cut. */
+/* Feeds a text in pieces. Returns true if the reader reached its end and found no truncation. */
 static bool feed(struct pf_xml *xml, const char *text, size_t piece)
 {
     size_t size = strlen(text);
@@ -118,7 +118,7 @@ struct tally {
     struct pf_xml *xml;
     const char *text;
     size_t piece;
-    bool whole; /* read to the end of the file, without a cut */
+    bool whole; /* read to the end, no truncation found */
     size_t starts, faults;
     const char *wanted; /* an attribute's name */
     bool found;
@@ -143,7 +143,7 @@ static void count_fault(void *arg, bool lost)
     tally->faults += lost;
 }
 
-/* Returns `text` repeated `n` times between two others; each %zu in it becomes the number of the copy. */
+/* Returns <r>, `begin`, `n` copies of `text`, `end`, </r>; %zu in `text` becomes the number of the copy. */
 static char *repeat(const char *begin, const char *text, const char *end, size_t n)
 {
     char *all = NULL;
@@ -177,7 +177,7 @@ static bool reads_large(struct tally *tally, char *text, size_t piece)
     return tally->whole;
 }
 
-/* In quadratic time each of these would take minutes, and exceed the limit of processor time. */
+/* Each input would exceed the limit of processor time if the reader took quadratic time. */
 static void test_linear_time(void)
 {
     enum { N = 400000, PIECE = 64 << 10 };

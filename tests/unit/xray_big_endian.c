@@ -2,7 +2,7 @@
 /* XRay FDR logs of big-endian machines give the same profile as those of little-endian machines. */
 #include "tests/unit/xray_log.h"
 
-/* Every kind of record, two threads, buffers out of order; garbage between buffers if the version allows to skip it. */
+/* Every kind of record, two threads, buffers out of order; garbage between buffers if the reader can skip it in this version. */
 static void put_everything(struct log *log, unsigned version)
 {
     static const unsigned char rubbish[3] = {0};

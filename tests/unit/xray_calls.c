@@ -257,7 +257,7 @@ static void stops(struct log *log)
     struct opened opened;
     begin(log, 0);
     put_function(log, ENTER, 1, 0);
-    log->bytes[log->size++] = 0xff; /* a reason for a warning */
+    log->bytes[log->size++] = 0xff; /* a byte that causes a warning */
     close_buffer(log);
     open_log(&opened, log, PF_OPENED);
     struct pf_pass stopped = {.stop = true};

@@ -6,17 +6,17 @@
 
 #define ROW_1 "0,0,1,3,enter,1,0,,,,#1\n"
 #define ROW_2 "1,100,101,3,enter,2,0,,,,#2\n"
-/* The row of the second buffer if the first one has no event. */
+/* The trace's only row if just the second buffer has an event. */
 #define ONLY_2 "1,0,101,3,enter,2,0,,,,#2\n"
 
 enum {
     FIRST = 32,    /* offset of the first buffer of two_buffers */
-    FUNCTION = 80, /* offset of its function record from its start */
-    SMALL = 88,    /* its size */
+    FUNCTION = 80, /* offset of the function record within a buffer of put_small */
+    SMALL = 88,    /* size of such a buffer */
     SECOND = FIRST + SMALL,
 };
 
-/* Writes a buffer of thread n with the entry of function n. */
+/* Appends a buffer of thread n with the entry of function n. */
 static void put_small(struct log *log, uint32_t n)
 {
     open_buffer(log, (int32_t)n, n, UINT64_C(100) * (n - 1));
@@ -31,7 +31,7 @@ static void two_buffers(struct log *log)
     put_small(log, 2);
 }
 
-/* Inserts bytes of one value at an offset. */
+/* Inserts `size` bytes with this value at an offset. */
 static void insert(struct log *log, size_t offset, unsigned char value, size_t size)
 {
     memmove(log->bytes + offset + size, log->bytes + offset, log->size - offset);

@@ -47,7 +47,7 @@ static void fold_event(struct xray_fold *fold, unsigned partition, uint32_t cont
     }
 }
 
-/* Events are in no order of contexts, and a context has several. */
+/* Folds the events of all partitions: contexts in scattered order, two events each. */
 static struct xray_fold *make_fold(uint64_t limit)
 {
     struct pf_error error;
@@ -74,7 +74,7 @@ static void add_row(struct pf_buf *out, const struct pf_cell *cells)
     }
 }
 
-/* Appends a row that the table must hold by the rules above. */
+/* Appends an expected row. */
 static void expect_row(struct pf_buf *out, int64_t p, int64_t c, int64_t m, struct pf_cell value)
 {
     struct pf_cell cells[] = {pf_int(p), pf_int(c), pf_int(m), value};
@@ -271,7 +271,7 @@ static void test_many_contexts(void)
     xray_fold_free(fold);
 }
 
-/* All but every tenth context of a large partition: its sums stay in memory until another partition is begun. */
+/* A large partition with sums of all but every tenth context. They stay in memory until the next partition begins. */
 static void test_large_partition(void)
 {
     enum { MANY = 300000 };

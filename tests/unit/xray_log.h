@@ -30,7 +30,7 @@ struct log {
     size_t size;
     bool big_endian;
     unsigned version;
-    size_t extents; /* of the open buffer: offset of its BufferExtents record */
+    size_t extents; /* offset of the open buffer's BufferExtents record */
 };
 
 enum { ENTER, EXIT, TAIL_EXIT, ENTER_ARG };
@@ -402,7 +402,7 @@ static inline void reads_as(const struct log *log, const char *trace, const char
     close_log(&opened);
 }
 
-/* True if the rows end with the mark of a failed walk. */
+/* True if the rows contain the line that walk_of prints for a failed walk. */
 static inline bool tells_error(const char *rows)
 {
     return !strncmp(rows, "error ", 6) || strstr(rows, "\nerror ");
@@ -429,7 +429,7 @@ static inline size_t rows_in(const struct log *log, const char *table)
     return failed ? SIZE_MAX : rows;
 }
 
-/* True if longer prefixes of the log, from its header alone on, never give the table fewer rows. *rows: rows of the whole log. */
+/* True if no prefix of the log gives the table fewer rows than a shorter prefix; all contain the header. *rows: rows of the whole log. */
 static inline bool grows_with_length(struct log *log, const char *table, size_t *rows)
 {
     size_t size = log->size, before = 0;
@@ -443,7 +443,7 @@ static inline bool grows_with_length(struct log *log, const char *table, size_t 
     return grows;
 }
 
-/* Reads a log in which some bytes after the header were changed, chosen by *random. False if that fails. */
+/* Changes bytes after the header, chosen by *random, in a copy of the log, and reads it. False if a walk fails. */
 static inline bool reads_damaged(const struct log *log, int round, uint64_t *random)
 {
     static struct log damaged;

@@ -75,7 +75,7 @@ static void put_map(struct image *image, const struct program *program)
     }
 }
 
-/* Two relocations per entry without a symbol, among others. */
+/* For each map entry two relative relocations, which have no symbol; then one of another type. */
 static void put_relocations(struct image *image, const struct program *program)
 {
     size_t word = image->wide ? 8 : 4;
@@ -249,7 +249,7 @@ static void put_program(struct place *place, const char *name, const struct prog
     put_file(place, name, image.bytes, image.size);
 }
 
-/* A folder that holds only a log of this name. */
+/* Makes a folder that holds only a log with this name. */
 static struct place new_place(const char *log_name)
 {
     static struct log log;

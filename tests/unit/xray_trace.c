@@ -21,7 +21,7 @@ static void tells_events(struct log *log)
              "", "version 5: events carry ticks since the record before");
 }
 
-/* The buffer for text is not allocated yet when the first row is printed; sanitizers check the copy of an empty text from it. */
+/* The first row has an empty text while the text buffer is still NULL: sanitizers report a copy from NULL. */
 static void tells_an_empty_payload_first(struct log *log)
 {
     put_header(log, 5, 0, 4096);
@@ -158,7 +158,7 @@ static void tells_depths(struct log *log)
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* Two threads with two buffers each, with everything that a position must hold. */
+/* Two threads with two buffers each, with all state that a position must save. */
 static void put_everything(struct log *log)
 {
     put_header(log, 5, 1700000000, 4096);
