@@ -130,7 +130,7 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
     if (key == KEEP_ALLOW_OTHER)
         return settings->others = 1;
     if (key == FUSE_OPT_KEY_OPT && is_among(fuse_options, arg))
-        return 1; /* kept for libfuse */
+        return 1; /* passed on to libfuse */
     if (key == FUSE_OPT_KEY_OPT && is_among(ignored_options, arg))
         return 0;
     if (key == FUSE_OPT_KEY_OPT) {

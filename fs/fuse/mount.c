@@ -64,7 +64,7 @@ static int go_background(struct launch *launch)
 
 /*
  * Read-ahead window for sequential readers: two requests of the maximum size, so that one is answered while the other is copied. With
- * the kernel's default of 128 KB, reading a long file takes half as long again.
+ * the kernel's default of 128 KB, reading a long file takes 50 % longer.
  */
 #define READ_AHEAD_KB "2048"
 
@@ -88,7 +88,7 @@ static void launched(void *arg)
     struct launch *launch = arg;
     unsigned char status = PF_EXIT_OK;
     if (launch->read_ahead >= 0) {
-        if (write(launch->read_ahead, READ_AHEAD_KB, strlen(READ_AHEAD_KB)) < 0) { /* it stays as it is */
+        if (write(launch->read_ahead, READ_AHEAD_KB, strlen(READ_AHEAD_KB)) < 0) { /* the default stays */
         }
         close(launch->read_ahead);
     }
@@ -105,7 +105,7 @@ static void launched(void *arg)
     launch->pipe = -1;
 }
 
-/* Returns the exit status. A parent that still waits gets it too; the mount then never worked, so that PF_EXIT_OK becomes a failure. */
+/* Returns the exit status, and sends it to a parent that still waits. In this case the mount never worked: PF_EXIT_OK becomes a failure. */
 static int finish_launch(const struct launch *launch, unsigned char status)
 {
     if (launch->pipe < 0)
@@ -159,8 +159,8 @@ int pf_clear_dead_mount(const char *mountpoint)
 }
 
 /*
- * The sandbox drops the rights that unmounting needs, so a process that is forked before the sandbox is entered does it. The keeper
- * waits until the server ends for any reason, and then unmounts the server's mount if it is still there. It receives no messages.
+ * The keeper is a process that unmounts for the server, since the sandbox drops the rights that unmounting needs. Forked before the
+ * sandbox is entered, the keeper waits until the server ends for any reason, and then unmounts the mount if it still exists.
  */
 struct keeper {
     int pipe; /* the server's end; the keeper waits until it is closed */
@@ -398,13 +398,13 @@ static void end_filesystem(struct pf_mount *mount)
     pf_watch_end(mount);
 }
 
-/* Also frees the filesystem. */
+/* Mounts, serves, and frees the filesystem. Returns the exit status. */
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
                            struct fuse_args *args, struct pf_sandbox *sandbox)
 {
     struct launch *launch = mount->ready_arg;
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
-    int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has said why */
+    int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has printed the reason */
     mount->session = session;
     mount->leave = leave_mount;
     if (session && !fuse_set_signal_handlers(session)) {
@@ -416,7 +416,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, sandbox);
                 end_keeper(mount->keeper, session);
-                /* The loop has reset this, without which libfuse prints an error for each late reply. */
+                /* The loop has reset the exit flag; without it, libfuse prints an error for each late reply. */
                 fuse_session_exit(session);
             }
         }
@@ -424,13 +424,13 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     }
     end_filesystem(mount);
     if (session) {
-        fuse_session_unmount(session); /* only frees what it holds of the mount */
+        fuse_session_unmount(session); /* only frees libfuse's data: the mount is already gone */
         fuse_session_destroy(session);
     }
     return status;
 }
 
-/* Each open profile holds a few descriptors. */
+/* Raises the limit of descriptors: each open profile holds a few. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -456,7 +456,7 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
 {
     struct launch launch = {-1, -1, -1};
     struct pf_error error = {0};
-    /* The server can run for months: it must not keep the caller's inherited descriptors, and with them files and locks, open. */
+    /* Close inherited descriptors: a server that runs for months must not keep the caller's files and locks. */
     closefrom(STDERR_FILENO + 1);
     if (occupy_standard_descriptors() || (!options->foreground && go_background(&launch))) {
         fprintf(stderr, "profilefs: %s\n", strerror(errno));

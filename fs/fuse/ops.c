@@ -22,12 +22,12 @@ static struct pf_fs *fs_of(fuse_req_t req)
     return mount->fs;
 }
 
-/* Replies, unless the request is already answered. -ENOENT: the caller did not get this reply. */
+/* Replies, unless the request is already answered. -ENOENT: this reply was not delivered. */
 #define REPLY(request, reply) (pf_request_claim(request) ? (reply) : -ENOENT)
 
 /* ---- operations --------------------------------------------------------------------------------- */
 
-/* max_write, which sizes the buffers of workers; libfuse allocates no less. Nothing is ever written. */
+/* max_write, which determines the size of the workers' buffers: the minimum of libfuse, since the mount is read-only. */
 enum { WRITE_MAX = 4096 };
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
@@ -153,8 +153,8 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 
 /*
  * Appends an entry to a reply; returns the bytes it needs. With readdirplus, an entry has attributes if they are cheap; a file whose
- * size requires a pass gets name and type only (inode number 0), so that listing a folder computes no size. The request is NULL,
- * since it may be gone, and libfuse does not use it.
+ * size requires a pass gets name and type only (inode number 0), so that listing a folder computes no size. The request passed to
+ * libfuse is NULL: libfuse does not use it, and it may be freed already.
  */
 static size_t add_dirent(char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
                          const struct pf_attr *attr)

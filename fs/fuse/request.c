@@ -8,8 +8,8 @@
 
 enum {
     /*
-     * Intervals of checking requests and their callers' signals, in milliseconds. Signals are also checked without a report of the
-     * kernel: libfuse reads these reports on the threads that serve requests, and all of these may be waiting.
+     * Intervals of checking requests and their callers' signals, in milliseconds. Signals are also checked if the kernel has reported
+     * none: libfuse reads the reports on the threads that serve requests, and all of these threads may be waiting.
      */
     TICK_MS = 250,
     ASK_MS = 1000,
@@ -25,7 +25,7 @@ enum {
 
 /* ---- the request's own thread -------------------------------------------------------------------- */
 
-/* Called by libfuse, which holds its lock on the request: must not reply. */
+/* Records a signal. Must not reply, since libfuse calls it with the request's lock held. */
 static void on_signal(fuse_req_t req, void *data)
 {
     struct pf_request *request = data;
@@ -92,7 +92,7 @@ static bool should_end(pid_t caller, uint64_t signalled, uint64_t now)
     return answer == PF_YES || (answer == PF_UNKNOWN && signalled && now - signalled >= UNKNOWN_MS);
 }
 
-/* Checks one request, and answers it if it should end. Drops mount->lock meanwhile. */
+/* Checks one request, and replies EINTR if the wait should end. Drops mount->lock meanwhile. */
 static void check_request(struct pf_mount *mount, struct pf_request *request, bool over, uint64_t now)
 {
     pf_assert_held(&mount->lock);

@@ -9,12 +9,12 @@
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 
-/* Severities of a piece's failure: it ended because another piece failed, the pass is to be repeated, an error. */
+/* Severities of a piece's failure: ended because another piece failed; the pass must be repeated; an error. */
 enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
 struct piece {
-    uint64_t full, part; /* bytes of the rows in the whole table; in the partition's own file, with its header */
+    uint64_t full, part; /* size of the rows in the whole table; size of the partition's own file, with header */
     struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
     unsigned char *start;              /* the position before the first row */
     size_t start_size;
@@ -28,7 +28,7 @@ struct measuring {
     struct piece *pieces;
     size_t n;
     _Atomic uint64_t done; /* thousandths, summed over all pieces */
-    /* By severity: a piece has failed so; the first one's error. Each error is written by one thread, and read after the split. */
+    /* By severity: true if a piece has failed; the error of the first such piece, written by one thread and read after the split. */
     atomic_bool failed[SEVERITIES];
     struct pf_error errors[SEVERITIES];
 };
@@ -103,7 +103,7 @@ static bool has_piece_failed(struct measuring *all)
     return failed;
 }
 
-/* Returns 0, or -1 with *error filled if a piece has failed: the most severe failure. */
+/* Returns 0, or -1 with the most severe failure of a piece in *error. */
 static int result_of_pieces(struct measuring *all, struct pf_error *error)
 {
     for (int s = SEVERITIES - 1; s >= 0; s--)

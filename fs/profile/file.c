@@ -27,9 +27,9 @@ static bool needs_facts(const struct pf_profile *profile, struct pf_node node)
 }
 
 /*
- * True if the file is measured by a walk over the file only. A pass over a table gives the sizes of all its files at
- * once. A file whose rows can be located directly does not wait for that pass: reading one thread of a thousand reads
- * the data of that thread.
+ * True if the file is measured by a walk over its own rows instead of a pass over the table, which gives the sizes of all
+ * files of the table at once. A file whose rows can be located directly does not wait for that pass: reading one thread of
+ * a thousand reads the data of that thread only.
  */
 static bool is_measured_alone(struct pf_profile *profile, struct pf_node node)
 {
@@ -158,7 +158,7 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
     pf_lock_drop(&t->lock);
 }
 
-/* Returns the sized text of a file with a reference, in *text. Returns 0, or -1 with op->error filled. */
+/* Stores a reference to the text of a file, with its size known, in *text. Returns 0, or -1 with op->error filled. */
 static int sized_text(struct pf_profile *profile, struct pf_node node, struct pf_file_text **text,
                       struct pf_op *op)
 {

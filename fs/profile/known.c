@@ -8,7 +8,7 @@
 
 enum { FIELDS_MAX = 640, BYTES_MAX = 144 * 1024 };
 
-/* The number of a field is the key of its node. A listing is the key and the name of each entry; a size is a 64-bit number. */
+/* Stored format: a field's number is the key of its node; a listing holds key and name of each entry; a size is a 64-bit number. */
 
 void pf_known_init(struct pf_known *known)
 {
@@ -24,7 +24,7 @@ void pf_known_free(struct pf_known *known)
 
 /* ---- queries ------------------------------------------------------------------------------------ */
 
-/* The bytes of the field for a node: a listing, or for a file TEXT in preference to SIZE. NULL if there is no field. */
+/* The bytes of a node's field: the listing of a folder; the TEXT of a file, otherwise its SIZE. NULL if there is no field. */
 static const char *known_find(const struct pf_known *known, struct pf_node node, struct pf_field *field)
 {
     uint64_t key = pf_node_key(node);

@@ -74,7 +74,7 @@ static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
     add_line(out, "Primary", pf_string(name));
 }
 
-/* Lists the columns of the partitions table that groups.csv has rows for. */
+/* Lists the columns of the partitions table for which groups.csv has rows. */
 static void add_groups(const struct pf_partitions *partitions, struct pf_buf *out)
 {
     const char *before = "Groups: ";

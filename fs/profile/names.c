@@ -138,7 +138,7 @@ bool pf_name_id(const char *name, size_t size, uint64_t *id)
 
 struct pf_dirnames {
     struct pf_items items;
-    struct pf_hash_table table; /* by (group, name); of items with equal names, only the first */
+    struct pf_hash_table table; /* by (group, name); holds only the first of several items with equal names */
     unsigned char *suffixed;    /* one bit per item: the name gets ~<id> */
     uint32_t *by_id;            /* items sorted by id; NULL if ids equal item numbers */
 };

@@ -5,8 +5,8 @@
 /* The tree inside a profile: the entries of a folder, and the folder of a node. */
 
 /*
- * The number of items in a folder, and the node number of the i-th. Only folders of contexts read model->contexts: a
- * pass may still be building it while other folders are listed.
+ * The number of items in a folder, and the node number of the i-th. Only folders of contexts read model->contexts,
+ * since a pass may still be building the contexts while other folders are listed.
  */
 static uint64_t item_count(const struct pf_model *model, struct pf_node folder, unsigned item)
 {

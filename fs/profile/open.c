@@ -9,8 +9,8 @@
 /* Constructs profiles at paths below SOURCE, and reads cached data of profiles that are not open. */
 
 /*
- * The path of the source below SOURCE, allocated. The source of a profile listed in addition to a folder's entries
- * (driver->beside) is that folder.
+ * The path of a profile's source below SOURCE, allocated. If a profile is made from a folder and listed in it
+ * (driver->beside), its source is that folder.
  */
 static char *source_path(const struct pf_env *env, const struct pf_driver *driver, const char *path)
 {

@@ -33,7 +33,7 @@ static int note_wanted(void *arg, const char *name, unsigned char type)
 }
 
 /*
- * model->src names the folder that sources of the format may have. If it is absent, clears model->src; the listing is
+ * Clears model->src, the name of a folder that sources of the format may have, if that folder is absent. The listing is
  * recorded as an input, so the folder's appearance counts as a change.
  */
 static int find_src(struct pf_model *model, struct pf_error *error)

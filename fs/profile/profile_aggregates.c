@@ -14,7 +14,7 @@
 
 enum {
     FEW_CONTEXTS = 4096, /* fewer contexts than this are sorted on the thread of the operation */
-    /* The number of an order's job: the order in the low KIND_BITS, whether the sums are of all metrics, the metric. */
+    /* Fields of the job number of an order, from the lowest bit: the kind (KIND_BITS), OF_ALL, the metric. */
     KIND_BITS = 3,
     OF_ALL = 1 << KIND_BITS
 };
@@ -44,7 +44,7 @@ static int need_order(void *owner, struct pf_aggregate *aggregate, unsigned metr
                       struct pf_error *error)
 {
     struct pf_profile *profile = owner;
-    struct pf_op op = PF_OP; /* interrupted with the job that walks */
+    struct pf_op op = PF_OP; /* interrupted when the calling job is stopped */
     pf_lock_take(&profile->lock);
     bool of_all = aggregate == profile->aggregate;
     assert(of_all || aggregate == profile->of_metric[metric]);
@@ -149,8 +149,8 @@ static int run_sums(struct pf_owner *owner, uint64_t number, struct pf_error *er
 static const struct pf_work sums_work = {"aggregates of", PF_WORK_SUMS, NULL, run_sums};
 
 /*
- * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. One pass over all values
- * is faster than skimming them again for each further metric.
+ * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. One pass that aggregates
+ * all metrics is faster than one pass for each further metric.
  */
 static int metric_to_make(const struct pf_profile *profile, int metric)
 {

@@ -8,8 +8,8 @@
 #include "fs/text/pack.h"
 
 /*
- * The results of passes in the cache. Sums are separate data, read on demand. One datum holds everything else as
- * fields: sizes and checkpoints of tables and texts, and the driver's facts.
+ * The results of passes in the cache. Each aggregate is a separate datum, read on demand. One datum holds all other
+ * results as fields: sizes and checkpoints of tables and texts, and the driver's facts.
  */
 
 /* Larger sums are recomputed instead of stored; in bytes. */
@@ -115,10 +115,7 @@ static bool unpack_text(struct pf_profile *profile, uint64_t key, struct pf_unpa
     struct pf_node node = {(unsigned)(key >> 32), (uint32_t)key};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
     bool sound = unpack_checkpoints(in, &checkpoints) && covered <= size && may_be_alone(profile, node);
-    /*
-     * Checkpoints must reach as far as the text is covered; otherwise a reader would wait for checkpoints that no pass
-     * sets.
-     */
+    /* Checkpoints must cover all of the measured text; otherwise a reader would wait for checkpoints that no pass sets. */
     if (sound && covered != size)
         sound = covered == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
     if (!sound) {
@@ -156,8 +153,8 @@ static bool unpack_field(struct pf_profile *profile, const struct pf_field *fiel
 }
 
 /*
- * A datum of an open profile, owned by the caller. NULL if none is cached for this version. The open source, not the
- * head of the datum, provides the access rights.
+ * A datum of an open profile, owned by the caller. NULL if none is cached for this version. The access rights in the
+ * datum's head are ignored: the open source provides them.
  */
 static char *get_current(struct pf_profile *profile, enum pf_datum type, uint64_t number, size_t *size)
 {

@@ -125,9 +125,9 @@ static bool has_a_key(const struct pf_profile *profile)
 }
 
 /*
- * True if facts may be cached. If users other than the mounter may read, cached facts need access rights. For a single
- * file these are its mode and access control list, whose changes show in its stamp. Otherwise access also depends on
- * folders and files that are not inputs.
+ * True if facts may be cached. If users other than the mounter may read, only facts of a single file are cached: its
+ * stamp shows each change of its mode and access control list. Access to other profiles also depends on folders and
+ * files that are not inputs.
  */
 static bool keeps_what_it_learns(struct pf_profile *profile)
 {
@@ -234,7 +234,7 @@ void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
     pf_buf_add(out, (const char *)&access, sizeof access);
 }
 
-/* Splits a head of the present versions of the programs, with the device of the profile in its inputs. */
+/* Splits a head and replaces the device in its inputs by the profile's. False if the head has other versions. */
 static bool split_own_head(const struct pf_profile *profile, const struct pf_buf *head,
                            struct head_parts *parts)
 {
@@ -270,7 +270,7 @@ static const char *next_packed_input(struct pf_unpack *in, size_t *size)
     return in->failed ? NULL : start;
 }
 
-/* True if an input is among others: first those from the cursor on are compared, since two profiles mostly open them in one order. */
+/* True if `inputs` contain an input. Searches from the cursor first, since heads mostly list their inputs in the same order. */
 static bool has_input(const struct pf_buf *inputs, struct pf_unpack *cursor, const char *input, size_t size)
 {
     for (int round = 0; round < 2; round++) {
@@ -285,8 +285,7 @@ static bool has_input(const struct pf_buf *inputs, struct pf_unpack *cursor, con
 }
 
 enum {
-    COMPARED_MAX =
-        1000 /* inputs; with more of them, heads only match if they are equal: the comparison may be quadratic */
+    COMPARED_MAX = 1000 /* with more inputs, only equal heads match, since the comparison may be quadratic */
 };
 
 static bool head_includes(const struct pf_cache_head *head, const struct pf_cache_head *other)

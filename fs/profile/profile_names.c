@@ -96,7 +96,7 @@ static int name_items(struct pf_profile *profile, enum pf_named named, struct pf
     return profile->names[named] ? 0 : -1;
 }
 
-/* The stage that provides the items; PF_STAGES: there are no such items, or they are named separately. */
+/* The stage that provides a set of items; PF_STAGES: the set is empty, or its items are named separately. */
 static enum pf_stage comes_with(const struct pf_model *model, enum pf_named named)
 {
     switch (named) {

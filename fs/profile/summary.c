@@ -8,8 +8,8 @@
 #include "fs/text/csv.h"
 
 /*
- * summary.md: one page about one metric of a profile. All its contents are also found in other files. The page lists
- * the sizes of these files, so they are measured first (pf_summary_file).
+ * summary.md: one page about one metric of a profile, with data that other files show in full. The page lists the
+ * sizes of these files, so they are measured first (pf_summary_file).
  */
 
 enum { PAGE_MAX = 8192, WARNINGS = 3 };

@@ -165,7 +165,7 @@ bool pf_file_text_restore(struct pf_profile *profile, struct pf_node node, uint6
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
-/* Upper bound of the rows of a file of the values table whose rows can be located directly; UINT64_MAX: no bound. */
+/* Upper bound of the number of rows, for a file of the values table whose rows can be located directly; UINT64_MAX: no bound. */
 static uint64_t most_rows(struct pf_profile *profile, struct pf_node node)
 {
     const struct pf_model *model = &profile->model;
@@ -191,7 +191,7 @@ static bool is_short_text(struct pf_profile *profile, struct pf_node node)
            pf_profile_context_count(profile) < ROWS_AT_ONCE;
 }
 
-/* True if the work is short: the whole file is short, or the distance to text->until is. */
+/* True if the whole file is short, or the range left to measure up to text->until. */
 static bool measures_short(struct pf_owner *owner, uint64_t number)
 {
     struct pf_file_text *text = (struct pf_file_text *)owner;

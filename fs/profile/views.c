@@ -17,7 +17,7 @@
 /* The condition for a view to exist in a profile. */
 enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 
-/* When a view can be read, beyond fixed stages: the stage that provides some items or rows, or the aggregates. */
+/* Stages that depend on the format: those that provide the named items, rows or sums. A view can be read once its stage is loaded. */
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */

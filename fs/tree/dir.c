@@ -18,9 +18,9 @@
  * reader that waits for it. Virtual folders follow the children, once all children have been classified: whether a
  * virtual folder is listed depends on the number of profiles in the folder.
  *
- * Several threads may read a directory at once, each from an offset of its own. Crawlers keep directories open long
- * after their end, so the folder, or the reference into the profile, is closed there. A reader that needs it opens it
- * again.
+ * Several threads may read a directory at once, each from its own offset. Crawlers keep directories open long after
+ * they have read them, so the folder (or the reference into the profile) is closed at the end of the listing and
+ * reopened on demand.
  */
 struct pf_dir {
     struct pf_fs *fs;
@@ -31,7 +31,7 @@ struct pf_dir {
     void *self;                      /* state of `within` */
     uint64_t dots[2];                /* d_ino of "." and ".." as shown to programs */
     struct pf_entry *entry;          /* a folder of SOURCE, held; otherwise NULL */
-    char *names;                     /* in that folder; concatenated, each NUL-terminated */
+    char *names;                     /* names in the folder of SOURCE; concatenated, each NUL-terminated */
     size_t names_size;
     bool in_profile; /* a folder inside a profile */
     bool superseded; /* the node number belongs to an old version */
@@ -41,8 +41,8 @@ struct pf_dir {
     bool at_end;              /* the last reader closes `folder` and `ref` */
     struct pf_folder *folder; /* NULL: closed */
     struct pf_node_ref ref;   /* ref.version NULL: closed */
-    size_t counted;           /* names up to this offset have been counted in: */
-    uint64_t profiles;        /* number of profiles */
+    size_t counted;           /* names up to this offset are included in `profiles` and `beside` */
+    uint64_t profiles;        /* number of profiles counted */
     bool beside;              /* one of the profiles is made from the folder itself */
     uint64_t end;             /* the offset after the last entry in a profile; 0: not known yet */
 };
@@ -58,7 +58,7 @@ static bool is_among(const char *names, size_t size, const char *name)
 struct names {
     struct pf_buf text;
     const struct pf_dir *dir;
-    bool folders; /* some entries are folders, or may be */
+    bool folders; /* at least one entry is a folder or of unknown type */
 };
 
 static int add_name(void *arg, const char *name, unsigned char type)
@@ -202,7 +202,7 @@ bool pf_dir_keeps_cache(const struct pf_dir *dir)
 
 /* ---- readers ------------------------------------------------------------------------------------ */
 
-/* Keeps `folder` and `ref` as they are, once open, until end_reading. */
+/* Prevents the closing of `folder` and `ref` until end_reading. */
 static void begin_reading(struct pf_dir *dir)
 {
     pf_lock_take(&dir->fs->lock);
@@ -228,7 +228,7 @@ static void end_reading(struct pf_dir *dir)
         pf_node_ref_close(&ref);
 }
 
-/* Records that the end has been reached. offset: the one after the last entry in a profile; otherwise 0. */
+/* Records that a reader has reached the end. offset: the offset after the last entry in a profile; otherwise 0. */
 static void note_end(struct pf_dir *dir, uint64_t offset)
 {
     pf_lock_take(&dir->fs->lock);
@@ -386,7 +386,7 @@ static size_t next_uncounted(const struct pf_dir *dir)
     return at;
 }
 
-/* Counts the children that have not been counted, because the listing started after them. 0 or an errno value. */
+/* Counts the children that the listing skipped because it started after them. 0 or an errno value. */
 static int count_children(struct pf_dir *dir)
 {
     size_t at = next_uncounted(dir);
@@ -437,7 +437,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         entry->next = DOTS + at + strlen(name) + 1;
         if (pf_is_transient(code)) /* report the error at look-up; do not hide the other entries */
             return unknown_entry(dir, at, entry, want_attr, attr);
-        /* otherwise removed meanwhile, or hidden */
+        /* skip an entry that is hidden or was removed meanwhile */
         if (!code && child_entry(dir, name, &info, entry, want_attr, attr))
             return 1;
     }

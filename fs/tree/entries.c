@@ -56,8 +56,8 @@ static bool passes_own_mount(struct pf_fs *fs, char *path)
 /* ---- classification ----------------------------------------------------------------------------- */
 
 /*
- * Turns the attributes of an archive into attributes of a folder: readable and searchable for everyone who may read the
- * archive.
+ * Turns the attributes of an archive into those of a folder. Users who may read the archive may read and search the
+ * folder.
  */
 static void take_for_folder(struct stat *st)
 {
@@ -193,7 +193,7 @@ int pf_classify_in_time(struct pf_fs *fs, const struct pf_folder *folder, const 
 
 /* ---- entries with node numbers ------------------------------------------------------------------ */
 
-/* The length of the path, including a slash per name; -1 with errno. Called with fs->lock held. */
+/* The length of an entry's path, including one slash per name; -1 with errno. Called with fs->lock held. */
 static ssize_t path_size(const struct pf_entry *entry)
 {
     size_t size = 0;
@@ -312,7 +312,7 @@ static uint64_t hash_of(const struct pf_entry *parent, const char *name)
     return pf_siphash(parent->hash, name, strlen(name));
 }
 
-/* Inode numbers shown to programs fit 53 bits, for programs that store numbers as doubles. */
+/* Returns an inode number to show to programs: at most 53 bits, since some programs store numbers as doubles. */
 static uint64_t shown_ino(uint64_t hash)
 {
     return hash >> 11 | (uint64_t)1 << 32; /* above the numbers of entries and .profilefs; never 0 */
@@ -410,7 +410,7 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
     remember_profile(entry, info);
     /* If a name changes its type, it gets a new node: the kernel never sees a number change its type. */
     if (entry && entry->type != info->type && entry->type != PF_ENTRY_PROFILE) {
-        entry->gone = true; /* kept for holders of its number */
+        entry->gone = true; /* not freed while its number has references */
         entry = NULL;
     }
     if (!entry)

@@ -13,9 +13,9 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Probes of folders on file systems served by other programs, such as NFS and FUSE. Such a probe may never return, but
- * a look-up of the folder must return: listing the parent folder looks the name up. So the probe runs on a separate
- * thread, and a look-up waits at most WAIT_MS for it. At most one probe per folder runs at a time.
+ * Probes of folders on file systems served by other programs, such as NFS and FUSE. Such a probe may hang, but a
+ * look-up of the folder must not, since listing the parent folder looks up each name. The probe therefore runs on a
+ * separate thread, and a look-up waits at most WAIT_MS for the probe. At most one probe per folder runs at a time.
  */
 enum { WAIT_MS = 2000 };
 
@@ -37,7 +37,7 @@ struct foreign_probe {
 static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_FOREIGN);
 static struct foreign_probe *probes; /* unfinished probes; guarded by the lock */
 
-/* Drops a use. Called with the lock held. */
+/* Drops a reference to a probe. Called with the lock held. */
 static void drop_probe(struct foreign_probe *probe)
 {
     if (--probe->users)
@@ -78,8 +78,8 @@ static void *run_probe(void *arg)
 }
 
 /*
- * Starts and lists a probe, used by its thread and the caller. Called with the lock held. NULL: out of memory or
- * threads.
+ * Starts and lists a probe, with a reference for its thread and one for the caller. Called with the lock held. NULL:
+ * out of memory or threads.
  */
 static struct foreign_probe *start_probe(const struct pf_folder *folder, const char *name,
                                          const struct stat *st)

@@ -6,8 +6,8 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * The versions that have an open profile. An open version without users is idle: it is in an LRU list, whose oldest
- * versions the reaper closes. All functions are called with fs->lock held and do no I/O.
+ * The versions that have an open profile. An open version without users is idle and is in an LRU list; the reaper
+ * closes the oldest versions of this list. All functions are called with fs->lock held and do no I/O.
  */
 
 static void unlist(struct pf_fs *fs, struct pf_version *version)

@@ -15,8 +15,8 @@
 /* ---- rows --------------------------------------------------------------------------------------- */
 
 /*
- * Appends a row of profiles.csv. Without a driver the file could not be examined: only path, attributes and message are
- * known.
+ * Appends a row of profiles.csv. A file without a driver could not be examined: its row has only path, attributes and
+ * message.
  */
 static void add_row(struct pf_buf *out, const char *path, const struct pf_entry_info *info,
                     const char *message)
@@ -41,7 +41,7 @@ static void add_row(struct pf_buf *out, const char *path, const struct pf_entry_
 /* A stack of paths to visit, NUL-terminated each; the top is at the end. */
 struct todo {
     struct pf_buf paths;
-    uint64_t seen, looked_at; /* number of paths pushed; popped */
+    uint64_t seen, looked_at; /* number of paths pushed, number of paths popped */
 };
 
 static void push(struct todo *todo, const char *folder, const char *name)
@@ -79,7 +79,7 @@ struct names {
     char **items;
     size_t count, room;
     struct pf_error error;
-    bool folders; /* some entries are folders, or may be */
+    bool folders; /* at least one entry is a folder or of unknown type */
     bool failed;
 };
 
@@ -117,8 +117,8 @@ struct walk {
     pf_folder_seen *seen;    /* called for each folder with arg; NULL: not wanted */
     /*
      * Open folders on the current path, in archives only. Resolving a path in an archive costs one look-up per name, so
-     * resolving full paths would make the walk quadratic. Outside of archives the kernel resolves paths, and open
-     * folders would use up descriptors: only the folder of the last entry is kept.
+     * resolving full paths would make the walk quadratic. Outside of archives the kernel resolves paths, and each open
+     * folder would take a descriptor: only the folder of the last entry stays open.
      */
     struct level *levels;
     size_t depth, room;
@@ -197,7 +197,7 @@ static int add_problem(void *arg, const struct pf_cell *row)
 
 /*
  * Records a file that could not be examined because of a transient error; ignores other errors. Returns 0, or -1 with
- * *error filled if memory or descriptors ran out or the pass was stopped: the walk ends, since the rest would fail too.
+ * *error filled if memory or descriptors ran out or the pass was stopped; the walk must then end.
  */
 static int note_unknown(struct walk *walk, const char *path, const struct pf_entry_info *info, int code,
                         struct pf_error *error)
@@ -279,7 +279,7 @@ static int walk_source(struct walk *walk, struct pf_error *error)
         int code;
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(todo.looked_at, todo.seen, error))
             result = -1;
-        else if ((code = classify_path(walk, path, &info))) /* or removed meanwhile */
+        else if ((code = classify_path(walk, path, &info))) /* ENOENT: removed meanwhile */
             result = note_unknown(walk, path, &info, code, error);
         else if (info.type == PF_ENTRY_PROFILE)
             result = walk->each(walk->arg, path, &info, error);

@@ -85,7 +85,7 @@ static int follow_to_present(struct pf_fs *fs, struct pf_node_ref *ref, struct p
 {
     struct pf_node_ref to = {.node = ref->node, .superseded = true};
     if (!ref->profile && ref->node.kind != PF_TOP)
-        /* before the names of the current version replace them in the cache */
+        /* read now: the names of the current version will replace the cached ones */
         ref->profile = pf_version_recall(fs, ref->version);
     int result = open_present(fs, ref->version, &to, op);
     if (!result && ref->node.kind != PF_TOP) {

@@ -11,16 +11,16 @@
 
 /*
  * Slow work on archives, done in passes that operations wait for: building indexes, and unpacking as far as needed.
- * After its pass, an operation continues as if there had been no pass. If the result has been evicted meanwhile, it is
- * made again on demand.
+ * After the pass, the operation runs its normal code, which finds the index or the unpacked bytes in memory, or makes
+ * them again if they have been evicted meanwhile.
  */
 enum {
-    NEAR = 4 << 20,       /* unpacked without a pass, in bytes */
+    NEAR = 4 << 20,       /* maximum number of bytes unpacked without a pass */
     LOOK = PF_HEAD_MAX,   /* number of bytes that probing reads */
     LARGE_FILE = 1 << 20, /* compressed files of at least this size are opened in a pass */
 };
 
-/* Slow work to be done. Owns its job. Operations that need the same work share one preparation. */
+/* Slow work to be done by a job. Operations that need the same work share one preparation. */
 struct pf_preparation {
     struct pf_owner owner; /* first; the last reference is dropped under fs->lock */
     struct pf_preparation *next;

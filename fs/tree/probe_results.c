@@ -41,7 +41,7 @@ struct group {
 
 struct pf_probe_results {
     struct pf_cache *cache;
-    uint64_t edition;    /* hash of all drivers: other versions may give other results */
+    uint64_t edition;    /* hash of all drivers; results of other driver versions are not used */
     struct pf_lock lock; /* guards the members below */
     uint64_t worth;      /* number of results so far; costly results count more */
     size_t n_seen;

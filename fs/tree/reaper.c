@@ -14,7 +14,7 @@
  *
  * The reaper is one thread that selects the work. The reaper never accesses SOURCE and never blocks. Service threads do
  * the work, and may hang, since closing a file may block on a file server. While a thread hangs, tasks for the same
- * device are skipped, and another service thread does the rest.
+ * device are skipped, and another service thread runs the other tasks.
  */
 enum {
     OPEN_MAX = 1024, /* open profiles; above this, profiles are closed down to: */
@@ -267,7 +267,7 @@ static void look_around(struct pf_fs *fs)
         pf_lock_take(&fs->lock);
     }
     add_service(fs);
-    pthread_cond_broadcast(&fs->reaper.work); /* a thread may have begun or ceased to hang */
+    pthread_cond_broadcast(&fs->reaper.work); /* the set of hanging devices may have changed */
 }
 
 static void *reap(void *arg)

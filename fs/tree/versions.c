@@ -239,7 +239,7 @@ static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, ru
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op)
 {
     struct pf_profile *profile;
-    /* More than one round only if another operation has found the new profile to need reopening. */
+    /* Repeats only if the profile must be reopened again before this thread gets it. */
     while (!(profile = pf_version_profile_now(fs, version)))
         if (pf_need(op, &open_work, &version->owner, 0))
             return NULL;
@@ -296,7 +296,7 @@ int pf_errno_shown(int code)
     switch (code) {
     case EAGAIN: /* rows differ each time they are made: the file is being written */
         return ESTALE;
-    case EBADMSG: /* damaged data, as on a damaged disk */
+    case EBADMSG: /* report damaged data like a damaged disk */
     case ENODATA:
         return EIO;
     default:

@@ -14,15 +14,15 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * How long the kernel may cache entries and attributes, in seconds: of SOURCE, which may change; of nodes of one
- * version of a profile, whose numbers are never reused; and of the nodes of a profile that is one file, since a new
- * version is detected when the name of that file is looked up. Everything is re-checked at each open.
+ * How long the kernel may cache entries and attributes, in seconds: of entries of SOURCE, which may change; of nodes
+ * inside a profile, whose numbers are never reused; of nodes inside a profile that is a single file, where a look-up of
+ * the file's name detects a new version. Each open checks again.
  */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10, ONE_FILE_SECONDS = 300;
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* SOURCE may be a symbolic link. If SOURCE is one profile, opens the folder that contains it. */
+/* Opens SOURCE, which may be a symbolic link; if SOURCE is one profile, the folder that contains it. */
 static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
 {
     char *path = realpath(source, NULL);
@@ -227,8 +227,8 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
     /*
-     * Do not cache attributes of a link, whose target may change, or of a file whose access rights may change. A file
-     * may grow, but opening it makes the kernel ask again.
+     * Do not cache attributes of a link, whose target may change, or of a file whose access rights may change. The size
+     * of a file may be cached: the kernel requests it again at each open.
      */
     if (entry->type == PF_ENTRY_LINK || (entry->type == PF_ENTRY_FILE && fs->options.others))
         attr->attr_seconds = 0;
@@ -298,9 +298,9 @@ int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_
                      struct pf_attr *attr, struct pf_op *op)
 {
     /*
-     * If users other than the mounter have access, the kernel asks each time, since a further input may restrict the
-     * access rights. Exception: the profile's top folder shows no contents of the inputs, and asking would open the
-     * profile.
+     * If users other than the mounter have access, attributes are not cached, since a further input may restrict the
+     * access rights. Exception: the profile's top folder shows no contents of the inputs, and a request for its
+     * attributes would open the profile.
      */
     bool may_cache = !fs->options.others || node.kind == PF_TOP;
     double seconds =
@@ -365,7 +365,7 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
     return result;
 }
 
-/* Looks up the folder of the source that the profile shows; below it, nodes are entries of SOURCE again. */
+/* Looks up the folder of the profile's source that is shown as src/. The nodes below src/ are entries of SOURCE. */
 static int lookup_source_folder(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_attr *attr,
                                 struct pf_op *op)
 {

@@ -245,8 +245,8 @@ static struct pf_file *hold_file(struct pf_handle *handle)
 }
 
 /*
- * Recovers from a transient error, which may have left the profile half loaded: reopens the profile if its back-off is
- * over, and the same file in it. 0, or -1.
+ * Recovers from a transient error, which may have left the profile half loaded: reopens the profile, if its back-off is
+ * over, and the handle's file. 0, or -1.
  */
 static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_op *op)
 {
@@ -364,7 +364,7 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
     if (pf_access_same(&now, &handle->access))
         return 0;
     pf_data_release(handle->fs, data);
-    return ESTALE; /* the bytes may be for fewer users than those who could open the file */
+    return ESTALE; /* inputs read meanwhile may deny access to users who could open the file */
 }
 
 void pf_data_release(struct pf_fs *fs, struct pf_data *data)
