@@ -16,7 +16,7 @@
 #include "tests/profile.h"
 #include "tests/sound.h"
 
-/* Profiles made from AFPerf texts, and their tables as text, for tests of the driver. */
+/* Opens AFPerf texts as profiles and prints their tables, for tests of the driver. */
 
 extern const struct pf_driver pf_afperf_driver;
 
@@ -38,7 +38,7 @@ static inline void write_profile(int directory, const void *text, size_t size)
         puts("Bail out! no test file");
         exit(1);
     }
-    /* A time in the future: sources wait until a file that was written just now is older. */
+    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);
@@ -142,7 +142,7 @@ static inline void print_row(FILE *out, const struct pf_model *model, const stru
     fputc('\n', out);
 }
 
-/* Prints a walk over a table; after every `hop` rows (0: never) a new cursor resumes at the saved position. */
+/* Prints the rows of a table; after every `hop` rows (0: never) a new cursor resumes at the saved position. */
 static inline void print_walk(FILE *out, struct pf_model *model, const struct pf_table *table,
                               struct pf_restriction only, const char *columns, unsigned hop)
 {
@@ -193,7 +193,7 @@ static inline char *dump(struct pf_model *model, const char *name, struct pf_res
     return text;
 }
 
-/* Returns "line severity code" of each warning. */
+/* Returns each warning as "line severity code"; the caller frees the text. */
 static inline char *dump_warnings(const struct pf_model *model)
 {
     char *text = NULL;
@@ -208,7 +208,7 @@ static inline char *dump_warnings(const struct pf_model *model)
     return text;
 }
 
-/* Returns these columns of the table of runs. */
+/* Returns these columns of the table of runs as text; the caller frees it. */
 static inline char *dump_runs(const struct pf_model *model, const char *columns)
 {
     char *text = NULL;
@@ -223,7 +223,7 @@ static inline char *dump_runs(const struct pf_model *model, const char *columns)
 
 /* ---- soundness ---------------------------------------------------------------------------------- */
 
-/* Returns the sum of a metric over those contexts of a run that have the flag. */
+/* Returns the sum of a metric over the contexts of a run that have this flag. */
 static inline pf_int128 sum_of(struct pf_model *model, int64_t run, int64_t metric, unsigned flag)
 {
     struct pf_cursor cursor = {.model = model, .table = model->cells, .only = {run, -1, metric, -1}};
@@ -262,7 +262,7 @@ static inline bool times_add_up(struct pf_model *model)
     return true;
 }
 
-/* Returns the first fault of a loaded profile, or NULL. Walks resume from a position that is saved every `hop` rows. */
+/* Returns the first broken invariant of a loaded profile, or NULL. Walks save and resume their position every `hop` rows. */
 static inline const char *unsound(struct pf_model *model, unsigned hop)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = hop, .resumes = 12};

@@ -7,7 +7,7 @@
 
 #include "fs/work.h"
 
-/* A blocking call on a thread of its own. */
+/* A blocking call that runs on a separate thread. */
 struct background {
     int (*call)(void *arg, struct pf_op *op);
     void *arg;
@@ -30,7 +30,7 @@ __attribute__((unused)) static void background_start(struct background *backgrou
     pthread_create(&background->thread, NULL, run_background, background);
 }
 
-/* Returns when n operations wait for jobs; the operations of jobs count too. */
+/* Blocks until exactly n operations wait for jobs, including jobs that wait for other jobs. */
 __attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned n)
 {
     struct pf_job_status status[8];
@@ -42,7 +42,7 @@ __attribute__((unused)) static void await_waiters(struct pf_pool *pool, unsigned
     }
 }
 
-/* Returns when n jobs are queued or running. */
+/* Blocks until exactly n jobs are queued or running. */
 __attribute__((unused)) static void await_jobs(struct pf_pool *pool, size_t n)
 {
     while (pf_pool_status(pool, NULL, 0) != n)

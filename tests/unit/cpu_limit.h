@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * Calls run(arg) in a child process that may use this many seconds of processor time in user mode: SIGVTALRM ends it otherwise. Returns
- * whether the call returned. Neither other processes nor the kernel's work count, so a busy machine does not fail a test.
+ * Calls run(arg) in a child process, which SIGVTALRM kills after this many seconds of user CPU time. Returns true if run() returned in
+ * time. Other processes and kernel time do not count, so a busy machine does not fail a test.
  */
 static bool returns_within(unsigned seconds, void (*run)(void *), void *arg)
 {

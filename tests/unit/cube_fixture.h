@@ -13,7 +13,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* Cube files written member by member, and profiles of them. */
+/* Writes Cube files member by member, and opens them as profiles. */
 
 #define CUBE_FIXTURE __attribute__((unused)) static
 
@@ -69,7 +69,7 @@ CUBE_FIXTURE void forget(struct bytes *bytes)
 
 /* ---- archives ----------------------------------------------------------------------------------- */
 
-/* Writes a header like Cube's, but without a checksum, which readers ignore. */
+/* Writes a tar header as Cube does, except for the checksum, which readers ignore. */
 CUBE_FIXTURE void put_header(struct bytes *tar, const char *name, uint64_t size, char kind)
 {
     char block[512] = {0};
@@ -122,7 +122,7 @@ CUBE_FIXTURE void put_data(struct bytes *tar, const char *name, const struct byt
     forget(&data);
 }
 
-/* Writes one zlib stream per `row` bytes of rows; the stream of row number `damaged` is invalid. */
+/* Compresses each row of `row` bytes to a separate zlib stream; the stream of row number `damaged` is invalid. */
 CUBE_FIXTURE void put_packed(struct bytes *tar, const char *name, const struct bytes *rows, size_t row,
                              bool big, int damaged)
 {
@@ -199,14 +199,14 @@ struct fixture {
     struct pf_error error;
 };
 
-/* Opens and loads a file of these bytes, then frees the bytes. */
+/* Writes these bytes to a file and frees them, then opens and loads the file. */
 CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
 {
     *fixture = (struct fixture){.options = {.cache = 1 << 20}};
     temp_dir_make(fixture->folder);
     write_bytes(fixture->folder, "profile.cubex", file->at, file->size);
     forget(file);
-    /* A time in the future: sources wait until a file that was written just now is older. */
+    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(AT_FDCWD, path_in(fixture->folder, "profile.cubex"), times, 0);
     fixture->directory = open(fixture->folder, O_RDONLY | O_DIRECTORY);
@@ -243,7 +243,7 @@ CUBE_FIXTURE void print_cell(FILE *out, const struct pf_cell *cell)
     fprintf(out, "%.*s", (int)(end - text), text);
 }
 
-/* Returns the rows with blanks between cells and a bar after each row; valid until the next call. */
+/* Returns the rows as text, with a space between cells and `|` after each row; valid until the next call. */
 CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows)
 {
     static char text[16384];
@@ -270,8 +270,8 @@ CUBE_FIXTURE void print_value(FILE *out, const struct pf_model *model, const str
     }
 }
 
-/* Returns the rows as "THREAD CONTEXT METRIC VALUE|"; the caller frees the text. `resume`: each row is read by a new cursor that resumes after the
- * previous row. */
+/* Returns the rows as "THREAD CONTEXT METRIC VALUE|"; the caller frees the text. With `resume`, a new cursor resumes before each
+ * row. */
 CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *table,
                              struct pf_restriction only, bool resume)
 {

@@ -13,13 +13,13 @@
 
 /* Visits all profiles below a folder, for tests of drivers. */
 
-/* A profile: an entry of an open folder, and the driver that reads it. `path` is for messages. */
+/* Called for each profile: the entry `name` of an open folder, and the driver that reads it. `path` is for messages. */
 typedef void profile_visitor(const struct pf_driver *driver, int folder, const char *name, const char *path);
 
-/* Maximum nesting of folders, as deep as that of archives. */
+/* EACH_DEPTH_MAX: maximum nesting of folders, the same as that of archives. */
 enum { EACH_PATH_ROOM = 4096, EACH_DEPTH_MAX = 12 };
 
-/* Visits the profiles made from an entry. Returns true if one is made from the entry alone, or the entry cannot be opened. */
+/* Visits the profiles made from an entry. Returns true if the caller need not descend: the entry is a profile or cannot be opened. */
 static bool visit_entry(int folder, const char *name, const char *path, bool directory,
                         profile_visitor *visit)
 {
@@ -66,7 +66,7 @@ static void visit_folder(const char *path, unsigned depth, profile_visitor *visi
         closedir(listing);
 }
 
-/* Visits each profile below a folder by the driver of the highest confidence. Does not look inside profiles. */
+/* Visits each profile below a folder with the driver of the highest confidence. Does not descend into folders that are profiles. */
 static void each_profile(const char *path, profile_visitor *visit)
 {
     visit_folder(path, 0, visit);

@@ -15,7 +15,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* A profile that an Extra-P driver makes from bytes, and its tables as text. */
+/* A profile that an Extra-P driver reads from a file of given bytes. */
 struct study {
     const struct pf_driver *driver;
     char folder[64];
@@ -33,7 +33,7 @@ static void open_only(struct study *study, const struct pf_driver *driver, const
     temp_dir_make(study->folder);
     write_bytes(study->folder, "study", bytes, size);
     study->directory = open(study->folder, O_RDONLY | O_DIRECTORY);
-    /* A time in the future: sources wait until a file that was written just now is older. */
+    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(study->directory, "study", times, 0);
     study->result =
@@ -98,7 +98,7 @@ static void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
     print_cell(out, pf_interned(tree->strings, tree->name[context]));
 }
 
-/* Prints a cell for people: names instead of numbers. */
+/* Prints a cell, with the name of a partition, context or metric instead of its index. */
 static void print_role(FILE *out, const struct pf_model *model, enum pf_role role, struct pf_cell cell)
 {
     if (role == PF_PARTITION)
@@ -138,7 +138,7 @@ static void change_cursor(struct pf_cursor *cursor, struct pf_error *error)
     cursor->state = other.state;
 }
 
-/* Returns all rows of a table as text, which the caller frees; with `hops`, a new cursor reads each row. */
+/* Returns all rows of a table as text, which the caller frees. With `hops`, a new cursor resumes before each row. */
 static char *rows_of(struct study *study, const struct pf_table *table, struct pf_restriction only, bool hops)
 {
     char *text = NULL;
@@ -175,7 +175,7 @@ static const struct pf_table *table_named(const struct study *study, const char 
     exit(1);
 }
 
-/* Checks that a table has exactly these rows, in a single walk and from saved positions. */
+/* Checks that a table has exactly these rows, in a single walk and in one that resumes after each row. */
 __attribute__((unused)) static void has_rows_only(struct study *study, const char *table,
                                                   struct pf_restriction only, const char *want,
                                                   const char *name)
@@ -195,7 +195,7 @@ __attribute__((unused)) static void has_rows(struct study *study, const char *ta
     has_rows_only(study, table, PF_UNRESTRICTED, want, name);
 }
 
-/* Checks that the warnings are these: LINE CODE, one after the other. */
+/* Checks all warnings; `want` has one line "LINE CODE" per warning. */
 __attribute__((unused)) static void has_warnings(struct study *study, const char *want, const char *name)
 {
     char *text = NULL;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* ZIP archives being written: the members' headers and bytes, then the directory. */
+/* A ZIP archive that is being written: `bytes` holds the members, `directory` the central directory that follows them. */
 struct archive {
     unsigned char bytes[1 << 20];
     size_t size;
@@ -22,7 +22,7 @@ static void put(unsigned char *to, size_t *size, uint64_t value, int bytes)
         to[(*size)++] = (unsigned char)(value >> 8 * i);
 }
 
-/* Writes the part that both headers share, from the version on. `said`: the declared size. */
+/* Writes the fields common to a local and a central header, from the version on. `said`: the declared uncompressed size. */
 static void put_common(unsigned char *to, size_t *size, int method, size_t packed, uint64_t said, size_t name)
 {
     put(to, size, 20, 2);
@@ -48,7 +48,7 @@ static size_t pack(const void *text, size_t size, unsigned char *to, size_t room
     return z.total_out;
 }
 
-/* Adds a member, deflated or stored, with a declared size of its own. */
+/* Adds a member, deflated or stored. `said`: the declared uncompressed size, which may be wrong. */
 static void add_member(struct archive *archive, const char *name, const void *text, size_t size, int deflated,
                        uint64_t said)
 {

@@ -9,7 +9,7 @@
 #include "fs/sums/aggregate.h"
 #include "tests/unit/tap.h"
 
-/* A profile built by hand, value by value, for tests of computations on values. A test that runs out of memory aborts. */
+/* A profile built value by value, for tests of computations on values. If memory runs out, the test aborts. */
 struct fake {
     struct pf_model model;
     struct pf_options options;
@@ -27,7 +27,7 @@ FAKE void must(bool holds)
         abort();
 }
 
-/* Makes a profile with a number of threads, called t0, t1, ... */
+/* Makes a profile with this number of threads, named t0, t1, ... */
 FAKE void fake_init(struct fake *fake, int threads)
 {
     static const char *const kinds[] = {"function"};
@@ -64,7 +64,7 @@ FAKE void fake_free(struct fake *fake)
     pf_rows_free(fake->rows);
 }
 
-/* Returns the metric's index. */
+/* Adds a metric and returns its index. */
 FAKE unsigned fake_metric(struct fake *fake, const char *name, const char *type,
                           enum pf_over_contexts contexts, enum pf_over_partitions partitions)
 {
@@ -86,7 +86,7 @@ FAKE void fake_partners(struct fake *fake, unsigned a, unsigned b)
     fake->metrics[b].partner = (int)a;
 }
 
-/* Returns the context's index. */
+/* Adds a context and returns its index. */
 FAKE uint32_t fake_context(struct fake *fake, uint32_t parent, const char *name, uint8_t flags)
 {
     struct pf_error error;
@@ -114,7 +114,7 @@ FAKE void fake_real(struct fake *fake, int64_t thread, int64_t context, int64_t 
     fake_cell(fake, thread, context, metric, pf_double(value));
 }
 
-/* To be called after the last context and value. */
+/* Makes the aggregate; call after the last context and value have been added. */
 FAKE void fake_finish(struct fake *fake)
 {
     struct pf_error error = {0};
@@ -133,7 +133,7 @@ FAKE struct pf_lines *fake_walk(struct fake *fake, unsigned metric, enum pf_metr
     return lines;
 }
 
-/* Returns the whole text of a view, terminated; the caller frees text.data. */
+/* Returns the whole text of a view, null-terminated; the caller frees text.data. */
 FAKE struct pf_buf fake_text(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
@@ -168,7 +168,7 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
     return text;
 }
 
-/* True if a view's records are as long as its walk measures them, in a single walk and from saved positions. */
+/* True if measure() returns the length of each record of a view, in a single walk and from saved positions. */
 FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view view)
 {
     struct pf_error error;
@@ -191,7 +191,7 @@ FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view 
     return right;
 }
 
-/* Checks a view's text, read in one walk and record by record. */
+/* Checks a view's text, once read in a single walk and once resumed at each record. */
 FAKE void shows(struct fake *fake, unsigned metric, enum pf_metric_view view, const char *want,
                 const char *behaviour)
 {

@@ -11,11 +11,11 @@
 #include "formats/driver.h"
 
 /*
- * A profile whose rows are computed from their numbers, for tests of texts that are made from tables. Its tables:
- *   values  partition by partition, by a cursor: one row per context and metric; every fifth partition is empty
- *   events  partitions and contexts in no order, some rows without them, by a cursor
- *   notes   held in rows, with a column of partitions
- *   empty   held in rows, without any row
+ * A profile whose rows are computed from their row numbers, for tests of rendering tables as text. Its tables:
+ *   values  read by a cursor, ordered by partition: one row per context and metric; every fifth partition is empty
+ *   events  read by a cursor, partitions and contexts in no order and absent in some rows
+ *   notes   held in memory, with a column of partitions
+ *   empty   held in memory, without rows
  */
 enum { FAKE_VALUES, FAKE_EVENTS, FAKE_NOTES, FAKE_EMPTY, FAKE_TABLES, FAKE_METRICS = 2 };
 
@@ -25,10 +25,10 @@ struct fake_tables {
     struct pf_table tables[FAKE_TABLES];
     struct pf_metric metrics[FAKE_METRICS];
     struct pf_rows *notes, *empty;
-    _Atomic int changes_left; /* how many more cursors over events will end because their data was superseded */
-    _Atomic int64_t fact;     /* the data that supersedes; part of the rows */
-    int fails;                /* the errno value with which cursors over events fail half-way */
-    _Atomic uint64_t walked;  /* rows that cursors have returned */
+    _Atomic int changes_left; /* how many more cursors over events will fail half-way with EAGAIN */
+    _Atomic int64_t fact;     /* added to the times of events; changes with each EAGAIN */
+    int fails;                /* if not 0: the errno value with which cursors over events fail half-way */
+    _Atomic uint64_t walked;  /* number of rows that cursors have read */
 };
 
 static const char *const fake_kinds[] = {"function", NULL};
@@ -68,7 +68,7 @@ struct fake_position {
     uint64_t partition, row;
 };
 
-/* Stands for the table of values, whose cursors can skip partitions. */
+/* Its address marks the table of values, whose cursors can skip partitions. */
 static const char fake_values;
 
 static int fake_open_cursor(struct pf_cursor *cursor, struct pf_error *error)
@@ -171,7 +171,7 @@ static const struct pf_cursor_ops fake_events_ops = {
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
-/* Sets the attributes that are known once such a profile is open. */
+/* Sets the attributes of the model that a driver sets on opening. */
 __attribute__((unused)) static void fake_tables_open(struct fake_tables *fake, struct pf_model *model)
 {
     static const char *const names[] = {"time", "bytes, \"moved\""};

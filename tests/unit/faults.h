@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 /*
- * Replaces the allocator and the clock of a test program, so that a test can make an allocation fail and move the monotonic clock forward.
- * Included by one source file of the program.
+ * Replaces the allocator and the clock of a test program, so that a test can make an allocation fail and advance the monotonic clock.
+ * Include it in only one source file of the program.
  */
 
-/* ---- allocations: they never fail in programs built with a sanitizer, which has its own allocator ------------------------------------------------ */
+/* ---- allocations: never fail in programs built with a sanitizer, which has its own allocator ----- */
 
-static atomic_int allocations_left; /* 0: no allocation fails; 1: the next one does */
+static atomic_int allocations_left; /* n > 0: the n-th allocation from now fails; 0: none fails */
 static atomic_bool allocation_failed;
 
-/* Makes the n-th allocation from now on fail, in whatever thread. */
+/* Makes the n-th allocation from now fail, counted over all threads. */
 static void faults_arm(int n)
 {
     atomic_store(&allocation_failed, false);

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A gate at which threads wait until a test opens it, so that tests of concurrency do not depend on sleeping. */
+/* Threads wait at a gate until the test opens it, so that tests of concurrency do not depend on sleeping. */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -21,7 +21,7 @@ struct gate {
         .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER                                 \
     }
 
-/* Seconds after which a wait fails: a hang becomes a failure. */
+/* Timeouts of waits in seconds, so that a hang fails the test. */
 enum { GATE_SECONDS = 20, HANG_SECONDS = 240 };
 
 __attribute__((unused)) static void gate_open(struct gate *gate)
@@ -40,7 +40,7 @@ static struct timespec gate_deadline(void)
     return until;
 }
 
-/* Waits at the gate until it is opened. False on a timeout. */
+/* Waits until the gate is opened. Returns false on a timeout. */
 __attribute__((unused)) static bool gate_pass(struct gate *gate)
 {
     struct timespec until = gate_deadline();
@@ -54,7 +54,7 @@ __attribute__((unused)) static bool gate_pass(struct gate *gate)
     return open;
 }
 
-/* Waits until this number of threads has reached the gate. False on a timeout. */
+/* Waits until this number of threads has reached the gate. Returns false on a timeout. */
 __attribute__((unused)) static bool gate_await(struct gate *gate, unsigned arrived)
 {
     struct timespec until = gate_deadline();

@@ -31,7 +31,7 @@ struct database {
     int result; /* of opening and loading */
 };
 
-/* Loads all stages, like the core only if opening succeeded. */
+/* Loads all stages if opening succeeded, as the core does. */
 static inline int load_all(struct database *db)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
@@ -64,7 +64,7 @@ static inline void close_database(struct database *db)
 /* ---- copies ------------------------------------------------------------------------------------------- */
 
 struct copy {
-    char folder[40]; /* holds the one database `db` */
+    char folder[40]; /* the folder that contains the database folder `db` */
 };
 
 static inline void die(const char *what)
@@ -73,7 +73,7 @@ static inline void die(const char *what)
     exit(1);
 }
 
-/* Sources wait until a file that was written just now is older, but not if its time is in the future. */
+/* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
 static inline void from_the_future(int fd)
 {
     static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
@@ -124,7 +124,7 @@ static inline void make_folder(struct copy *copy)
         die(path);
 }
 
-/* Copies the files of a database, without its folders. */
+/* Copies the files of a database, except its subfolders. */
 static inline void copy_database(struct copy *copy, const char *from)
 {
     make_folder(copy);
@@ -208,8 +208,8 @@ static inline bool matches(const struct pf_table *table, const struct pf_cell *c
 }
 
 /*
- * Returns the rows of a table, one per line, for the caller to free; NULL if the walk fails. `hop` > 0: the position is saved after every `hop`
- * rows and a new cursor resumes there. `filter`: only rows that match it.
+ * Returns the rows of a table, one per line, for the caller to free; NULL if the walk fails. If `hop` > 0, the position is saved after
+ * every `hop` rows and a new cursor resumes there. Rows that do not match `filter` are left out.
  */
 static inline char *rows_of(struct pf_model *model, const char *name, struct pf_restriction only,
                             unsigned hop, struct pf_restriction filter)
@@ -267,7 +267,7 @@ static inline bool same_rows(struct pf_model *model, const char *name, struct pf
     return same;
 }
 
-/* Restricted to each thread, each context and both, in a single walk and resumed, the values are the matching ones of the whole table. */
+/* True if walks restricted to a thread, a context or both, resumed or not, yield the matching rows of the whole table. */
 static inline bool restrictions_hold(struct pf_model *model)
 {
     bool hold = same_rows(model, "values", PF_UNRESTRICTED, 3);

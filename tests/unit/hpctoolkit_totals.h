@@ -12,7 +12,7 @@ static inline bool close_to(double a, double b)
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* False for metrics without values: a draft declares point values but has none. */
+/* False for metrics without values: a draft of the format declares point values but stores none. */
 static inline bool has_values(struct pf_model *model, size_t metric)
 {
     char *rows =
@@ -22,7 +22,7 @@ static inline bool has_values(struct pf_model *model, size_t metric)
     return has;
 }
 
-/* Returns the metric's value in the root, summed over all threads: the total cost that the database itself states. */
+/* Returns the metric's value in the root, summed over all threads: the total that the database itself stores. */
 static inline double root_value(struct pf_model *model, size_t metric)
 {
     const struct pf_table *table = model->cells;
@@ -37,7 +37,7 @@ static inline double root_value(struct pf_model *model, size_t metric)
     return sum;
 }
 
-/* Returns the sum of the lines of stacks.folded in the metric's unit; *slack: how much of it rounding may have lost. */
+/* Returns the sum of the lines of stacks.folded in the metric's unit; *slack: the largest possible rounding error of the sum. */
 static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                    double *slack)
 {
@@ -73,8 +73,8 @@ static inline int inclusive_of(const struct pf_model *model, size_t metric)
 }
 
 /*
- * Checks that the sums and the stacks of every additive metric give the database's own total; *n: the number of these metrics. If values are
- * `missing` in the database, sums may be smaller.
+ * Checks that the total and the folded stacks of every additive metric add up to the total that the database stores. *n: the number of
+ * metrics with a total other than 0. If values are `missing` in the database, sums may be smaller.
  */
 static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n)
 {
@@ -103,7 +103,7 @@ static inline bool totals_hold(struct pf_model *model, bool missing, unsigned *n
     return hold;
 }
 
-/* Returns two views of a metric that together need all aggregates of the metric; the caller frees the text. */
+/* Returns the text of the views of a metric that together read all of its aggregates; the caller frees the text. */
 static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric)
 {
     struct pf_error error;
@@ -119,7 +119,7 @@ static inline struct pf_buf views_of(struct pf_model *model, struct pf_aggregate
     return out;
 }
 
-/* Aggregates made for a single metric, for which other values are skipped, equal those made for all metrics at once. */
+/* True if the aggregate of each single metric, which skips other metrics' values, equals the aggregate of all metrics. */
 static inline bool singles_hold(struct pf_model *model)
 {
     struct pf_error error;

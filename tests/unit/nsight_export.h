@@ -15,7 +15,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* Exports of Nsight Systems made by SQL, and their content as the driver reads it. */
+/* Creates exports of Nsight Systems by SQL, and prints their content as the driver reads it. */
 
 extern const struct pf_driver pf_nsight_driver;
 
@@ -59,7 +59,7 @@ extern const struct pf_driver pf_nsight_driver;
 #define THREAD_7 "72057594155368455"
 #define THREAD_8 "72057594155368456"
 
-/* Extra-Prof's domain has number 1. */
+/* Declares Extra-Prof's NVTX domain as domain 1. */
 #define DOMAIN_ROW                                                                                           \
     "INSERT INTO NVTX_EVENTS VALUES (0,NULL,75,'de.tu-darmstadt.parallel.extra_prof'," THREAD_7              \
     ",NULL,1,NULL);"
@@ -73,12 +73,12 @@ extern const struct pf_driver pf_nsight_driver;
     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" #start "," #end ",0,1," #stream "," #correlation       \
     "," PID_7 "," #name "," #name ");"
 
-/* Names: 1 launch, 2 copy, 3 stencil, 4 reduce, 5 wait, 6 set. */
+/* String ids of names: 1 launch, 2 copy, 3 stencil, 4 reduce, 5 wait, 6 set. */
 #define NAMES                                                                                                \
     "INSERT INTO StringIds VALUES (1,'cudaLaunchKernel'),(2,'cudaMemcpy'),(3,'stencil'),(4,'reduce'),"       \
     "(5,'cudaDeviceSynchronize'),(6,'cudaMemset');"
 
-/* main calls solve, which launches, copies, sets and waits; one call is outside both. */
+/* main calls solve, which launches, copies, sets and waits; one CUDA call is outside of both. */
 #define SMALL                                                                                                \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(100, 1000, "main") RANGE(200, 700, "main->solve")               \
         CALL(210, 230, 1, 1) CALL(240, 300, 2, 2) CALL(310, 320, 3, 6) CALL(400, 600, 4, 5)                  \
@@ -91,7 +91,7 @@ extern const struct pf_driver pf_nsight_driver;
 
 static char export_folder[64];
 
-/* Executes SQL on the export of this name in the folder, which is created if needed. A failure is an error in the test. */
+/* Executes SQL on this file of export_folder; creates both if needed. Aborts on an error. */
 EXPORT void write_export(const char *name, const char *sql)
 {
     sqlite3 *db;
@@ -106,7 +106,7 @@ EXPORT void write_export(const char *name, const char *sql)
         abort();
     }
     sqlite3_close(db);
-    /* Sources wait until a file that was written just now is older, but not if its time is in the future. */
+    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
     struct timespec times[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
     utimensat(AT_FDCWD, path_in(export_folder, name), times, 0);
 }
@@ -126,7 +126,7 @@ struct open_export {
     bool failed;
 };
 
-/* Opens the file through the driver, and loads all of it. */
+/* Opens the export with the driver and loads all stages. */
 EXPORT struct open_export *open_export(const char *name)
 {
     struct open_export *open_one = calloc(1, sizeof *open_one);
@@ -147,7 +147,7 @@ EXPORT void close_export(struct open_export *open_one)
     free(open_one);
 }
 
-/* Makes an export by SQL, and opens it. */
+/* Creates an export by SQL and opens it. */
 EXPORT struct open_export *export_of(const char *sql)
 {
     if (*export_folder)
@@ -161,7 +161,7 @@ EXPORT struct open_export *export_of(const char *sql)
 static char export_text[1 << 20];
 static size_t export_size;
 
-/* Appends to the shared text buffer; an overflow is an error in the test. */
+/* Appends to export_text; aborts if the text does not fit. */
 __attribute__((format(printf, 1, 2), unused)) static void append(const char *format, ...)
 {
     va_list args;
@@ -252,7 +252,7 @@ EXPORT void append_table(struct open_export *export, const struct pf_table *tabl
         append("FAILED: %s\n", export->error.what);
 }
 
-/* Returns the rows of a table that match a restriction. Valid until the next text. */
+/* Returns the rows of a table that match a restriction, in export_text: valid until the next call that writes there. */
 EXPORT const char *rows_only(struct open_export *export, const char *name, struct pf_restriction only)
 {
     const struct pf_table *table = table_named(&export->model, name);
@@ -271,7 +271,7 @@ EXPORT const char *rows(struct open_export *export, const char *name)
     return rows_only(export, name, PF_UNRESTRICTED);
 }
 
-/* Returns each event, read by a new cursor that resumes at its position. */
+/* Returns all events; a new cursor resumes before each of them. */
 EXPORT const char *rows_resumed(struct open_export *export, struct pf_restriction only)
 {
     const struct pf_table *table = table_named(&export->model, "events");
@@ -294,7 +294,7 @@ EXPORT const char *rows_resumed(struct open_export *export, struct pf_restrictio
     return export_text;
 }
 
-/* Returns the lines of `values` of one metric: context and value. */
+/* Returns the rows of the table `values` of one metric. */
 EXPORT const char *values_of(struct open_export *export, const char *metric)
 {
     const struct pf_model *model = &export->model;
@@ -305,7 +305,7 @@ EXPORT const char *values_of(struct open_export *export, const char *metric)
     return rows_only(export, "values", only);
 }
 
-/* Returns all tables that are held in rows: partitions with their fields, codes of warnings. */
+/* Returns the name and the fields of each partition, one partition per line. */
 EXPORT const char *threads(struct open_export *export)
 {
     const struct pf_partitions *partitions = &export->model.partitions;

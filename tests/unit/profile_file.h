@@ -9,7 +9,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* A file in a folder of its own, opened by a driver, and its tables as text. */
+/* Opens a file, alone in a temporary folder, with a driver, and prints the tables as text. */
 
 struct file {
     char folder[64];
@@ -22,7 +22,7 @@ struct file {
 
 #define PROFILE_FILE __attribute__((unused)) static
 
-/* Returns `part` repeated `n` times between two other texts; the caller frees it. */
+/* Returns `before`, then `part` `n` times, then `after`; the caller frees the text. */
 PROFILE_FILE char *repeated(const char *before, const char *part, size_t n, const char *after)
 {
     size_t size = strlen(part);
@@ -167,7 +167,7 @@ PROFILE_FILE void warnings_are(struct file *file, const char *want, const char *
     free(have);
 }
 
-/* Returns the driver's confidence in a file of this name that begins with these bytes. */
+/* Returns the driver's confidence that a file with this name and these first bytes is in its format. */
 PROFILE_FILE unsigned sureness(const struct pf_driver *driver, const char *name, const void *bytes,
                                size_t size)
 {

@@ -16,9 +16,9 @@
  * fail.
  */
 struct control {
-    struct gate *gate[PF_STAGES]; /* a stage waits at this gate first */
-    struct gate *probe_gate;      /* the probe of a file called "slow" waits at this gate first */
-    int fails[PF_STAGES];         /* the errno value with which the stage fails */
+    struct gate *gate[PF_STAGES]; /* the gate at which a stage waits first */
+    struct gate *probe_gate;      /* the gate at which the probe of a file named "slow" waits first */
+    int fails[PF_STAGES];         /* the errno value with which a stage fails; 0: it succeeds */
     atomic_int probes, opens, closes, loads[PF_STAGES];
     bool alone;     /* the driver does not look up NAME.extra */
     unsigned skips; /* how the table of values skips other metrics' data: PF_SEEKS_METRIC, PF_SKIMS_METRIC */
@@ -80,7 +80,7 @@ static void close_made_up(struct pf_model *model)
     free(model->state);
 }
 
-/* Accepts files that begin with a digit, or declare themselves broken. */
+/* Accepts files that begin with a digit or the word `broken`. */
 static void probe_made_up(struct pf_probe *probe, struct pf_probe_result *result)
 {
     size_t have;
@@ -121,7 +121,7 @@ static struct pf_driver made_up_driver = {.name = "made-up",
                                           .close = close_made_up,
                                           .extra = &made_up_extra};
 
-/* ---- a stand-in for a process ------------------------------------------------------------------- */
+/* ---- the environment of profiles ------------------------------------------------------------------- */
 
 __attribute__((unused)) static void env_init(struct pf_env *env, const char *cache_folder)
 {
@@ -155,7 +155,7 @@ static struct pf_profile *open_profile_of(struct pf_env *env, struct pf_source *
     return NULL;
 }
 
-/* Caches the results of passes, however short the passes were. */
+/* Saves the results of passes in the cache, however short the passes were. */
 __attribute__((unused)) static void save_results(struct pf_profile *profile)
 {
     pf_profile_remember(profile);
@@ -223,7 +223,7 @@ __attribute__((unused)) static int size_of(struct pf_profile *profile, struct pf
     return result;
 }
 
-/* Reads a whole file in pieces of this size. -1 with *error. */
+/* Reads a whole file in pieces of `step` bytes. Returns -1 with *error set on failure. */
 __attribute__((unused)) static int read_file(struct pf_env *env, struct pf_profile *profile,
                                              struct pf_node node, size_t step, struct pf_buf *out,
                                              struct pf_error *error)

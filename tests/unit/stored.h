@@ -8,7 +8,7 @@
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
-/* Returns the source of the only datum of a type in a cache's folder; aborts unless there is exactly one. */
+/* Returns the source id of the only cached datum of this type; aborts unless there is exactly one. */
 static inline uint64_t stored_source(const char *folder, enum pf_datum type)
 {
     sqlite3 *db;

@@ -13,7 +13,7 @@
 /* Test Anything Protocol for the unit tests: each check is one line, the plan comes last. */
 static int tap_count, tap_failed;
 
-/* Prints the result of a check; the name states the expected behaviour. Returns whether the check passed. */
+/* Prints the result of a check; the name states the expected behaviour. Returns `passed`. */
 __attribute__((format(printf, 2, 3), unused)) static bool ok(bool passed, const char *name, ...)
 {
     va_list args;
@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3), unused)) static bool ok(bool passed, const 
     return passed;
 }
 
-/* A check of a known fault, which `issue` describes: reported, but not a failure of the test. Returns whether the check passed. */
+/* Checks for a known bug, described by `issue`: a failed check is reported but does not fail the test. Returns `passed`. */
 __attribute__((format(printf, 3, 4), unused)) static bool todo(const char *issue, bool passed,
                                                                const char *name, ...)
 {

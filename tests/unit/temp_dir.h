@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A test's own folder, and files in it. Any failure aborts the test. */
+/* A temporary folder for a test, and files in it. Any failure aborts the test. */
 
 #define TEMP_DIR __attribute__((unused)) static
 
@@ -48,7 +48,7 @@ TEMP_DIR const char *path_in(const char *folder, const char *name)
     return path;
 }
 
-/* Writes a file in place: if it exists, it keeps its inode. */
+/* Writes a file in place: an existing file keeps its inode. */
 TEMP_DIR void write_bytes(const char *folder, const char *name, const void *bytes, size_t size)
 {
     int fd = open(path_in(folder, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -61,7 +61,7 @@ TEMP_DIR void write_text(const char *folder, const char *name, const char *text)
     write_bytes(folder, name, text, strlen(text));
 }
 
-/* Replaces a file by a new one, as editors do. */
+/* Replaces a file by a new one with another inode, as editors do. */
 TEMP_DIR void replace_text(const char *folder, const char *name, const char *text)
 {
     write_text(folder, "replacement.tmp", text);

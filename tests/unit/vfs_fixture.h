@@ -13,7 +13,7 @@
 
 /* The filesystem over a folder of made-up profiles, called as the kernel calls it. */
 
-/* A test may define drivers of its own. */
+/* Drivers that a test adds: the test defines the macro before it includes this file. */
 #ifndef FURTHER_DRIVERS
 #define FURTHER_DRIVERS
 #endif
@@ -58,7 +58,7 @@ VFS int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
     return pf_fs_opendir(fs, ino, dir, &op);
 }
 
-/* Resolves a path by look-ups, and forgets all inodes except the last one. Returns 0 or an errno value. */
+/* Looks up each component of a path and forgets all inodes except the last. Returns 0 or an errno value. */
 VFS int find_path(struct pf_fs *fs, const char *path, struct pf_attr *attr)
 {
     uint64_t at = PF_ROOT_INO;

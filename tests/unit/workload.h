@@ -44,7 +44,7 @@ static int end_run(struct workload *load, int result, struct pf_error *error)
     return result;
 }
 
-/* Waits at the gate and makes one step. */
+/* A job that waits at the gate, then makes one step. */
 static int run_gated(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -54,7 +54,7 @@ static int run_gated(struct pf_owner *owner, uint64_t number, struct pf_error *e
     return end_run(load, pf_pass_step(1, 2, error), error);
 }
 
-/* Waits at the gate and makes steps until it is stopped. */
+/* A job that waits at the gate, then makes steps until it is stopped. */
 static int run_endless(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -102,7 +102,7 @@ __attribute__((unused)) static void ask_start(struct asking *asking, const struc
     background_start(&asking->background, ask, asking);
 }
 
-/* Waits for the end of the operation, and returns its error code or 0. */
+/* Waits until the operation ends. Returns its error code or 0. */
 __attribute__((unused)) static int ask_result(struct asking *asking)
 {
     return background_result(&asking->background) ? asking->background.op.error.code : 0;

@@ -125,7 +125,7 @@ static inline void put_walltime(struct log *log, uint64_t seconds, uint32_t micr
     patch(log, at + 9, micros, 4);
 }
 
-/* Appends the preamble of a buffer, begun `micros` microseconds after second 100, on CPU 3. */
+/* Appends the preamble of a buffer on CPU 3 that begins at wall time 100 s + `micros` microseconds. */
 static inline void open_buffer_of(struct log *log, int32_t pid, int32_t tid, uint32_t micros, uint64_t tsc)
 {
     log->extents = log->size;
@@ -245,7 +245,7 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
         abort();
     opened->directory = open(opened->folder, O_RDONLY | O_DIRECTORY);
     int fd = openat(opened->directory, "log", O_WRONLY | O_CREAT, 0600);
-    /* Sources wait until a file that was written just now is older, but not if its time is in the future: 4102444800 is in 2100. */
+    /* A future mtime (in 2100) skips the wait of up to 20 ms with which sources open a file that has just been written. */
     struct timespec future[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || futimens(fd, future) ||
         futimens(opened->directory, future))
@@ -303,13 +303,13 @@ static inline void add_row(struct pf_buf *text, const struct opened *opened, con
         if (table->columns[i].role != PF_CONTEXT_NAME)
             columns[n++] = i;
     }
-    pf_row_add(text, printed, columns, n); /* in the format of the mount */
+    pf_row_add(text, printed, columns, n); /* formatted as in the mounted CSV */
 }
 
 static inline struct pf_cursor cursor_of(struct opened *opened, const char *table, int64_t partition)
 {
     const struct pf_table *found = table_of(opened, table);
-    if (!found) /* the test names a table that does not exist */
+    if (!found) /* a bug in the test: no such table */
         abort();
     return (struct pf_cursor){.model = &opened->model,
                               .table = found,
@@ -326,7 +326,7 @@ static inline void add_rows(struct pf_buf *text, struct opened *opened, struct p
         pf_buf_printf(text, "error %d: %s\n", opened->error.code, opened->error.what);
 }
 
-/* Returns the rows of a walk over a table, restricted to a partition if that is not negative. The caller frees them. */
+/* Returns the rows of a table, restricted to a partition if `partition` >= 0; the caller frees the text. */
 static inline char *walk_of(struct opened *opened, const char *table, int64_t partition)
 {
     struct pf_buf text = {0};
@@ -350,7 +350,7 @@ static inline char *rows_of(struct opened *opened, const char *table, int64_t pa
     return rows;
 }
 
-/* Returns some columns, given by a string of their indexes in order ("025"), of a table held in memory. */
+/* Returns some columns of a table held in memory; `columns` has one digit per column ("025": columns 0, 2, 5). */
 static inline char *columns_of(const struct pf_rows *rows, const char *columns)
 {
     struct pf_buf text = {0};
@@ -382,7 +382,7 @@ static inline void columns_are(const struct pf_rows *rows, const char *columns, 
     free(have);
 }
 
-/* Checks offset, severity and code of all warnings. */
+/* Checks the offset, severity and code of all warnings. */
 static inline void warnings_are(struct opened *opened, const char *want, const char *name)
 {
     columns_are(opened->model.warnings, "123", want, name);
@@ -408,7 +408,7 @@ static inline bool tells_error(const char *rows)
     return !strncmp(rows, "error ", 6) || strstr(rows, "\nerror ");
 }
 
-/* Loads and walks everything. Returns the number of rows of the table; 0 if the file does not open; SIZE_MAX if a walk fails. */
+/* Loads all stages, walks all tables. Returns the number of rows of `table`; 0 if the log cannot be opened; SIZE_MAX if a walk fails. */
 static inline size_t rows_in(const struct log *log, const char *table)
 {
     struct opened opened;
@@ -472,7 +472,7 @@ static inline char *rows_after(struct opened *opened, int64_t partition, const v
     return text.data;
 }
 
-/* True if a walk resumed at any row's position yields the rows that followed, also if it is restricted to one thread. */
+/* True if a walk restricted to partition `resumed_by` yields the remaining rows from each position saved by a walk of `saved_by`. */
 static inline bool resumes_everywhere(struct opened *opened, int64_t saved_by, int64_t resumed_by)
 {
     static unsigned char blob[16384];
