@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 /*
- * The pool of threads that run passes over data as jobs (work.h). Jobs queue in FIFO order; a job can split its loops over idle
- * threads. A pass without a step for a second is stalled: it may read an unresponsive file. While all running passes are stalled, each
- * queued job gets a new thread. Thread-safe.
+ * A pool of threads that run passes over data as jobs (work.h). Jobs queue in FIFO order; a job can split its loops over idle
+ * threads. A pass that reports no step (pf_pass_step) for a second is stalled: its file may be unresponsive. While all running passes
+ * are stalled, each queued job gets a new thread. Thread-safe.
  */
 struct pf_pool;
 
-/* The first job starts the threads. NULL: out of memory. */
+/* Returns a pool whose threads start with the first job. NULL: out of memory. */
 struct pf_pool *pf_pool_new(unsigned threads);
 /* Starts the threads now. Returns 0, or -1 if threads cannot be created. */
 int pf_pool_start(struct pf_pool *pool);

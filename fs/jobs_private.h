@@ -83,7 +83,7 @@ void pf_run_job(struct pf_pool *pool, struct pf_job *job);
 void pf_job_drop(struct pf_job *job);
 /* Removes the job from its owner's list. */
 void pf_job_forget(struct pf_job *job);
-/* Called after a job has run: removes it from its owner's list, unless its failure is reported for some time (back-off). */
+/* Removes a job that has run from its owner's list, unless the list must keep its failure for the back-off. */
 void pf_job_unlist(struct pf_job *job);
 /* Ends the job: wakes its waiters and drops the reference of the thread that ran it. */
 void pf_job_finish(struct pf_job *job);

@@ -26,7 +26,7 @@ struct pf_mount {
     atomic_bool is_ready;    /* `ready` has been called */
     bool completes_greeting; /* mount.c raises the maximum read in the reply to FUSE_INIT */
     atomic_bool greeted;     /* the reply to FUSE_INIT has been sent (mount.c) */
-    _Atomic uint64_t sent;   /* number of replies, see receive in mount.c */
+    _Atomic uint64_t sent;   /* number of replies; orders memory, see receive in mount.c */
 
     struct fuse_session *session;
     struct keeper *keeper;                 /* mount.c */

@@ -285,7 +285,8 @@ static bool has_input(const struct pf_buf *inputs, struct pf_unpack *cursor, con
 }
 
 enum {
-    COMPARED_MAX = 1000 /* with more inputs, only equal heads match, since the comparison may be quadratic */
+    COMPARED_MAX =
+        1000 /* with more inputs, heads match only if they are equal, since the comparison may be quadratic */
 };
 
 static bool head_includes(const struct pf_cache_head *head, const struct pf_cache_head *other)

@@ -219,14 +219,14 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
 }
 
 /*
- * True if a folder is an archive or inside one. `unknown` receives the name of an archive on the way whose index has
- * not been built; otherwise "".
+ * True if a folder is an archive or inside one. `unknown` receives the name of an archive on the folder's path whose
+ * index has not been built; otherwise "".
  */
 static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
 {
     bool within = pf_folder_fd(fs->top) < 0;
     *unknown = 0;
-    for (const struct pf_entry *at = folder; at; at = at->parent) { /* held by `folder`, which the caller holds */
+    for (const struct pf_entry *at = folder; at; at = at->parent) { /* the caller holds `folder`, which holds its parents */
         pf_lock_take(&fs->lock);
         struct pf_stamp stamp = pf_stamp_of(&at->st);
         bool packed = at->packed;
@@ -238,7 +238,7 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
     return within;
 }
 
-/* True if more than NEAR bytes must be unpacked before the file can be read, and the file has not been probed yet. */
+/* True if reading `bytes` of a file requires unpacking more than NEAR bytes; false if only a probe that is cached needs them. */
 static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
 {
     return pf_folder_distance(folder, name, bytes) > NEAR && (bytes > LOOK || !is_known(fs, folder, name));

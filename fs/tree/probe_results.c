@@ -208,7 +208,7 @@ static bool is_group_of(const struct group *group, const struct pf_stamp *stamp)
     return group->known && group->number == stamp->inode / GROUP && group->device == stamp->device;
 }
 
-/* Makes room for a group in its slot. If too many profiles and archives are in memory, drops all groups. */
+/* Replaces the group in a slot by an empty one. If too many profiles and archives are in memory, drops all groups. */
 static void replace_group(struct pf_probe_results *results, struct group *group, uint64_t device,
                           uint64_t number)
 {
@@ -218,7 +218,7 @@ static void replace_group(struct pf_probe_results *results, struct group *group,
     *group = (struct group){.known = true, .device = device, .number = number};
 }
 
-/* Takes the lock and returns the group of a file, which it reads from the database, without the lock, if necessary. */
+/* Takes the lock and returns the group of a file. Reads a missing group from the database, without the lock. */
 static struct group *lock_group(struct pf_probe_results *results, const struct pf_stamp *stamp)
 {
     uint64_t number = stamp->inode / GROUP;

@@ -17,7 +17,7 @@ struct pf_handle {
         file; /* a generated file; replaced when its profile is reopened; guarded by fs->lock */
     int fd;   /* a passed-through file, or -1 */
     struct pf_store *text;      /* a stored text, or NULL */
-    uint64_t start, end;        /* offset of the file in the open file; its maximum size */
+    uint64_t start, end;        /* offset of the shown file in the opened file; maximum size of the shown file */
     struct pf_opened packed;    /* a passed-through file that is read from unpacked bytes */
     struct pf_lines *lines;     /* a generated file that is read once */
     struct pf_profile
@@ -29,7 +29,7 @@ struct pf_handle {
     bool changed; /* differed at open from the attributes last returned for its number */
 };
 
-/* True if a changed, passed-through file would now be shown as another type. */
+/* True if an entry that was a passed-through file now has another type or is gone. */
 static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry)
 {
     struct pf_entry_info info = {0};
