@@ -5,7 +5,7 @@
 #include "formats/cube/anchor.h"
 #include "formats/input/inflate.h"
 
-/* Bytes per read; fewer for the head, of which little is needed. */
+/* Bytes per read; fewer for the head, which is short. */
 enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 
 /* ---- elements ----------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
  */
 enum pf_cube_section { IN_ANY, IN_HEAD, IN_PROGRAM, IN_SYSTEM };
 
-/* The kind of an element. A simple element (<name>text</name>) inside describes that element. */
+/* The kind of the element that a simple child element (<name>text</name>) describes. */
 enum pf_cube_subject { OF_NOTHING, OF_METRIC, OF_REGION, OF_PATH, OF_NODE, OF_LOCATION };
 
 struct pf_cube_region {

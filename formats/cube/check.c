@@ -3,7 +3,7 @@
 
 #include "formats/cube/cube.h"
 
-/* Larger data are checked only for wrapped counters. A damaged row is detected when it is read, and has no values. */
+/* Larger data are checked only if counters may have wrapped. Damaged rows have no values, whether they are checked or not. */
 #define CHECKED_MAX ((uint64_t)64 << 20)
 
 /* Differences of doubles may be negative from rounding: smaller fractions of the largest value are ignored. */

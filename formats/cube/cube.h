@@ -29,13 +29,14 @@
  *   cube.c          opening, loading, closing
  *   metrics.c, threads.c, components.c, values.c, cubex.c: the driver (cubex.h)
  *
- * Functions that take a run end it on failure and add its warnings (formats/runtime/run.h). Cursors reach the others.
+ * Functions that take a struct pf_run end the run on failure and add their warnings to it (formats/runtime/run.h).
+ * Cursors call only functions without one.
  */
 
 /* Format of a metric's name in warnings, which truncates it. */
 #define PF_CUBE_NAME "%.80s"
 
-/* Warns of damage of the anchor after which rows of data cannot be assigned to call paths. `what` prints `number` by %llu. */
+/* Marks the cube as broken: rows of data cannot be assigned to call paths. `what` is a warning with one %llu for `number`. */
 #define pf_cube_break(run, cube, code, what, number)                                                         \
     ((cube)->broken = true, pf_run_warn((run), "fatal", (code), 0, -1, what, (unsigned long long)(number)))
 
@@ -69,7 +70,7 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind);
 void pf_cube_decode(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n,
                     union pf_cube_number *out);
 
-/* Add: sum[i] += x[i]. Subtract: sum[i] -= x[i]. For minima and maxima, both aggregate. */
+/* Add: sum[i] += x[i]. Subtract: sum[i] -= x[i]. For kinds of minima and maxima, both take the extreme. */
 void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x, size_t n);
 void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                       size_t n);
@@ -218,8 +219,9 @@ struct pf_cube_sums {
 };
 
 /*
- * Initialises the state. ahead: optimise for a sequential scan. location: the only location to read, from `columns`
- * unless NULL; -1 for all. Returns 0, or -1 with *error filled. The caller calls pf_cube_sums_end in either case.
+ * Initialises the state. ahead: optimise for a sequential scan. location: the only location to read, or -1 for all;
+ * a single location is read from `columns` unless that is NULL. Returns 0, or -1 with *error filled. The caller calls
+ * pf_cube_sums_end in either case.
  */
 int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead, int64_t location,
                       const struct pf_cube_columns *columns, struct pf_error *error);
@@ -239,8 +241,10 @@ void pf_cube_check(struct pf_run *run, const struct pf_cube *cube);
 
 /* ---- cube.c ------------------------------------------------------------------------------------- */
 
-/* Lists the members and reads attributes and metrics into a zeroed cube. The input is borrowed. The caller closes the cube, also after a
- * failure. */
+/*
+ * Lists the members and reads attributes and metrics into a zeroed cube. Borrows the input. The caller closes the cube,
+ * also after a failure.
+ */
 void pf_cube_open(struct pf_run *run, struct pf_cube *cube, struct pf_input *input);
 void pf_cube_close(struct pf_cube *cube);
 

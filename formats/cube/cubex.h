@@ -80,7 +80,7 @@ extern const struct pf_numbered pf_cubex_components;
 /* Sets the profile's metrics. (metrics.c) */
 void pf_cubex_set_metrics(struct pf_run *run);
 
-/* Sets the threads' names and columns, which are known before the threads are read. (threads.c) */
+/* Sets the partitions' terms ("thread", "threads") and columns, which do not depend on the file. (threads.c) */
 void pf_cubex_declare_threads(struct pf_model *model);
 
 /* Sets the profile's threads. (threads.c) */

@@ -20,7 +20,7 @@ enum { ORDER_AT = 11, FORMAT_AT = 17, COUNT_AT = 18, POSITIONS_AT = 22, SPARSE =
 /* Compressed data begin with the number of streams, followed by three 64-bit numbers per stream. */
 enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 
-/* Maximum number of rows of an index beyond the number of call paths: some files list rows of missing ones. */
+/* Maximum excess of an index's rows over the call paths: some files list rows of call paths that anchor.xml lacks. */
 enum { BEYOND_MAX = 1000 };
 
 struct search {
@@ -272,7 +272,7 @@ void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
 {
     struct search *search = PF_OWN(run, calloc(1, sizeof *search), free);
     search->run = run;
-    pf_cube_forget_data(cube); /* of a stage that failed later */
+    pf_cube_forget_data(cube); /* left by an earlier attempt that failed */
     search->cube = PF_OWN(run, cube, pf_cube_forget_data);
     for (size_t i = 0; i < cube->n_metrics && !cube->broken; i++) {
         search->metric = &cube->metrics[i];

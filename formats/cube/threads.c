@@ -103,7 +103,7 @@ void pf_cubex_set_threads(struct pf_run *run)
     while (!add_location_names(run, cube, how, items) && how < WITH_ID)
         how++;
     add_location_fields(run, cube, rows);
-    pf_rows_free(partitions->items); /* of a stage that failed later */
+    pf_rows_free(partitions->items); /* left by an earlier attempt that failed */
     pf_rows_free(partitions->fields);
     partitions->items = pf_disown(run, items);
     partitions->fields = pf_disown(run, rows);

@@ -170,7 +170,7 @@ static void experiment_head_end(struct reading *reading)
     pf_xml_stop(reading->xml);
 }
 
-/* Makes metrics partners whose names differ only in the suffix. */
+/* Makes two metrics partners if their names differ only in the suffix. */
 static void pair_metrics(struct hpc_state *state)
 {
     struct hpc_metrics *metrics = &state->metrics;
@@ -266,8 +266,8 @@ static void read_context_attributes(const struct reading *reading, const struct 
 }
 
 /*
- * Handles an element whose context exists already: the element of higher rank describes it. tree->key holds the rank so
- * far.
+ * Handles an element whose context exists already: the element of higher rank describes the context. tree->key holds
+ * the highest rank so far.
  */
 static void improve(struct reading *reading, uint32_t i, const struct hpc_context *context)
 {
@@ -363,7 +363,7 @@ static void experiment_value(struct reading *reading)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-/* In order of frequency. */
+/* Sorted by frequency, most frequent first. */
 enum { DATA = 6, METRIC };
 static const struct element elements[] = {
     {.name = "M", .in_tree = experiment_value},
@@ -430,7 +430,7 @@ static void free_experiment_reading(struct reading *reading)
     free(reading);
 }
 
-/* Reads the description up to `end`: the contexts into `model`, or the head if it is NULL. Returns the state, which the run owns. */
+/* Reads experiment.xml up to `end`: contexts into `model` or, if model is NULL, the head. Returns the parser state, owned by the run. */
 static struct reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
 {
     static const struct pf_xml_events events = {experiment_start, experiment_end, NULL};

@@ -120,7 +120,7 @@ static int open_database(struct pf_model *model, struct pf_error *error)
 static void load_threads(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
-    hpc_threads_free(&state->threads); /* of a stage that failed later */
+    hpc_threads_free(&state->threads); /* left by an earlier attempt that failed */
     PF_OWN(run, &state->threads, hpc_threads_free);
     if (state->layout == HPC_OLD)
         hpc_parts_load(run);

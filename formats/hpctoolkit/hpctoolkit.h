@@ -27,7 +27,8 @@
  *   tables.c      the tables
  *   hpctoolkit.c  the driver
  *
- * Functions that take a run end it on failure and add its warnings (formats/runtime/run.h). Cursors reach the others.
+ * Functions that take a struct pf_run end the run on failure and add their warnings to it (formats/runtime/run.h).
+ * Cursors call only functions without one.
  */
 
 /* Maximum length in bytes of the names of metrics and identifiers. */
@@ -51,7 +52,7 @@ bool hpc_take_name(struct pf_run *run, struct pf_strings *names, const char *nam
 struct hpc_metric_facts {
     int64_t id;
     const char *name;   /* as written in the database */
-    const char *suffix; /* distinguishes metrics of one name, appended in brackets; NULL: none */
+    const char *suffix; /* appended to a name in brackets if several metrics share it; NULL: none */
     const char *scope;  /* "" if unknown */
     const char *description;
 };
@@ -93,10 +94,10 @@ void hpc_model_free(struct hpc_model *model);
 uint32_t hpc_model_add(struct pf_run *run, struct hpc_model *model, uint32_t parent,
                        const struct hpc_context *context);
 
-/* Overwrites all attributes of context i except its id. Flags are added to the existing flags. */
+/* Overwrites the attributes of context i, except its id; the flags are ORed into the existing ones. */
 void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context *context);
 
-/* Adds a context without a parent that has only these attributes. Returns as hpc_model_add. */
+/* Adds a context without a parent and with only the attributes given here. Returns as hpc_model_add. */
 uint32_t hpc_model_add_bare(struct pf_run *run, struct hpc_model *model, uint64_t id, const char *name,
                             enum hpc_kind kind, uint8_t flags);
 /* Adds the root context, which holds each thread's totals. Returns as hpc_model_add. */
@@ -106,7 +107,8 @@ uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_
 void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
                         const struct hpc_item *item);
 
-/* Adds a value to the summary of 2.x. Returns false if it was skipped because values of a later context precede it. */
+/* Adds a value to the summary of 2.x. Values must come in the order of their contexts; returns false if
+ * the value was skipped because it does not. */
 bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value);
 
 /*
@@ -122,12 +124,12 @@ void hpc_context_cells(const struct pf_model *model, uint32_t context, struct pf
 
 /* ---- identity.c -------------------------------------------------------------------------------- */
 
-/* Adds a thread to the profile's. */
+/* Appends a thread to the state's threads. */
 void hpc_add_thread(struct pf_run *run, const struct hpc_thread *thread);
 /* Adds an element to the identity of the last added thread. */
 void hpc_add_identity(struct pf_run *run, const struct hpc_identity *element);
 
-/* Sets the threads' names and columns, which are known before the threads are read. */
+/* Sets the partitions' terms ("thread", "threads") and columns, which do not depend on the file. */
 void hpc_declare_threads(struct pf_model *model);
 
 /*

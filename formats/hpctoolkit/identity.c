@@ -192,7 +192,7 @@ void hpc_publish_threads(struct pf_run *run)
     for (uint32_t i = 0; i < threads->count; i++)
         add_identity_fields(run, &threads->items[i], fields);
     forget_identities(threads);
-    pf_rows_free(partitions->items); /* of a stage that failed later */
+    pf_rows_free(partitions->items); /* left by an earlier attempt that failed */
     pf_rows_free(partitions->fields);
     partitions->items = pf_disown(run, items);
     partitions->fields = pf_disown(run, fields);

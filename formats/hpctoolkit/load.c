@@ -108,7 +108,7 @@ void hpc_model_load(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
     struct hpc_model *model = &state->model;
-    hpc_model_free(model); /* of a stage that failed later */
+    hpc_model_free(model); /* left by an earlier attempt that failed */
     pf_tree_free(run->model->contexts);
     run->model->contexts = NULL;
     PF_OWN(run, model, hpc_model_free);

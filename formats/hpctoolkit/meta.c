@@ -111,7 +111,7 @@ struct metrics {
     bool draft;
     unsigned scope_stride, statistic_stride;
     struct instances threads, summary;
-    struct pf_hash_table names; /* of a list */
+    struct pf_hash_table names; /* the names in the list that arrange_instances works on */
 };
 
 static void add_instance(struct metrics *all, struct instances *instances, const struct instance *instance)
@@ -132,7 +132,7 @@ static const char *scope_name(struct metrics *all, uint64_t pointer)
     return name_at(all->meta, pointer);
 }
 
-/* Returns the word for how a statistic combines values; an unknown one (of a later minor version) as its number. */
+/* Returns the name of a statistic's combining operation; its number in digits if it is unknown (a later minor version). */
 static const char *combine_word(const struct metrics *all, unsigned combine)
 {
     static const char *const words[] = {"sum", "min", "max"};
@@ -206,7 +206,7 @@ static void read_instances(struct metrics *all)
     struct hpc_meta *meta = all->meta;
     uint64_t offset = meta->sections[METRICS].offset;
     const unsigned char *section =
-        hpc_meta_record(meta, offset, 15); /* hpc_meta_open has checked that it is there */
+        hpc_meta_record(meta, offset, 15); /* not NULL: hpc_meta_open has read it */
     uint64_t metrics = pf_u64(section, false), least = all->draft ? 24 : 28;
     uint32_t count = pf_u32(section + 8, false);
     unsigned stride = section[12];

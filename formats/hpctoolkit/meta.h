@@ -32,7 +32,7 @@ struct hpc_meta {
 };
 
 /*
- * Begins to read the state's description. Returns the state of reading, which the run owns. quiet: do not warn of sections that reach
+ * Reads the header of the state's description. Returns a reader, which the run owns. quiet: do not warn of sections that reach
  * beyond the end of the file.
  */
 struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet);

@@ -35,7 +35,7 @@ void hpc_model_free(struct hpc_model *model)
     *model = (struct hpc_model){0};
 }
 
-/* Grows the columns of contexts that the tree does not manage itself to the tree's room. */
+/* Grows the arrays that pf_tree_add does not grow (optional ones of the tree, and the model's own) to the tree's capacity. */
 static void grow_context_columns(struct pf_run *run, struct hpc_model *model)
 {
     struct pf_tree *tree = model->tree;

@@ -31,8 +31,8 @@ static inline const unsigned char *hpc_window_at(struct pf_run *run, struct pf_w
 }
 
 /*
- * True if opening failed because of the file itself (a link, a folder, no permission). The rest of the database is
- * served without it. Other codes report a failure of the system or a concurrent change, and are errors.
+ * True if opening failed because of the file itself (a link, a folder, no permission): the file is left out, and the
+ * rest of the database is served. Other codes are errors: a failure of the system, or a concurrent change.
  */
 static inline bool hpc_is_unreadable(int code)
 {
@@ -74,7 +74,7 @@ struct hpc_block_reader {
 void hpc_block_reader_init(struct hpc_block_reader *reader, const struct hpc_state *state, size_t room);
 void hpc_block_reader_close(struct hpc_block_reader *reader);
 
-/* The same for a new reader, which the run owns. */
+/* Allocates and initialises a reader, which the run owns. */
 struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*
@@ -109,8 +109,8 @@ int hpc_group_add(struct hpc_group *group, uint32_t id, uint32_t metric, double 
                   struct pf_error *error);
 
 /*
- * Fills the group with the values of pair i by ascending metric id, without those of metrics that `known` does not
- * contain. *context is the index of the pair's context, or PF_NO_ID. Returns 0, or -1 with *error filled.
+ * Fills the group with the values of pair i by ascending metric id; values of metrics that are not in `known` are left
+ * out. *context is the index of the pair's context, or PF_NO_ID. Returns 0, or -1 with *error filled.
  */
 int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *block, uint32_t i,
                     const struct pf_ids *known, uint32_t *context, struct hpc_group *group,
@@ -128,8 +128,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
 /*
  * Maps contexts to their pairs in all threads' blocks. cct.db, the transpose of profile.db, is not read: the known
  * writers of experiment.xml's layout left it full of zeros, and building the index takes no longer than verifying
- * cct.db. A database that is too large for the index is served without: each lookup of a context searches every
- * thread's block.
+ * cct.db. A database with too many pairs has no index: each lookup of a context then searches every thread's block.
  */
 #define HPC_NO_PAIR UINT32_MAX
 
@@ -138,16 +137,16 @@ void hpc_index_load(struct pf_run *run);
 void hpc_index_free(struct hpc_index *index);
 
 /*
- * Returns the first pair of a context whose number is at least `from`, or HPC_NO_PAIR. `known` is any earlier pair of
- * this context, from which the search starts; a value of `from` or more if none is known.
+ * Returns the context's first pair with a number of at least `from`, or HPC_NO_PAIR. The search starts at `known`, an
+ * earlier pair of the context; if the caller knows none, `known` is `from` or more.
  */
 uint64_t hpc_index_find(const struct hpc_index *index, uint32_t context, uint64_t known, uint64_t from);
 
 /* ---- parts.c: the files of 2.x ------------------------------------------------------------------ */
 
 /*
- * The files of each thread, a dense table of values (*.metric-db) and a trace (*.hpctrace), or the one file into which
- * hpcviewer has merged all files of a kind (experiment-1.mdb, experiment.mt). There may be thousands: each is open only
+ * Each thread has two files: a dense table of values (*.metric-db) and a trace (*.hpctrace). hpcviewer may have merged
+ * all files of a kind into one (experiment-1.mdb, experiment.mt). There may be thousands of files: each is open only
  * while it is being read.
  */
 struct hpc_parts;

@@ -20,14 +20,14 @@ enum {
 extern const struct pf_numbered hpc_values;
 
 /*
- * A row number of values is the entry's number, shifted left by HPC_VALUE_BITS, plus the index of the value in the entry.
+ * A row number of the table is an entry's number, shifted left by HPC_VALUE_BITS, plus the value's index in the entry.
  * Metric ids have 16 bits, so the index fits.
  */
 enum { HPC_VALUE_BITS = 16 };
 
 /*
- * The number of the next row: in the same entry if it has more than the current one of its `rows` rows, otherwise the
- * first of the next entry.
+ * The number of the row after `number`, whose entry has `rows` rows: the next row of this entry, or the first row of the
+ * next entry.
  */
 static inline uint64_t hpc_row_after(uint64_t number, uint64_t rows)
 {

@@ -34,8 +34,8 @@ enum hpc_kind {
 };
 
 /*
- * How a context is reached from its parent: HPC_LEXICAL plus the relation's number in meta.db. Larger numbers have no
- * word.
+ * How a context is reached from its parent: HPC_LEXICAL plus the relation's number in meta.db. Relations from
+ * HPC_RELATIONS on are unknown and have no name.
  */
 enum hpc_relation { HPC_NO_RELATION, HPC_LEXICAL, HPC_BY_CALL, HPC_BY_INLINED_CALL, HPC_RELATIONS };
 
@@ -120,7 +120,7 @@ struct hpc_summary_metrics {
     struct pf_rows *rows; /* the rows of summary_metrics, one per metric; NULL: no metrics */
 };
 
-/* The kinds of identifiers that all writers number alike. Larger kinds have only the name that the database declares. */
+/* Kinds of identifiers with the same number in all databases. The database declares the names of kinds with larger numbers. */
 enum hpc_identifier {
     HPC_SUMMARY,
     HPC_NODE,
@@ -145,7 +145,7 @@ struct hpc_block {
     uint64_t values, indices; /* file offsets of the first value and of the first (context, index) pair */
     uint64_t n_values;
     uint32_t n_contexts;
-    bool is_cut; /* the block is damaged after these contexts */
+    bool is_cut; /* the block is damaged after its first n_contexts pairs */
 };
 
 /*
@@ -157,8 +157,8 @@ enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
 struct hpc_thread {
     struct hpc_block block; /* 2.x: n_contexts rows of `columns` doubles, starting at `values` */
     uint32_t profile;       /* index of the profile in the database */
-    uint32_t part, columns; /* 2.x: number of the file with its values; columns of its table */
-    uint32_t trace_part;    /* 2.x: number of the file with its trace */
+    uint32_t part, columns; /* 2.x: index of the file of its values; number of columns of its table */
+    uint32_t trace_part;    /* 2.x: index of the file of its trace */
     bool data_centric;      /* 2.x: samples are HPC_SAMPLE_DATA bytes long */
     uint64_t trace;         /* file offset of its samples */
     uint64_t samples;       /* number of samples */

@@ -43,7 +43,7 @@ static void free_thread_reader(void *own)
     free(reader);
 }
 
-/* room: size of the read windows in bytes. NULL with *error filled. */
+/* Allocates a reader. room: size of the read windows in bytes. Returns NULL with *error filled on failure. */
 static struct thread_reader *new_thread_reader(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                                                size_t room, struct pf_error *error)
 {
@@ -64,7 +64,7 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
     return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* Sets the range: rows of the thread that the cursor is restricted to, else all rows. */
+/* Sets the cursor's range of numbers: the rows of its thread if it is restricted to one, otherwise all rows. */
 static int begin_thread_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
                              size_t room, struct pf_error *error)
 {

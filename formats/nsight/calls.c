@@ -8,8 +8,7 @@
  * range that encloses it, or a path from another source. A call that is enclosed by another call, and has the same path or none,
  * is a child of that call (a runtime function calls a driver function).
  *
- * The export has inclusive times only: those of the visits. A context's exclusive time is its inclusive time minus the inclusive
- * times of its children.
+ * Durations in the export are inclusive. A context's exclusive time is its inclusive time minus the inclusive times of its children.
  */
 
 /*
@@ -311,7 +310,7 @@ static enum nsight_origin origin_of(const struct reading *reading)
     return pf_sql_has_table(sql, NSIGHT_RESOLVED) ? NSIGHT_IMPORTED : NSIGHT_PATHLESS;
 }
 
-/* Each process numbers its correlations from 1. Returns false if the export does not have the process of every activity. */
+/* Returns true if the export has the process of every activity. (Each process numbers its correlations from 1.) */
 static bool tells_processes(const struct pf_sql *sql)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)

@@ -91,7 +91,7 @@ static void free_reading(void *thing)
     free(reading);
 }
 
-/* Adds a warning if the export has warnings; the details are in the export's own warnings. */
+/* Adds the values of an export to the study. If the export has warnings, a single one refers to them. */
 static void read_point(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;

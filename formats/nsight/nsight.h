@@ -115,7 +115,7 @@ bool nsight_is_visit(const struct nsight_partitions *partitions, const struct pf
 
 /* ---- the profile --------------------------------------------------------------------------------- */
 
-/* The metrics, as numbers and indexes. */
+/* The metrics: their ids, which are also their indexes. */
 enum {
     NSIGHT_CALLS, /* visits of functions */
     NSIGHT_TIME,
@@ -199,7 +199,7 @@ struct nsight_lookup {
     uint64_t next
         [NSIGHT_SLOTS]; /* by process modulo NSIGHT_SLOTS: index after the last hit, where the next search begins */
     unsigned slot; /* slot of the last search */
-    bool near;     /* the last search, in this slot, ended close to its start: read through the window */
+    bool near;     /* the last search ended close to its start: the next one in `slot` reads through the window */
 };
 
 /* Makes an empty map, which the end of the run frees. */
@@ -247,7 +247,7 @@ struct nsight_paths {
     struct pf_strings *texts;   /* texts of paths, as in the export */
     PF_LIST(uint32_t) contexts; /* number of a text -> its context */
     uint64_t text_left;         /* bytes that further texts may have */
-    bool out_of_text;           /* a text exceeded text_left and was skipped */
+    bool out_of_text;           /* at least one text was skipped because it exceeded text_left */
 
     bool symbols_read;           /* StringIds was scanned for symbols */
     bool in_symbols;             /* the scan is after EXTRA_PROF_SYMBOLS */
@@ -280,8 +280,8 @@ static inline void nsight_add(struct nsight_pass *pass, uint32_t partition, uint
 }
 
 /*
- * Returns the text of an NVTX row: from the row itself or, in newer exports, from StringIds. It is valid until the next read from
- * pass->sql; at: NULL if there is none.
+ * Returns the text of an NVTX row: from the row itself or, in newer exports, from StringIds. The slice is valid until the next read
+ * from pass->sql; its `at` is NULL if the row has no text.
  */
 struct pf_slice nsight_nvtx_text(struct nsight_pass *pass, const struct pf_sql_row *row);
 
@@ -308,7 +308,7 @@ void nsight_add_streams(struct nsight_pass *pass);
 /* Adds the partitions to the model. */
 void nsight_publish_partitions(struct nsight_pass *pass);
 
-/* Returns the number of the name with this id in StringIds, or of "#ID". */
+/* Returns the number in the tree's strings of the name with this id in StringIds; of "#ID" if it is missing or names.left is used up. */
 uint32_t nsight_name(struct nsight_pass *pass, int64_t id);
 
 /* Returns the child of `parent` (PF_NO_CONTEXT: the root level) with this kind and name, which is added if new. */
@@ -325,8 +325,8 @@ uint32_t nsight_path_of_range(struct nsight_pass *pass, const struct pf_sql_row 
 uint32_t nsight_path_of_call(struct nsight_pass *pass, const struct pf_sql_row *row);
 
 /*
- * Returns the context of an imported row's path. *call: the row is an API call's, otherwise a function's. PF_NO_CONTEXT if the row has
- * no path, or the call no correlation.
+ * Returns the context of an imported row's path; PF_NO_CONTEXT if the row has no path, or if it is a call without a correlation id.
+ * Sets *call if the row is an API call; otherwise it is a function visit.
  */
 uint32_t nsight_imported_path(struct nsight_pass *pass, const struct pf_sql_row *row, bool *call);
 

@@ -139,7 +139,7 @@ __attribute__((format(printf, 3, 4))) static const char *keep(struct pf_run *run
     return pf_interned(index->names, string).text;
 }
 
-/* Returns the name of an entry's link: its path, with the entry's number if an earlier entry has this path (old releases keep all). */
+/* Returns the name of an entry's link: its path, with the entry's number if an earlier entry has this path (in old releases). */
 static const char *link_name(struct pf_run *run, struct index *index, uint32_t n, const struct pf_cell *path)
 {
     const char *name = keep(run, index, "%.*s", (int)path->size, path->text);

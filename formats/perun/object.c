@@ -43,7 +43,7 @@ static struct pf_cell note_no_number(struct perun_reading *reading, const struct
     return pf_absent();
 }
 
-/* Keeps the unit that was given with an amount: the metric's unit if the header declares none. */
+/* Stores the unit given with an amount; it is the metric's unit if the header declares none. */
 static void note_unit(struct perun_reading *reading, const struct pf_cell *unit)
 {
     if (reading->item.unit == PERUN_NONE && unit->size && unit->size <= 15)
@@ -198,7 +198,7 @@ void perun_read_object(struct perun_reading *reading)
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
-/* Returns the region of a resource outside all regions: the snapshot that it names, or else the region `none`. */
+/* Returns the region of a resource outside all regions: the snapshot that it names, otherwise the region `none`. */
 static uint32_t region_of(struct perun_reading *reading)
 {
     struct perun_data *data = reading->data;

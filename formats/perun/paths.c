@@ -224,7 +224,7 @@ static bool is_outermost(struct json_object *frame)
             !json_object_object_get_ex(frame, "function", &value));
 }
 
-/* Adds the steps of a trace, root first. Returns true if the file has this order. */
+/* Adds the steps of a trace, root first. Returns true if the trace in the file is root first. */
 static bool read_trace(struct perun_paths *paths, const struct perun_raw *raw)
 {
     if (raw->token.event != PF_JSON_ARRAY)

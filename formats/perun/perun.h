@@ -109,7 +109,7 @@ struct perun_data {
 
     struct perun_region *regions;
     uint32_t n_regions,
-        none; /* region of the resources outside all regions that name no snapshot; PERUN_NONE: not needed yet */
+        none; /* region of resources that are in no region and name no snapshot; PERUN_NONE: not created yet */
     size_t regions_room;
     struct pf_ids snapshots; /* number of a snapshot -> index of its region */
 
@@ -195,7 +195,7 @@ extern const struct pf_note_kind perun_problems[];
 
 /* A value of the file, not parsed further. */
 struct perun_raw {
-    struct pf_json_token token; /* event PF_JSON_END: absent. token.text points into: */
+    struct pf_json_token token; /* event PF_JSON_END: absent. token.text points into `text` */
     struct pf_json_buffer text;
 };
 
@@ -213,8 +213,8 @@ struct perun_reading {
     struct perun_item item;
     struct perun_value *values; /* PERUN_VALUES_MAX */
     struct perun_raw trace, uid, command, other;
-    bool has_snapshot; /* the object names a snapshot: */
-    int64_t number;    /* number of that snapshot */
+    bool has_snapshot; /* the object names a snapshot */
+    int64_t number;    /* the number of that snapshot, if has_snapshot */
 
     struct perun_type *type; /* the type with columns that is being read (regions.c) */
 };
@@ -290,7 +290,7 @@ struct perun_walk {
     struct pf_store_window items, entries, values;
     uint64_t number;        /* number of the current row */
     uint64_t next;          /* index of the item after the current one */
-    struct perun_item item; /* the current item; for a type, its entry with the type's first, rows */
+    struct perun_item item; /* the current item; for a type, its entry in resource_type_map, with the type's `first` and `rows` */
     struct perun_cell {
         struct perun_value value;
         bool in_column;                      /* one cell per row, in data->columns */

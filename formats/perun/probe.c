@@ -13,7 +13,7 @@
 /* Bits of evidence. Plain JSON has no magic number: a profile has a unique key, or a common key and a second sign. */
 enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };
 
-/* A key that no other format has, and keys of regions with resources: common words, not evidence on their own. */
+/* keys[0] occurs in no other format. The others name regions with resources: common words, not evidence on their own. */
 static const char *const keys[] = {"resource_type_map", "resources", "snapshots", "global", NULL};
 /* Other keys of profiles. */
 static const char *const signs[] = {"collector_info", "postprocessors", "collector",
@@ -28,9 +28,9 @@ static bool is_one_of(const struct pf_json_token *name, const char *const *words
 }
 
 struct found {
-    bool map, region; /* the first of `keys`; another of them */
+    bool map, region; /* keys[0] was seen; another of `keys` was seen */
     unsigned signs;
-    bool any;    /* any key */
+    bool any;    /* the object has a key */
     bool broken; /* malformed or truncated JSON */
 };
 
