@@ -50,7 +50,7 @@ struct pf_metric {
     const char *expression; /* formula of a computed metric, for its info.txt; NULL: it is measured */
     uint32_t at; /* PF_AT: index of the partition whose values aggregates show; absent values count as 0 */
     bool empty;  /* known to have no values: the last choice as the primary metric */
-    double most; /* upper bound of all sums of its values; 0: no sum is known to exceed 64 bits */
+    double most; /* upper bound of every sum of the values; 0: unknown, sums are taken to fit 64 bits */
 };
 
 /*
@@ -68,7 +68,7 @@ struct pf_partitions {
     bool fields_late;       /* `fields` is valid from PF_MODELLED on only */
 };
 
-/* Restricts a cursor to one item of an axis; negative: all. */
+/* The rows that a cursor yields: those with these indexes. A negative member does not restrict the cursor. */
 struct pf_restriction {
     int64_t partition, context, metric, key;
 };
@@ -106,8 +106,8 @@ enum pf_table_flags {
     PF_SEEKS_METRIC = 8,
     PF_DERIVED_BY_PARTITION = 16, /* restricted to a partition, a cursor needs PF_DERIVED */
     PF_DERIVED_BY_CONTEXT = 32,   /* restricted to a context, a cursor needs PF_DERIVED */
-    PF_ONLY_IN_PARTITIONS = 64, /* only in the partitions' folders; another table of its name has the sums */
-    PF_ONLY_IN_METRICS = 128,   /* only in the metrics' folders: a matrix of contexts and partitions */
+    PF_ONLY_IN_PARTITIONS = 64, /* only in partitions' folders; another table of the same name has the sums */
+    PF_ONLY_IN_METRICS = 128,   /* only in metrics' folders: a matrix of contexts and partitions */
 };
 
 struct pf_table {
@@ -134,7 +134,7 @@ struct pf_cursor {
     struct pf_model *model;
     const struct pf_table *table;
     struct pf_restriction only;
-    bool partner; /* include the partner of only.metric: for next_values, PF_SKIMS_METRIC, PF_SEEKS_PARTNER */
+    bool partner; /* also yield only.metric's partner: for next_values, PF_SKIMS_METRIC, PF_SEEKS_PARTNER */
     void *state;  /* the driver's */
 };
 
@@ -150,9 +150,9 @@ struct pf_model {
     const struct pf_driver *driver;
     struct pf_source *source;
     const struct pf_options *options;
-    void *state;      /* the driver's */
-    char version[32]; /* version of the format, for info.txt */
-    struct pf_rows *info; /* more lines of info.txt: key, value; filled by open(); Title replaces the driver's */
+    void *state;          /* the driver's */
+    char version[32];     /* version of the format, for info.txt */
+    struct pf_rows *info; /* further lines of info.txt: key, value; by open(); Title replaces driver->title */
     const char *time_unit; /* of the column `time` of the table "trace"; NULL: there is no such table */
     struct pf_partitions partitions;
     struct pf_tree *contexts;        /* from PF_MODELLED on, finished */
@@ -162,7 +162,10 @@ struct pf_model {
     const struct pf_column *context_columns; /* the format's own columns at the end of contexts.csv */
     const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
-    /* Fill these columns, from PF_MODELLED on (metric_cells: pf_metrics_stage), from any thread. NULL without such columns. */
+    /*
+     * Fill the cells of context_columns and metric_columns. Called from any thread, from PF_MODELLED on (metric_cells: from
+     * pf_metrics_stage on). NULL if there are no such columns.
+     */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
@@ -183,11 +186,11 @@ struct pf_driver {
     const char *name;    /* "Format:" in info.txt, and in `profilefs formats` */
     const char *title;   /* one line for people */
     unsigned version;    /* part of every cache key: raised whenever the text served for some file changes */
-    pf_matters *matters; /* selects the siblings of a source that it may look for by name; NULL: all */
+    pf_matters *matters; /* true for names of sibling files that the driver may open; NULL: all names */
     bool directories;    /* probes directories, not files */
     bool text;           /* its files are text: pf_probe_is_text */
     bool archives;       /* its files are tar or zip archives, which other drivers do not probe */
-    const void *kit;     /* data for operations that drivers share: struct pf_build_format; or NULL */
+    const void *kit;     /* data of a shared implementation of the functions: pf_build_format; or NULL */
     void (*probe)(struct pf_probe *probe, struct pf_probe_result *result);
     /* Fills the model up to PF_OPENED. Returns 0, or -1 with *error filled; the core calls close() in either case. */
     int (*open)(struct pf_model *model, struct pf_error *error);

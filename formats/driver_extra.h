@@ -58,15 +58,16 @@ static inline const struct pf_model_extra *pf_extra_of(const struct pf_model *mo
 
 struct pf_driver_extra {
     /*
-     * True (for drivers of directories only): the profile is one more entry of the directory, PF_BESIDE_NAME, unless the directory has
-     * an entry of that name. The driver is asked about directories with subdirectories only. False: the profile takes the place of the
-     * file or directory.
+     * True (for drivers of directories only): the profile is an additional entry PF_BESIDE_NAME of the directory, unless the directory has
+     * an entry of that name. Only directories that have subdirectories are probed. False: the profile takes the place of the file or
+     * directory.
      */
     bool beside;
     /*
-     * Optional; both functions or neither. Facts are results of earlier passes over tables that later rows depend on. The core caches
-     * them, so that sizes cached by an earlier process stay valid. `facts` writes the facts to `blob` if they fit into `room` bytes, and
-     * returns their size in either case; it copies from memory only, since locks are held. `recall` restores them after PF_PARTITIONED and returns 0, or -1 with *error filled.
+     * Optional; both functions or neither. Facts are results of earlier passes over tables; later rows depend on these results. The core
+     * caches them, so that sizes cached by an earlier process stay valid. `facts` writes the facts to `blob` if they fit into `room` bytes,
+     * and returns their size in either case; it copies from memory only, since locks are held. `recall` restores them after PF_PARTITIONED
+     * and returns 0, or -1 with *error filled.
      *
      * If a pass finds that a fact used for earlier rows is wrong, the cursor's `next` corrects the fact in the driver's state and fails
      * with EAGAIN; the core then restarts the pass. Only the first complete pass over a table may do so.

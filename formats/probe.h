@@ -11,8 +11,8 @@
 #include "formats/kit/error.h"
 
 /*
- * A look at a file or directory whose format is not known yet. Drivers read it through the functions below. A probe is used by one
- * thread at a time; none of the functions takes a lock that a caller could hold.
+ * A view of a file or directory whose format is not known yet. Drivers read it through the functions below. A probe is used by one thread
+ * at a time; none of the functions takes a lock that a caller could hold.
  */
 
 #define PF_HEAD_MAX       ((size_t)64 * 1024)
@@ -27,7 +27,7 @@ struct pf_probe {
     uint64_t size;      /* of the file in bytes; 0 for a directory */
     int failure; /* errno value of a transient failure, after which "not mine" is inconclusive; 0: none */
 
-    /* Private to formats/probe.c and to whoever makes the probe. */
+    /* Private to formats/probe.c and to the maker of the probe. */
     int fd;                         /* the open file or directory; unused with `unpacked` or `folder` */
     uint64_t start;                 /* offset of the file's bytes in `fd` or `unpacked` */
     struct pf_unpacked *unpacked;   /* borrowed */
@@ -37,11 +37,11 @@ struct pf_probe {
     size_t plain_have;              /* bytes of the inflated head that are cached */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
 
-    /* Private to formats/extrap/points.c: the endings of the names in the subfolders for measurement points, a bit set of hashes. */
+    /* Private to formats/extrap/points.c: a bit set of hashes of the endings of names in the measurement points' subfolders. */
     bool points_searched; /* `points_endings` is complete */
     uint64_t points_endings;
 
-    /* Private to formats/json/probe.c: the names of the members of an object that the file begins with. */
+    /* Private to formats/json/probe.c: the member names of the object that the file begins with. */
     struct {
         bool learnt;
         uint64_t end;      /* number of bytes up to which `names` is complete; 0: none */
@@ -59,7 +59,9 @@ struct pf_probe_result {
     char message[120]; /* what is wrong; empty if no fault is known */
 };
 
-/* Records `code`, an errno value of a failed look, in probe->failure if it is transient (pf_is_transient). The functions below do so. */
+/*
+ * Sets probe->failure to `code`, the errno value of a failed access, if it is transient (pf_is_transient). Called by the functions below.
+ */
 void pf_probe_failed(struct pf_probe *probe, int code);
 
 /*
@@ -69,8 +71,8 @@ void pf_probe_failed(struct pf_probe *probe, int code);
 const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have);
 
 /*
- * Returns the first bytes of what the file inflates to, if it is gzip data or a zlib stream: up to `want` (at most
- * PF_PLAIN_HEAD_MAX). *have is their number, 0 if the file is neither. Reads no more of the file than its head.
+ * Returns the first inflated bytes of a file of gzip data or a zlib stream: up to `want` (at most PF_PLAIN_HEAD_MAX). *have is their
+ * number, 0 if the file is neither. Reads no more of the file than its head.
  */
 const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
 
@@ -107,7 +109,9 @@ size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, s
  */
 int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
 
-/* Asks one driver and fills *result, which the caller has zeroed. A driver of text is not sure of a file that is not text. */
+/*
+ * Calls the driver's probe(), which fills *result, zeroed by the caller. If driver->text is set and the file is not text, zeroes *result.
+ */
 void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_probe_result *result);
 
 #endif

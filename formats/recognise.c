@@ -9,7 +9,7 @@
 #include "formats/input/unpacked.h"
 #include "formats/recognise.h"
 
-/* Finds the driver of a file. Separate from the table of drivers, which tests replace. */
+/* Finds the driver of a file. The table of drivers is in registry.c, so that tests can replace it. */
 
 enum {
     FIRST_READ = 4096,

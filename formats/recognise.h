@@ -5,21 +5,21 @@
 #include "formats/driver.h"
 #include "formats/probe.h"
 
-/* Finds the driver of a file or directory. Safe from any thread; a probe belongs to one. */
+/* Finds the driver of a file or directory. Thread-safe; one thread at a time uses a probe. */
 
 /* All drivers, in the order of probing; NULL at the end. */
 extern const struct pf_driver *const pf_drivers[];
 
 /*
- * Returns the driver that is surest of this file or directory, or NULL if none is (see probe->failure). *result is that driver's. A
- * compressed file that no driver wants is probed again as what it unpacks to.
+ * Returns the driver with the highest confidence in this file or directory, and its result in *result; NULL if no driver recognises it (see
+ * probe->failure). If a compressed file is not recognised, its unpacked bytes are probed.
  */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_probe_result *result);
 
 /* Name of the profile as an entry of its directory, if the driver has `beside`. */
 #define PF_BESIDE_NAME "experiment"
 
-/* Returns the driver that is surest of this directory among those with `beside`, or NULL. *result is that driver's. */
+/* Like pf_recognise, but for a directory, and among the drivers with `beside`. */
 const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_probe_result *result);
 
 #endif

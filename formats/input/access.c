@@ -39,7 +39,7 @@ void pf_access_restrict(struct pf_access *access, const struct pf_access *furthe
     }
     bool one_owner = access->uid == further->uid, one_group = access->gid == further->gid;
     mode_t both = access->mode & further->mode;
-    /* A member of the group, or of others, on one side may have fewer rights on the other side. */
+    /* A user in class group or others of one permission may be in a class with fewer rights of the other. */
     if (!one_owner || !one_group)
         both &= ~(mode_t)OTHERS;
     if (!one_group)

@@ -30,7 +30,8 @@ bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 /*
  * Corrects the bits of a mode whose meaning an access control list changes: drops the group's bits, and leaves others
  * only what all entries of the list grant. Does not read the list if the mode grants nothing to group and others.
- * `name` is the file's name in the open directory; "" is the directory itself, which may be any descriptor.
+ * `name` is the file's name in the open directory; if it is "", the file is the descriptor `directory` itself, of any
+ * type.
  */
 mode_t pf_mode_without_list(int directory, const char *name, mode_t mode);
 

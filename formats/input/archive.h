@@ -33,11 +33,13 @@ void pf_archives_free(struct pf_archives *archives);
 struct pf_unpackings *pf_archives_unpackings(struct pf_archives *archives); /* NULL for NULL */
 /* True if archives are folders. */
 bool pf_archives_are_entered(const struct pf_archives *archives);
-/* True if the index of this version is cached, so that entering the archive is fast. */
+/* True if the index of this version of an archive is cached, so that entering the archive is fast. */
 bool pf_archives_know(struct pf_archives *archives, const struct pf_stamp *stamp);
 
-/* Stores indexes between mounts. `get` returns the bytes stored for a version, which the caller must free, or NULL.
- * Called without locks held. */
+/*
+ * Stores indexes between mounts. `get` returns the bytes stored for a version of an archive, which the caller must
+ * free, or NULL. Called without locks held.
+ */
 struct pf_archive_keeper {
     void *arg;                                                           /* borrowed */
     void *(*get)(void *arg, const struct pf_stamp *stamp, size_t *size); /* NULL: indexes are not stored */

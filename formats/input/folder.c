@@ -307,7 +307,7 @@ int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *
         pf_archive_list(folder->archive, folder->member, each, arg);
         return 0;
     }
-    /* A new open file description: concurrent listings must not share a directory position. */
+    /* Opens a new file description, since concurrent listings must not share a directory position. */
     int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing) {

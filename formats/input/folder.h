@@ -14,7 +14,9 @@ struct pf_folder;
 /* Takes ownership of an open descriptor. archives (borrowed): entered on paths below the folder; NULL: archives are
  * files. */
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
-/* The content of an archive at a path in a folder of the file system; the archive is entered on first use. */
+/*
+ * Returns the root folder of the archive at a path in a folder of the file system. The archive is entered on first use.
+ */
 struct pf_folder *pf_folder_below(const struct pf_folder *folder, const char *archive);
 /* False if the folder is in an archive whose file has changed or been removed. */
 bool pf_folder_is_current(const struct pf_folder *folder);

@@ -17,7 +17,7 @@ enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* raw deflate data; 
 /* A position where a run may start: the start of a member, or a boundary between two of its deflate blocks. */
 struct pf_seek_point {
     uint64_t text;        /* offset in the text */
-    uint64_t packed;      /* offset in the compressed bytes of the first byte of which no bit has been used */
+    uint64_t packed;      /* offset of the first compressed byte of which no bit has been used */
     uint64_t member;      /* size of the member's text before this position */
     uint64_t window;      /* location of the stored window; for the caller's use */
     uint32_t window_size; /* in bytes, at most PF_INFLATER_WINDOW */

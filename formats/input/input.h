@@ -23,9 +23,9 @@ struct pf_input;
 typedef bool pf_matters(const char *name);
 
 /*
- * Reads up to `size` bytes at `offset`. Returns the number of bytes, fewer than `size` only at the end of the file as
- * of its opening; -1 with *error filled: ESTALE if the file has since been truncated or closed, ECANCELED if the
- * thread's pass was cancelled.
+ * Reads up to `size` bytes at `offset`. Returns the number of bytes, fewer than `size` only at the end that the file
+ * had when it was opened; -1 with *error filled: ESTALE if the file has since been truncated or closed, ECANCELED if
+ * the thread's pass was cancelled.
  */
 ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                       struct pf_error *error);

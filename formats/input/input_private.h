@@ -13,22 +13,22 @@
 struct pf_input_file {
     atomic_uint references;
     struct pf_opened opened;
-    struct pf_stamp held; /* of the file in the file system that contains the bytes, at opening */
+    struct pf_stamp held; /* stamp at opening of the file-system file that contains the bytes */
     nlink_t links;        /* that file's link count at opening */
 };
 
 struct pf_input {
     struct pf_source *source;
     char *name;       /* as passed to pf_source_open; NULL: the source itself; absolute: given by the user */
-    bool present;     /* at the first opening */
-    unsigned counted; /* openings with PF_COUNTED that are not done */
+    bool present;     /* the file existed at the first opening */
+    unsigned counted; /* openings with PF_COUNTED before their pf_input_done */
     struct pf_stamp stamp;      /* of the file at the first opening */
     uint64_t disk;              /* size of the file in the file system that contains the bytes */
     struct pf_input_file *file; /* NULL: absent, a listing, or closed */
     bool idle;                  /* closed by pf_source_close_files; must be reopened before use */
     struct pf_input *view;      /* the unpacked view of the file, if requested; owned */
-    struct pf_input *packed;    /* for an unpacked view: the file's input; and one of */
-    struct pf_inflate *inflate; /* for gzip and zlib data, or */
+    struct pf_input *packed;    /* unpacked view: the file's input; NULL: not a view */
+    struct pf_inflate *inflate; /* unpacked view of gzip or zlib data; other views: `unpacked` */
     struct pf_unpacked *unpacked;
 };
 
@@ -45,7 +45,10 @@ void pf_input_file_release(
  */
 bool pf_input_file_intact(const struct pf_input_file *file);
 
-/* Creates the unpacked view of a file's input (PF_UNPACKED: a zlib stream), limited by `all`. NULL: out of memory. */
+/*
+ * Creates the unpacked view of a file's input (kind PF_UNPACKED: a zlib stream), in the group `all`, which limits it.
+ * NULL: out of memory.
+ */
 struct pf_unpackings;
 struct pf_input *pf_input_view_new(struct pf_input *packed, enum pf_packing_kind kind,
                                    struct pf_unpackings *all);

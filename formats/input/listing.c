@@ -12,7 +12,7 @@
 enum listed { FILES, FOLDERS };
 static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
 
-/* FILES or FOLDERS; -1 if the name is not one of the two digests'. */
+/* Returns FILES or FOLDERS; -1 if the name is neither PF_FOLDER nor PF_FOLDERS. */
 static int listed_by(const char *name)
 {
     for (int listed = FILES; listed <= FOLDERS; listed++)

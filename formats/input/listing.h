@@ -10,7 +10,7 @@
 struct pf_source;
 
 /*
- * Lists all entries except folders whose names matter (pf_source_set_matters) in the folder that input names are
+ * Visits the entries, except folders, whose names matter (pf_source_set_matters), in the folder that input names are
  * relative to, in no particular order. Records the input PF_FOLDER, whose version is a digest of these names. Returns
  * 0, or -1 with *error filled.
  */

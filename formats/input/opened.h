@@ -12,8 +12,10 @@
 struct pf_unpacked;
 struct pf_opened;
 
-/* Keeps an opened file's bytes alive: the base of the archive that the file is a member of, so that this layer need not
- * know archives. `hold` takes a reference, `release` drops one; both are thread-safe. */
+/*
+ * Keeps the bytes of an archive's opened member alive. The first member of struct pf_archive, so that this layer does
+ * not depend on archives. `hold` takes a reference, `release` drops one; both are thread-safe.
+ */
 struct pf_holder {
     void (*hold)(struct pf_holder *holder);
     void (*release)(struct pf_holder *holder);

@@ -85,7 +85,10 @@ void pf_source_folders_release(struct pf_source_folders *folders)
     free(folders);
 }
 
-/* The path of an input below the top folder: the path of the source or of its folder, and the input's name. */
+/*
+ * Returns the path of an input relative to the top folder: the path of the source or of its folder, then the input's
+ * name.
+ */
 static const char *path_from_top(const struct pf_source *source, const char *name, char room[PATH_MAX])
 {
     if (!name)

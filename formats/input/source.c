@@ -45,7 +45,7 @@ static struct pf_folder *source_open_parent(const struct pf_source *source)
     return parent;
 }
 
-/* Opens the entry in `parent`, which it takes ownership of; NULL with errno: opening the parent failed. */
+/* Opens the entry in `parent`, and takes ownership of `parent`. If `parent` is NULL, fails with the error in errno. */
 static int open_folders(struct pf_source *source, struct pf_folder *parent, struct pf_error *error)
 {
     struct stat st = {0};
@@ -302,7 +302,7 @@ static int record_file(struct pf_source *source, const char *name, bool counted,
     return result;
 }
 
-/* Records a file that cannot be opened for the reason in *error. It is tried again after it has changed. */
+/* Records a file that cannot be opened for the reason in *error. Opening is retried after the file has changed. */
 static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_stamp stamp = {0};

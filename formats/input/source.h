@@ -70,7 +70,7 @@ enum pf_open_flags {
     PF_PATH = 8, /* the name is an absolute path that the user specified; symbolic links are followed */
     PF_PEEK =
         16, /* do not record the file; the caller frees the input (pf_input_free) */
-    PF_COUNTED = 32 /* raw bytes only: the file stays open until each of its counted uses is done */
+    PF_COUNTED = 32 /* raw bytes only: the file stays open until each counted use has ended (pf_input_done) */
 };
 
 /*

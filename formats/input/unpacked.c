@@ -14,7 +14,7 @@ enum {
     IN_MEMORY = 64 * 1024, /* bytes of a part in memory; a longer part goes into a file */
     PART_MIN = 1 << 20,    /* minimum size of a part, whatever the limit; two parts are cached */
     BEHIND = 64 * 1024,    /* kept before the offset at which reading resumes after a restart */
-    RUNS_MAX = 8,          /* runs with a position: each takes some hundred KB, or what its format needs */
+    RUNS_MAX = 8,          /* runs with a position: each takes some hundred KB, or more for some formats */
 };
 
 /* A contiguous range of unpacked bytes. */
@@ -143,7 +143,7 @@ static void unpacked_count(struct pf_unpackings *all, struct pf_unpacked *unpack
     unpacked->runs = unpacked->run != NULL;
 }
 
-/* Evicts from the least recently used, but never waits for one that is being read. */
+/* Evicts from `from` what exceeds the limits. Skips `from` if it is in use, instead of waiting for it. */
 static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
 {
     if (!pf_lock_try(&from->lock))
@@ -251,7 +251,7 @@ static int unpacked_make_room(struct pf_unpacked *unpacked, uint64_t base, struc
     return unpacked->newer.store ? 0 : pf_fail_memory(error);
 }
 
-/* Caches the part of a piece, which begins at the run's offset, that is not cached yet. */
+/* Caches the bytes of a piece that are not cached yet. The piece begins at the run's offset. */
 static int unpacked_retain(struct pf_unpacked *unpacked, const unsigned char *bytes, size_t size,
                            struct pf_error *error)
 {

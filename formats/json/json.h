@@ -109,8 +109,8 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
 
 /*
  * Like pf_json_next, but skips an object or array as a whole: the token holds its start, the next token is the one
- * after it. Only brackets and strings of the skipped text are checked. After a name this skips the value, in an array
- * an element.
+ * after it. Only brackets and strings of the skipped text are checked. After a name it skips the value; in an array it
+ * skips an element.
  */
 int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 

@@ -61,8 +61,8 @@ static uint64_t *member_word(struct pf_probe *probe, const char *name, size_t si
 }
 
 /*
- * Notes the names of the members of the top-level object, so that one pass over the text spares most drivers theirs. Malformed text is
- * left to the drivers: some accept it.
+ * Records the member names of the top-level object. After this one pass over the text, most drivers need none of their
+ * own. Malformed text is left to the drivers: some accept it.
  */
 static void learn_members(struct pf_probe *probe)
 {

@@ -128,7 +128,7 @@ int pf_json_count_down(const struct pf_json_walk *walk)
     return --*missing == 0;
 }
 
-enum { NAMES_MAX = 8 /* members of a table that is worth a look at the names first */ };
+enum { NAMES_MAX = 8 /* a table of up to this many members is first checked by names only */ };
 
 bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void *into,
                      const struct pf_json_member *members)

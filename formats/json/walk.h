@@ -22,8 +22,8 @@ struct pf_json_walk {
 };
 
 /*
- * Stores a value at walk->place. It may read into an object or array; the rest of that is skipped. Returns 0; 1 to stop the
- * walk; -1 with *walk->error filled.
+ * Stores a value at walk->place. The taker may read part of an object or array; the caller skips the rest. Returns 0; 1
+ * to stop the walk; -1 with *walk->error filled.
  */
 typedef int pf_json_taker(const struct pf_json_walk *walk);
 

@@ -18,7 +18,7 @@ int pf_array_resize(void *array, size_t room, size_t item, struct pf_error *erro
 /* Doubles the capacity until it suffices for `wanted` items. */
 int pf_array_grow(void *array, size_t *room, size_t wanted, size_t item, struct pf_error *error);
 
-/* Makes room for one item after the present `count`. */
+/* Makes room for one more item after the first `count` items. */
 static inline int pf_array_room(void *array, size_t *room, size_t count, size_t item, struct pf_error *error)
 {
     return count < *room ? 0 : pf_array_grow(array, room, count + 1, item, error);

@@ -11,8 +11,10 @@
 #include "formats/kit/powers.h"
 #include "formats/kit/print.h"
 
-/* A midpoint of two doubles has at most 767 significant digits. If more digits are kept, the rest matters only by
- * whether it is 0. */
+/*
+ * A midpoint of two doubles has at most 767 significant digits. Of the digits after the kept ones, it matters only
+ * whether one is not 0.
+ */
 enum { KEPT_DIGITS = 800 };
 
 /* Exponents saturate here: beyond the range of doubles for any length of text, and far from overflow. */

@@ -19,7 +19,7 @@ __extension__ typedef unsigned __int128 pf_uint128;
  * k must be from PF_POWER_MIN to PF_POWER_MAX. */
 pf_uint128 pf_power_of_ten(int k);
 
-/* True if 10^k fits those 128 bits exactly: 5^55 is the largest power of five below 2^128. */
+/* True if pf_power_of_ten(k) is exact: 5^55 is the largest power of five below 2^128. */
 static inline bool pf_power_is_exact(int k)
 {
     return k >= 0 && k <= 55;

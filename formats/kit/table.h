@@ -20,8 +20,10 @@ uint64_t pf_siphash_number(uint64_t number);
 /* SipHash-1-3 under a given key. */
 uint64_t pf_siphash_keyed(const uint64_t key[2], const void *bytes, size_t size);
 
-/* A table from keys to numbers below UINT32_MAX, usually indexes into an array of the caller's. Keys of any type are
- * stored there; the table takes 8 bytes per slot. */
+/*
+ * A table from keys to numbers below UINT32_MAX, usually indexes into the caller's array, which holds the keys, of any
+ * type. The table takes 8 bytes per slot.
+ */
 struct pf_hash_table {
     uint64_t *slots; /* hash in the upper half, number + 1 in the lower half; 0: free */
     uint32_t mask, count;

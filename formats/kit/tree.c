@@ -93,8 +93,10 @@ uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32
     return i;
 }
 
-/* Maximum number of children in a list. If a context has more, all are in the hash table, and HASHED replaces the index
- * of the eldest. */
+/*
+ * Maximum number of children in a list. If a context has more children, all of them are in the hash table, and its
+ * `eldest` is HASHED.
+ */
 enum { LISTED = 8 };
 #define HASHED UINT32_MAX
 
@@ -103,8 +105,11 @@ static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
     return parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->links[parent].eldest;
 }
 
-/* A pointer to the index + 1 of the child with this key in its parent's list, or to the 0 at the end, where it would be
- * added. NULL if the children are hashed, or if the list is full and does not contain the key. */
+/*
+ * Searches the parent's list for the child with this key. Returns the address of the link to it (index + 1), or of the
+ * 0 at the end of the list, to which a new child is linked. NULL if the children are hashed, or if the list is full and
+ * does not contain the key.
+ */
 static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
 {
     uint32_t *child = eldest_of(tree, parent);

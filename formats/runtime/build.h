@@ -12,7 +12,7 @@
 /*
  * Builds a model from one pass over a file. The driver adds names, contexts, partitions, metrics, values and rows while it reads. The
  * builder sums the values by partition, context and metric, and makes the table "values" from the sums. Values are exclusive unless the
- * metric's scope is another.
+ * metric has another scope.
  *
  *     static void read_line(struct pf_build *build, const struct pf_line *line)
  *     {
@@ -45,7 +45,8 @@ struct pf_build_format {
     size_t n_metrics;
     /*
      * The format's own tables, at most PF_BUILD_TABLES, in addition to "values" and "trace". `read` adds their rows. The rows of a table
-     * without ops are held in memory; those of a table with pf_stored_cursor.ops may exceed it. Other ops read the driver's own data.
+     * without ops are held in memory; the rows of a table with pf_stored_cursor.ops may exceed memory. Other ops read the driver's own
+     * data.
      */
     const struct pf_table *tables;
     size_t n_tables;
@@ -95,7 +96,7 @@ struct pf_build {
     /* During a pass. */
     struct pf_linereader *lines;
     struct pf_strings *partitions; /* names; a name's number is the partition's index */
-    struct pf_strings *frames;     /* bytes of struct pf_frame */
+    struct pf_strings *frames;     /* pool of frames: the bytes of struct pf_frame */
     struct pf_met_frame *met;      /* cache of the frames looked up last, by name */
     struct pf_ids metric_of;       /* number of a metric's name -> the metric's index */
 };
@@ -104,7 +105,7 @@ struct pf_build {
 int pf_build_open(struct pf_model *model, struct pf_error *error);
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_build_close(struct pf_model *model);
-/* Like pf_build_open, for another file of the source than the profile itself. The input is borrowed. */
+/* Like pf_build_open, but reads `input` (borrowed), which is another file of the source. */
 int pf_build_open_input(struct pf_model *model, struct pf_input *input, struct pf_error *error);
 #define PF_BUILD_OPERATIONS .open = pf_build_open, .load = pf_build_load, .close = pf_build_close
 
@@ -227,7 +228,7 @@ uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame)
 /* Like pf_build_call, for formats with keys of their own: siblings are distinguished by `key` only (see pf_tree_child). */
 uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, uint32_t name, uint32_t kind);
 
-/* Adds a number, a cell of any numeric type, to the sum of a partition, context and metric. No-op for PF_NO_METRIC. */
+/* Adds the number in a cell of any numeric type to the sum of a partition, context and metric. No-op for PF_NO_METRIC. */
 void pf_build_add(struct pf_build *build, uint32_t partition, uint32_t context, uint32_t metric,
                   struct pf_cell value);
 

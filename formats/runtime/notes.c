@@ -27,7 +27,7 @@ static struct pf_note_count *count_of(struct pf_notes *notes, const char *code)
     return &notes->counts[i];
 }
 
-/* Returns true if a note is to be kept. Counts it either for its code or as left out. */
+/* Returns true if a note is to be kept. Counts the note in its code's counter or in left_out. */
 static bool is_kept(struct pf_notes *notes, const struct pf_note_kind *kind)
 {
     bool fatal = !strcmp(kind->severity, "fatal");
@@ -98,7 +98,7 @@ void pf_notes_sort(struct pf_notes *notes)
         qsort(notes->items, notes->count, sizeof *notes->items, by_place);
 }
 
-/* Adds a row to model->warnings unless several runs have filled it; fatal ones always. */
+/* Adds a row to model->warnings. If earlier runs have filled the table, only fatal notes are added. */
 static int add_warning(struct pf_model *model, const struct pf_note *note, const char *text,
                        struct pf_error *error)
 {

@@ -5,8 +5,7 @@
 #include "formats/driver.h"
 
 /*
- * Cursors over numbered records, whose position is the number of the next record. The ops of a table with such a
- * cursor:
+ * Cursors over numbered records. The position of such a cursor is the number of the next record. The ops of a table with such a cursor:
  *
  *     static const struct pf_numbered regions = {PF_NUMBERED, .begin = begin_regions, .row = region_row};
  *     ... {.name = "regions", .ops = &regions.ops, ...}
@@ -18,7 +17,7 @@ struct pf_numbers {
     void *own;          /* owned by the driver: readers, memory that rows borrow */
 };
 
-/* The end: a value of `next` and a result of `after`. */
+/* Marks the end, as a value of `next` or a result of `after`. */
 #define PF_NO_NUMBER UINT64_MAX
 
 struct pf_numbered {
@@ -43,7 +42,7 @@ int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size,
 void pf_numbered_close(struct pf_cursor *cursor);
 double pf_numbered_progress(const struct pf_cursor *cursor);
 
-/* The numbers of an open cursor, for callers that advance it without next(). */
+/* The state of an open cursor, for callers that advance it without next(). */
 static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
 {
     return cursor->state; /* the first member of the state */

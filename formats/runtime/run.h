@@ -98,8 +98,8 @@ static inline void pf_run_leave_library(struct pf_run *run)
     run->libraries--;
 }
 /*
- * Calls function(run, arg). Returns 0, or -1 with *run->error filled if the function failed. Also for a pass that keeps the data before
- * damage: it continues after -1. What the function made the run own is freed at the end of the run.
+ * Calls function(run, arg). Returns 0, or -1 with *run->error filled if the function failed. A pass that keeps the data read before damage
+ * may call this and continue after -1. Memory that the function passed to the run is freed at the end of the run.
  */
 int pf_run_call(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg);
 

@@ -25,7 +25,7 @@ static inline struct pf_cell pf_name(uint32_t number)
 /* Sets the strings that pf_name cells refer to (borrowed). */
 void pf_stored_names(struct pf_stored *stored, const struct pf_strings *names);
 
-/* The number of rows, which is the number of the next row. */
+/* The number of rows. Rows are numbered from 0, so the next row has this number. */
 uint64_t pf_stored_count(const struct pf_stored *stored);
 
 /* Appends a row. Text that is not a pf_name is copied, up to 16 MB, and so are wide integers. Returns 0, or -1 with

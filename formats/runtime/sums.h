@@ -13,8 +13,10 @@
  */
 struct pf_sums;
 
-/* A sum under construction: integers exactly, doubles with the rounding error so far (Neumaier). Zero-initialized, it
- * is an empty sum. */
+/*
+ * A sum under construction: integers are added exactly, doubles with Neumaier's compensation of rounding errors. Zero-initialized, it is an
+ * empty sum.
+ */
 struct pf_total {
     pf_int128 whole;
     double real, rest;
@@ -57,8 +59,10 @@ void pf_sums_free(struct pf_sums *sums);
 int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                 const struct pf_cell *value, struct pf_error *error);
 
-/* Must be called once, after all values have been added. partitions, contexts: their numbers, above all indexes that
- * were added. Returns 0, or -1 with *error filled. */
+/*
+ * Must be called once, after all values have been added. partitions, contexts: how many there are, more than any index that was added.
+ * Returns 0, or -1 with *error filled.
+ */
 int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts, struct pf_error *error);
 
 /*

@@ -36,7 +36,7 @@ struct pf_sql_walk {
 
 /* ---- limits -------------------------------------------------------------------------------------- */
 
-/* Approximate: tables may be skipped, or read twice. */
+/* The progress is approximate, since tables may be skipped or read twice. */
 static int report_progress(const struct pf_sql *sql, struct pf_error *error)
 {
     return pf_pass_step(sql->read < sql->have ? sql->read : sql->have, sql->have, error);
@@ -195,9 +195,9 @@ static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, 
 }
 
 /*
- * Sets *found if a statement of the schema may create a virtual table of this name. sqlite3_table_column_metadata of SQLite 3.53 crashes
- * on virtual tables. The statement is searched, since a damaged file may state another name and type beside it. SQLite itself uses no
- * statement behind damage, so none is searched there. Returns SQLITE_OK, or the error.
+ * Sets *found if a statement of the schema may create a virtual table of this name. sqlite3_table_column_metadata of
+ * SQLite 3.53 crashes on virtual tables. Searches the statements' text, since the schema's columns `name` and `type`
+ * may contradict it in a damaged file. Stops at damage, as SQLite does. Returns SQLITE_OK, or the error.
  */
 static int find_virtual(sqlite3 *connection, const char *table, bool *found)
 {

@@ -41,7 +41,7 @@ static void give_reference(struct pf_repair *repair, unsigned long c)
     give_string(repair, text);
 }
 
-/* Keeps line numbers right: as many newlines as these bytes have. */
+/* Writes as many newlines as these bytes have, which keeps line numbers right. */
 static void give_newlines(struct pf_repair *repair, const char *bytes, size_t size)
 {
     const char *end = bytes + size;
@@ -66,7 +66,7 @@ static void give_damage(struct pf_repair *repair, bool lost)
 
 /* ---- characters --------------------------------------------------------------------------------- */
 
-/* Sets of ASCII characters: valid as they are in text and in values in double quotes; in names; and blanks. */
+/* Sets of ASCII characters: those that need no repair in text and in double-quoted values; those of names; blanks. */
 #define BIT(c)        (UINT64_C(1) << ((c)&63))
 #define FROM_BLANK_ON (~UINT64_C(0) << 32)
 #define SIGNS         (BIT('&') | BIT('<') | BIT('>'))
@@ -141,7 +141,7 @@ static size_t long_character(const char *text, size_t size)
     return none ? 0 : length;
 }
 
-/* Repairs one character, or a reference. Returns how many bytes it takes up. */
+/* Repairs one character or reference of the text. Returns its size in bytes. */
 static size_t mend_character(struct pf_repair *repair, const char *text, size_t size, enum repair_kind kind)
 {
     unsigned char c = (unsigned char)*text;
@@ -265,7 +265,7 @@ static size_t tag_size(const char *bytes, size_t size)
     return 0;
 }
 
-/* Repairs ` NAME="VALUE"` at `at`. Returns its end; 0 if it is no attribute. */
+/* Repairs ` NAME="VALUE"` at `at`. Returns the end of the attribute; 0 if the text is not an attribute. */
 static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, size_t at)
 {
     size_t end = skip_name(tag, at), equals = repair_skip_blanks(tag, end);
@@ -288,7 +288,7 @@ static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, si
     return close + quoted;
 }
 
-/* Repairs an opening tag up to its end, at which *end then is. False: some part is no attribute and was left out. */
+/* Repairs an opening tag and sets *end to its end. Returns false if a part that is not an attribute was left out. */
 static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t *end)
 {
     size_t at = skip_name(tag, 1);
@@ -337,7 +337,7 @@ static void take_closing(struct pf_repair *repair, const struct tag *tag)
 
 /* ---- parts of the file: each function returns the bytes it consumed, 0 if more input is needed ---------- */
 
-/* A `<` that no name follows: a closing tag whose slash is damaged, or text. */
+/* Handles a `<` without a name after it: a closing tag whose slash is damaged, or text. */
 static size_t take_no_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = bytes[1] != '<' && bytes[1] != '>' && !is_quote(bytes[1]);
@@ -381,7 +381,7 @@ static size_t take_markup(struct pf_repair *repair, const char *bytes, size_t si
         [SECTION] = {"<![CDATA[", "]]>"}, {"<!--", "-->"}, {"<?", "?>"}, [DECLARATION] = {"<!", ">"}};
     if (size < 2)
         return 0;
-    if (is_in(&blank, bytes[1]) || bytes[1] == '=') { /* a sign that is not escaped */
+    if (is_in(&blank, bytes[1]) || bytes[1] == '=') { /* an unescaped `<` in text */
         repair_fix(repair, bytes, 2, TEXT);
         return 2;
     }

@@ -18,7 +18,7 @@
  * A repeated attribute is left for libxml2 to reject. Time is linear in the size of the file.
  */
 
-/* Bytes that grow, followed by a NUL. */
+/* A growing buffer. A NUL follows its contents. */
 struct pf_xml_bytes {
     char *bytes;
     size_t size, room;

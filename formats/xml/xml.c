@@ -29,7 +29,7 @@ struct pf_xml {
     bool fault;                 /* the reading has ended at a fault of the file */
     bool failed;                /* a handler has failed the run */
     bool no_memory;
-    int64_t line; /* of the end, once the reading has ended */
+    int64_t line; /* the line at which the reading ended */
 };
 
 void pf_xml_stop(struct pf_xml *xml)
@@ -117,7 +117,7 @@ static void on_text(void *arg, const xmlChar *text, int size)
         pf_xml_append(&xml->text, (const char *)text, (size_t)size < left ? (size_t)size : left);
 }
 
-/* Processing instructions come from the repair only. */
+/* Called for processing instructions, which only the repair writes. */
 static void on_damage(void *arg, const xmlChar *target, const xmlChar *lost)
 {
     struct pf_xml *xml = arg;

@@ -14,9 +14,8 @@
  * the DTD are skipped, entities other than the five predefined ones are text, and no other file is opened. Several elements may
  * be at the top. Memory depends only on how deep elements nest. For one thread at a time.
  *
- * Reading ends at a fault at a tag or comment of more than 1 MB, open elements whose names take more than 16 MB, more than about
- * 1 MB of different names, and a tag that has an attribute twice. Of a tag with more than 256 attributes, the others are dropped
- * and the tag is damaged.
+ * These faults end the reading: a tag or comment of more than 1 MB, open elements whose names take more than 16 MB, more than about 1 MB of
+ * different names, and a tag with a repeated attribute. A tag with more than 256 attributes keeps the first 256 and is reported as damaged.
  */
 struct pf_xml;
 
@@ -41,12 +40,12 @@ struct pf_xml_events {
 struct pf_xml *pf_xml_new(struct pf_run *run, const struct pf_xml_events *events, void *arg);
 
 /*
- * Reads the next bytes of the file; the last of them may wait for more. Returns false once the reading has ended: pf_xml_stop was
- * called, or at a fault of the file.
+ * Parses the next bytes of the file. An incomplete tag or text at their end is buffered until the next call. Returns false once the reading
+ * has ended: pf_xml_stop was called, or at a fault of the file.
  */
 bool pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size);
 
-/* Reads what still waits, after all has been fed. No-op if the reading has ended. */
+/* Parses the buffered bytes after the last pf_xml_feed. No-op if the reading has ended. */
 void pf_xml_end(struct pf_xml *xml);
 
 /* Ends the reading after the current event. For handlers. */
