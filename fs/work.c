@@ -70,7 +70,7 @@ void pf_op_interrupt(struct pf_pool *pool, struct pf_op *op)
     pf_lock_drop(&pool->lock);
 }
 
-/* Waits until the operation is signalled, or for PROGRESS_MS and then calls op->progress without the lock. */
+/* Waits until the operation is signalled; after PROGRESS_MS without a signal, calls op->progress without the lock. */
 static void wait_and_show(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     struct timespec until = pf_monotonic_after(PROGRESS_MS);
@@ -139,7 +139,7 @@ static struct pf_job *job_of(const struct pf_work *work, struct pf_owner *owner,
     return job;
 }
 
-/* Stores the result for an operation whose wait is over. Returns true if the job was stopped because of other waiters: retry. */
+/* Stores the result for an operation whose wait is over. Returns true to retry: the job stopped because its other waiters left. */
 static bool take_result(const struct pf_pool *pool, const struct pf_job *job, struct pf_op *op, int *result)
 {
     *result = 0;

@@ -47,7 +47,7 @@ enum {
 #define REMOVE_FILE               UINT64_C(0x0020)
 #define MAKE_DIR                  UINT64_C(0x0080)
 #define MAKE_REG                  UINT64_C(0x0100)
-#define FIRST_RIGHTS              UINT64_C(0x1fff) /* of the first version */
+#define FIRST_RIGHTS              UINT64_C(0x1fff) /* all rights of Landlock's first version */
 #define REFER                     UINT64_C(0x2000)
 #define TRUNCATE                  UINT64_C(0x4000)
 #define IOCTL_DEV                 UINT64_C(0x8000)

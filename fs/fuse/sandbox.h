@@ -21,9 +21,9 @@ struct pf_fs_options;
 struct pf_sandbox;
 
 /*
- * Returns a sandbox that allows reading the sources (for a file, its folder) and /proc and the instrumentation map of the options, and
- * writing the cache folder (created if missing) and a folder for temporary files, to which $TMPDIR is set. NULL with *error filled if
- * out of memory.
+ * Returns a sandbox that allows reading the sources (the whole folder of a source that is a file), /proc and the instrumentation map
+ * of the options, and writing the cache folder (created if missing) and a folder for temporary files, to which $TMPDIR is set. NULL
+ * with *error filled if out of memory.
  */
 struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct pf_fs_options *options,
                                   struct pf_error *error);

@@ -15,9 +15,9 @@ int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *a
                      struct pf_error *error);
 
 /*
- * Calls `each` for every profile below SOURCE, in the order of pf_list_profiles. A nonzero return value ends the walk
- * and is returned. If a file or folder cannot be examined, the walk continues and returns -1 with *error filled at its
- * end.
+ * Calls `each` for every profile below SOURCE, in the order of pf_list_profiles. A nonzero return value of `each`
+ * ends the walk and is returned. If a file or folder cannot be examined, the walk continues and returns -1 with *error
+ * filled at its end.
  */
 struct pf_entry_info;
 int pf_each_profile(struct pf_fs *fs,

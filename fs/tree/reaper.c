@@ -17,21 +17,21 @@
  * device are skipped, and another service thread runs the other tasks.
  */
 enum {
-    OPEN_MAX = 1024, /* open profiles; above this, profiles are closed down to: */
+    OPEN_MAX = 1024, /* maximum number of open profiles; if exceeded, profiles are closed down to OPEN_LOW */
     OPEN_LOW = OPEN_MAX - 32,
     OPEN_LIMIT = OPEN_MAX + 64, /* above this, an operation that opens a profile closes another one itself */
-    HEAP_MAX = 128 << 20,       /* limit of heap use in bytes, without pf_fs_exclude_heap */
+    HEAP_MAX = 128 << 20,       /* maximum heap use in bytes, except pf_fs_exclude_heap */
     HEAP_EVERY = 32,            /* opened profiles and passes between two heap checks */
     KEPT = 4,                   /* this many most recently used profiles stay open regardless of their size */
     FILES_MS = 10000,           /* an idle profile closes its files after this time */
     TICK_MS = 1000,  /* interval of the reaper; also, a service thread busy for longer counts as hanging */
     CACHE_MS = 5000, /* interval of cache writes and of returning memory */
-    PRUNE_SECONDS = 3600,  /* the cache is pruned after this time, */
+    PRUNE_SECONDS = 3600,  /* the cache is pruned after this time */
     PRUNE_PUTS = 4096,     /* or after this many writes */
     TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
     RELIEVED = 16,         /* idle profiles closed for one EMFILE */
-    RELIEF_MS = 20,        /* how long one retry waits for descriptors, */
-    DESCRIPTORS_MS = 20000 /* and all retries of an operation */
+    RELIEF_MS = 20,        /* wait of one retry for descriptors */
+    DESCRIPTORS_MS = 20000 /* maximum wait of all retries of an operation */
 };
 
 enum task { CLOSE_FILES, CLOSE_PROFILE, WRITE_CACHE };
