@@ -2,11 +2,11 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 BUILD   ?= build
-# One spelling of the build folder: make compares the names of dependencies as text.
+# Make the build folder's path relative if it is below this folder: make compares the names of dependencies as text.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 CFLAGS  ?= -O2 -g
 # Link-time optimisation makes the program a tenth faster, but every link takes seconds. `make install` and `make bench` use it,
-# in a build folder of their own. (-Wstringop-overread has false positives then.)
+# in a separate build folder. (With it, -Wstringop-overread has false positives.)
 LTO     ?=
 OPTIMISED = BUILD=$(BUILD)/optimised CHECKS= CFLAGS="-O3 -g -fno-jump-tables -ffile-prefix-map=$(CURDIR)=." \
             LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
@@ -14,11 +14,11 @@ OPTIMISED = BUILD=$(BUILD)/optimised CHECKS= CFLAGS="-O3 -g -fno-jump-tables -ff
 CHECKS  ?= -DPF_CHECK_LOCKS
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpcre2-8 libarchive libxml-2.0
-# Library headers are system headers, so that their warnings are ignored: libfuse 3.17's header has some.
+# -isystem suppresses warnings in library headers: libfuse 3.17's header causes some.
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(CHECKS) \
             $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PKGS)))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
-# No fused multiply-add: clang would use it where the machine has it, and results would be rounded differently there.
+# No fused multiply-add: clang would use it on machines that have it, and round results differently than on others.
 STD      = -std=c17 -ffp-contract=off
 
 PREDEFINED := $(shell $(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null)
@@ -28,12 +28,12 @@ $(error profilefs builds for 64-bit machines only: $(CC) has no __int128 here)
 endif
 endif
 
-# The front end (main, FUSE) is not part of libprofilefs.a, which tests link.
+# The front end (main, FUSE) is not in libprofilefs.a, the library that tests link.
 FRONT    = fs/main.c fs/fuse/mount.c fs/fuse/ops.c
 CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c fs/*/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
-# Names, so that a call can select some: make unit TESTS="json tree", make fuzz TARGETS=names
+# Names; the command line can select some: make unit TESTS="json tree", make fuzz TARGETS=names
 TESTS    = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/*.c))
 TARGETS  = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 UNIT     = $(TESTS:%=$(BUILD)/tests/%.t)
@@ -59,7 +59,7 @@ $(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 
 unit: $(UNIT)
 
-# Preloaded by tests: they make allocations of the program fail (unless it has a sanitizer with its own malloc), and its file calls.
+# Libraries that tests preload: they make the program's allocations (not with a sanitizer's malloc) or its file calls fail.
 FAULTS   = $(BUILD)/fail_alloc.so $(BUILD)/fail_io.so
 $(FAULTS): $(BUILD)/%.so: tests/mount/%.c
 	@mkdir -p $(@D)
@@ -73,8 +73,8 @@ $(BUILD)/hanging: tests/mount/hanging.c
 check test: all unit $(FAULTS) $(BUILD)/hanging
 	prove --exec '' $(UNIT) tests/mount/*.t
 
-# Program and unit tests with sanitizers, each in a folder of its own: build/asan, build/tsan. Fuzz targets need a library built by
-# clang with coverage; the ASan build uses the same library, so that it is built once.
+# Program and unit tests with sanitizers, in build/asan and build/tsan. Fuzz targets need a library built by clang with coverage; the
+# ASan build uses the same library, so that it is built once.
 # (gcc's -Wmaybe-uninitialized has false positives in instrumented code.)
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 WITH_ASAN = BUILD=$(BUILD)/asan CC=clang LTO= CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link"
@@ -89,7 +89,7 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# A clean file is not checked again until it or one of its headers changes: symbolic execution takes seconds per file.
+# NAME.clean marks a file without findings, which is checked again only if it or a header changes: a check takes seconds.
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.clean,$(FRONT) $(CORE))
 $(BUILD)/tidy/%.clean: %.c .clang-tidy
 	@mkdir -p $(@D)

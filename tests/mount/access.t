@@ -146,7 +146,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     denied "others cannot read the list of profiles" "$mnt/.profilefs/profiles.csv"
     unmount
 
-    # Profiles that are directories, with files that fewer users may read than may list the directory.
+    # Profiles that are directories which anyone may list, with one file each that only its owner may read.
     for file in $(cd "$archive/hpc/solver-2023" && ls | grep 'db$'); do
         db=$src/$file.private
         cp -r "$archive/hpc/solver-2023" "$db"
@@ -163,7 +163,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     ok "a database whose files all may read is served to all" as_nobody bash -c "cat '$mnt/open/tables/values.csv' | grep -q ."
     unmount
 
-    # Expectations common to these databases.
+    # Views of several profiles, all public or one of them private.
     mkdir "$src/two" "$src/some"
     for db in two/a two/b some/a; do cp -r "$src/open" "$src/$db"; done
     cp -r "$src/profile.db.private" "$src/some/b"
@@ -175,7 +175,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     ok "but who has mounted them does" bash -c "cat '$mnt/some/runs/primary/metric/function_changes.csv' | grep -q ."
     unmount
     rm -r "$src/two" "$src/some"
-    # An experiment is made from the profiles of other folders.
+    # An experiment, which is made from profiles in subfolders: all public, then one private.
     cp -r "$archive/cube" "$archive/scaling" "$src/"
     chmod -R u+rwX,go+rX "$src/cube" "$src/scaling"
     mount_source -o allow_other
@@ -189,7 +189,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     rm -r "$src/cube" "$src/scaling"
     mount_source -o allow_other
 
-    # The owner of the private file may read, whichever owner that is.
+    # The owner of a private file may read the profile, also if someone else has mounted it.
     chown 1234 "$src/meta.db.private/meta.db"
     mount_source -o allow_other
     ok "the owner of a private file reads what is made from it" as 1234 cat "$mnt/meta.db.private/info.txt"

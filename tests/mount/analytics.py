@@ -11,7 +11,7 @@ import csv, itertools, json, os, subprocess, sys
 
 csv.field_size_limit(1 << 30)
 
-# Columns that hold lists, some of which look like a number.
+# Columns of lists: some lists look like a number.
 LISTS = {"args"}
 
 
@@ -43,7 +43,7 @@ def by_pandas(paths):
     for path in paths:
         try:
             table = pandas.read_csv(path)
-        except Exception as error:      # any error of the reader is a result of the test
+        except Exception as error:      # any exception of the reader is reported as the result
             yield str(error)
             continue
         numbers = sorted(name for name in table.columns if pandas.api.types.is_numeric_dtype(table[name]))

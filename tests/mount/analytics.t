@@ -27,7 +27,7 @@ ok "the odd names are served" grep -qE ',"op,\(a, ""b""\)",' "$mnt/odd/$heat/tab
 cd "$mnt" || exit 1
 { find . -name '*.csv' -printf '%P\n'; behind contexts -name '*.csv'; } >"$work/tables"
 
-# tables READER PYTHON: the result of that reader, one line per folder.
+# tables READER PYTHON: prints the reader's results, one line per folder.
 tables() {
     local passed what problem seen=0
     while IFS=$'\t' read -r passed what problem; do
@@ -57,7 +57,7 @@ fi
 
 # ---- stacks
 
-# Every line is accepted, and the total of the picture is the sum of the values.
+# flamegraph FILE: flamegraph.pl accepts every line, and the picture's total is the sum of the values.
 flamegraph() {
     local want have
     want=$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$1")

@@ -55,7 +55,7 @@ with zipfile.ZipFile(path("twice.zip"), "w") as packed:
     packed.writestr("x", "second\n")
     packed.writestr("../out", "out\n")
     packed.writestr("/abs", "abs\n")
-# Many members over the same bytes.
+# Many members that share the same bytes.
 out = io.BytesIO()
 with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
     packed.writestr("kernel", bytes(50 << 20))
@@ -65,7 +65,7 @@ entry, end = data[at:data.index(b"PK\5\6")], data[data.index(b"PK\5\6"):]
 entries = b"".join(entry.replace(b"kernel", b"%06d" % i) for i in range(300))
 write("overlap.zip", data[:at] + entries + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 300, 300, len(entries), at, 0))
 
-# Decompression bombs: 4 GB of zeros, nested in other archives and alone.
+# Decompression bombs: 4 GB of zeros, nested in other archives and on their own.
 PIECE = 64 << 20
 zeros = gzip.compress(bytes(PIECE), 9)
 write("bomb.tar.gz", gzip.compress(member("first", b"first\n") + head("zeros", 64 * PIECE)) + zeros * 64 + gzip.compress(member("last", b"last\n") + END))

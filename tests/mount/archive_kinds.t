@@ -5,7 +5,7 @@
 # The entries of a folder, without runs/.
 ls_of() { "$PROFILEFS" ls "$1" | grep -vx runs/ | sort | tr '\n' ' '; }
 
-# Each text is the first member of an archive of each kind; a profile is the second member.
+# For each profile text: archives of each kind with this text as the first member and a profile as the second.
 python3 - "$src" "$archive" <<'P'
 import io, os, sys, tarfile, zipfile
 folder, archive = sys.argv[1:]

@@ -38,7 +38,7 @@ with zipfile.ZipFile(folder + "/utf8-64.zip", "w") as out:
     out.writestr("Läufe/a.folded", run)
     out.writestr("熱.folded", run)
 zipfile.ZIP64_LIMIT = (1 << 31) - 1
-with open(folder + "/utf8-junk.zip", "wb") as junk: # bytes after the end
+with open(folder + "/utf8-junk.zip", "wb") as junk: # bytes after the end of the archive
     junk.write(open(folder + "/utf8.zip", "rb").read() + b"\n" * 100)
 pack("utf8-cut.zip", *members, keep=0)
 pack("no-mode.zip", ("Läufe/".encode(), UTF8, b"", b"", 0), ("Läufe/a.folded".encode(), UTF8, b"", run, 0))

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# A tar of zeros, 2 GB when unpacked, with a file and a profile at its end. Zeros unpack quickly, but not in no time.
+# A tar of zeros, 2 GB when unpacked, with a file and a profile at its end. Unpacking takes long enough to be observed.
 slow=$src/slow.tar.gz
 python3 - "$archive/stacks/heat.folded" "$slow" <<'P'
 import gzip, io, sys, tarfile
@@ -35,7 +35,7 @@ wait_until() {
     return 1
 }
 idle() { [ -z "$(running .)" ]; }
-# stops NAME: the only pass ends once its reader, $waiter, is killed.
+# stops NAME: kills the reader $waiter of the only pass; the pass ends.
 stops() {
     kill -KILL "$waiter"
     wait "$waiter" 2>/dev/null
@@ -104,7 +104,7 @@ is "$(cat "$mnt/slow.tar.gz/heat.folded/tables/values.csv" | md5sum)" "$(md5sum 
     "a profile behind it all is served"
 unmount
 
-# A profile that is compressed by itself: if its driver needs the size, the file is unpacked when it is opened.
+# A compressed profile outside of archives: if its driver needs the size, opening it unpacks the whole file.
 python3 - "$archive/2026-03/$heat" "$src/long.xray.gz" <<'P'
 import gzip, sys
 with open(sys.argv[2], "wb") as out:
@@ -121,7 +121,7 @@ ok "and is done again for the next one" wait_until running 'opening long'
 ok "who gets to see it" wait "$waiter"
 waiter=
 like "$(cat "$work/shown")" '^Format: xray' "as if nothing had been"
-# Its folder is held open while the file changes: a look-up through the old folder opens the new version.
+# The file changes while the profile's folder is held open: a look-up through the old folder opens the new version.
 changed() {
     local waiter
     exec 9<"$mnt/long.xray.gz"
@@ -139,7 +139,7 @@ ok "opening its new version is a pass too" changed
 unmount
 rm "$src/long.xray.gz"
 
-# Unpacked data that is cached stays within its limit: unlinked files of the server.
+# The cache of unpacked data, in unlinked files of the server, stays within its limit.
 spilled() { stat -Lc '%h %s' "/proc/$(server)/fd"/* 2>/dev/null | awk '$1 == 0 { n += $2 } END { print n + 0 }'; }
 mount_source -o no_runs,cache=8M
 ok "a member larger than the bound can be read" cmp -n 200000000 "$mnt/slow.tar.gz/zeros" /dev/zero

@@ -88,7 +88,7 @@ data[at + 24:at + 28] = data[22:26] = (200000).to_bytes(4, "little")
 open(folder + "/liar.zip", "wb").write(data)
 PYTHON
 
-# Everything that is served below a folder: names, and hashes of the files.
+# Prints the names and hashes of all files that are served below a folder.
 all_of() { (cd "$1" && find . ! -type f && find . -type f -exec sha256sum {} +) | sort; }
 mount_source
 all_of "$mnt/plain" >"$work/plain"

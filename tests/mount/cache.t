@@ -27,7 +27,7 @@ is "$(passes)" 0 "without a pass"
 same_text() { find -L "$p" -type f -exec cat {} + | cmp - "$work/text"; }
 ok "the text of a second mount is the same" same_text
 
-# with NAME COMMAND: after the command has changed the database, a mount serves the same
+# with NAME COMMAND...: the command changes the database; a new mount still serves the same text.
 with() {
     local name=$1
     shift
@@ -69,7 +69,7 @@ ok "and at the next mount" same_text
 kill $locker
 wait $locker 2>/dev/null
 
-# two at once
+# two mounts that use the cache at once
 mkdir "$work/mnt2"
 "$PROFILEFS" "$src" "$work/mnt2"
 both() {
@@ -111,7 +111,7 @@ other_device() {
     source=$work/other-device
     mkdir "$source"
     for turn in 1 2; do
-        "$program" "$source" /nonexistent & # mounted over the first one, so that it gets another number
+        "$program" "$source" /nonexistent & # the second turn mounts over the first one and gets another device number
         until [ "$(grep -cF " $source " /proc/self/mounts)" = $turn ]; do sleep 0.05; done
         devices+=("$(stat -c %d "$source")")
         mount_source || return 1

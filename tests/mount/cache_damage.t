@@ -65,7 +65,7 @@ with open(sys.argv[1], "r+b") as file:
 read_through_the_mount() {
     XDG_CACHE_HOME=$src/.cache
     folder=$XDG_CACHE_HOME/profilefs
-    ulimit -n 64 # so that profiles are closed and their results written to the cache
+    ulimit -n 64 # few descriptors: profiles are closed early, and their results written to the cache
     cold
     serves 1 24 || return 1
     open_as_sqlite "$folder/profiles.db"

@@ -6,7 +6,7 @@ needs_mount
 
 generate "$work/one" --steps 300 --seed 1 --pid 100
 generate "$work/two" --steps 500 --seed 2 --pid 200
-# The text of each version, from mounts that never see a change.
+# The expected text of each version, by `profilefs cat`.
 expect() { "$PROFILEFS" cat "$1/$2"; }
 for version in one two; do
     expect "$work/$version" tables/trace.csv >"$work/$version.trace"
@@ -21,7 +21,7 @@ fresh() {
     cp "$work/one" "$src/run.xray"
     mount_source || exit 1
 }
-# The kernel may cache for a second whether a name is a folder or a file.
+# Waits for the kernel's cache, which keeps for a second whether a name is a folder or a file.
 kind_settles() { sleep 1.1; }
 serves() { cmp "$p/tables/trace.csv" "$work/$1.trace" && cmp "$p/tables/values.csv" "$work/$1.values"; }
 

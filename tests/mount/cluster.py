@@ -50,7 +50,7 @@ def main(mounts):
             for process in running:
                 try:
                     process.wait(timeout=10)
-                except subprocess.TimeoutExpired:   # a worker may wait for a scheduler that has ended
+                except subprocess.TimeoutExpired:   # a worker may still wait for a scheduler that has already ended
                     process.kill()
                     process.wait()
     for name, ns in sorted(total.items(), key=lambda item: (-item[1], item[0])):

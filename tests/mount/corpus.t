@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A larger collection of real profiles with the results of other tools for them: one line per case. PROFILEFS_SHARED names the
+# A larger collection of real profiles, compared with results of other tools: one line per case. PROFILEFS_SHARED names the
 # collection, which is not part of the project.
 . "$(dirname "$0")/lib.sh"
 needs_mount
@@ -16,7 +16,7 @@ known() {
     esac
 }
 
-# agrees FORMAT/CASE: the case has no problem among the findings.
+# agrees FORMAT/CASE: the findings list no problem of this case.
 agrees() { grep -q "^ok   $1 " "$work/findings" || { grep "^FAIL $1:" "$work/findings"; false; }; }
 
 source=$corpus mount_source || exit 1

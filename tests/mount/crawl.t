@@ -39,7 +39,7 @@ fi
 is "$(cd "$wide" && grep -rl 'g9' . | grep -E 'contexts/|export/')" "" "grep -r finds nothing behind the links"
 is "$(cd "$wide" && du -a . | wc -l)" "$(names "$wide")" "du counts what find meets"
 
-# A copy without and one with the targets of the links.
+# Copies: some tools keep the links, others follow them.
 mkdir "$work/copy"
 tar -cf "$work/links.tar" -C "$mnt/wide" run.folded
 is "$(tar -tf "$work/links.tar" | wc -l)" "$(names "$wide")" "tar packs the links"

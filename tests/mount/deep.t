@@ -8,7 +8,7 @@ generate "$src/deep.xray" --nest $depth
 mount_source || exit 1
 p=$mnt/deep.xray
 
-# within SECONDS NAME COMMAND...: the command ends within this time, which allows for a busy machine.
+# within SECONDS NAME COMMAND...: the command ends within this time, chosen long enough for a busy machine.
 within() {
     local seconds=$1 name=$2
     shift 2

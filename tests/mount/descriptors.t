@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Many profiles and few descriptors: perhaps slower, but without errors.
+# Many profiles and few descriptors: reads may be slower, but do not fail.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 

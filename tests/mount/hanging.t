@@ -28,10 +28,10 @@ start_hanging() {
 # Reads the kernel's table of mounts: accessing the mount itself may hang.
 is_hung_mounted() { grep -qF " $hung " /proc/self/mounts; }
 
-# hang REQUEST...: from now on such requests in hung/ are not answered.
+# hang REQUEST...: from now on, requests of these kinds in hung/ are not answered.
 hang() { echo "$*" >"$control"; }
 
-# Ends both mounts in any state.
+# Ends both mounts, whatever their state.
 end_hanging() {
     abort_connections
     unmount
@@ -67,7 +67,7 @@ hang_readers() {
     sleep 1
 }
 
-# readers_end SIGNAL: the signal ends each of them within 5 s.
+# readers_end SIGNAL: the signal ends each process in $readers within 5 s.
 readers_end() {
     local try left
     kill -s "$1" "${readers[@]}"
@@ -94,13 +94,13 @@ server_ends() {
     return 1
 }
 
-# hung_at REQUEST COUNT COMMAND...: while COUNT copies of the command hang at that request, others are served; a signal ends each of
-# them, and SIGTERM the server.
+# hung_at REQUEST COUNT COMMAND...: while COUNT copies of the command hang at that request, other readers are served; SIGINT ends each
+# copy, and SIGTERM ends the server.
 hung_at() {
     local failed=0 folders=("$mnt/sound")
     start_hanging || return 1
     hang "$1"
-    case $1 in lookup | open | read) folders+=("$mnt") ;; esac # a folder whose attributes hang blocks the listing, as in SOURCE
+    case $1 in lookup | open | read) folders+=("$mnt") ;; esac # `getattr` would block the listing of $mnt, as in SOURCE
     hang_readers "${@:2}"
     others_are_served 1 "${folders[@]}" && readers_end INT && server_ends || failed=1
     end_hanging
@@ -149,7 +149,7 @@ one_pass_thread() {
 }
 ok "with -s, the one pass hangs, and others are served all the same" bounded one_pass_thread
 
-# Results of passes and look-ups are in the cache when the server has ended: no pass runs again for them.
+# A server that ends has written its results to the cache: the next mount needs no pass for them.
 ends_with_waiters() {
     local failed=0 text=$mnt/sound/1.folded/metrics/samples/functions.csv
     start_hanging || return 1
@@ -203,7 +203,7 @@ else
     skip "a limit on threads" "no control group with pids.max can be made"
 fi
 
-# An open profile whose file server stops answering while the profile is idle.
+# An open profile, idle when its file system stops answering.
 hung_while_idle() {
     local failed=0
     start_hanging || return 1
@@ -217,7 +217,7 @@ hung_while_idle() {
 }
 ok "an idle profile whose folder stops answering stops nobody else" bounded hung_while_idle
 
-# Idle profiles of a folder that does not answer, while few descriptors are left.
+# Few descriptors are left, and closing the idle profiles of a folder hangs.
 hung_when_closed() {
     local i failed=0
     ulimit -n 128
@@ -239,7 +239,7 @@ hung_members() {
     cat "$mnt/hung/runs/info.txt" >/dev/null && exec 9<"$mnt/hung/runs" || return 1
     hang lookup getattr
     sleep 11
-    hang_readers 12 stat /proc/self/fd/9/% # no look-up of hung/ itself
+    hang_readers 12 stat /proc/self/fd/9/% # the open folder avoids a look-up of hung/
     others_are_served 3 "$mnt/sound" && readers_end INT || failed=1
     end_hanging
     return $failed

@@ -11,7 +11,7 @@ mkfifo "$src/deep/fifo"
 tar -C "$archive" -cf "$src/packed.tar" nightly
 for n in $(seq 300); do touch "$src/many/$n"; done
 
-# same FOLDER...: each folder's entries, and the folder itself (".") have the same inode number in a listing and in a look-up.
+# same FOLDER...: each folder's entries and the folder itself (".") have the same inode number in listings as in look-ups.
 same() {
     python3 - "$@" <<'PY'
 import os, sys

@@ -66,7 +66,7 @@ else
     skip "a Debian package" "no dpkg-shlibdeps: $(tail -n 1 "$work/log")"
 fi
 
-# mount(8) runs its helpers as root only, and looks for them in /sbin only: here in a mount namespace.
+# mount(8) runs helpers as root only, and from /sbin only: this test puts ours there in a mount namespace.
 copy_sample
 if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x /sbin/mount.fuse3 ]; then
     make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >/dev/null

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-# Copies of one trace, buffer by buffer with other thread ids, are a valid larger trace, for a long pass.
+# A large trace, for a long pass: copies of the buffers of a small one, with other thread ids.
 generate "$work/part" --steps 4000 --threads 4
 python3 - "$work/part" "$src/big.xray" <<'P'
 """Repeats the buffers of a trace, each time with other thread and process ids: a trace 50 times as large."""
@@ -33,7 +33,7 @@ soon=$((pass / 2 + 50)) # milliseconds; on a busy machine the pass takes longer,
 cat >"$work/interrupt.py" <<'P'
 """Starts COMMAND, sends it SIGNAL after 100 ms, prints how many ms it then took to end, and how it ended."""
 import signal, subprocess, sys, time
-# A shell starts background jobs with SIGINT ignored, and their children inherit that.
+# Reset SIGINT: a shell starts background jobs with SIGINT ignored, and their children inherit that.
 process = subprocess.Popen(["env", "--default-signal"] + sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 time.sleep(0.1)
 if process.poll() is not None:
@@ -43,7 +43,7 @@ process.send_signal(getattr(signal, sys.argv[1]))
 process.wait(30)
 print(int((time.monotonic() - start) * 1000))
 P
-# On a busy machine, one success in a few attempts is enough: a pass that cannot be interrupted never ends that early.
+# One success in five attempts is enough on a busy machine: a pass that cannot be interrupted never ends that early.
 interrupted() {   # interrupted SIGNAL COMMAND...
     local try took
     for try in 1 2 3 4 5; do

@@ -5,7 +5,7 @@
 library=$(dirname "$PROFILEFS")/fail_io.so
 [ -e "$library" ] || skip_all "no $library (built for the plain program only)"
 library=$(realpath "$library")
-runs=${PROFILEFS_RUNS:-6} # per command
+runs=${PROFILEFS_RUNS:-6} # number of failing calls tried per command
 
 # ---- commands
 
@@ -22,7 +22,7 @@ run() {
 holds() {
     local code=$1 want all number count status more=1000000
     shift
-    case $code in 23 | 24) more= ;; esac # the program waits up to 20 s for missing descriptors
+    case $code in 23 | 24) more= ;; esac # one failure only: the program waits up to 20 s for a free descriptor
     rm -rf "$XDG_CACHE_HOME"
     run 0 0 0 "$@"
     want=$?
@@ -30,7 +30,7 @@ holds() {
     cp "$work/out" "$work/whole"
     [ "$all" -gt 10 ] || { echo "only $all calls"; return 1; }
     for number in $(seq 1 $((all / runs + 1)) "$all") "$all"; do
-        for count in 1 $more; do # one call fails, or all from there on
+        for count in 1 $more; do # one call fails, or all calls from this one on
             rm -rf "$XDG_CACHE_HOME"
             run "$number" "$count" "$code" "$@"
             status=$?
@@ -84,7 +84,7 @@ check hpc/solver-2021
 check nightly
 tree otf2
 LIST
-# Out of descriptors, a lost server, a lost device: other errno values of the same class.
+# Other errno values of the same class, such as out of descriptors, a lost server, a lost device.
 for code in 24 23 12 116 110 19 103 4; do
     ok "errno $code while a log's map is looked for" holds "$code" cat "$src/2026-03/$heat/metrics/time/functions.csv"
 done
@@ -114,7 +114,7 @@ for text in $texts; do
     cp "$mnt/$text" "$work/want/$text" || exit 1
 done
 
-# whole_or_not TEXT: the text is the same as without faults, or an error; or a row gives the reason.
+# whole_or_not TEXT: reading fails, or the text is the same as without faults, or a row in it gives the reason.
 whole_or_not() {
     cat "$mnt/$1" >"$work/out" 2>"$work/err" || return 0
     cmp -s "$work/out" "$work/want/$1" || grep -qE 'error|timed out|Stale' "$work/out"
@@ -129,7 +129,7 @@ again() {
     diff "$mnt/$1" "$work/want/$1"
 }
 
-# Each line: the calls that fail, and why: an I/O error, a server that does not answer, one that has lost the file.
+# CALLS:ERRNO: reads fail with an I/O error, opens with a time-out of the server, stats with a stale file handle.
 for fault in r:5 o:110 s:116; do
     calls=${fault%:*} code=${fault#*:}
     faulty_mount "$one" FAIL_CODE="$code" FAIL_CALLS="$calls" || exit 1

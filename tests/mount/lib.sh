@@ -70,8 +70,8 @@ skip() {
     echo "# $(basename "$0"): skipped: $1: $2" >&2
 }
 
-# bounded COMMAND...: runs the command in a shell of its own, for 60 s at most; requests that then still wait for a FUSE file system
-# of this test get an error.
+# bounded COMMAND...: runs the command in a subshell, for 60 s at most. Then aborts the test's FUSE connections: requests that still
+# wait get an error.
 bounded() {
     local try job status=1
     ("$@") &
@@ -89,8 +89,8 @@ bounded() {
     return $status
 }
 
-# todo ISSUE NAME COMMAND...: a known fault, described by that issue: the command fails today, which is reported as such and is not
-# a failure of the test. The command is bounded.
+# todo ISSUE NAME COMMAND...: a check that fails today because of the fault that ISSUE describes: it is reported as TODO, not as a
+# failure. The command is bounded.
 todo() {
     local issue=$1 name=$2 verdict="not ok"
     shift 2

@@ -13,7 +13,7 @@ ln -s some/target/that/is/not/there "$work/packed/link"
 tar -C "$work/packed" -cf "$src/one.tar" link
 mount_source || exit 1
 
-# link NAME: its target and size in the mount.
+# link NAME: prints the link's target and size in the mount.
 link() { echo "$(readlink "$mnt/$1") $(stat -c %s "$mnt/$1")"; }
 
 is "$(link latest)" "2026-04 7" "a link shows its target and the target's length"

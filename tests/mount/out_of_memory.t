@@ -6,9 +6,9 @@
 library=$(dirname "$PROFILEFS")/fail_alloc.so
 [ -e "$library" ] || skip_all "no $library (built for the plain program only)"
 library=$(realpath "$library")
-export XDG_CACHE_HOME=$work/none # nothing is cached from one run to the next
+export XDG_CACHE_HOME=$work/none # a file, not a folder: nothing is cached between runs
 touch "$work/none"
-runs=${PROFILEFS_RUNS:-25} # per command
+runs=${PROFILEFS_RUNS:-25} # number of failing allocations tried per command
 
 # run NUMBER COUNT ARGS...: runs the program with COUNT allocations failing from NUMBER on; output in $work/out, its exit status is
 # returned.
@@ -28,7 +28,7 @@ holds() {
     cp "$work/out" "$work/whole"
     [ "$all" -gt 50 ] || { echo "only $all allocations"; return 1; }
     for number in $(seq 1 $((all / runs + 1)) "$all"); do
-        for count in 1 1000000; do # one fails, or all from there on
+        for count in 1 1000000; do # one allocation fails, or all from this one on
             run "$number" "$count" "$@"
             status=$?
             case $status in

@@ -47,7 +47,7 @@ else
     skip "Graphviz draws every call graph" "Graphviz is not installed"
 fi
 
-# Adds a script to the picture that acts like a user and records the third line of the head.
+# A script to add to the picture: it acts like a user and records the third line of the picture's head.
 cat >"$work/reader.js" <<'END'
 setTimeout(() => {
   const notes = [], about = document.getElementById('about'), seen = e => e.getClientRects().length > 0;

@@ -37,7 +37,7 @@ each_private() {   # each_private PROFILE FILE...: prints the files after which 
 }
 below() { (cd "$src" && find "$@" -type f); }
 is "$(each_private otf2 $(below otf2 -name '*.otf2' -o -name '*.evt' -o -name '*.def'))" "" "an OTF2 archive is for those who may read all its files"
-# (cct.db repeats what profile.db holds, and nothing is made from it.)
+# (cct.db is excluded: it repeats profile.db, and no served data is made from it.)
 for database in solver-2019 solver-2021 solver-2022-draft; do
     is "$(each_private "hpc/$database" $(below "hpc/$database" -not -path "*/src/*" -not -name cct.db))" "" "so is the database $database"
 done

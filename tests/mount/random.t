@@ -5,7 +5,7 @@ needs_mount
 
 generate "$src/big.xray" --steps 2600
 copy_sample "$src/small.xray"
-# Instants of one thread are found by walking through all threads' instants: jobs render their blocks.
+# instants.csv of one thread needs a walk through all threads' instants: jobs render its blocks.
 python3 -c 'import json
 print(json.dumps([{"ph": "i", "name": "mark", "ts": i, "pid": 1, "tid": 1 + i % 2} for i in range(200000)]))' >"$src/marks.json"
 heavy=marks.json/threads/1%2F1/instants.csv

@@ -11,7 +11,7 @@ needs_mount
 chmod 755 "$work"
 mount_source || exit 1
 cat "$mnt/$heat/metrics/time/hot.txt" >/dev/null
-# words FIELD FILE...: the distinct values of the field in the status files of all threads.
+# words FIELD FILE...: prints the distinct values of the field in these status files.
 words() { local field=$1; shift; sed -n "s/^$field:[[:space:]]*//p" "$@" | sort -u | tr '\n' ' '; }
 threads=(/proc/"$(server)"/task/*/status)
 ok "a mount has several threads" test ${#threads[@]} -gt 4
@@ -26,7 +26,7 @@ for set in CapInh CapPrm CapEff CapAmb; do
 done
 like "$(cat "$mnt/.profilefs/status.txt")" '^Sandbox: .*Landlock.*seccomp.*no new privileges' "status.txt lists the active layers"
 
-# All operations of a mount other than reading work in the sandbox.
+# The sandbox allows the operations that a mount needs in addition to reading.
 unmount
 mount_source -o cache=64K || exit 1
 ok "sums that spill to a file are served" cat "$mnt/$heat/metrics/time/functions.csv"

@@ -4,12 +4,12 @@ skipped."""
 import os, sys
 
 folder, when = sys.argv[1:]
-LINKS = {"contexts", "export"}      # of a profile, to folders that are not listed
+LINKS = {"contexts", "export"}      # names of links in a profile to folders that are not listed
 
 
 def files(fd, path):
     """Names and open folders: a path from the top may exceed PATH_MAX."""
-    with os.scandir(fd) as entries:     # types come from the listing, so that no size is requested here
+    with os.scandir(fd) as entries:     # no stat here, so that no size is requested: the listing has the types
         entries = sorted(((entry.name, entry.is_dir(follow_symlinks=entry.name in LINKS), entry.is_file(follow_symlinks=False))
                           for entry in entries))
     for name, is_folder, is_file in entries:

@@ -28,9 +28,9 @@ REGIONS = (
     ("MPI_Finalize", "MPI", 0, "mpi", "function"),
 )
 
-# Call paths: region and depth, in the order of the document.
+# Call paths: region and depth, in document order.
 PATHS = ((0, 0), (1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (6, 4), (7, 5), (8, 5), (9, 3), (10, 4), (11, 3), (12, 2))
-ALL_THREADS = (5, 6, 7, 8)      # the paths inside the parallel region
+ALL_THREADS = (5, 6, 7, 8)      # indexes of the paths inside the parallel region
 
 METRICS = (     # name, title, type of the rows, type of the values, unit
     ("visits", "Visits", "EXCLUSIVE", "UINT64", "occ"),

@@ -13,7 +13,7 @@ import argparse, io, json, math, random, statistics, struct, zipfile
 
 PROCESSES = (4, 16, 64, 256)
 CELLS = (1024, 2048, 4096)
-STEPS = 100         # of the solver, in every run
+STEPS = 100         # number of solver steps in every run
 
 # Call path; seconds and calls per process as functions of p and n; scatter of the time.
 MODEL = (

@@ -72,7 +72,7 @@ POINTS = {
     (1, 1): {27: (5120, 1000)},
 }
 SAMPLES = {(0, 0): [7, 7, 12, 0, 17, 19, 22], (0, 1): [26, 26, 0], (1, 0): [7, 12, 18], (1, 1): []}
-THREADS = [(1, 0), (0, 0), (0, 1), (1, 1)]           # in no order, as writers leave them
+THREADS = [(1, 0), (0, 0), (0, 1), (1, 1)]           # unsorted, as in real databases
 
 
 def elided(i):
@@ -272,7 +272,7 @@ class Meta:
         start = out.align(8)
         head = out.add("<QHB5x" if not self.draft else "<QQ", *((0, len(children[0]), 32) if not self.draft else (0, 0)))
         places, todo = {}, []
-        if self.draft:                       # no entries: their contexts are children of the root
+        if self.draft:                       # the draft has no entries: their contexts are children of the root
             tops = [c for entry in children[0] for c in children[entry]]
             first = len(out.data)
             for c in tops:

@@ -49,7 +49,7 @@ class Export:
         self.path, self.cells, self.steps, self.sampled = path, cells, steps, sampled
         self.scatter = random.Random(seed)
         self.strings, self.rows, self.correlation, self.chain = {}, {}, 100, 0
-        self.busy = {COMPUTE: 0, OUTPUT: 0}      # time at which each stream becomes idle
+        self.busy = {COMPUTE: 0, OUTPUT: 0}      # per stream: time at which it becomes idle
         self.clock = {MAIN: 2_000_000, WRITER: 9_000_000}
         self.stack = {MAIN: [], WRITER: []}
 

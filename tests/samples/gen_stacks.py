@@ -10,7 +10,7 @@ ARCHIVE/nightly/DATE.folded      collapsed stacks of ten nights, since the seven
 """
 import os, random, sys, zlib
 
-# A stack, and how many samples out of a hundred are taken in it.
+# Stacks, each with its average number per hundred samples.
 STACKS = (
     ("main;heat::solve(heat::Grid&, int);heat::step(heat::Grid&);heat::sweep(heat::Grid&);heat::stencil_row(double*, double const*)", 61),
     ("main;heat::solve(heat::Grid&, int);heat::step(heat::Grid&);heat::sweep(heat::Grid&)", 3),

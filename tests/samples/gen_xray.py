@@ -13,7 +13,7 @@ FREQUENCY = 2_400_000_000       # ticks per second
 BUFFER = 16384                  # bytes per buffer, the runtime's default
 START = 9_000_000_000_000       # ticks since boot when tracing starts
 
-# The functions of the program; a trace has their numbers in this list, from 1.
+# The functions of the program; a function's id in the trace is its position in this list, from 1.
 NAMES = ("main", "heat::read_mesh(char const*)", "heat::refine(heat::Cell&, int)", "heat::solve(heat::Grid&, int)",
          "heat::step(heat::Grid&)", "heat::exchange_halo(int)", "heat::pack(heat::Face const&)", "heat::unpack(heat::Face&)",
          "heat::sweep(heat::Grid&)", "heat::stencil_row(double*, double const*)", "heat::residual(heat::Grid const&)",
