@@ -8,8 +8,9 @@
 #include "tests/fuzz/profile.h"
 
 /*
- * HPCToolkit databases in which one file has arbitrary content. If the input's first byte is odd, the rest is the file; otherwise the rest is a
- * list of changes to the bundled sample's file, four bytes each: u16 offset, u8 operation, u8 operand. Runs in the repository's folder.
+ * HPCToolkit databases in which one file has arbitrary content. If the input's first byte is odd, the rest is the file; otherwise the rest
+ * is a list of changes to the bundled sample's file, four bytes each: u16 offset, u8 operation, u8 operand. Runs in the repository's
+ * folder.
  */
 
 extern const struct pf_driver pf_hpctoolkit_driver;

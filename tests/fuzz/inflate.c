@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as gzip or zlib data, after a byte that chooses where to seek: a read at any offset must return what a sequential read returns there. */
+/* Any bytes as gzip or zlib data: a read at any offset must return the bytes of a sequential read. The first byte chooses the offsets. */
 #include "formats/input/inflate.h"
 
 #include <stdlib.h>

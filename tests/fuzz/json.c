@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as JSON, read in several ways that must agree: in small reads, in place, and with values skipped. The first byte chooses the flags. */
+/* Any bytes as JSON: small reads, parsing in place, and skipping of values must agree. The first byte chooses the flags. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text is parsed as a number or rejected without harm, strtod agrees on the numbers that it supports, and any double survives printing and
+/* Any text is parsed as a number or rejected safely, strtod agrees on the numbers that it supports, and any double survives printing and
  * parsing. */
 #include <math.h>
 #include <stdint.h>

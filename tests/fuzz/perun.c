@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a Perun profile. The first byte chooses restrictions and limits, and whether the rest is the text of a profile, that text to be
- * compressed into a stored object, or the bytes of a stored object.
+ * Any bytes as a Perun profile. The first byte chooses restrictions and limits, and whether the rest is the text of a profile, that text to
+ * be compressed into a stored object, or the bytes of a stored object.
  */
 #include <zlib.h>
 

@@ -12,8 +12,8 @@
 #include "tests/sound.h"
 
 /*
- * The common part of the drivers' fuzz targets: writes the input to a file in tmpfs, probes, opens and loads the file, and checks that the profile
- * keeps all promises of formats/driver.h (tests/sound.h).
+ * The common part of the drivers' fuzz targets: writes the input to a file in tmpfs, probes, opens and loads the file, and checks that the
+ * profile keeps all promises of formats/driver.h (tests/sound.h).
  */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

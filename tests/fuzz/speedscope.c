@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a file of this format. The first byte chooses restrictions and limits. */
+/* Any bytes as a speedscope file. The first byte chooses restrictions and limits. */
 #include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_speedscope_driver;

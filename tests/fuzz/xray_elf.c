@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs with a map of XRay's functions: any bytes are read without harm. Bytes that are not an ELF file are wrapped in one: the first bytes
+ * Any bytes as a program with a map of XRay's functions. Bytes that are not an ELF file are wrapped in one: the first bytes
  * choose its class and byte order and the sizes of its map, relocations, symbols and strings; the rest fills these.
  */
 #include <elf.h>

@@ -11,8 +11,8 @@
 
 typedef int reader(struct xray_names *names, struct pf_input *input, struct pf_error *error);
 
-/* Replaces the C library's function: a source waits until a file that was written just now is old enough for its times to show changes, and these
- * waits would take all of the fuzzing time. */
+/* Replaces the C library's function by a no-op: before sources read a new file, they wait until its times can show changes, and these waits
+ * would take all of the fuzzing time. */
 int nanosleep(const struct timespec *wait, struct timespec *left)
 {
     (void)wait;

@@ -96,7 +96,7 @@ XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
 ok "index keeps what it finds" test -s "$work/index.cache/profilefs/profiles.db"
 like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
 
-# The ten seconds pass while the process is stopped.
+# Stop the process for ten seconds, the interval between reports of progress.
 mkdir "$work/long"
 awk 'BEGIN { for (i = 0; i < 300000; i++) printf "main;step_%d;%x %d\n", i % 97, i * 7919 % 1000003, i + 1 }' >"$work/long/a.folded"
 cp "$work/long/a.folded" "$work/long/b.folded"

@@ -5,7 +5,7 @@ tools_cache=${XDG_CACHE_HOME:-$HOME/.cache}
 needs_mount
 
 packages=$tools_cache/profilefs-tests
-# More rows than DuckDB samples by default, and then a name among numbers; a number that sorts after smaller ones as text.
+# Function names: numbers in more rows than DuckDB samples, then names that tools take for NaN or missing values.
 { for i in $(seq 30000); do echo "$i 1"; done; printf 'nan 900\nNULL 10\nNA 20\n'; } >"$src/odd.folded"
 mount_source || exit 1
 cd "$mnt/odd.folded/metrics/samples" || exit 1

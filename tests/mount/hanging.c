@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file system for tests that stops answering: a folder of small collapsed stacks, NUMBER.folded for any number. usage: hanging MOUNTPOINT
- * CONTROL. A request whose kind ("lookup", "getattr", "open", "read", "close") is listed in the file CONTROL when it arrives is never answered;
- * all other requests are answered at once. The kernel caches nothing.
+ * CONTROL. A request whose kind ("lookup", "getattr", "open", "read", "close") is listed in the file CONTROL when it arrives is never
+ * answered; all other requests are answered at once. The kernel caches nothing.
  */
 #include <errno.h>
 #include <fcntl.h>

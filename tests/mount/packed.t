@@ -46,7 +46,7 @@ done
 head -c 20000 /dev/zero | tr '\0' x >"$work/x"
 pack gz "$work/x" "$src/nothing.gz"
 
-# The same, except for the `original` that some formats show of a file that gzip has compressed.
+# same NAME SUFFIX: the packed copy NAME.SUFFIX is served with the same files, except in src/.
 same() {
     diff -r --exclude=src "$mnt/$1/$1" "$mnt/$1/packed/$1.$2"
 }
@@ -55,7 +55,7 @@ marked() {
     diff -r --exclude=warnings.csv "$mnt/$1/$1" "$mnt/$1/marked/$1$2"
 }
 
-# Drivers do not see the kind of compression: some formats are tested with all kinds, each format with one.
+# Drivers do not see the kind of compression: some formats are tested with all kinds, the others with one or two.
 mount_source -o no_runs
 turn=0
 for path in $formats; do

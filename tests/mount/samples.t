@@ -16,7 +16,7 @@ python3 "$samples/gen_stacks.py" "$work/again"
 python3 "$samples/gen_valgrind.py" "$work/again/valgrind"
 python3 "$samples/gen_otf2.py" "$work/again/otf2"
 python3 "$samples/gen_spans.py" "$work/again/spans"
-# Other versions of zlib and SQLite write the same content in other bytes.
+# Other versions of zlib and SQLite write the same content in other bytes: skip their files there.
 libraries=$(python3 -c 'import sqlite3, zlib; print(zlib.ZLIB_RUNTIME_VERSION, sqlite3.sqlite_version)')
 while IFS= read -r file; do
     case $file:$libraries in

@@ -37,8 +37,8 @@ static struct pf_sums *finished(struct pf_sums *sums)
     return sums;
 }
 
-/* Returns the rows of a restriction as `partition,context,metric,value|`; `resumed`: each row is read by a new cursor that resumes at a saved
- * position. */
+/* Returns the rows of a restriction as `partition,context,metric,value|`; `resumed`: each row is read by a new cursor
+ * that resumes at a saved position. */
 static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
 {
     struct pf_table served = table;

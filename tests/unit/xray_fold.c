@@ -86,7 +86,7 @@ static bool wanted(int64_t only, int64_t value)
     return only < 0 || only == value;
 }
 
-/* Two metrics are partners; while this is set, cursors return both for each context. */
+/* Metrics 0 and 2 are partners; while with_partner is set, a cursor restricted to one of them also returns the other. */
 static struct pf_metric metrics[METRICS] = {
     {.partner = 2}, {.partner = PF_NO_PARTNER}, {.partner = 0}, {.partner = PF_NO_PARTNER}};
 static bool with_partner;
