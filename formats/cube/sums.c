@@ -46,8 +46,8 @@ void pf_cube_sums_end(struct pf_cube_sums *sums)
 /* ---- ranges of call paths ------------------------------------------------------------------------- */
 
 /*
- * Returns the end of a range of at most sums->rows call paths. Subtrees that fit are not split, because the rest would
- * be read twice; larger ones are split.
+ * Returns the end of a range of at most sums->rows call paths. A subtree is split only if it exceeds sums->rows, because
+ * the part after the range is read again for the next range.
  */
 static uint32_t end_range(const struct pf_cube_sums *sums, uint32_t first)
 {
@@ -136,8 +136,8 @@ static int path_row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first,
 /* ---- values that are not stored --------------------------------------------------------------------- */
 
 /*
- * The call paths visited here may extend far beyond the range and have no rows, so that no read checks for
- * cancellation: the loops check themselves.
+ * The loops below may visit many call paths without rows, for which nothing is read; therefore the loops themselves
+ * check for cancellation.
  */
 
 /* Derives exclusive values by subtracting the values of the children, in order. */
@@ -199,7 +199,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
     return 0;
 }
 
-/* Derives inclusive values of all locations; in slices of locations if the tree is deep, to bound the size of `sum`. */
+/* Derives inclusive values of all locations. If the tree is deep, works on slices of locations to bound the size of `sum`. */
 static int add_subtrees(struct pf_cube_sums *sums, struct pf_error *error)
 {
     const struct pf_cube *cube = sums->reader.cube;

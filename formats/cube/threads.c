@@ -4,7 +4,7 @@
 
 #include "formats/cube/cubex.h"
 
-/* Bytes of a name, and of a path in the system tree, which is truncated at its front. */
+/* Buffer size in bytes for a name, or for a path in the system tree, whose outermost parts are dropped if it is longer. */
 enum { NAME_ROOM = 4096 };
 
 static const struct pf_column fields[] = {
@@ -20,7 +20,7 @@ static const struct pf_cell *node_at(const struct pf_cube *cube, uint64_t node)
     return node < pf_rows_count(cube->system) ? pf_rows_at(cube->system, node) : none;
 }
 
-/* Builds MACHINE/NODE/PROCESS from the end to the front. */
+/* Builds MACHINE/NODE/PROCESS at the end of `text`, from the last part to the first. */
 static struct pf_cell path_cell(const struct pf_cell *node, const struct pf_cube *cube, char text[NAME_ROOM])
 {
     size_t at = NAME_ROOM;
@@ -51,7 +51,7 @@ static void add_location_fields(struct pf_run *run, const struct pf_cube *cube, 
     }
 }
 
-/* How to make names unique: locations often have the same names in each process. */
+/* How to name locations, tried in this order until names are unique: processes often have locations of the same names. */
 enum naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
 
 static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enum naming how,

@@ -17,7 +17,7 @@ struct hpc_search {
     struct hpc_block_reader *reader;
     struct pf_ids found;
     PF_LIST(uint32_t) ids; /* in order of discovery */
-    uint64_t done, total;  /* numbers of pairs, for the progress of the pass */
+    uint64_t done, total;  /* pairs read so far, and all pairs: the progress of the pass */
 };
 
 static void search_add_context(struct hpc_search *search, uint32_t id)
@@ -28,8 +28,8 @@ static void search_add_context(struct hpc_search *search, uint32_t id)
 }
 
 /*
- * Collects the contexts of a block that are not described. Truncates a damaged block permanently, even if the pass is
- * cancelled later, so that every reader sees the same contents.
+ * Collects the ids of a block's contexts that have no description. Truncates a damaged block in the state, where the
+ * change outlives a cancelled pass, so that every reader sees the same contents.
  */
 static void search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile)
 {

@@ -279,8 +279,8 @@ static void find_pieces(struct pieces *pieces, bool traces)
 /* ---- assigning traces to threads -------------------------------------------------------------------------- */
 
 /*
- * Independent processes all have rank 0 and thread 0; the rest of their files' names distinguishes them. Pieces of
- * merged files have no names; their order distinguishes them.
+ * Independent processes all have rank 0 and thread 0 and differ in the rest of their file names. Pieces of merged files
+ * have no names; pair_up matches them by their order.
  */
 static int compare_keys(const struct piece *a, const struct piece *b)
 {
@@ -312,7 +312,7 @@ static void pair_up(struct pieces *pieces)
         sorted[i]->name_size = 0;
     if (pieces->list.n)
         qsort(sorted, pieces->list.n, sizeof *sorted, by_piece_key);
-    /* values: index of the first piece of the current key that may be values without a trace */
+    /* values: index of the first piece of the current key that has no trace assigned */
     for (size_t i = 0, values = 0; i < pieces->list.n; i++) {
         if (compare_keys(sorted[values], sorted[i]) != 0)
             values = i;

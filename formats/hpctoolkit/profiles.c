@@ -208,9 +208,9 @@ static bool is_inclusive_scope(const struct pf_metric *metric)
 }
 
 /*
- * Marks metrics without values as empty. whole: all values have been seen; otherwise only the first, which include the
- * root's inclusive values, so an exclusive metric is judged by its inclusive partner. An empty point metric loses its
- * partner: the inclusive costs come from other scopes.
+ * Marks metrics without values as empty. whole: all values have been seen. Otherwise only the first ones have, which
+ * include the root's inclusive values: an exclusive metric is then empty if its inclusive partner is. An empty point
+ * metric loses its partner, whose inclusive costs come from other scopes.
  */
 static void mark_empty(const struct reading *reading, bool whole)
 {

@@ -155,7 +155,7 @@ static int from_highest(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Adds the values of the last thread. Children have higher numbers than their parents, so descending order visits children first. */
+/* Adds the values of the current thread. Children have higher numbers than their parents, so descending order visits children first. */
 static void end_thread(struct reading *reading)
 {
     struct nsight_pass *pass = reading->pass;
@@ -278,7 +278,7 @@ static void read_sorted(struct reading *reading)
         end_thread(reading);
 }
 
-/* Adds a call of an imported path. The call itself is not in the export, so that its activities become children of the path. */
+/* Adds a call of an imported path. The call has no context of its own; its activities become children of the path. */
 static void take_imported_call(void *arg, struct pf_sql_row *row)
 {
     struct nsight_pass *pass = arg;

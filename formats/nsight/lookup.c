@@ -84,6 +84,7 @@ static void append(struct pf_run *run, struct nsight_lookup *lookup, const uint6
 
 static void add_to_sorter(struct pf_run *run, struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS])
 {
+    /* The rank: entries with a path first, then in the order of addition. */
     uint64_t has_no_path = entry[FOUND] >> 32 == PF_NO_CONTEXT;
     uint64_t record[RECORD_WORDS] = {entry[PROCESS], entry[NUMBER], has_no_path << 63 | lookup->added++,
                                      entry[FOUND]};
@@ -147,7 +148,7 @@ static void read_entry(struct pf_run *run, struct nsight_lookup *lookup, uint64_
         pf_run_check(run, pf_store_read(lookup->store, at * ENTRY_SIZE, entry, ENTRY_SIZE, run->error));
 }
 
-/* Galloping search: starts after the last hit, where the key mostly is, doubles its steps, and ends as a binary search. */
+/* Galloping search: starts after the last hit, where most keys are found, doubles its steps, and ends as a binary search. */
 struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup *lookup, uint64_t process,
                                        int64_t number)
 {

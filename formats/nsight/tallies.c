@@ -90,7 +90,7 @@ static int by_row(const void *left, const void *right, void *strings)
     return a->name == b->name ? 0 : compare_text(&x, &y);
 }
 
-/* The sorted tallies that differ only in call or stream are adjacent; they become one row. */
+/* Tallies that differ only in call or stream become one row; sorting makes them adjacent. */
 void nsight_publish_sums(struct nsight_pass *pass)
 {
     struct pf_build *build = pass->build;

@@ -9,7 +9,7 @@
 
 /*
  * Bytes of the columns stats and other in models.csv, which are held in memory. Once TEXTS_MAX is exceeded, further texts are
- * cut to SHORT_TEXT. The values themselves are all kept.
+ * cut to SHORT_TEXT; the values in data->model_values are complete.
  */
 enum { TEXTS_MAX = 64 << 20, SHORT_TEXT = 100 };
 
@@ -179,7 +179,7 @@ static void read_coefficients(struct draft *draft)
     end_text(draft, COLUMN_COEFFS);
 }
 
-/* Reads one value per bucket or point; keeps the numbers, and one text of all. */
+/* Reads one value per bucket or point: the numbers go to data->model_values, their text to the column stats. */
 static void read_values(struct perun_data *data, struct draft *draft)
 {
     struct json_object *list = pf_tree_get(draft->json, "bucket_stats");

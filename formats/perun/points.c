@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table points in the models' folders: x and y of the resources with the model's uid, ordered by x, and the model's value at
- * x. The points are sorted when stage PF_MODELLED is loaded; models of the same uid and fields share them. A position is the
- * number of a point.
+ * x. The points are sorted when stage PF_MODELLED is loaded; models of the same uid and fields share them. A row's number is
+ * the index of its point in the model's list.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 /* Bytes held in memory by the sorter, and then by the store. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
 
-/* Maximum pairs of fields per uid. A resource adds a point to each pair. */
+/* Maximum pairs of fields per uid. A resource adds one point to the list of each pair of its uid. */
 enum { PAIRS_MAX = 64 };
 
 enum { POINTS_A_STEP = 8192 };
@@ -78,7 +78,7 @@ static double parametric(const struct perun_model *model, double x)
     }
 }
 
-/* Finds the index in the model's list of values for point i of n, at x. Returns false if the model has no such value. */
+/* Sets *place to the index, among the model's values, of the value for point i of n, at x. Returns false if there is none. */
 static bool place_of(const struct perun_model *model, double x, uint64_t i, uint64_t n, uint64_t *place)
 {
     if (model->kind == PERUN_REGRESSOGRAM) {

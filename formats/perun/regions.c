@@ -126,7 +126,7 @@ static struct column *column_for(struct perun_type *type, uint32_t field)
     return &type->columns[i];
 }
 
-/* Returns the number of rows that all columns have; 1 without columns. A truncated column does not shorten the others. */
+/* Returns the number of rows of the shortest column, ignoring a truncated one unless it is the only one; 1 without columns. */
 static uint64_t rows_of(struct perun_reading *reading)
 {
     const struct perun_type *type = reading->type;
