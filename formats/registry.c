@@ -44,7 +44,7 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_nsight_folder_driver,   /* beside: folders named like points, with such files */
     &pf_extrap_binary_driver,   /* a byte-order field and a word of 17 letters */
     &pf_extrap_saved_driver,    /* ZIP's magic and the name of a member */
-    &pf_callgrind_driver,       /* its first line, or only lines of a header followed by one of the body */
+    &pf_callgrind_driver,       /* its first line, or a header of known lines and one line of the body */
     &pf_cachegrind_driver,      /* as callgrind, without any keyword that only Callgrind has */
     &pf_massif_driver,          /* a first snapshot and its time */
     &pf_perun_index_driver,     /* four bytes of magic; a store's folders are not recognised, its files are */

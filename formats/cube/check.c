@@ -6,7 +6,7 @@
 /* Larger data are checked only if counters may have wrapped. Damaged rows have no values, whether they are checked or not. */
 #define CHECKED_MAX ((uint64_t)64 << 20)
 
-/* Differences of doubles may be negative from rounding: smaller fractions of the largest value are ignored. */
+/* Rounding may make differences of doubles negative: up to this fraction of the largest value is ignored. */
 #define ROUNDING 1e-9
 
 struct check {

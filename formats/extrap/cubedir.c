@@ -60,10 +60,10 @@ struct statistics {
     const struct pf_study *study;
     struct pf_store_window window;
     struct pf_summary summaries[SCALINGS];
-    double sum;      /* of the current group */
+    double sum;      /* of the current group: the values of one repetition */
     uint64_t zeros;  /* zeros in the current group */
     bool any;        /* the current group has a nonzero value */
-    uint64_t groups; /* groups of the current point */
+    uint64_t groups; /* repetitions of the current point */
 
     uint32_t ready;            /* series that of[] holds the statistics of, or PF_NO_SERIES */
     struct pf_statistics of[]; /* SCALINGS entries per point; count 0: no values */

@@ -67,7 +67,7 @@ static bool name_matters(const char *name)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-/* Opens and reads the file that describes the database. *arg is a pointer to its name. */
+/* Opens and reads meta.db, else experiment.xml. arg: const char ** to the name that was tried. */
 static void read_description(struct pf_run *run, void *arg)
 {
     struct hpc_state *state = hpc_state(run->model);

@@ -335,7 +335,7 @@ static int next_trace_row(struct pf_cursor *cursor, struct pf_cell *cells, struc
 
 /* A saved cursor position: where the next row is read, and the state of the decoder there. */
 struct position {
-    uint64_t start;  /* T0 of the rows */
+    uint64_t start;  /* TSC of time 0 */
     uint64_t offset; /* offset of the next record, relative to the range's body */
     uint64_t next;   /* ordinal of the current range + 1; 0: before the thread's first range */
     uint64_t tsc;

@@ -192,7 +192,7 @@ static bool replace_device(char *inputs, size_t size, uint64_t device, uint64_t 
 
 /* ---- heads -------------------------------------------------------------------------------------- */
 
-/* The parts of a head: the size of the versions, the versions; the size of the inputs, the inputs; the access rights. */
+/* The parts of a head: size and bytes of what pack_versions wrote; size and bytes of the inputs; the access rights. */
 struct head_parts {
     struct pf_buf versions, inputs; /* point into the head */
     struct pf_access access;

@@ -147,7 +147,7 @@ for fault in r:5 o:110 s:116; do
     ok "and in the next mount" again "$one/tables/values.csv"
 done
 
-# listed: the folder lists all its profiles; only the one that cannot be examined has no attributes.
+# listed: ls succeeds and names all profiles, even the one that cannot be examined, and runs.
 listed() {
     local names
     names=$(ls "$mnt" 2>&1) || { echo "$names"; return 1; }
