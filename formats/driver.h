@@ -54,9 +54,9 @@ struct pf_metric {
 };
 
 /*
- * The axis by which measurements are partitioned. `plural` is NULL if the profile has no measurements (an index of other profiles,
- * without contexts and metrics) or its format has no partitions. In the latter case, if the model has `cells`, the core makes one thread,
- * `all`, with index 0 in columns of role PF_PARTITION.
+ * The axis by which measurements are partitioned. `plural` is NULL if the profile has no measurements (an index of other profiles, without
+ * contexts and metrics) or its format has no partitions. If such a format's model has `cells`, the core makes one thread, `all`, with index
+ * 0 in columns of role PF_PARTITION.
  */
 struct pf_partitions {
     const char *singular;                  /* name of the column: "thread", "point", "run", "snapshot" */

@@ -17,7 +17,7 @@ int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struc
 int pf_model_open(struct pf_model *model, const struct pf_driver *driver, struct pf_source *source,
                   const struct pf_options *options, struct pf_error *error);
 
-/* Loads the stages from PF_PARTITIONED to `last`. Called once per model. Returns 0, or -1 with *error filled. */
+/* Loads the stages from PF_PARTITIONED to `last` of a model at PF_OPENED. Returns 0, or -1 with *error filled. */
 int pf_model_load(struct pf_model *model, enum pf_stage last, struct pf_error *error);
 
 /* Closes the model, opened or not, and frees the memory that the core allocated for it. The source stays open. */

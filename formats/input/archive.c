@@ -189,7 +189,7 @@ static void release_archive(struct pf_holder *holder)
     pf_archive_release((struct pf_archive *)holder);
 }
 
-/* NULL with errno. */
+/* Creates an archive with one user and no index yet. NULL with errno. */
 static struct pf_archive *new_archive(struct pf_archives *archives, const struct pf_archive_place *place,
                                       const struct pf_opened *file)
 {
@@ -298,8 +298,10 @@ static int fill_index(struct pf_archive *archive, struct pf_error *error)
     return 0;
 }
 
-/* Makes the index of an archive that is already in the list; other threads that enter it wait. NULL with errno, and the
- * archive is freed. */
+/*
+ * Makes the index of an archive that is already in the list. Other threads that enter the archive wait. On failure,
+ * frees the archive and returns NULL with errno.
+ */
 static struct pf_archive *archive_make_index(struct pf_archive *archive)
 {
     struct pf_archives *archives = archive->archives;

@@ -27,7 +27,7 @@ struct pf_archive_tree {
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;
-    uint64_t size;            /* of the bytes that contain the members; UINT64_MAX: unknown */
+    uint64_t size;            /* of the bytes that hold the members; unknown: UINT64_MAX, while indexing INT64_MAX */
     struct pf_rows *problems; /* severity, code, text */
 };
 

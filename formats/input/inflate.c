@@ -10,8 +10,10 @@
 #include "formats/kit/lock.h"
 #include "formats/kit/store.h"
 
-/* Distance in the text between seek points; it doubles after every DENSE points, so that their number stays small for
- * any file. */
+/*
+ * Distance in the text between seek points. It doubles after every DENSE points, so that even a large file has few
+ * points.
+ */
 #define SPACING ((uint64_t)2 << 20)
 #define DENSE   1024
 
@@ -125,8 +127,10 @@ static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *
     return !run->lost && run->base <= offset && !(run->ended && offset > end);
 }
 
-/* The idle run with the shortest distance to an offset, if that is no longer than from the last seek point before the
- * offset. */
+/*
+ * Returns the idle run with the shortest distance to an offset; NULL if no idle run is as near as the last seek point
+ * before the offset.
+ */
 static struct inflate_slot *inflate_nearest(struct pf_inflate *inflate, uint64_t offset)
 {
     size_t points = points_to(inflate, offset);
@@ -143,7 +147,7 @@ static struct inflate_slot *inflate_nearest(struct pf_inflate *inflate, uint64_t
     return found;
 }
 
-/* A slot for a new run: an unused one, otherwise the least recently used idle one; NULL if all are busy. */
+/* Returns a slot for a new run: an unused one, otherwise the least recently used idle one; NULL if all are busy. */
 static struct inflate_slot *spare(struct pf_inflate *inflate)
 {
     struct inflate_slot *oldest = NULL;

@@ -53,7 +53,7 @@ enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size)
 uint64_t pf_packing_limit(uint64_t packed)
 {
     enum { RATIO_MAX = 250 };
-    const uint64_t any = UINT64_C(1) << 30; /* allowed for files of any size */
+    const uint64_t any = UINT64_C(1) << 30; /* bytes that a file of any size may unpack to */
     return packed < (UINT64_MAX - any) / RATIO_MAX ? any + packed * RATIO_MAX : UINT64_MAX;
 }
 

@@ -358,7 +358,10 @@ static int source_peek(struct pf_source *source, const char *name, struct pf_inp
 
 /* ---- idle sources ------------------------------------------------------------------------------- */
 
-/* Takes a use if all files are open; otherwise sets *next to the next idle input from *at on, cyclically, or NULL. */
+/*
+ * If all files are open, increments source->uses and returns true. Otherwise sets *next to the next idle input from *at
+ * on, cyclically, or NULL.
+ */
 static bool use_source(struct pf_source *source, size_t *at, const struct pf_input **next)
 {
     *next = NULL;

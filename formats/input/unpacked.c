@@ -13,7 +13,7 @@
 enum {
     IN_MEMORY = 64 * 1024, /* bytes of a part in memory; a longer part goes into a file */
     PART_MIN = 1 << 20,    /* minimum size of a part, whatever the limit; two parts are cached */
-    BEHIND = 64 * 1024,    /* kept before the offset at which reading resumes after a restart */
+    BEHIND = 64 * 1024,    /* bytes cached before the offset at which reading resumes after a restart */
     RUNS_MAX = 8,          /* runs with a position: each takes some hundred KB, or more for some formats */
 };
 
@@ -237,7 +237,7 @@ void pf_unpacked_release(struct pf_unpacked *unpacked)
 
 /* ---- unpacking; the caller holds unpacked->lock ------------------------------------------------- */
 
-/* Starts a new part once the newer one has half of the limit; drops the older one. */
+/* Starts a new part, and drops the older one, once the newer one has reached half of the limit. */
 static int unpacked_make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_error *error)
 {
     uint64_t half = unpacked->all ? unpacked->all->limit / 2 : UINT64_MAX;

@@ -22,7 +22,7 @@ struct pf_unpacker {
     bool ended;
     const void *block; /* last data block that libarchive returned, not yet passed on */
     size_t left;
-    la_int64_t offset; /* offset of the block; a gap between `given` and it is a hole (zeros) */
+    la_int64_t offset; /* offset of the block; bytes from `given` to `offset` are a hole (zeros) */
     la_int64_t given;
     unsigned char in[PIECE];
 };

@@ -114,7 +114,7 @@ static bool place_directory(struct directory *directory, uint64_t end, uint64_t 
     return true;
 }
 
-/* Locates the directory by the ZIP64 record, which is before the regular one. Returns 1, 0 or -1. */
+/* Locates the directory by the ZIP64 record, which precedes the regular record. Returns as find_directory. */
 static int find_directory64(const struct zip *zip, uint64_t end, struct directory *directory)
 {
     unsigned char record[END64];

@@ -26,8 +26,8 @@ enum pf_json_expect {
 };
 
 /*
- * Size of the window. A string or number of PF_JSON_TEXT_MAX bytes that starts at its very end fits after it has been
- * moved to the front.
+ * Size of the window. A string or number of PF_JSON_TEXT_MAX bytes that starts at the end of the window fits after a
+ * refill, which moves it to the front.
  */
 #define PF_JSON_WINDOW (4 * PF_JSON_TEXT_MAX)
 

@@ -11,7 +11,7 @@
 #include "formats/kit/digest.h"
 #include "formats/probe.h"
 
-/* Maximum decompressed size of a gzip file's head: the size of a plain file's head, and some more. */
+/* Maximum decompressed size of a gzip file's head, in bytes: four times PF_HEAD_MAX. */
 enum { INFLATED_MAX = 256 * 1024 };
 
 /* Reads bytes of the examined part: from the head if possible, otherwise from the file. */

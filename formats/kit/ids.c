@@ -65,7 +65,7 @@ static int rearrange(struct pf_ids *ids, uint64_t most, struct pf_error *error)
 int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error)
 {
     enum { ALWAYS = 1 << 16 };
-    /* An array of this length is small, or no larger than a table would be. */
+    /* Maximum length of the array: a small one, or one that takes no more memory than a hash table of the ids. */
     uint64_t most = ids->count < ALWAYS / 4 ? ALWAYS : 4 * (uint64_t)ids->count;
     if (pf_ids_find(ids, id) != PF_NO_ID)
         return 0;

@@ -17,7 +17,7 @@ void pf_lock_destroy(struct pf_lock *lock)
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Upper bound of the locks that a thread holds at once. */
+/* Maximum number of locks that a thread holds at a time. */
 enum { HELD_MAX = 16 };
 
 static _Thread_local const struct pf_lock *held[HELD_MAX];

@@ -36,10 +36,10 @@ unsigned pf_double_size(double value);
 /* 10^0 to 10^19. */
 extern const uint64_t pf_tens[20];
 
-/* Inline, like pf_int_size: measuring a table calls them for each cell of each row. */
+/* Inline like pf_int_size, since measuring a table's size calls these functions for each cell. */
 static inline unsigned pf_uint_size(uint64_t value)
 {
-    value |= 1; /* maps 0 to 1, which has as many digits; no other power of ten is odd */
+    value |= 1; /* 0 has as many digits as 1; no other count changes, since 10, 100, ... are even */
     unsigned bits = (63U ^ (unsigned)__builtin_clzll(value)) + 1;
     unsigned tens = bits * 1233 >> 12; /* floor(bits * log10(2)): the number of digits minus 1, or one too many */
     return tens + (value >= pf_tens[tens]);

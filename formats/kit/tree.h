@@ -20,7 +20,7 @@ enum pf_context_flags {
     PF_ROOT = 2,  /* counted by metrics with over_contexts `roots` */
 };
 
-/* The fields of a context that searching for a child reads. They are adjacent, to save cache misses. */
+/* The fields of a context that a search for a child reads, kept together to save cache misses. */
 struct pf_tree_link {
     uint32_t key; /* copy of the column `key` */
     uint32_t eldest,

@@ -307,7 +307,7 @@ static void drop_own(struct pf_build *build)
     memcpy(build->state, build->opened, build->format->state);
 }
 
-/* Formats without `list` learn their partitions in the pass over all data: PF_PARTITIONED then loads everything. */
+/* For a partitioned format without `list`, only the pass over all data finds the partitions: PF_PARTITIONED then loads everything. */
 int pf_build_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error)
 {
     struct pf_build *build = model->state;

@@ -28,7 +28,9 @@ void pf_run_refuse(struct pf_run *run, int64_t line, const char *what)
     pf_run_fail(run);
 }
 
-/* Calls the function; failures jump here. Has no local variables: longjmp leaves those changed after setjmp indeterminate. */
+/*
+ * Calls the function; failures jump here. Has no local variables, since longjmp leaves variables that changed after setjmp indeterminate.
+ */
 static int guard(struct pf_run *run, void (*function)(struct pf_run *run, void *arg), void *arg)
 {
     if (setjmp(*run->edge))

@@ -112,7 +112,7 @@ static bool is_character(unsigned long c)
            (c >= 0x10000 && c < 0x110000);
 }
 
-/* Returns the length of the reference that text begins with, `&lt;` or `&#60;`, or 0. *c: the character referred to. */
+/* Returns the length of a reference (`&lt;`, `&#60;`) at the start of the text, or 0. Sets *c to its character. */
 static size_t reference(const char *text, size_t size, unsigned long *c)
 {
     static const struct {
@@ -230,8 +230,8 @@ static bool ends_at(const struct tag *tag, size_t at)
 }
 
 /*
- * True if the quote at `at` is part of the value: it follows a backslash, and neither the end of the tag nor another
- * attribute follows it, blanks aside.
+ * True if the quote at `at` is part of the value: it follows a backslash, and the text after it and any blanks is neither the end of the
+ * tag nor another attribute.
  */
 static bool quote_is_text(const struct tag *tag, size_t at)
 {
@@ -252,7 +252,7 @@ static size_t skip_value(const struct tag *tag, size_t open)
     return at;
 }
 
-/* Returns the size of the tag that text begins with; 0: its end has not been fed. */
+/* Returns the size of the tag at the start of the text; 0: its end has not been fed. */
 static size_t tag_size(const char *bytes, size_t size)
 {
     const struct tag rest = {bytes, size};
@@ -401,7 +401,7 @@ static size_t take_markup(struct pf_repair *repair, const char *bytes, size_t si
     return take_tag(repair, bytes, size);
 }
 
-/* Text up to the next `<`. */
+/* Repairs the text up to the next `<`. Returns its size; 0: its end has not been fed. */
 static size_t repair_read_text(struct pf_repair *repair, const char *bytes, size_t size)
 {
     const char *open = memchr(bytes, '<', size);

@@ -20,7 +20,7 @@ struct pf_xml {
     const char *name; /* of the element that the current event reports */
     struct pf_repair repair;
     xmlParserCtxtPtr parser;
-    size_t level;               /* open elements that libxml2 has reported, with the root */
+    size_t level;               /* number of open elements that libxml2 has reported, including ROOT */
     const xmlChar **attributes; /* during a start event: five pointers each, see startElementNsSAX2Func */
     int n_attributes;
     struct pf_xml_bytes values; /* of the attributes, each followed by a NUL */
@@ -154,7 +154,7 @@ static void read_fed(struct pf_xml *xml, bool last)
         pf_run_fail(xml->run);
     if (pf_repair_no_memory(&xml->repair) || xml->values.failed || xml->text.failed || xml->no_memory)
         pf_run_check(xml->run, pf_fail_memory(xml->run->error));
-    /* libxml2 counts the lines of text only when markup ends the text: push a comment. */
+    /* libxml2 counts the lines of a text only at the markup after it, so a comment is parsed after the last text. */
     if (!xml->ended && (last || xml->repair.refused))
         xml_parse(xml, "<!---->", 7);
     if (!xml->ended && xml->repair.refused)
