@@ -21,8 +21,10 @@ uint64_t pf_lasting_device(uint64_t device);
 /* The stamp with its device number replaced by pf_lasting_device's. */
 struct pf_stamp pf_stamp_lasting(const struct pf_stamp *stamp);
 
-/* Sleeps until an open file's last change is old enough (20 ms) that another write must change its times; refills *st
- * after a sleep. Blocks: do not call with a lock held. */
+/*
+ * Sleeps until an open file's last change is so old (20 ms) that another write must change the file's times. Refills
+ * *st after a sleep. Blocks: do not call with a lock held.
+ */
 void pf_outlast_clock_tick(int fd, struct stat *st);
 
 #endif

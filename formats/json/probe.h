@@ -22,10 +22,11 @@ struct pf_json_look {
 };
 
 /*
- * Creates a reader of a file's head if it begins with an object or array. scan > 0: of up to that many bytes of the
- * file. With PF_JSON_PACKED, of the decompressed head of a gzip file. flags: enum pf_json_flags. Returns NULL if the
- * file begins otherwise. names: NULL, or a list that ends in NULL: returns NULL also if the file certainly begins with an
- * object without any of these members. The caller calls pf_json_look_end in any case, with the error of its reads.
+ * Creates a reader of a file's head if it begins with an object or array. If scan > 0, the reader reads up to that many
+ * bytes of the file; with PF_JSON_PACKED, the decompressed head of a gzip file. flags: enum pf_json_flags. Returns NULL
+ * if the file begins otherwise. names: NULL, or a list that ends in NULL: returns NULL also if the file certainly
+ * begins with an object without any of these members. The caller calls pf_json_look_end in any case, with the error of
+ * its reads.
  */
 struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan,
                              const char *const *names);

@@ -62,8 +62,10 @@ static inline uint64_t pf_digits_load(const char *text)
     return le64toh(word);
 }
 
-/* The number of leading digits. After the digits' common high half (0x3) is removed, digits are below 10: adding 0x76
- * sets bit 7 only for other bytes. */
+/*
+ * The number of leading digits. XOR removes the high half (0x3) that all digits share, so digits become 0 to 9: adding
+ * 0x76 sets bit 7 of other bytes only.
+ */
 static inline unsigned pf_digits_count(uint64_t word)
 {
     const uint64_t threes = UINT64_C(0x3030303030303030), high = UINT64_C(0x8080808080808080);
