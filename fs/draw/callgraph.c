@@ -6,14 +6,14 @@
 #include "fs/sums/eyes.h"
 
 /*
- * callgraph.dot: functions that hold at least 0.5 % of the metric, and the calls between them that carry at least 0.1 %, for
- * Graphviz. Lines are wider and boxes darker for larger shares.
+ * callgraph.dot, for Graphviz: functions with at least 0.5 % of the metric, and the calls between these functions with at least
+ * 0.1 %. Lines are wider and boxes darker for larger shares.
  */
 
 enum { NODES_MAX = 200, NAME_MAX_BYTES = 96 };
 static const double node_percent = 0.5, edge_percent = 0.1;
 
-/* The colour of a function whose exclusive value is the whole metric; white is 0. */
+/* The colour of a function whose exclusive value is 100 % of the metric; a function with 0 % is white. */
 static const int deepest[3] = {0xd9, 0x5f, 0x0e};
 
 struct graph {
@@ -37,7 +37,7 @@ static double percent_of(const union pf_number *part, bool real, double whole)
     return pf_number_double(part, real) * 100 / whole;
 }
 
-/* Appends a number with two decimals: the width of a line for a share in percent. */
+/* Appends the width of the line of a call with this share, with two decimals. */
 static void add_pen(struct pf_buf *out, double percent)
 {
     double share = percent > 100 ? 100 : percent > 0 ? percent : 0;
@@ -80,7 +80,7 @@ static void add_node_name(struct pf_buf *out, const struct pf_cell *name)
 
 /* ---- the graph ---------------------------------------------------------------------------------- */
 
-/* The share of a function that decides whether it is a node. */
+/* Returns the share in percent that determines whether a function becomes a node. */
 static double node_share(const struct pf_arranged *names, const struct pf_function *function)
 {
     return function->lacking
@@ -88,7 +88,7 @@ static double node_share(const struct pf_arranged *names, const struct pf_functi
                : percent_of(&function->inclusive, names->inclusive_real, names->totals.inclusive);
 }
 
-/* Finds the nodes. Without a positive, finite total there are no shares, and so no nodes. */
+/* Fills nodes[]. There are no nodes if the total is not positive and finite, since shares are then undefined. */
 static void find_nodes(struct graph *graph)
 {
     const struct pf_arranged *names = graph->names;
@@ -98,7 +98,7 @@ static void find_nodes(struct graph *graph)
             graph->nodes[graph->n++] = &names->functions[i];
 }
 
-/* Fills node_of[]. 0, or -1 with *error filled. */
+/* Fills node_of[]. Returns 0, or -1 with *error filled. */
 static int number_nodes(struct graph *graph, struct pf_error *error)
 {
     uint32_t strings = pf_strings_count(graph->edge_strings);
@@ -125,7 +125,7 @@ static int by_numbers(const void *a, const void *b)
     return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
 
-/* The edges between nodes that carry enough, in order of the nodes' numbers; freed by the caller. NULL with *error filled. */
+/* Returns the edges between nodes with at least edge_percent, sorted by node numbers; the caller frees them. NULL with *error filled. */
 static struct edge *find_graph_edges(const struct graph *graph, size_t *n, struct pf_error *error)
 {
     const struct pf_arranged *edges = graph->edges;
@@ -182,7 +182,7 @@ static void add_graph_head(const struct pf_model *model, struct pf_aggregate *ag
         pf_add_total_line(&title, aggregate, metric, graph->names->totals.of);
     }
     pf_buf_str(out, "digraph callgraph {\n  graph [label=\"");
-    add_quoted(out, title.data, title.failed ? 0 : title.size - 1); /* without the end of the line */
+    add_quoted(out, title.data, title.failed ? 0 : title.size - 1); /* without the newline */
     pf_buf_str(out, "\", labelloc=t, fontname=\"sans-serif\"];\n"
                     "  node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
                     "  edge [fontname=\"sans-serif\"];\n");

@@ -5,7 +5,7 @@
 
 #include "fs/draw/head.h"
 
-/* Each has a contrast of at least 3 with the backgrounds of both schemes. */
+/* Line colours. Each has a contrast of at least 3:1 with the backgrounds of both schemes, light and dark. */
 static const char *const colours[CHART_LINES] = {"#2f7fc4", "#d9541e", "#2f9e44", "#a55cc8",
                                                  "#d6407a", "#0f8ba0", "#a8761a", "#7d6bdb",
                                                  "#0b9a6c", "#e03b3b", "#7a828a", "#6a9a1a"};
@@ -59,10 +59,10 @@ int chart_keep(struct chart *chart, double weight, const struct pf_cell *name, s
 
 /* ---- the y axis --------------------------------------------------------------------------------- */
 
-/* Orders of magnitude that a logarithmic axis shows at most. */
+/* Maximum number of orders of magnitude on a logarithmic axis. */
 enum { DECADES_MAX = 6 };
 
-/* The next of 1, 2, 5 times a power of ten: the largest that is not above x, or the smallest that is not below. */
+/* Round x > 0 down or up to 1, 2 or 5 times a power of ten. */
 static double round_down(double x)
 {
     double power = pow(10, floor(log10(x)));
@@ -137,7 +137,7 @@ void chart_name_places(struct pf_buf *out)
               CHART_TOP + CHART_PLOT + 34);
 }
 
-/* A rule at a number of the scale. */
+/* Appends a horizontal rule and its label; `number` is in the unit of the scale. */
 static void add_value_rule(const struct chart *chart, struct pf_buf *out, double number)
 {
     double y = chart_y(chart, number / chart->scale.factor * chart->scale.divisor);
@@ -153,7 +153,7 @@ static void add_linear_levels(const struct chart *chart, struct pf_buf *out)
         add_value_rule(chart, out, chart->step * (double)i);
 }
 
-/* 1, 2 and 5 times each power of ten; of many powers 1 only. */
+/* Appends rules at 1, 2 and 5 times each power of ten; if there are many powers, only at 1 times each. */
 static void add_logarithmic_levels(const struct chart *chart, struct pf_buf *out)
 {
     static const int steps[] = {1, 2, 5};
@@ -168,7 +168,7 @@ static void add_logarithmic_levels(const struct chart *chart, struct pf_buf *out
 
 /* ---- drawing ------------------------------------------------------------------------------------ */
 
-/* A line, interrupted where values are missing, with a dot for each value if there is room for dots. */
+/* Appends a line, with gaps at missing values, and a dot per value if there is room for dots. */
 static void add_chart_path(const struct chart *chart, const struct chart_line *line, const char *colour,
                            struct pf_buf *out)
 {

@@ -6,7 +6,7 @@
 #include "fs/draw/svg.h"
 #include "fs/sums/units.h"
 
-/* A plot of lines over places on the x axis: of all lines offered, the few that weigh the most. For one thread. */
+/* A plot of lines over places on the x axis. Keeps the CHART_LINES heaviest of all lines offered. Not thread-safe. */
 enum { CHART_LINES = 12, CHART_LABEL_MAX = 24 /* characters on the x axis */ };
 
 /* Pixels: the position and size of the plot. */
@@ -28,36 +28,36 @@ struct chart_line {
 struct chart {
     size_t places;
     double *xs;                               /* by place: pixels from the left; filled in by the caller */
-    struct chart_line lines[CHART_LINES + 1]; /* the heaviest first; the last one is being made */
+    struct chart_line lines[CHART_LINES + 1]; /* the heaviest first; the last item is the line under construction */
     size_t count;
-    bool logarithmic;       /* the y axis */
+    bool logarithmic;       /* the y axis is logarithmic */
     struct pf_scale scale;  /* of the y axis; set by chart_range, like low and high */
-    double low, high, step; /* in the unit of the scale; step: of a linear axis */
+    double low, high, step; /* range, in the unit of the scale; step between the rules of a linear axis */
 };
 
-/* Begins an empty chart. 0, or -1 with *error filled; chart_free is due in either case. */
+/* Begins an empty chart. Returns 0, or -1 with *error filled; the caller must call chart_free in either case. */
 int chart_begin(struct chart *chart, size_t places, struct pf_error *error);
 void chart_free(struct chart *chart);
 
-/* The values of the line that is being made, to be filled in. */
+/* Returns the values of the line under construction, one per place, which the caller fills. */
 double *chart_values(struct chart *chart);
 
-/* Keeps the line that was made if it weighs enough. 0, or -1 with *error filled. */
+/* Keeps the line under construction if `weight` is positive and among the largest. Returns 0, or -1 with *error filled. */
 int chart_keep(struct chart *chart, double weight, const struct pf_cell *name, struct pf_error *error);
 
-/* Chooses unit, ends and steps of the y axis for the lines, of which there is at least one; `unit` is the unit of their values. */
+/* Chooses unit, range and step of the y axis. The chart must have a line; `unit` is the unit of the lines' values. */
 void chart_range(struct chart *chart, const char *unit);
 
-/* The position of a value on the y axis, in pixels from the top. */
+/* Returns the position of a value on the y axis, in pixels from the top. */
 double chart_y(const struct chart *chart, double value);
 
-/* Appends a straight line with these attributes. */
+/* Appends a straight line; `style` is its SVG attributes. */
 void chart_rule(struct pf_buf *out, double x1, double y1, double x2, double y2, const char *style);
 
-/* Appends a rule at a position of the x axis, and the begin of its label (see svg_label). */
+/* Appends a vertical rule at a position of the x axis and, if `label` is true, the start of the rule's label (see svg_label). */
 void chart_tick(struct pf_buf *out, double x, bool label);
 
-/* Appends the begin of the x axis' name (see svg_label). */
+/* Appends the start of the name of the x axis (see svg_label). */
 void chart_name_places(struct pf_buf *out);
 
 /* Appends the y axis, headed by "NAME, UNIT", and the lines with their names to the right of the plot. */

@@ -5,18 +5,18 @@
 #include "fs/sums/aggregate.h"
 
 /*
- * Pictures of a profile, as SVG. The three lines of a picture's head give metric, unit and total; format and command or title;
- * and how to read the picture, or why it is empty. Pictures need nothing but a viewer: without scripts and style sheets they
- * show everything too. Each is a walk over its text, which borrows the profile (and aggregate) and is freed by its close; NULL
- * with *error filled. Any number may run side by side.
+ * Pictures of a profile, as SVG. The head of a picture has three lines: metric, unit and total; format and command or title; how to
+ * read the picture, or why it is empty. A picture is complete in viewers without scripts and style sheets, too. Each function returns a
+ * walk over the picture's text, or NULL with *error filled. The walk borrows the profile (and aggregate); ops->close frees it. Any
+ * number of walks may run in parallel.
  */
 
 /* The maximum size of a picture in bytes. */
 enum { PF_PICTURE_MAX = 2000000 };
 
 /*
- * The flame graph of a metric: positive exclusive values of each subtree, roots on top. Frames narrower than 1/2000 of the
- * picture are merged into one; if the picture is still too large, wider frames are merged, too.
+ * The flame graph of a metric, roots on top. The width of a frame is the sum of the positive exclusive values in its subtree. Sibling
+ * frames narrower than 1/2000 of the picture are merged into one; if the picture is still too large, wider frames are merged, too.
  */
 struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                 struct pf_error *error);
@@ -25,19 +25,19 @@ struct pf_lines *pf_flame_lines(struct pf_model *model, struct pf_aggregate *agg
 struct pf_lines *pf_callgraph_lines(struct pf_model *model, struct pf_aggregate *aggregate, unsigned metric,
                                     struct pf_error *error);
 
-/* The table that a profile's time line is made from: "trace", by partition and time; NULL if there is no such table. */
+/* Returns the table "trace", from which the time line is drawn; NULL if the profile has none with a partition and a time column. */
 const struct pf_table *pf_timeline_table(const struct pf_model *model);
 
-/* Threads over time: the depth of their stacks, in shades. Reads the table "trace" twice. */
+/* The time line: the stack depth of each thread over time, as shades. Reads the table "trace" twice. */
 struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *error);
 
-/* The table "scaling" of a profile's metrics, with one column per point; NULL if there is no such table. */
+/* Returns the table "scaling" of a profile's metrics, with one column per point; NULL if the profile has none. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
-/* A metric's values over the points, a line for each of the largest contexts; both axes are logarithmic. */
+/* A plot of a metric's values over the points, one line for each of the largest contexts; both axes are logarithmic. */
 struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
 
-/* A metric of several runs. All is borrowed. */
+/* One metric in several runs. All pointers are borrowed. */
 struct pf_runs_head {
     const char *metric, *unit;
     const char *formats;     /* "collapsed, pprof" */
@@ -47,14 +47,14 @@ struct pf_runs_head {
 };
 
 /*
- * The functions of several runs, each a line: those that hold or change the most. *head is borrowed until the picture is freed.
- * NULL with *error filled. For one thread.
+ * A plot of functions over runs, one line per function: the functions with the largest values or changes. Borrows *head until
+ * pf_runs_picture_free. pf_runs_picture_new returns NULL with *error filled on failure. Not thread-safe.
  */
 struct pf_runs_picture;
 struct pf_runs_picture *pf_runs_picture_new(const struct pf_runs_head *head, struct pf_error *error);
 void pf_runs_picture_free(struct pf_runs_picture *picture);
 
-/* Offers a function and its value in each run, nan where it has none. 0, or -1 with *error filled. */
+/* Offers a function for the plot, with its value in each run (nan: no value). Returns 0, or -1 with *error filled. */
 int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
                         struct pf_error *error);
 

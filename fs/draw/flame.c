@@ -10,28 +10,28 @@
 #include "fs/sums/eyes.h"
 #include "fs/text/text.h"
 
-/* Pixels: the width of all frames, the height of a level, the room above the first level and below the last one. */
+/* In pixels: the width of the picture's frames, the height of a level, the room above the first level and below the last one. */
 enum { INNER = SVG_WIDTH - 2 * SVG_MARGIN, LEVEL = 17, TOP = SVG_HEAD, BOTTOM = 12 };
 
-/* The most levels, and the narrowest frame (1/2000 of all), unless the picture is too large. */
+/* Limits of the first attempt, which are tightened if the picture is too large: maximum depth; narrowest frame, 1/2000 of the width. */
 enum { LEVELS_MAX = 1000, SHARE = 2000 };
 
 /* The maximum size in bytes of a picture without its frames. */
 enum { HEAD_AND_SCRIPT = 16384 };
 
-/* Pixels that a character takes, about; a label has three characters or more. */
+/* Approximate width of a character in pixels; a label has three characters or more. */
 static const double character = 6.4;
 
 struct flame {
     const struct pf_model *model;
     const struct pf_tree *tree;
     const struct pf_metric *metric;
-    double *held;      /* by context: positive exclusive values of its subtree */
+    double *held;      /* by context: sum of the positive exclusive values in its subtree */
     double total;      /* of the frames of level 0 */
     struct pf_buf sum; /* the metric's total, as in tree.txt */
-    double narrowest;  /* a frame's value, at least */
-    uint32_t levels;   /* that may be drawn */
-    uint32_t deepest;  /* drawn */
+    double narrowest;  /* minimum value of a frame */
+    uint32_t levels;   /* maximum number of levels to draw */
+    uint32_t deepest;  /* deepest level drawn */
     struct pf_buf frames;
 };
 
@@ -44,7 +44,7 @@ static void add_sum(struct flame *flame, const struct pf_aggregate *aggregate, u
     pf_add_readable(&flame->sum, pf_number_double(&sums->total, sums->real), flame->metric->unit);
 }
 
-/* Fills held[], total and sum. 0, or -1 with *error filled. */
+/* Fills held[], total and sum. Returns 0, or -1 with *error filled. */
 static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate, unsigned metric,
                             struct pf_error *error)
 {
@@ -71,7 +71,7 @@ static int sum_flame_frames(struct flame *flame, struct pf_aggregate *aggregate,
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* Frames of one module share a colour; without modules, frames of one file; else frames whose names begin alike. */
+/* Returns a frame's colour: one per module if modules are known, otherwise one per file, otherwise one per prefix of the name. */
 static const char *colour_of(const struct pf_tree *tree, uint32_t context)
 {
     struct pf_cell text = tree->module ? pf_interned(tree->strings, tree->module[context]) : pf_absent();
@@ -143,7 +143,7 @@ struct flame_places {
     size_t count, room;
 };
 
-/* Draws siblings side by side from `from` on, the narrow ones as one at the end, and adds the others to `places`. */
+/* Draws siblings from `from` on: wide frames one by one, and adds them to `places`; then all narrow ones merged into one frame. */
 static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t n, uint32_t level,
                         double from, struct flame_places *places, struct pf_error *error)
 {
@@ -168,7 +168,7 @@ static int add_siblings(struct flame *flame, const uint32_t *siblings, uint32_t 
     return 0;
 }
 
-/* Fills frames; stops once the picture is too large. */
+/* Draws into flame->frames; stops once the picture is too large. */
 static int draw_flame_graph(struct flame *flame, struct pf_error *error)
 {
     const struct pf_tree *tree = flame->tree;
@@ -206,7 +206,7 @@ static int draw_small(struct flame *flame, struct pf_error *error)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-/* The reason why there are no frames; NULL if there are some. */
+/* Returns the reason why the picture has no frames; NULL if it has some. */
 static const char *why_empty(const struct flame *flame)
 {
     if (!pf_adds_up(flame->metric))

@@ -8,7 +8,7 @@
 struct pf_runs_picture {
     const struct pf_runs_head *head;
     struct chart chart;
-    size_t prefix, suffix; /* bytes that the names of all runs share: not repeated in labels */
+    size_t prefix, suffix; /* bytes common to the names of all runs; labels omit them */
 };
 
 /* ---- names of runs ------------------------------------------------------------------------------ */
@@ -19,8 +19,8 @@ static bool is_label_separator(char c)
 }
 
 /*
- * The bytes that all names begin with, up to a separator; if `back`, end with, from a separator on. `taken` bytes at the other
- * end, and at least one byte of each name, are not among them.
+ * Returns the size of the common prefix of all names, cut after its last separator; with `back`, of the common suffix, cut before
+ * its first separator. Leaves `taken` bytes at the other end, and at least one more byte, of each name.
  */
 static size_t shared_bytes(const struct pf_runs_head *head, bool back, size_t taken)
 {

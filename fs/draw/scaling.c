@@ -13,8 +13,8 @@
 /* Points with the same value of the parameter share a slot, which shows their mean. */
 struct scaling_point {
     double x;
-    uint32_t index; /* of the point */
-    uint32_t slot;  /* of the value of x, from the smallest on */
+    uint32_t index; /* of the point in the table */
+    uint32_t slot;  /* rank of x among the different values, ascending */
 };
 
 struct scaling {
@@ -79,7 +79,7 @@ static double x_of(const struct scaling *scaling, double x)
     return CHART_LEFT + CHART_WIDTH * (range > 0 ? log(x / scaling->first) / range : 0.5);
 }
 
-/* Chooses the first parameter with at least two values. 0, or -1 with *error filled. */
+/* Chooses the first parameter with at least two values. Returns 0, or -1 with *error filled. */
 static int choose_scaling_parameter(struct scaling *scaling, struct pf_error *error)
 {
     const struct pf_partitions *partitions = &scaling->model->partitions;
@@ -176,7 +176,7 @@ static void add_parameter_name(const struct scaling *scaling, struct pf_buf *out
     pf_buf_str(out, "</text>\n");
 }
 
-/* A dotted line on top of the others, with its name at its end. */
+/* Appends a dotted line above the other lines in the drawing order, with a label at its end. */
 static void add_ideal(const struct scaling *scaling, double from, double to, double end, const char *label,
                       struct pf_buf *out)
 {
@@ -189,7 +189,7 @@ static void add_ideal(const struct scaling *scaling, double from, double to, dou
     pf_buf_str(out, "</text>\n");
 }
 
-/* Two lines from the first point of the heaviest context: a constant value, and half the value for twice the parameter. */
+/* Appends two ideal lines from the heaviest context's first point: a constant value; a value that halves as the parameter doubles. */
 static void add_ideals(const struct scaling *scaling, struct pf_buf *out)
 {
     char label[64];

@@ -3,10 +3,10 @@
 #define PF_DRAW_SCRIPT_H
 
 /*
- * A flame graph in a browser. The line below the title shows the frame under the pointer. A click gives a frame the whole width.
- * Ctrl-F searches for a regular expression and sums up what it finds; `c` ignores case. `i` shows the inverted view: functions by
- * their exclusive values, with their callers below. Frames are the children of #frames: groups of a title, a rect and maybe a
- * text. Each string is a line; C limits the length of a single string.
+ * The script of a flame graph in a browser. The line below the title shows the frame under the pointer. A click zooms to a frame.
+ * Ctrl-F searches for a regular expression and shows the matching frames' share; `c` ignores case. `i` shows the inverted view:
+ * functions by exclusive value, with their callers below. The children of #frames are the frames: groups of a title, a rect and
+ * an optional text. Each string is a line; C limits the length of a single string.
  */
 static const char *const flame_script[] = {
     "<script><![CDATA[\n",

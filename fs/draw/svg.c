@@ -93,7 +93,7 @@ void svg_text(struct pf_buf *out, const char *text, size_t size)
         at += add_character(out, text + at, size - at);
 }
 
-/* The bytes of the character at `at`; 1 for a byte that is not UTF-8. */
+/* Returns the size in bytes of the character at `at`; 1 for a byte that is not UTF-8. */
 static size_t svg_character_size(const char *at, size_t left)
 {
     size_t wrong, size = pf_utf8((const unsigned char *)at, left, &wrong);
@@ -108,7 +108,7 @@ static size_t count_characters(const char *text, size_t size)
     return n;
 }
 
-/* The bytes that the first `n` characters take. */
+/* Returns the size in bytes of the first `n` characters. */
 static size_t svg_prefix_size(const char *text, size_t size, size_t n)
 {
     size_t at = 0;
@@ -117,7 +117,7 @@ static size_t svg_prefix_size(const char *text, size_t size, size_t n)
     return at;
 }
 
-/* Where the last part of a qualified name begins; 0 if the name has one part only. */
+/* Returns the offset of the last part of a qualified name; 0 if the name has only one part. */
 static size_t last_name_part(const char *text, size_t size)
 {
     size_t part = 0, depth = 0;
@@ -200,7 +200,7 @@ double svg_step(double high, unsigned most)
 
 /* ---- colours ------------------------------------------------------------------------------------ */
 
-/* Light enough for black text, and apart from the grey of merged frames and the violet of what was found. */
+/* Frame colours: light enough for black text, and distinct from the grey of merged frames and the violet of search matches. */
 static const char *const colours[] = {
     "#f2a07b", "#f4b65f", "#eccb5c", "#d4d66a", "#b5d876", "#92d58a", "#7fd3a6", "#7cd0c0",
     "#84c9d8", "#8fbfe6", "#a3b4ec", "#f09a9a", "#e8b48c", "#c9c28a", "#a9cfa0", "#9cc4c9",

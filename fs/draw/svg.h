@@ -5,12 +5,12 @@
 #include "formats/kit/cell.h"
 #include "fs/text/buf.h"
 
-/* Pixels: the width of a picture, the margin of its texts, the end of its head. */
+/* In pixels: the width of a picture, the margin of texts, the bottom of the head. */
 enum { SVG_WIDTH = 1200, SVG_MARGIN = 10, SVG_HEAD = 60 };
 
 /*
- * The classes of what is drawn on the background, each with its colour in the light scheme. A style sheet in the picture replaces
- * these colours where the viewer prefers a dark scheme.
+ * Attributes of text and lines: a class, and the class's colour in the light scheme. A style sheet in the picture replaces the
+ * colours if the viewer prefers a dark scheme.
  */
 #define SVG_INK  " class=\"ink\" fill=\"#000000\""
 #define SVG_DIM  " class=\"dim\" fill=\"#666666\""
@@ -22,21 +22,21 @@ struct svg_head {
     struct pf_buf title, subject, about;
 };
 
-/* Begins a picture: style sheet, background and head. A failed text of the head fails `out`. svg_end closes the picture. */
+/* Appends the start of a picture: style sheet, background and head. Fails `out` if a text of the head has failed. */
 void svg_begin(struct pf_buf *out, double height, struct svg_head *head);
 void svg_end(struct pf_buf *out);
 
 /*
  * Appends text as XML. Control characters, the backslash and bytes that are not UTF-8 are printed as in CSV files: \n, \\, \xHH.
- * svg_text_cut appends at most `characters` characters (three or more) and marks with ".." that the end was left out.
+ * svg_text_cut appends at most `characters` characters (three or more); ".." at the end marks truncated text.
  */
 void svg_text(struct pf_buf *out, const char *text, size_t size);
 void svg_text_cut(struct pf_buf *out, const char *text, size_t size, size_t characters);
 
 /*
- * Appends at most `characters` characters (three or more) of the name of a function or thread. A qualified name is cut in front
- * as long as its last part is whole: "..Grid::sweep(int)" for "heat::Grid::sweep(int)"; other names, and a longer last part, are
- * cut at the end. A part follows "::", "." or "/" outside brackets.
+ * Appends at most `characters` characters (three or more) of the name of a function or thread. A qualified name is truncated at the
+ * front if its last part fits: "..Grid::sweep(int)" for "heat::Grid::sweep(int)". Other names, and a last part that does not fit, are
+ * truncated at the end. A part follows "::", "." or "/" outside brackets.
  */
 void svg_name_cut(struct pf_buf *out, const char *name, size_t size, size_t characters);
 
@@ -49,13 +49,13 @@ void svg_attribute(struct pf_buf *out, const char *name, double pixels);
 /* Begins a text at a place: `<text attributes x= y=>`. The caller appends its content and end. */
 void svg_label(struct pf_buf *out, const char *attributes, double x, double y);
 
-/* A colour that depends on the text only: `#rrggbb`. */
+/* Returns a colour, `#rrggbb`, that depends on the text only. */
 const char *svg_colour(const char *text, size_t size);
 
-/* Appends a number for eyes: integers below 10^15 exactly, others in ten digits. */
+/* Appends a number for readers: an integer below 10^15 exactly, any other number with ten digits. */
 void svg_number(struct pf_buf *out, double value);
 
-/* The smallest step of 1, 2 or 5 times a power of ten of which at most `most` reach up to `high`, which is positive. */
+/* Returns the smallest step of the form 1, 2 or 5 times a power of ten so that `most` steps reach `high` > 0. */
 double svg_step(double high, unsigned most);
 
 #endif

@@ -15,7 +15,7 @@
  * the deepest stack in the bin. */
 enum { BINS = 495, ROWS_MAX = 128, SHADES = 8 };
 
-/* Pixels: the width of threads' names, the room above the rows, the height of a row, the room below the rows. */
+/* In pixels: the width of threads' names, the room above the rows, the height of a row, the room below the rows. */
 enum { NAMES = 190, TOP = SVG_HEAD, ROW = 14, BOTTOM = 30 };
 enum { BIN = (SVG_WIDTH - 2 * SVG_MARGIN - NAMES) / BINS, PLOT = BIN * BINS };
 
@@ -100,7 +100,7 @@ static bool timeline_number(const struct pf_cell *cells, int column, long double
     return isfinite(*value);
 }
 
-/* The depth of a row's stack. False: the row has no stack. */
+/* Sets *depth to the stack depth of a table row. Returns false if the row has no stack. */
 static bool depth_in(const struct timeline *line, const struct pf_cell *cells, uint32_t *depth)
 {
     const struct pf_tree *tree = line->model->contexts;
@@ -186,7 +186,7 @@ static void add_timeline_row(struct timeline *line, const struct pf_cell *cells)
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-/* The unit of times. Speedscope's unit is "ns" followed by a remark. */
+/* Returns the unit of the times. Speedscope files have a remark after "ns"; only "ns" is returned. */
 static const char *timeline_unit(const struct timeline *line)
 {
     const char *unit = line->model->time_unit ? line->model->time_unit : "";
@@ -206,7 +206,7 @@ static void add_tick(struct pf_buf *out, const struct timeline *line, double x, 
     pf_buf_str(out, "</text>\n");
 }
 
-/* Ticks from 0 on, in steps of 1, 2 or 5. */
+/* Appends the ticks of the time axis: from 0 on, in steps of 1, 2 or 5 times a power of ten. */
 static void add_axis(struct pf_buf *out, const struct timeline *line)
 {
     enum { TICKS = 8 };
@@ -218,7 +218,7 @@ static void add_axis(struct pf_buf *out, const struct timeline *line)
         add_tick(out, line, SVG_MARGIN + NAMES + (end > 0 ? PLOT * step * i / end : 0), step * i, unit);
 }
 
-/* A row's background and the name of its first thread; its title counts the other threads in the row. */
+/* Appends a row's background and the name of its first thread; the name's title also gives the number of other threads in the row. */
 static void add_timeline_name(struct pf_buf *out, const struct timeline *line, size_t row)
 {
     size_t first = (row * line->threads + line->rows - 1) / line->rows;
@@ -243,7 +243,7 @@ static unsigned shade_of(const struct timeline *line, uint32_t depth)
     return depth ? 1 + (unsigned)((uint64_t)(depth - 1) * SHADES / line->deepest) : 0;
 }
 
-/* All bins of one shade. Each shade can be seen on the backgrounds of both schemes. */
+/* Appends all bins of one shade. Each shade is visible on the backgrounds of both schemes, light and dark. */
 static void add_shade(struct pf_buf *out, const struct timeline *line, unsigned shade)
 {
     static const char *const colours[SHADES] = {"#c6dbef", "#a8cbe6", "#8bbadd", "#6fa8d4",
@@ -300,7 +300,7 @@ static void draw_timeline(const struct timeline *line, struct pf_buf *out)
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
-/* Reads some rows of the table. 1; 0 at its end; -1 with *error filled. */
+/* Reads up to STEP rows. Returns 1; 0 at the end of the table; -1 with *error filled. */
 static int read_timeline_rows(struct timeline *line, struct pf_error *error)
 {
     for (unsigned i = 0; i < STEP; i++) {
@@ -322,7 +322,7 @@ static int begin_anew(struct timeline *line, struct pf_error *error)
     return open_cursor(line, error);
 }
 
-/* One step. The picture is one record: earlier steps append nothing. Position 1 is the end. */
+/* Performs one step. The last step appends the picture as one record; earlier steps append nothing. Position 1 is the end. */
 static int next_timeline_step(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct timeline *line = (struct timeline *)lines;

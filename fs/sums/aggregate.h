@@ -18,7 +18,7 @@
  * immutable once made.
  *
  * Memory: all aggregates of the process and the arrangements of their views share a budget of options->cache bytes;
- * each aggregate may use a small share of the budget in any case. Sums beyond the budget are in mapped unlinked files.
+ * each aggregate may use a small share of the budget in any case. Sums that exceed the budget spill to mapped unlinked files.
  */
 struct pf_aggregate;
 
@@ -30,29 +30,29 @@ struct pf_aggregate *pf_aggregate_new(struct pf_model *model, struct pf_error *e
 struct pf_aggregate *pf_aggregate_of(struct pf_model *model, unsigned metric, struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
-/* Returns the model that the sums were made from; the aggregate does not own it. */
+/* Returns the model whose values were aggregated; borrowed by the aggregate. */
 const struct pf_model *pf_aggregate_model(const struct pf_aggregate *aggregate);
 
-/* Returns whether the sums of a metric are doubles; otherwise they are exact integers. */
+/* Returns true if the sums of a metric are doubles, false if they are exact integers. */
 bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric);
 
-/* Call after reading from the aggregate. Returns 0, or -1 with EIO in *error if the disk has lost part of a spilled
- * aggregate: all that was read from the aggregate is then invalid, and the aggregate must be made again. */
+/* Must be called after reading from the aggregate. Returns 0, or -1 with EIO in *error if part of a spilled aggregate cannot
+ * be read from disk: all values read from the aggregate are then invalid, and the caller must make a new one. */
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
 
-/* Returns true once after sums had to spill although -o cache alone would have had room for them; the caller should
- * then free the aggregates of idle profiles. */
+/* Returns true, and resets the flag, if an aggregate spilled that would fit the budget by itself, or if arrangements exceeded
+ * the budget; the caller should then free the aggregates of idle profiles. */
 bool pf_sums_are_pressed(void);
 
-/* True if the table of values skips other metrics' data: it seeks or skims. */
+/* True if a pass over one metric's values can skip the data of other metrics: the table of values seeks or skims. */
 bool pf_aggregate_skips(const struct pf_model *model);
 
-/* True if the table of values skips other metrics' data, and aggregates of all metrics at once would be slow or would
- * use a good part of the memory budget. The table's contexts must be loaded. */
+/* True if pf_aggregate_skips, and aggregating all metrics at once would be slow or would use a large part of the memory
+ * budget. The table's contexts must be loaded. */
 bool pf_aggregate_is_large(const struct pf_model *model);
 
-/* The partner whose values the metric's views also need, and which pf_aggregate_of aggregates with it; PF_NO_PARTNER if
- * none. */
+/* Returns the partner of a metric: the inclusive metric of an exclusive one, or vice versa; PF_NO_PARTNER if none. The views
+ * of a metric need both, so pf_aggregate_of aggregates both. */
 int pf_aggregate_partner(const struct pf_model *model, unsigned metric);
 
 /*
@@ -73,14 +73,14 @@ bool pf_adds_up(const struct pf_metric *metric);
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
 
 /*
- * True if a function or context has more than 100 % of the metric: values are negative, have wrapped around or run
- * backwards, or calls form cycles that no tree keeps apart. Needs an aggregate of all metrics. False for the second
- * metric of a pair of partners if the first is reported.
+ * True if a function or context has more than 100 % of the metric. Causes: values that are negative, have wrapped around or
+ * decrease over time; call cycles in a format without a call tree. Needs an aggregate of all metrics. If both metrics of a pair
+ * of partners exceed 100 %, true only for the one with the lower index.
  */
 bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
 
-/* One metric in one context, over the partitions that have a value. Unknown cells are absent: all cells if count is 0;
- * sum if the metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
+/* One metric in one context, over the partitions that have a value. All cells are absent if count is 0; `sum` is absent if the
+ * metric does not add up over partitions. Cells may point into wide[], so the struct must not be copied. */
 struct pf_context_statistics {
     uint64_t count;
     struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
@@ -114,9 +114,8 @@ enum pf_metric_view {
 };
 
 /*
- * The unit of a metric's folded stacks, whose values are integers: times in ns, other integers unchanged, other values
- * in millionths of their unit. The choice depends on the metric only, never on its values, so that two runs can be
- * compared.
+ * The unit of a metric's folded stacks. Their values are integers: times in ns, other integers unchanged, other numbers in
+ * millionths of the metric's unit. The unit depends only on the metric, not on its values, so that two runs are comparable.
  */
 struct pf_folding {
     int64_t factor;   /* values are multiplied by this */
@@ -127,8 +126,8 @@ struct pf_folding {
 };
 struct pf_folding pf_folding(const struct pf_model *model, unsigned metric);
 
-/* Counts the contexts whose positive values round to 0 and are missing from the folded stacks. Returns 0, or -1 with
- * *error filled. */
+/* Sets *left_out to the number of contexts that are missing from the folded stacks because their positive values round to 0.
+ * Returns 0, or -1 with *error filled. */
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error);
 
@@ -138,9 +137,9 @@ struct pf_lines *pf_metric_lines(struct pf_model *model, struct pf_aggregate *ag
                                  enum pf_metric_view view, struct pf_error *error);
 
 /*
- * The primary metric: `metric` by name if given and known, otherwise `time`, otherwise the first exclusive one with a
- * time unit, otherwise the first exclusive one, otherwise the first. Metrics that are known to have no values come
- * last. Returns -1 if there are no metrics.
+ * Returns the index of the primary metric: the one named `metric` if there is one (NULL: no name given), otherwise `time`,
+ * otherwise the first exclusive metric with a unit of time, otherwise the first exclusive one, otherwise the first. Metrics that
+ * are known to have no values rank last. Returns -1 if there are no metrics.
  */
 int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *metric);
 

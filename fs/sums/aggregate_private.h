@@ -37,7 +37,7 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
                   struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
 
-/* Accounting of heap bytes outside arenas: add, subtract, and test whether the process's total exceeds the limit. */
+/* Account for heap bytes outside arenas: add bytes, subtract bytes, test if the total of the process exceeds the limit. */
 void pf_sums_count(uint64_t bytes);
 void pf_sums_uncount(uint64_t bytes);
 bool pf_sums_exceed(uint64_t limit);
@@ -64,7 +64,7 @@ static inline size_t pf_plane_next(const struct pf_plane *plane, size_t i, size_
     return i < count ? i : count;
 }
 
-/* Maximum sum of magnitudes for which integer sums cannot overflow; less than 2^127 because magnitudes are rounded. */
+/* If the sum of magnitudes is at most this, integer sums cannot overflow. Less than 2^127 because magnitudes are rounded. */
 #define PF_INTEGERS_MAX 0x1.fp126
 
 /* A smallest or largest value. */
@@ -81,15 +81,15 @@ struct pf_context_sum {
     uint64_t count;   /* at least 1 */
 };
 
-/* The sums of one metric by context. Most contexts have a value in one partition only: such a context takes
- * PF_CONTEXT_LEAST bytes; other contexts point to a record. */
+/* The sums of one metric by context. Most contexts have a value in only one partition: such a context takes
+ * PF_CONTEXT_LEAST bytes; other contexts have a pointer to a record. */
 enum { PF_CONTEXT_LEAST = 9 };
 struct pf_context_sums {
     struct pf_plane plane;
     size_t n; /* contexts */
 };
 
-/* Loads the sum of a context; `real` is the metric's kind of numbers. Returns false if the context has no value. */
+/* Loads the sum of a context; `real`: the metric's sums are doubles. Returns false if the context has no value. */
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum);
 
@@ -100,8 +100,8 @@ bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool r
  * pf_context_load). */
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 
-/* Prefetches, for callers that access contexts in random order: first the slot of a context; then, once the slot is in
- * the cache, the record. */
+/* Prefetch the sum of a context, for callers that access contexts in random order: pf_context_expect its slot; the second
+ * function, called once the slot is in the processor's cache, its record. */
 void pf_context_expect(const struct pf_context_sums *sums, size_t context);
 void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context);
 
@@ -129,7 +129,7 @@ struct pf_partition_sum {
 struct pf_metric_sums {
     bool real; /* sums, low and high are doubles; otherwise integers */
     double
-        magnitude; /* sum of the absolute values; while it fits 128 bits, so do all sums of integers */
+        magnitude; /* sum of the absolute values; integer sums cannot overflow while it is at most PF_INTEGERS_MAX */
     union pf_number total;
     bool negative;  /* some value is negative; unknown after unpacking */
     size_t holders; /* partitions that have any value */
@@ -147,7 +147,7 @@ struct pf_aggregate {
     size_t n_partitions;
     struct pf_arena arena;
     struct pf_metric_sums *metrics; /* profile->n_metrics */
-    pf_need_arranged *need; /* pf_aggregate_share; NULL: each thread makes the arrangements that it misses */
+    pf_need_arranged *need; /* set by pf_aggregate_share; NULL: each thread makes missing arrangements itself */
     void *owner;
     struct pf_lock lock;            /* guards the members below */
     struct pf_arranged *arranged;   /* arrangements in LRU order, latest first */
@@ -161,7 +161,7 @@ static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned
     return pf_context_load(&sums->contexts, context, sums->real, sum);
 }
 
-/* An aggregate without values, or NULL with *error filled. */
+/* Returns an aggregate without values, or NULL with *error filled. */
 struct pf_aggregate *pf_aggregate_empty(const struct pf_model *model, struct pf_error *error);
 
 /* Adds the values of all metrics (metric < 0), or of one metric and its partner. Returns 0, or -1 with *error filled.
@@ -180,7 +180,7 @@ bool pf_counts(enum pf_over_contexts over, unsigned flags);
 
 /* ---- exclusive and inclusive values ------------------------------------------------------------- */
 
-/* The pair of metrics that a metric's views are made from; PF_NO_PARTNER if one must be derived. */
+/* The exclusive and the inclusive metric that a metric's views are made from; PF_NO_PARTNER: derived from the other one. */
 struct pf_twins {
     int exclusive, inclusive;
 };
@@ -196,7 +196,7 @@ struct pf_values {
     uint32_t n;
     bool exclusive_real, inclusive_real;
     union pf_number *exclusive, *inclusive; /* 0 if there is no value */
-    bool *lacking;                          /* the inclusive value is unknown; NULL if all are known */
+    bool *lacking;                          /* the inclusive value is unknown; NULL: all values are known */
     bool *present;                          /* some context in the subtree has a value */
     struct pf_totals totals;
     uint32_t *scratch; /* one item per context, for the functions that compute values */
@@ -221,7 +221,7 @@ void pf_values_fill(struct pf_values *values);
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 
-/* Appends the record at the walk's position and advances the position. Returns false at the end. */
+/* A view's function that appends the record at the walk's position and advances the position. Returns false at the end. */
 struct pf_metric_walk;
 typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
 

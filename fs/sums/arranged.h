@@ -7,8 +7,8 @@
 #include "fs/text/buf.h"
 
 /*
- * The order in which a view walks the functions, contexts or places of a metric, with their values. For views below metrics/ and for
- * everything that reads them: runs/, tables of many profiles, pictures.
+ * Arrangements: the functions, contexts or places of a metric with their values, in the order of a view. Used by the views below
+ * metrics/, runs/, the tables over several profiles, and pictures.
  */
 
 struct pf_values;
@@ -20,7 +20,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
 
 /* The totals that percentages refer to. */
 struct pf_totals {
-    unsigned of;      /* the metric whose total is the sum of the exclusive values */
+    unsigned of;      /* index of the metric whose total is `exclusive` */
     double exclusive; /* 100 % of exclusive values: their sum */
     double
         inclusive; /* 100 % of inclusive values: the sum over the roots, or `exclusive` if that is larger */
@@ -28,8 +28,8 @@ struct pf_totals {
 
 /* ---- arrangements: the orders in which views are walked ------------------------------------------ */
 
-/* The sum over contexts of one kind, name and file, or of one pair of callee and caller names. The inclusive value
- * counts the outermost contexts only, so that recursion is not counted twice. */
+/* The sum over contexts with the same kind, name and file, or with the same pair of callee and caller names. Only outermost
+ * contexts count for the inclusive value, so that recursion is not counted twice. */
 struct pf_function {
     union pf_number exclusive, inclusive;
     union pf_number running; /* prefix sum of `exclusive`, including this one */
@@ -47,7 +47,7 @@ struct pf_folded_line {
 };
 #define PF_NO_DEPTH UINT32_MAX
 
-/* A load module, a source file (both have only a name), or a source line. */
+/* The sum over a place: a load module or source file (which have only a name), or a source line. */
 struct pf_place_sum {
     union pf_number exclusive;
     uint32_t functions;  /* functions with a frame there; unused for lines */
@@ -55,8 +55,8 @@ struct pf_place_sum {
     uint32_t line;       /* 0: none */
 };
 
-/* Exclusive and inclusive values of one metric by context, and the order in which a view walks them. Made when the
- * first walk needs it, immutable afterwards, kept while walks use it or the cache limit allows. */
+/* An arrangement of one metric. It is made when a walk first needs it, is immutable afterwards, and stays cached while walks
+ * use it or the cache limit allows. */
 enum pf_arrangement {
     PF_BY_FUNCTION,
     PF_BY_CALLER,
@@ -126,8 +126,7 @@ int pf_compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
 /* A share of a total in percent; absent if the total is 0 or not finite. */
 struct pf_cell pf_percent_cell(const union pf_number *part, bool real, double whole);
 
-/* The cells of function i in functions.csv, for an arrangement by function. Number cells may point into the
- * arrangement. */
+/* The cells of a row of functions.csv, from an arrangement by function. Number cells may point into the arrangement. */
 enum {
     PF_FUNCTION_KIND,
     PF_FUNCTION_CONTEXTS,
@@ -150,21 +149,22 @@ enum { PF_STACK_HALF = 512 };
  * deep enough to be cut. Returns 0, or -1 with *error filled. */
 int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
-/* Returns the arrangement of a metric, which is made if necessary: in a job after pf_aggregate_share, otherwise by this
- * thread. The caller must release it after use, and holds no lock. NULL with *error filled. */
+/* Returns a reference to the arrangement of a metric. A missing one is made: in a job if pf_aggregate_share was called, otherwise
+ * by this thread. The caller releases it with pf_arranged_put and must hold no lock. NULL with *error filled. */
 struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                                     struct pf_error *error);
 void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged);
 
-/* Makes an arrangement unless it is there; it can be evicted before the next pf_arranged_get unless a caller of
- * pf_arranged_get waits for it. Returns 0, or -1 with *error filled. */
+/* Makes an arrangement unless it is cached. The arrangement can be evicted before the next pf_arranged_get unless a caller of
+ * pf_arranged_get is waiting for it. Returns 0, or -1 with *error filled. */
 int pf_arranged_make(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                      struct pf_error *error);
 
-/* Has an arrangement made by pf_arranged_make in a job that all walks share. Returns 0, or -1 with *error filled. */
+/* A function that runs pf_arranged_make in a job shared by all walks, and waits for it. Returns 0, or -1 with *error filled. */
 typedef int pf_need_arranged(void *owner, struct pf_aggregate *aggregate, unsigned metric,
                              enum pf_arrangement kind, struct pf_error *error);
-/* Sets the function that has missing arrangements made. Borrows `owner`. Call before other threads use the aggregate. */
+/* Sets the function that pf_arranged_get calls for a missing arrangement. Borrows `owner`. Must be called before other threads
+ * use the aggregate. */
 void pf_aggregate_share(struct pf_aggregate *aggregate, pf_need_arranged *need, void *owner);
 
 /* Frees all arrangements; no walk may hold a reference. */
@@ -180,7 +180,7 @@ void pf_add_folded(const struct pf_folding *folding, const union pf_number *numb
 
 /* ---- folded stacks ------------------------------------------------------------------------------ */
 
-/* The text of a folded stack: names joined by semicolons. The prefix that consecutive stacks have in common is kept. */
+/* The text of a folded stack: names joined by semicolons. A new stack reuses the prefix that it shares with the last one. */
 struct pf_stack {
     void (*add_name)(
         struct pf_buf *out,

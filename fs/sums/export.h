@@ -8,9 +8,9 @@
 bool pf_pprof_has_samples(const struct pf_model *model);
 
 /*
- * A profile for pprof (profile.proto, uncompressed). It has one sample per calling context with values, summed over all
+ * Exports a profile for pprof (profile.proto, uncompressed): one sample per calling context with values, summed over all
  * partitions, and one sample type per metric that adds up over contexts and partitions. Inclusive metrics are omitted,
- * since pprof derives them.
+ * since pprof derives their values.
  *
  * Values are integers in the units of folded stacks (see pf_folding); a value beyond 64 bits is clamped. The primary
  * metric is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
@@ -18,7 +18,7 @@ bool pf_pprof_has_samples(const struct pf_model *model);
 struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
                                 struct pf_error *error);
 
-/* The number of contexts whose value of a metric is clamped to 64 bits in that profile. */
+/* Returns the number of contexts whose value of a metric is clamped to 64 bits in the pprof export. */
 uint64_t pf_pprof_saturated(const struct pf_model *model, const struct pf_aggregate *aggregate,
                             unsigned metric);
 

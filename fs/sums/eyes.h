@@ -15,7 +15,7 @@
 /* Prints an integer exactly; a double with six significant digits and all digits before the point. */
 char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 
-/* The maximum of a width and the length of a number as pf_print_rounded prints it. */
+/* Returns the larger of a width and the length of a number as printed by pf_print_rounded. */
 size_t pf_wider(size_t width, const union pf_number *number, bool real);
 
 /* Prints `part` in percent of `whole`: two decimals, or none if they round to 100, or two significant digits if two
@@ -35,23 +35,23 @@ void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool re
 /* Appends a name on one line, escaped as in CSV but never quoted. */
 void pf_add_name(struct pf_buf *out, const struct pf_cell *name);
 
-/* Truncates the buffer's content from offset `from` on to `most` bytes, at a character boundary, and appends "...".
- * Returns the new size from that offset. */
+/* Truncates the text after offset `from` to `most` bytes, at a character boundary, and appends "...". Returns the new size of
+ * that text. */
 size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most);
 
-/* Shortens the whole buffer to `most` bytes: "..." and the end of the text, from a character boundary on. Returns the
- * offset in the buffer where the shortened text begins. */
+/* Truncates the text at the front: "..." and the end of the text, from a character boundary on, `most` bytes together. Returns
+ * the offset in the buffer where the truncated text begins. */
 size_t pf_cut_front(struct pf_buf *buf, size_t most);
 
 /* Appends a number and, if the metric has one, its unit. */
 void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const union pf_number *number,
                       bool real);
 
-/* If the metric does not add up: appends a line that states so, which is then the whole text, and returns true. */
+/* Returns true if the metric does not add up, after appending a line that states this; the line is then the whole text. */
 bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsigned metric);
 
-/* Appends the first line of tree.txt: the total of the metric `total_of` (struct pf_totals), in the metric's unit and
- * in a readable unit. */
+/* Appends the first line of tree.txt: the total of the metric `total_of` (`of` in struct pf_totals), in the metric's unit and in a
+ * readable unit. */
 void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
                        unsigned total_of);
 

@@ -4,7 +4,7 @@
 
 #include "fs/sums/aggregate_private.h"
 
-/* The partitions that have the same value of a grouping column (PF_GROUP): the partitions of one process, rank or node. */
+/* A group: partitions with the same value in a grouping column (PF_GROUP), such as the threads of one process, rank or node. */
 struct pf_group {
     union pf_number
         sum; /* sum of the metric; for a PF_AT metric: the value of the selected partition, if it belongs to the group */

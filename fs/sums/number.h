@@ -8,8 +8,8 @@
 
 /* Sums that are exact for integers of up to 128 bits and compensated for doubles: adding, comparing, conversion to cells. */
 
-/* A sum. The owner of a sum keeps a flag `real` next to it: if set, the sum is a double with the rounding error so far
- * (Neumaier's compensated summation), otherwise an exact integer. All-zero bytes are 0 in both cases. */
+/* A sum. The owner keeps a flag `real` next to the sum: if set, the sum is a double and its accumulated rounding error (Neumaier's
+ * compensated summation), otherwise an exact integer. All-zero bytes are 0 in both cases. */
 union pf_number {
     pf_int128 i;
     struct {
@@ -93,7 +93,7 @@ static inline int pf_number_compare(const union pf_number *a, const union pf_num
     return (x > y) - (x < y);
 }
 
-/* A lower bound: one of `parts` equal parts of a total. */
+/* A lower bound for numbers: a total divided by `parts`. */
 struct pf_least {
     union pf_number number;
     bool real;
@@ -143,7 +143,7 @@ static inline bool pf_number_of_cell(const struct pf_cell *cell, union pf_number
     return cell->type != PF_ABSENT && cell->type != PF_TEXT;
 }
 
-/* The cell's number as a long double, for charts and sums that need not be exact; nan if there is none. */
+/* Returns the cell's number as a long double, for charts and inexact sums; nan if the cell holds no number. */
 static inline long double pf_cell_number(const struct pf_cell *cell)
 {
     union pf_number number;

@@ -13,7 +13,7 @@ struct pf_page_limits {
     size_t text;  /* of titles, warnings, partitions */
 };
 
-/* The data of the sections, collected once: the page may have to be printed again with smaller limits. */
+/* The data of the sections, collected once and printed repeatedly: with smaller limits if the page is too long. */
 struct pf_page;
 
 /* Borrows the aggregate, which must contain at least this metric and its partner. Returns NULL with *error filled on

@@ -8,7 +8,7 @@
 
 /* Units of time and bytes, and values in a readable unit. All functions are thread-safe. */
 
-/* Nanoseconds per `unit`; 0 if it is not a unit of time. */
+/* Returns the nanoseconds per `unit`; 0 if `unit` is not a unit of time. */
 int64_t pf_unit_ns(const char *unit);
 
 /* A readable unit: s, ms, us, ns, TB, GB, MB, kB or B. */
@@ -18,7 +18,7 @@ struct pf_scale {
     double divisor;
 };
 
-/* The largest unit in which |value| is at least 1, otherwise the smallest. `unit` is the unit of `value`. */
+/* Returns the largest readable unit in which |value| is at least 1, or the smallest one. `unit` is the unit of `value`. */
 struct pf_scale pf_scale_of(double value, const char *unit);
 
 /* Appends " (24.63 s)": the value in its readable unit, with two decimals. Appends nothing if the value is below the
