@@ -8,7 +8,7 @@
 
 /*
  * The table "components": the parts of elements that consist of several numbers, as they are stored, under the
- * exclusive or inclusive metric that the file stores. Sorted as the file: by metric, call path, location. Elements that
+ * exclusive or inclusive metric that the file stores. Sorted like the file: by metric, call path, location. Elements that
  * are zero are left out.
  */
 
@@ -136,11 +136,11 @@ static struct pf_cell part_cell(const struct pf_cube_metric *metric, const unsig
 struct components {
     struct pf_cubex_numbers numbers;
     struct pf_cube_reader reader;
-    uint64_t next;    /* next number that may have a row */
-    uint64_t path;    /* first number of the call path whose row is loaded; PF_NO_NUMBER: none */
-    uint64_t element; /* first number of the element whose parts are counted; PF_NO_NUMBER: none */
-    const unsigned char *row;
-    uint32_t parts;
+    uint64_t next;            /* next number that may have a row */
+    uint64_t path;            /* first number of the call path whose row is loaded; PF_NO_NUMBER: none */
+    uint64_t element;         /* first number of the element whose parts are counted; PF_NO_NUMBER: none */
+    const unsigned char *row; /* the loaded row */
+    uint32_t parts;           /* number of parts of that element */
     char name[PART_NAME];
 };
 

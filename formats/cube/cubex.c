@@ -125,7 +125,7 @@ static void set_cube_tables(struct pf_model *model)
 
 /* ---- members in src/ ---------------------------------------------------------------------------- */
 
-/* Serves all members except the data. If the anchor is missing, the data are served too. */
+/* Makes the members readable as blobs: all except the data, or all if the anchor is missing. */
 static void set_member_blobs(struct pf_run *run)
 {
     struct pf_cubex *cubex = cubex_of(run->model);

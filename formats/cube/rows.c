@@ -7,9 +7,9 @@
 
 enum {
     PIECE = 4 * 1024,    /* read size if consecutive rows are likely */
-    SMALL = 1024 * 1024, /* smaller data are read whole: call paths and rows may differ in order */
+    SMALL = 1024 * 1024, /* data up to this size are read whole: rows may not be in the order of call paths */
     RATIO_MAX = 1032,    /* maximum compression ratio of zlib */
-    STREAM_MORE = 64,    /* maximum size of a stream: the row's size plus a quarter plus this */
+    STREAM_MORE = 64,    /* a stream longer than the row's size plus a quarter plus this is damaged */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)

@@ -6,7 +6,7 @@
 
 /* ---- numbers of rows ---------------------------------------------------------------------------- */
 
-/* The range of an axis within a restriction. */
+/* Sets the range of an axis of `count` items: item `only`, or all if `only` is negative; *n is 0 if there is no such item. */
 static void restrict_axis(int64_t only, uint32_t count, uint32_t *first, uint32_t *n)
 {
     bool inside = only >= 0 && only < count;
@@ -49,8 +49,8 @@ void pf_cubex_find_number(struct pf_cubex_numbers *numbers, uint64_t number)
 /* ---- values ------------------------------------------------------------------------------------- */
 
 /*
- * The table "values", sorted as the file; for each call path the exclusive values precede the inclusive ones. Zeros are
- * left out.
+ * The table "values", sorted like the file by metric, call path and location; the exclusive values of a call path precede
+ * its inclusive ones. Zeros are left out.
  */
 struct values {
     struct pf_cubex_numbers numbers;
@@ -84,7 +84,7 @@ static int begin_cube_values(const struct pf_cursor *cursor, struct pf_numbers *
         return -1;
     numbers->end = values->numbers.first[cubex->cube.n_metrics];
     values->first = PF_NO_NUMBER;
-    bool by_column = all && cursor->only.partition >= 0; /* columns are read only once they are made */
+    bool by_column = all && cursor->only.partition >= 0; /* made: PF_DERIVED_BY_PARTITION */
     return pf_cube_sums_init(&values->sums, &cubex->cube, all, cursor->only.partition,
                              by_column ? &cubex->columns : NULL, error);
 }

@@ -113,7 +113,7 @@ static struct pf_sql *open_export(struct pf_build *build)
     return PF_OWN(build->run, sql, pf_sql_close);
 }
 
-/* Schemas 2 and 3 have different names for these tables. The table of schema 2 is ignored if that of schema 3 exists. */
+/* Reads metadata and GPUs. A table with the name of schema 2 is read only if there is none with the name of schema 3. */
 static void read_facts(struct pf_build *build)
 {
     struct pf_sql *sql = open_export(build);

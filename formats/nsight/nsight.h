@@ -199,7 +199,7 @@ struct nsight_lookup {
     uint64_t next
         [NSIGHT_SLOTS]; /* by process modulo NSIGHT_SLOTS: index after the last hit, where the next search begins */
     unsigned slot; /* slot of the last search */
-    bool near;     /* the last search ended close to its start: the next one in `slot` reads through the window */
+    bool near;     /* the last search ended close to its start: the next in `slot` uses the window */
 };
 
 /* Makes an empty map, which the end of the run frees. */

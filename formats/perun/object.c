@@ -145,7 +145,7 @@ static void read_snapshot_number(struct perun_reading *reading)
         PERUN_NOTE(reading, &token, PERUN_BAD_SNAPSHOT, NULL);
 }
 
-/* Reads the command, which is a field too: a trace that begins with it has no separate root. */
+/* Reads the command, which is a field and also the root of the resource's context (read_command in paths.c). */
 static void read_command_member(struct perun_reading *reading)
 {
     const struct pf_json_token *command = &reading->command.token;
@@ -209,7 +209,7 @@ static uint32_t region_of(struct perun_reading *reading)
     return data->none;
 }
 
-/* Sets the time of a region that is not an object of the file from its first resource with a time. */
+/* Sets the time of a region to that of the object just read, unless the region has a time or is an object of the file. */
 static void note_time(struct perun_reading *reading, uint32_t region)
 {
     char text[256];

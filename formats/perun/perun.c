@@ -91,8 +91,8 @@ static void read_start(struct pf_run *run, void *arg)
 }
 
 /*
- * Reads the regions without measurements in the first OPEN_MAX_BYTES. Damage is reported by the pass, except for a text that ends
- * before any resources or models: that fails, since there is nothing to show.
+ * Reads the regions without measurements in the first OPEN_MAX_BYTES. The pass reports damage; only a text that ends before any
+ * resources or models is an error here, since there is nothing to show.
  */
 static void read_start_of(struct pf_run *run, struct perun *perun)
 {
@@ -267,7 +267,7 @@ static void add_partition(struct pf_run *run, struct pf_cell id, const char *nam
     pf_run_check(run, pf_rows_add(partitions->fields, &time, run->error));
 }
 
-/* Adds the snapshots by number, then `all` for the regions that are not snapshots. */
+/* Adds the partitions: the snapshots by number, then `all` for the regions that are not snapshots. */
 static void add_partitions(struct pf_run *run, struct perun_data *data)
 {
     char name[24];
@@ -298,7 +298,7 @@ static void add_partitions(struct pf_run *run, struct perun_data *data)
 
 /* ---- stages ------------------------------------------------------------------------------------- */
 
-/* Files without a header have the type at the top level. */
+/* Sets header_type to the profile's type: header.type or, in files without a header, the top-level type. */
 static void find_header_type(struct perun *perun)
 {
     struct pf_cell type = perun_property(&perun->data, "header.type");
