@@ -27,7 +27,7 @@ struct pf_archive_tree {
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;
-    uint64_t size;            /* of the members' bytes; unknown: UINT64_MAX, while indexing INT64_MAX */
+    uint64_t size;            /* of the unpacked archive; unknown: UINT64_MAX, while indexing INT64_MAX */
     struct pf_rows *problems; /* severity, code, text */
 };
 
