@@ -132,7 +132,8 @@ OTF2_TEST void put_region(struct bytes *file, uint32_t id, uint32_t name)
     put_end(file);
 }
 
-/* Two locations, 0 and 2^32; regions 1 `main`, 2 `f`, 3 `main` again; a strict counter and one of location 0's own; messages between both. */
+/* Two locations, 0 and 2^32; regions 1 `main`, 2 `f`, 3 `main` again; a strict counter, and a counter
+ * of location 0 only; a communicator of both locations. */
 OTF2_TEST struct bytes definitions_of(bool big_endian, const uint64_t announced[2])
 {
     static const char *const strings[] = {"",    "main", "f",     "thread", "a.c",
@@ -201,7 +202,7 @@ OTF2_TEST void put_time(struct bytes *file, uint64_t ticks)
     put_fixed(file, ticks, 8);
 }
 
-/* ENTER (12) or LEAVE (13). */
+/* `type`: ENTER (12) or LEAVE (13). */
 OTF2_TEST void put_call(struct bytes *file, unsigned type, uint32_t region)
 {
     put(file, type);
@@ -218,7 +219,7 @@ OTF2_TEST void put_reading(struct bytes *file, uint32_t class, unsigned type, ui
     put_end(file);
 }
 
-/* MPI_SEND (14), ISEND (15), RECV (18) or IRECV (19). */
+/* `type`: MPI_SEND (14), MPI_ISEND (15), MPI_RECV (18) or MPI_IRECV (19). */
 OTF2_TEST void put_message(struct bytes *file, unsigned type, uint32_t rank, uint64_t size)
 {
     put_begin(file, type);
@@ -237,7 +238,7 @@ OTF2_TEST void put_end_of_events(struct bytes *file)
     put(file, 1);
 }
 
-/* Begins the next chunk. */
+/* Ends the current chunk, pads it to 256 bytes and begins the next chunk. */
 OTF2_TEST void put_next_chunk(struct bytes *file, uint64_t first, uint64_t last)
 {
     put(file, 1);

@@ -11,9 +11,9 @@
 #include "formats/driver_extra.h"
 
 /*
- * Invariants of every profile that a driver has loaded, whatever the file holds: the promises of formats/driver.h that the core relies on. Fuzz
- * targets check them for any bytes, unit tests for real profiles. Checks return a sentence that names the broken promise (a static buffer or a
- * literal), or NULL if all hold.
+ * Checks the invariants of a loaded profile: the guarantees of formats/driver.h that the core relies on, whatever the file holds. Fuzz
+ * targets check them for arbitrary bytes, unit tests for real profiles. A check returns a description of the violated invariant (a static
+ * buffer or a literal), or NULL if all hold.
  */
 
 #define SOUND __attribute__((unused)) static
@@ -25,10 +25,10 @@ enum {
 
 /* Limits of the check. */
 struct sound_limits {
-    unsigned rows;    /* per walk */
-    unsigned hop;     /* the walk resumes from a saved position every `hop` rows, */
-    unsigned resumes; /* but at most this many times */
-    bool twice;       /* the file holds its values by partition and by context, and the two may differ */
+    unsigned rows;    /* maximum number of rows per walk */
+    unsigned hop;     /* number of rows after which a walk resumes from a saved position */
+    unsigned resumes; /* maximum number of times that a walk resumes */
+    bool twice;       /* the file stores values both by partition and by context, which may differ */
 };
 
 /* One walk over a table. */
@@ -37,10 +37,10 @@ struct sound_walk {
     const struct pf_table *table;
     struct pf_restriction only;
     struct sound_limits limits;
-    uint64_t hash; /* of the rows that match `match`, in order */
+    uint64_t hash; /* hash of the rows that match `match`, in order */
     struct pf_restriction match;
     bool whole; /* the walk ended before the limit */
-    bool again; /* the walk ended with EAGAIN: the data that its rows were made from has been superseded */
+    bool again; /* the walk failed with EAGAIN: its rows are out of date, and it must be repeated */
     char wrong[400];
 };
 
@@ -51,7 +51,7 @@ SOUND uint64_t sound_mix(uint64_t hash, uint64_t bits)
     return (hash ^ bits) * 1099511628211u + (bits >> 31);
 }
 
-/* Reads the whole cell, as printing it does. */
+/* Hashes the whole cell, so that every byte is read as by printing it. */
 SOUND uint64_t sound_cell(uint64_t hash, const struct pf_cell *cell)
 {
     hash = sound_mix(hash, cell->type);
@@ -87,7 +87,7 @@ SOUND int64_t sound_items(const struct pf_model *model, enum pf_role role)
     }
 }
 
-/* True if the marks of a text cell are correct. */
+/* True if the flags `plain` and `quoted` of a text cell are correct. */
 SOUND bool sound_marks(const struct pf_cell *cell)
 {
     struct pf_cell found = pf_text(cell->text, cell->size);
@@ -95,7 +95,7 @@ SOUND bool sound_marks(const struct pf_cell *cell)
     return (!cell->plain || found.plain) && (!cell->quoted || found.quoted);
 }
 
-/* True if the cell fits its column and its flags are correct. */
+/* True if the cell is valid in its column: an index within the axis, or a text with correct flags. */
 SOUND bool sound_fits(const struct pf_model *model, const struct pf_column *column,
                       const struct pf_cell *cell)
 {
@@ -118,7 +118,7 @@ SOUND const char *sound_row(const struct pf_model *model, const struct pf_column
     return NULL;
 }
 
-/* True if a cursor with this restriction returns the row. */
+/* True if the row matches the restriction. */
 SOUND bool sound_matches(const struct pf_table *table, const struct pf_cell *cells,
                          struct pf_restriction only)
 {
@@ -145,7 +145,7 @@ SOUND bool sound_wrong(struct sound_walk *walk, const char *what, const char *mo
     return false;
 }
 
-/* Resumes from a saved position, which must yield the row that followed; from a damaged position, anything except a crash is allowed. */
+/* Resumes from a saved position, which must yield the next row, and from a damaged copy of it, which must not crash. */
 SOUND bool sound_resume(struct sound_walk *walk, char *blob, size_t size, int got, uint64_t want)
 {
     struct pf_cell cells[SOUND_COLUMNS] = {0};
@@ -213,7 +213,7 @@ SOUND bool sound_rows(struct sound_walk *walk, struct pf_cursor *cursor, char *b
     return true;
 }
 
-/* Walks once; returns false with walk->wrong set. */
+/* Walks the table once. Returns false with walk->wrong set if an invariant is violated. */
 SOUND bool sound_walk(struct sound_walk *walk)
 {
     static char blob[SOUND_POSITION];
@@ -232,7 +232,7 @@ SOUND bool sound_walk(struct sound_walk *walk)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-/* True if the table is in the folder of an item that `only` names: restricted cursors are opened for such tables only. */
+/* True if the folder of an item of `only` contains the table: the core restricts cursors of such tables only. */
 SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction only)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
@@ -321,7 +321,7 @@ SOUND const char *sound_metrics(const struct pf_model *model)
     return NULL;
 }
 
-/* Checks that all items have an id and a name of their own. */
+/* Checks that each item has a name that differs from the names of the 50 items before it. */
 SOUND const char *sound_named(const struct pf_rows *items)
 {
     for (size_t i = 0; items && i < pf_rows_count(items); i++) {
@@ -366,7 +366,7 @@ SOUND const char *sound_blobs(struct pf_model *model)
     return NULL;
 }
 
-/* Checks that the driver writes no line of info.txt that the core writes; the driver's Title replaces the core's. */
+/* Checks that the driver adds no line to info.txt that the core writes, except Title, which replaces the core's line. */
 SOUND const char *sound_info(const struct pf_model *model)
 {
     const char *taken[] = {"Format",
@@ -384,7 +384,7 @@ SOUND const char *sound_info(const struct pf_model *model)
     return NULL;
 }
 
-/* Checks a profile whose stages are all loaded, with these items of the axes. */
+/* Checks a profile whose stages are all loaded; cursors are restricted to each item of `only` in turn. */
 SOUND const char *sound_profile(struct pf_model *model, struct pf_restriction only,
                                 struct sound_limits limits)
 {

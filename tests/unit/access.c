@@ -14,7 +14,7 @@ static struct stat file(uid_t uid, gid_t gid, mode_t mode)
     return (struct stat){.st_uid = uid, .st_gid = gid, .st_mode = S_IFREG | mode};
 }
 
-/* Checks the attributes of a file that is made from files `a` and `b`. */
+/* Checks the attributes of a virtual file that is derived from files `a` and `b`. */
 static void both(struct stat a, struct stat b, uid_t uid, gid_t gid, mode_t mode, const char *name)
 {
     struct pf_access access = pf_access_of(&a), further = pf_access_of(&b);
@@ -29,8 +29,8 @@ static bool may(const struct stat *st, uid_t uid, gid_t gid)
     return st->st_mode & bit;
 }
 
-/* Whatever the owners, groups and modes of two files are, a user who may not read each of them may not read the file that is made from both,
- * unless that user is the one who mounted. */
+/* For all owners, groups and modes of two files: a user who may not read both of them may not read the file derived from them, unless the
+ * user is the one who mounted. */
 static void test_never_more(void)
 {
     size_t wider = 0, tried = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables that AFPerf files become: runs, regions, sections, times, measurements, and references between records. */
+/* The tables made from AFPerf files: runs, regions, sections, times, measurements, and references between records. */
 #include <errno.h>
 
 #include "formats/kit/pass.h"
@@ -50,7 +50,7 @@ static unsigned confidence(const char *text, struct pf_probe_result *result)
 {
     unsigned char head[64] = {0};
     memcpy(head, text, strlen(text));
-    /* The head cache already holds the whole text. */
+    /* The probe's head already holds the whole text. */
     struct pf_probe probe = {
         .name = "x", .size = strlen(text), .fd = -1, .bytes = head, .have = strlen(text)};
     *result = (struct pf_probe_result){0};
@@ -332,7 +332,7 @@ static char *busy_text(size_t *size)
     return text;
 }
 
-/* True if a walk that resumes after every `hop` rows gives the text of an uninterrupted walk. */
+/* True if a walk that resumes after every `hop` rows gives the same text as an uninterrupted walk. */
 static bool agree(struct pf_model *model, const char *table, struct pf_restriction only, unsigned hop)
 {
     char *whole = dump(model, table, only, NULL, 0), *parts = dump(model, table, only, NULL, hop);
@@ -411,7 +411,7 @@ static char *spread(const char *text, size_t size, size_t *spread_size)
     return far;
 }
 
-/* A table of one run or context is read only from the part of the file that holds its records. */
+/* A walk restricted to a run or context reads only the part of the file with the matching records, but must yield all of them. */
 static void test_parts_of_the_file(const char *text, size_t size, const char *what)
 {
     const struct sound_limits limits = {.rows = 100000, .hop = 1000};
@@ -523,7 +523,7 @@ static uint64_t count_rows(struct pf_model *model, const char *name)
     return rows;
 }
 
-/* More events than any part of the driver holds in memory. The stops of the second half precede their starts. */
+/* More events than the driver holds in memory. In the second half of the file, the stop of each region precedes its start. */
 static void test_large_file(void)
 {
     enum { REGIONS = 40000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged AFPerf files: whatever is missing or wrong, the rest is a valid profile. If PROFILEFS_SHARED is set, every file of its corpus/afperf is
- * tested likewise; PROFILEFS_STRIDE=1 cuts the files at every byte instead of some.
+ * Damaged AFPerf files: the readable rest is a valid profile. If PROFILEFS_SHARED names a folder, its corpus/afperf is tested, too.
+ * With PROFILEFS_STRIDE=1, files are truncated at every byte instead of some.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
 
-/* Returns the first fault of the profile of a text that begins with an AFPerf header, or NULL. */
+/* Returns the first broken invariant of the profile that is read from an AFPerf text, or NULL. */
 static const char *trouble_with(struct afperf_profile *p, const char *text, size_t size, unsigned hop)
 {
     unlinkat(p->directory, "run.afperf", 0);
@@ -49,7 +49,7 @@ static void test_cuts(const char *name, const char *text, size_t size, size_t st
     remove_folder(&p);
 }
 
-/* Writes bytes that have a meaning in the format at many offsets. */
+/* Overwrites bytes at many offsets with characters that the format's syntax uses. */
 static void test_changes(const char *name, char *text, size_t size, size_t step)
 {
     static const char bytes[] = "\n,\"0x#\xff\0;-9";

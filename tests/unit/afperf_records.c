@@ -8,7 +8,7 @@
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* Returns all records as "line:field|field", each with its faults. */
+/* Returns one line per record: its kind if unusual, "LINE:FIELD|FIELD" and its faults. */
 static char *records_of(const void *bytes, size_t size)
 {
     struct afperf_profile p;
@@ -118,7 +118,7 @@ static void test_long_records(void)
     is(have, "too long 1:\n2:b\n", "a record with closed quotes is reported as too long");
     free(text);
     free(have);
-    /* Starting at any of these lines, a record continues for more than 1 MiB: reading must not be quadratic. */
+    /* A record that starts at any of these lines is longer than 1 MiB: the time to read them must not be quadratic. */
     text = repeated("8,\"x\n", "x\",\"y\n", 1000000, "z\n", &size);
     have = records_of(text, size);
     ok(strlen(have) > 4 && !strcmp(have + strlen(have) - 10, "1000002:z\n"),
@@ -127,12 +127,12 @@ static void test_long_records(void)
     free(have);
 }
 
-/* Bytes after a text that are not part of it. */
+/* Number of digits that text_of appends after a text, which the parsers must not read. */
 enum { PADDING = 16 };
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-/* Returns the text as a field of the reader, followed by bytes that are not part of it; valid until the next call. */
+/* Returns the text as a field of the reader, followed by PADDING digits outside of the field; valid until the next call. */
 static struct afperf_text text_of(const char *text)
 {
     static char field[64 + PADDING];

@@ -306,7 +306,7 @@ static void odd_rows_are_left_out(void)
     fake_free(&fake);
 }
 
-/* Many metrics and contexts: more than one stretch, segment and cache. */
+/* Many contexts: the sums are the same if they are spilled to a temporary file. */
 static void spilling_changes_nothing(void)
 {
     struct fake fake[2];
@@ -335,7 +335,7 @@ static void spilling_changes_nothing(void)
     fake_free(&fake[1]);
 }
 
-/* 10,000 contexts with records: a little less than 1 MB. */
+/* 10,000 contexts, each with a record of sums: a little less than 1 MB of records. */
 static void make_large(struct fake *fake)
 {
     fake_init(fake, 3);
@@ -374,7 +374,7 @@ static void the_cache_bounds_all_together(void)
     fake_free(&small);
 }
 
-/* Returns the sum over all contexts that have a value. */
+/* Returns the sum of the first metric over all contexts that have a value. */
 static int64_t all_of(const struct pf_aggregate *aggregate)
 {
     int64_t sum = 0;
@@ -386,7 +386,7 @@ static int64_t all_of(const struct pf_aggregate *aggregate)
     return sum;
 }
 
-/* A mapped file that is truncated raises SIGBUS, as does a disk with read errors. */
+/* Truncates the mapped file of sums: reading it raises SIGBUS, as after a read error of the disk. */
 static void a_disk_that_loses_sums(void)
 {
     struct fake fake;
@@ -470,7 +470,7 @@ static void one_metric_alone(void)
     fake_free(&fake);
 }
 
-/* Returns the text of all views of the metrics' numbers. */
+/* Returns the concatenated text of all views of the first `metrics` metrics. */
 static struct pf_buf all_text(struct fake *fake, unsigned metrics)
 {
     struct pf_buf all = {0};

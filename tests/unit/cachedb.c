@@ -26,7 +26,7 @@ static void put(struct pf_cache *db, uint64_t key, const char *text)
     pf_buf_free(&value);
 }
 
-/* True if the cache holds exactly this text under the key (NULL: nothing). */
+/* True if the cache holds exactly this text under the key (NULL: no text). */
 static bool has(struct pf_cache *db, uint64_t key, const char *text)
 {
     size_t size = 0;
@@ -111,7 +111,7 @@ static void test_large(const char *folder)
 
 /* ---- heads -------------------------------------------------------------------------------------- */
 
-/* In these tests each letter of a head stands for an input. */
+/* In these tests, each letter of a head represents an input. True if `head` contains all letters of `other`. */
 static bool has_letters(const struct pf_cache_head *head, const struct pf_cache_head *other)
 {
     for (size_t i = 0; i < other->size; i++)
@@ -129,7 +129,7 @@ static void put_under(struct pf_cache *db, const char *letters, uint64_t number,
     pf_buf_free(&value);
 }
 
-/* True if the cache holds this text under the number (NULL: nothing), and the source has this head. */
+/* True if the cache holds this text under the number (NULL: no text) with this head. */
 static bool has_under(struct pf_cache *db, const char *letters, uint64_t number, const char *text)
 {
     size_t size = 0;
@@ -173,7 +173,7 @@ static void put_field(struct pf_cache *db, const char *facts, uint64_t number, c
     pf_buf_free(&fields);
 }
 
-/* The texts of the stored fields, in order, with a blank after each. */
+/* Copies the stored fields to `texts` in order, each followed by a space. */
 static void read_fields(struct pf_cache *db, char texts[100])
 {
     struct pf_buf fields = {0};
@@ -264,7 +264,7 @@ static void test_place(const char *folder)
     ok(place && !strcmp(place, path), "on a local disk the database is in the cache's folder");
     ok(!none, "an unusable folder has no database");
     free(place);
-    place = pf_cache_place("/proc/self"); /* a local file system that is not writable */
+    place = pf_cache_place("/proc/self"); /* a local but read-only file system */
     ok(place != NULL, "the folder need not be writable");
     free(place);
 }
@@ -363,7 +363,7 @@ static void test_locked(const char *folder)
     pf_cache_free(db);
 }
 
-/* Limits the size of files, which simulates a full disk. */
+/* Simulates a full disk by limiting the size of files. */
 static void test_full(const char *folder)
 {
     struct rlimit before, small = {200000, 200000};
@@ -395,7 +395,7 @@ static void test_full(const char *folder)
     pf_cache_free(db);
 }
 
-/* Children put and get until they are killed at arbitrary moments. */
+/* Child processes put and get until they are killed at arbitrary moments. */
 static void test_killed(const char *folder)
 {
     unsigned wrong = 0;
@@ -473,7 +473,7 @@ static bool is_kept(struct pf_cache *db, uint64_t key)
     return value;
 }
 
-/* Counts how often the row that is evicted first is missing while a later one is present. */
+/* Counts how often the row that is evicted first is missing while a row that is evicted later is still present. */
 static void *get_until_stopped(void *arg)
 {
     struct getter *getter = arg;

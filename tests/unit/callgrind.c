@@ -165,7 +165,7 @@ static void lines(void)
               "a line with invalid counts moves the position");
 }
 
-/* More lines than the sums hold in memory. */
+/* More source lines than the driver sums in memory. */
 static void many_lines(void)
 {
     enum { LINES = 30000 };
@@ -236,7 +236,7 @@ static void units(void)
     file_close(&file);
 }
 
-/* Two long names with a common prefix. */
+/* Two events whose long names differ only in the last character. */
 static void long_events(void)
 {
     char text[1024], name[301];

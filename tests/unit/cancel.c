@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cancelled load leaves no trace: each load of every profile among the samples is cancelled at its k-th check for k = 1, 2, 4, 8, ..., then
- * repeated, and the profile must equal one that was loaded without cancelling.
+ * A cancelled load has no effect: for every sample profile and stage, the load is cancelled at its k-th check for k = 1, 2, 4, 8, ... and
+ * repeated. The profile must equal one that was loaded without cancelling.
  */
 #include "formats/driver_extra.h"
 #include "formats/kit/pass.h"
@@ -10,10 +10,10 @@
 #include "tests/unit/each_profile.h"
 #include "tests/unit/tap.h"
 
-/* ---- kit/pass.c, with a counter ----------------------------------------------------------------- */
+/* ---- replaces kit/pass.c: counts checks ----------------------------------------------------------------- */
 
 static struct pf_pass *now;
-static uint64_t checks, cancelled_at; /* 0: never */
+static uint64_t checks, cancelled_at; /* cancelled_at == 0: never */
 
 struct pf_pass *pf_pass_enter(struct pf_pass *pass)
 {
@@ -108,18 +108,18 @@ struct sample {
     int folder;
     const char *name;
     const char *wrong; /* the first fault, or NULL */
-    uint64_t k;        /* the check at which it was found */
+    uint64_t k;        /* the cancelled check after which `wrong` was found */
     int stage;
 };
 
-/* Loads are numbered by their stage. Opening, stage PF_OPENED, is cancelled too, and repeated with a new profile. */
+/* Opening counts as the load of stage PF_OPENED: it is cancelled too, and repeated with a new profile. */
 static int open_sample(struct sample *sample, struct pf_model *model, struct pf_error *error)
 {
     static const struct pf_options options = {.cache = 1 << 20};
     return profile_open(model, sample->driver, sample->folder, sample->name, &options, error);
 }
 
-/* Cancels the stage at its k-th check. True if the stage ended before that check. */
+/* Loads the stage, cancelled at its k-th check (0: never). True if the stage ended before that check. */
 static bool load_cancelled(struct sample *sample, struct pf_model *model, int stage, uint64_t k)
 {
     struct pf_pass pass = {0};

@@ -157,7 +157,7 @@ static void other_events(void)
     file_close(&file);
 }
 
-/* Slices that all overlap each other become one context each; the search must not compare each with all others. */
+/* Overlapping slices: loading must not take quadratic time. */
 static void long_chains(void)
 {
     enum { SLICES = 60000 };
@@ -180,7 +180,7 @@ static void long_chains(void)
     free(text);
 }
 
-/* `n` calls "b" of zero duration, followed in the file by "a", which begins at the same time and has a duration. */
+/* Checks a file with `n` slices "b" of zero duration, then a longer slice "a" that begins at the same time. */
 static void many_at_once(size_t n, const char *values, const char *warnings, const char *name)
 {
     char *text = repeated("[", X("0", "0", "b") ",", n, X("0", "10", "a") "]");
@@ -234,7 +234,7 @@ static void not_finite(void)
     file_close(&file);
 }
 
-/* Members that should be text but are not are ignored. */
+/* Members whose value should be a string but has another type are ignored. */
 static void members_of_other_types(void)
 {
     static const char *const values[] = {"{}", "[]", "null", "true"};

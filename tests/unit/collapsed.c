@@ -100,7 +100,7 @@ static void probing(void)
            "other lines with `;` and a number: %zu", i);
 }
 
-/* A load that is cancelled leaves the profile unchanged. */
+/* A cancelled load leaves the profile unchanged. */
 static void stopping(void)
 {
     enum { LINES = 5000 };

@@ -79,7 +79,7 @@ static void texts(void)
     cell(pf_plain("0x1f", 4), "0x1f", "text known to be plain");
 }
 
-/* The lookup table and the test of eight bytes at once must agree on every byte. */
+/* The lookup table and the code that tests eight bytes at once must classify every byte alike. */
 static void any_byte_at_any_place(void)
 {
     bool agrees = true;

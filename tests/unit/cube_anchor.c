@@ -2,7 +2,7 @@
 #include "formats/cube/cube.h"
 #include "tests/unit/cube_fixture.h"
 
-/* Parsing of anchor.xml in all its variants. */
+/* Parsing of all variants of anchor.xml. */
 
 #define WITH(metrics, program, system)                                                                       \
     "<cube version=\"4.3\"><metrics>" metrics "</metrics>" program system "</cube>"
@@ -245,7 +245,7 @@ static void parameters_follow_nested_call_paths(void)
     tear_down(&fixture);
 }
 
-/* Returns the number of strings in the tree. A call path has `n` parameters of 100 bytes; if `nested`, a call path follows each of them. */
+/* Returns the number of strings in the tree of a call path with `n` parameters of 100 bytes. `nested`: a child call path follows each. */
 static uint32_t strings_of_parameters(int n, bool nested)
 {
     struct bytes anchor = {0}, tar = {0};
@@ -329,7 +329,7 @@ static void wrong_ids_are_fatal(void)
 
 /* ---- depth -------------------------------------------------------------------------------------- */
 
-/* Writes a chain of calls with one row each, for this number of locations. */
+/* Writes `depth` nested calls, each with one row of values for this number of locations. */
 static void put_chain(struct bytes *tar, uint32_t depth, uint32_t locations)
 {
     struct bytes anchor = {0}, rows = {0};
@@ -355,7 +355,7 @@ static void put_chain(struct bytes *tar, uint32_t depth, uint32_t locations)
     forget(&rows);
 }
 
-/* The inclusive value of each call is the number of calls within it. */
+/* Each call has the exclusive value 1: its inclusive value is the number of calls in its subtree. */
 static void deep_calls_add_up(uint32_t depth, uint32_t locations)
 {
     struct bytes tar = {0};
@@ -394,7 +394,7 @@ int main(void)
     parameters_are_kept_once();
     threads_have_names_of_their_own();
     wrong_ids_are_fatal();
-    deep_calls_add_up(150000, 1); /* more than are summed at a time, here limited by calls, below by threads */
+    deep_calls_add_up(150000, 1); /* too many values for one batch of sums: many calls, then many threads */
     deep_calls_add_up(60, 12000);
     return done();
 }

@@ -3,11 +3,11 @@
 #include "formats/driver_extra.h"
 #include "tests/unit/cube_fixture.h"
 
-/* Archives in all their variants, and the remains of damaged ones. */
+/* All variants of archives, and the readable part of damaged ones. */
 
 static const uint32_t first_only[] = {0};
 
-/* Writes metric 0 with one row, that of main: 1 and 2. */
+/* Writes metric 0 with a single row: the values 1 and 2 of main. */
 static void put_metric(struct bytes *tar)
 {
     struct bytes rows = {0};
@@ -20,7 +20,7 @@ static void put_metric(struct bytes *tar)
 #define ONE_METRIC ANCHOR(METRIC(0, "INCLUSIVE", "time", "DOUBLE"))
 #define ONE_VALUE  "0 main time 1|1 main time 2|0 main time (inc) 1|1 main time (inc) 2|"
 
-/* Opens the file; true if metric 0 can be read. */
+/* Opens the file. Returns true if metric 0 can be read. */
 static bool can_be_read(struct bytes *tar)
 {
     struct fixture fixture;

@@ -115,7 +115,7 @@ static void extremes_that_are_no_numbers(void)
 {
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
-    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* rows of main, which has callees, and of d */
+    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* rows of main, which has callees, and of the leaf d */
     put_index(&tar, "0.index", (uint32_t[]){0, 3}, 2, false);
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "min", "MINDOUBLE")));
@@ -134,7 +134,7 @@ static void extremes_that_are_no_numbers(void)
 
 /* ---- elements ----------------------------------------------------------------------------------- */
 
-/* Writes metrics 0, 1, ... with one row each, of main; frees the rows. */
+/* Writes metrics 0, 1, ..., each with a single row for main; frees the rows. */
 static void put_metrics(struct bytes *tar, struct bytes *rows, int n, bool big)
 {
     for (int i = 0; i < n; i++) {
@@ -153,7 +153,7 @@ static void put_average(struct bytes *rows, uint32_t n, double sum, bool big)
     put_doubles(rows, (double[]){1, 2, sum, sum * sum}, 4, big);
 }
 
-/* One row, of main: the elements of each type in two locations. */
+/* One metric per element type, each with a single row: the values of main in two locations. */
 static void all_types_in_this_order(bool big)
 {
     static const char anchor[] = ANCHOR(
@@ -249,7 +249,7 @@ static void parts_of_elements_are_told(bool big)
     tear_down(&fixture);
 }
 
-/* Each number of an element must not cost a scan of all elements. */
+/* Reading an element of 65536 numbers must take linear time. */
 static void long_elements_are_looked_through_once(void)
 {
     enum { LENGTH = 65536 };
@@ -270,7 +270,7 @@ static void long_elements_are_looked_through_once(void)
     tear_down(&fixture);
 }
 
-/* Stores the first row of a walk over one call path and metric; '?' if there is no row. */
+/* Stores the value of the first row that matches a restriction; "?" if there is none. */
 static void first_value(struct fixture *fixture, struct pf_restriction only, char text[32])
 {
     struct pf_cell cells[8] = {{0}};
@@ -282,7 +282,7 @@ static void first_value(struct fixture *fixture, struct pf_restriction only, cha
     cursor.table->ops->close(&cursor);
 }
 
-/* Changes the file after the first walk, so that a second read of the values would return other ones. */
+/* Overwrites the file after the first walk, so that reading the values again would return other values. */
 static void costly_values_are_read_once(void)
 {
     enum { LEAVES = 40000, ROWS_AT = 3 * 512 + 10 }; /* after two headers, an index and a marker */
@@ -326,7 +326,7 @@ static void costly_values_are_read_once(void)
 
 /* ---- the same rows by every kind of walk -------------------------------------------------------- */
 
-/* Returns the rows of text whose first or second word is this thread's number or this context's name. */
+/* Returns the rows of `text` whose first word is `thread` (< 0: any) and whose second is `context` (NULL: any). */
 static char *filter(const char *text, int64_t thread, const char *context)
 {
     char *kept = malloc(strlen(text) + 1), *out = kept, wanted[64];
@@ -371,7 +371,7 @@ static void walks_agree(struct fixture *fixture, const char *what)
 
 static void restricted_walks_give_the_same_rows(bool packed, bool big)
 {
-    /* sums of these depend on the order of addition */
+    /* the rounded sum of these values depends on the order of addition */
     const double values[] = {0.1, 1e16, 0.2, 1, 0.3, -1e16, 0.7, 3, 1e-3, 0.5};
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
@@ -413,7 +413,7 @@ static void wrong_positions_are_refused(void)
     forget(&rows);
 }
 
-/* A chain of call paths of which only the outermost has a row, with so many locations that a walk holds only a few call paths at a time. */
+/* Nested call paths, only the outermost of which has a row, with so many locations that a walk holds only a few call paths at a time. */
 static void a_walk_without_reads_can_be_cancelled(void)
 {
     enum { PATHS = 2000, LOCATIONS = 1000 };

@@ -10,7 +10,7 @@ extern const struct pf_driver pf_cubedir_driver;
 
 /* ---- folders ------------------------------------------------------------------------------------ */
 
-/* Writes a Cube file: main calls f twice (two call paths of one region), and g if the file has it. */
+/* Writes a Cube file: main calls f twice (two call paths of one region), and g if `with_g`. */
 static void add_cube(const char *folder, const char *point, const char *file, const double *values,
                      bool with_g)
 {
@@ -38,7 +38,7 @@ static void add_cube(const char *folder, const char *point, const char *file, co
     forget(&tar), forget(&rows), forget(&anchor);
 }
 
-/* Sets times in the future on all files and folders: sources wait until something that was written just now is older. */
+/* Sets a future mtime, which skips the wait of sources for a file or folder that has just been written. */
 static int age(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
@@ -111,7 +111,7 @@ static void print_row(FILE *out, const struct pf_model *model, const struct pf_t
     fputs("| ", out);
 }
 
-/* Returns all rows; `resume`: each by a new cursor. Valid until the next call. */
+/* Returns all rows as text, valid until the next call. With `resume`, a new cursor resumes before each row. */
 static const char *table_text(struct study *study, const char *name, struct pf_restriction only, bool resume)
 {
     static char text[16384];

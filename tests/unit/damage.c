@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Effects of damage on every profile among the samples that is a single file: the data before the damage is still served. Each file is truncated,
- * and overwritten for a few bytes, at offsets all over it.
+ * Damages every sample profile that is a single file: the data before the damage must still be served. Each file is truncated at offsets
+ * all over it, and at each of these a few bytes are overwritten.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
 
-/* Formats whose last line needs no newline: a truncated number or name there is a valid other one, which no reader can detect. */
+/* Formats whose last line needs no newline: a number or name that is truncated there is still valid, so readers cannot detect it. */
 static const char *const of_lines[] = {"afperf",      "cachegrind",  "callgrind", "collapsed",
                                        "extrap-text", "perf-script", NULL};
 
-/* Formats whose last line is used as far as it goes if the file is truncated, but skipped if garbage follows. */
+/* Formats of which a truncated last line is used, but a line with garbage is skipped. */
 static const char *const by_lines[] = {"callgrind", "cachegrind", "collapsed", NULL};
 
-/* Formats that are not read front to back: an archive ends with padding, and the pages of a database are in any order. */
+/* Formats that are not read from front to back: archives, which end with padding, and databases, whose pages are in any order. */
 static const char *const no_streams[] = {"cube", "nsight", NULL};
 
-/* Tables of a file's records, if the format serves records, otherwise of the values made from them. */
+/* Tables of records; `values` is for formats without a table of records. */
 static const char *const record_tables[] = {"trace", "resources", "index", "values"};
 
 struct sample {
@@ -35,11 +35,11 @@ struct sample {
     const char *name;
     unsigned char *bytes;
     size_t size;
-    const char *wrong; /* the first broken promise, or NULL */
+    const char *wrong; /* the first violated invariant, or NULL */
     size_t where;
 };
 
-/* What is served of a file, counted. */
+/* The result of loading a file, and the number of rows that it has. */
 struct served {
     bool opened, fatal;
     uint64_t rows;
@@ -74,7 +74,7 @@ static const struct pf_table *table_of_records(const struct pf_model *model)
     return NULL;
 }
 
-/* A walk may ask once to be restarted. */
+/* Repeats a walk that fails, since a walk may fail once with EAGAIN. */
 static uint64_t count_rows(struct pf_model *model)
 {
     static struct pf_cell cells[SOUND_COLUMNS];
@@ -94,7 +94,7 @@ static uint64_t count_rows(struct pf_model *model)
     return count;
 }
 
-/* Returns the folder in `base` of the sample with this kind of damage at this offset. Valid for the next few calls. */
+/* Returns the folder in `base` for the sample damaged in this way at this offset. Valid for the next few calls. */
 static const char *folder_of(const char *base, const char *way, size_t place)
 {
     char name[64];
@@ -104,7 +104,7 @@ static const char *folder_of(const char *base, const char *way, size_t place)
 
 static void put(const struct sample *sample, const char *folder, size_t size)
 {
-    if (mkdir(folder, 0700) && errno != EEXIST) /* two places in a short file may be the same offset */
+    if (mkdir(folder, 0700) && errno != EEXIST) /* exists if two places in a short file have the same offset */
         abort();
     write_bytes(folder, sample->name, sample->bytes, size);
 }
@@ -147,7 +147,7 @@ static size_t start_of_line(const struct sample *sample, size_t place)
     return place;
 }
 
-/* Writes three damaged files: truncated at the offset, overwritten there, and truncated at the start of the offset's line. */
+/* Writes damaged copies: truncated at the offset, overwritten there and, for some formats, truncated at the start of the line. */
 static void put_damaged(const struct sample *sample, const char *base, size_t place)
 {
     static const unsigned char damage[] = {0xff, 0x00, 0x7f, '}', 0xc3, 0x01};
@@ -162,7 +162,7 @@ static void put_damaged(const struct sample *sample, const char *base, size_t pl
         put(sample, folder_of(base, "line", place), start_of_line(sample, place));
 }
 
-/* How data after the damage is treated depends on the format, but the data before it is always kept. */
+/* Checks that the data before the damage is kept; the treatment of later data depends on the format. */
 static void look_at_damaged(struct sample *sample, const char *base, size_t place)
 {
     struct served cut = look(sample, folder_of(base, "cut", place), place);
@@ -181,7 +181,7 @@ static size_t nth_place(const struct sample *sample, size_t i)
     return sample->size * (2 * i + 1) / (2 * PLACES);
 }
 
-/* Writes all files before it reads the first one: a source does not trust a file's times for some milliseconds after a write. */
+/* Writes all files before reading the first one, because opening a file that has just been written waits for up to 20 ms. */
 static void check_sample(struct sample *sample, const char *path)
 {
     char base[64];

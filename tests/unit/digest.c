@@ -24,7 +24,7 @@ static void tells_texts_apart(void)
        "a text has the same hash on every machine");
 }
 
-/* Hash tables use the lower bits. */
+/* Checks that the lower bits, which hash tables use, are evenly distributed. */
 static void spreads(const char *format, const char *what)
 {
     enum { TEXTS = 10000, SLOTS = 1 << 15 };

@@ -6,7 +6,7 @@
 
 #include "tests/unit/tap.h"
 
-/* A byte that is not a digit is detected at each of the eight places, and the digits before it are the number. */
+/* A byte that is not a digit ends the number at each of the eight places. */
 static void bytes(void)
 {
     bool counted = true, joined = true;

@@ -9,7 +9,7 @@
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
-/* Names of folders for items, and the items found by their names. */
+/* Folder names made from items, and look-ups of items by these names. */
 
 struct item {
     const char *text;
@@ -64,7 +64,7 @@ static void is_called(const struct pf_dirnames *names, uint32_t item, const char
         ok(false, "the length of %s", name);
 }
 
-/* True if every item is found by its name in its own group and in no other. */
+/* True if the name of every item finds the item in its own group and in no other group. */
 static bool all_found(const struct pf_dirnames *names, const struct item *items, uint32_t count)
 {
     char name[PF_NAME_MAX + 1];

@@ -7,7 +7,7 @@
 #include "fs/text/text.h"
 #include "tests/unit/fake_model.h"
 
-/* Pictures, parsed again as XML. */
+/* SVG pictures, parsed as XML to check them. */
 
 struct picture {
     struct pf_buf text;
@@ -134,7 +134,7 @@ static void narrow_flames(void)
     fake_free(&fake);
 }
 
-/* The command or title that a profile carries replaces the format's title. */
+/* A profile's own command or title replaces the format's title in a picture. */
 static void heads(void)
 {
     struct pf_error error;
@@ -189,7 +189,7 @@ static void labels(void)
     }
 }
 
-/* A deep and wide tree with long names: the size of the picture is bounded for any tree. */
+/* A deep and wide tree with long names: the size of the picture must stay bounded. */
 static void large_flames(void)
 {
     char name[2000];
@@ -315,7 +315,7 @@ static void runs(void)
     pf_runs_picture_free(picture);
 }
 
-/* The common prefix and suffix of the runs' names are shown once. */
+/* Checks that a picture shows the common prefix and suffix of these names of runs only once. */
 static void names_of_runs(const char *const *names, size_t n, const char *wanted)
 {
     struct pf_error error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports of real profiles for other tools: the text does not depend on where walks are resumed. */
+/* Exports of real profiles to other formats: the text does not depend on where walks are resumed. */
 #include "fs/sums/export.h"
 
 #include "fs/draw/draw.h"
@@ -7,7 +7,7 @@
 
 extern const struct pf_driver pf_collapsed_driver, pf_perf_script_driver, pf_pprof_driver, pf_afperf_driver;
 
-/* A walk to be printed; after every `hop` records a new walk resumes where the last one ended. */
+/* The profile to export. */
 struct source {
     struct pf_model *model;
     struct pf_aggregate *aggregate; /* NULL: the time line is exported */
@@ -60,7 +60,7 @@ static struct pf_aggregate *aggregate_of(struct file *file)
     return aggregate;
 }
 
-/* Reads the profile that was exported to pprof's format again. */
+/* Exports the profile to pprof's format and opens the result. */
 static struct file read_again(struct file *file)
 {
     struct file again;

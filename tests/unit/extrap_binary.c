@@ -36,7 +36,7 @@ static void put_real(struct file *file, double value)
     put(file, word, 8);
 }
 
-/* Writes everything up to the call paths main and main->f, and the points x=1 and x=2. */
+/* Writes the file up to and including the call paths main and main->f and the points x=1 and x=2. */
 static void put_start(struct file *file, bool big)
 {
     *file = (struct file){.big = big};
@@ -162,7 +162,7 @@ static void all_of_it(bool big, bool options)
     ok(confidence(&pf_extrap_binary_driver, file.bytes, file.size) >= 32, "it is recognised");
 }
 
-/* Truncated at any byte, the records before it are kept, and a warning reports the truncation. */
+/* If the file is truncated at any byte, the records before it are kept, and a warning reports the truncation. */
 static void cut_anywhere(void)
 {
     struct file file;

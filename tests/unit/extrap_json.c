@@ -90,7 +90,7 @@ static void bad_lines(void)
     close_study(&study);
 }
 
-/* A list longer than any window is read in parts, even if its point comes last. */
+/* A list of values longer than the read window is read in parts, even if its coordinates come after it. */
 static void long_line(void)
 {
     enum { COUNT = 200000 };

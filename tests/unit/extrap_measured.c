@@ -4,7 +4,7 @@
 #include "formats/extrap/study.h"
 #include "tests/unit/tap.h"
 
-/* Makes a study with a number of series of one metric and of points of one parameter. */
+/* Makes a study of one metric and one parameter with these numbers of series and points. */
 static struct pf_study *make_study(struct pf_run *run, unsigned series, unsigned points)
 {
     struct pf_study *study = pf_study_new(run, NULL, 0);
@@ -27,7 +27,7 @@ static void add(struct pf_study *study, uint32_t series, uint32_t point, double 
     pf_study_add(study, value);
 }
 
-/* True if the records, from the outermost loop to the innermost, are series, points and repetitions, each from 0 to n. */
+/* True if the records are complete and sorted by series, then point, then repetition. */
 static bool is_sorted(const struct pf_study *study, unsigned series, unsigned points, unsigned repetitions)
 {
     const struct pf_list *list = &study->values;
@@ -47,7 +47,7 @@ struct size {
     unsigned series, points, repetitions;
 };
 
-/* Adds measurements in the order in which programs write them: run by run, so that the records of a series are scattered. */
+/* Adds measurements run by run, as programs write them, so that the records of a series are scattered. */
 static void any_order(struct pf_run *run, void *arg)
 {
     struct size size = *(struct size *)arg;

@@ -160,7 +160,7 @@ static void values_told_again(void)
 #define SIMPLE(kind, exponent)    "{\"term_type\":\"" kind "\",\"exponent\":" exponent "}"
 #define SINGLE(constant, terms)   "{\"constant_coefficient\":" constant ",\"compound_terms\":[" terms "]}"
 
-/* Checks how a function is printed. */
+/* Checks that a function, given as JSON, is printed as `want`. */
 static void prints(const char *function, const char *want, const char *name)
 {
     char json[4096];
@@ -205,7 +205,7 @@ static void models(void)
            "a term of no parameter is its coefficient");
 }
 
-/* A term of several parameters, `pairs`. */
+/* A term that is a product over several parameters, listed in `pairs`. */
 #define PAIRS(pairs) "{\"coefficient\":3,\"parameter_term_pairs\":{" pairs "}}"
 #define PARTED(first, second)                                                                                \
     "{\"coefficient\":1,\"$variant\":\"SegmentedTerm\",\"segments\":[" first "," second                      \

@@ -314,7 +314,7 @@ static void check_hops_with(struct study *study, const char *table, const char *
     ok(same, "%s of %s: every saved position goes on with the next row, however restricted", table, text);
 }
 
-/* Tries every position that a damaged cache could hold: it is refused, or the walk yields rows and ends. */
+/* Tries damaged positions, as a damaged cache could hold: each must be refused, or the walk must end. */
 static void check_damaged_positions(struct study *study, const char *name)
 {
     struct pf_model *model = &study->model;
@@ -359,7 +359,7 @@ static void check_positions(void)
 
 /* ---- damage ------------------------------------------------------------------------------------- */
 
-/* True if all rows are also rows of the whole, except one, whose last number may be truncated. */
+/* True if all rows are also in `whole`, except for at most one whose last number is truncated. */
 static bool are_among(const char *whole, const char *rows)
 {
     unsigned others = 0;
@@ -421,7 +421,7 @@ static void check_flips(void)
 
 enum { BIG_REGIONS = 300, BIG_POINTS = 100 };
 
-/* Returns a study of about 1.6 MB with one missing measurement; the parameters are declared in two lines. */
+/* Returns the text of a study of about 1.6 MB: one measurement is missing, and two lines declare parameters. */
 static char *big_study(size_t *size)
 {
     char *text = NULL;

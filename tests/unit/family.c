@@ -8,9 +8,9 @@
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
-/* Tables as text, and the sizes and checkpoints that one pass over a table finds for all of its files. */
+/* Tables as text. One pass over a table finds the sizes and checkpoints of all files that show parts of it. */
 
-/* One in this number of the contexts' files is walked. ThreadSanitizer needs few: these walks start no threads. */
+/* The file of every n-th context is walked. With ThreadSanitizer few files suffice, since these walks start no threads. */
 #ifdef __SANITIZE_THREAD__
 #define CONTEXT_STEP 97
 #else
@@ -96,7 +96,7 @@ static bool has_size(struct fixture *fixture, struct pf_table_slice slice, uint6
     return same;
 }
 
-/* Returns the number of checkpoints that do not lead to the offset that they claim; `part`: offsets in the slice's own text. */
+/* Returns the number of checkpoints whose position does not match their offset; `part`: check the offset in the slice's own file. */
 static int wrong_marks(struct fixture *fixture, const struct pf_family *family, struct pf_table_slice slice,
                        size_t first, size_t end, bool part)
 {
@@ -161,7 +161,7 @@ static void test_sizes(void)
     tear_down(&fixture);
 }
 
-/* A profile that has neither partitions nor contexts still has its headers. */
+/* The tables of a profile without partitions and contexts still have their header lines. */
 static void test_nothing(void)
 {
     struct fixture fixture;

@@ -12,7 +12,7 @@ enum { KEYS = 50000 };
 
 static void agrees_with_its_definition(void)
 {
-    /* The 16-byte key 0, 1, 2, ..., as the little-endian words that SipHash reads. */
+    /* The 16-byte key 0, 1, 2, ... as two little-endian words, which SipHash reads. */
     const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     unsigned char bytes[8];
     for (unsigned char i = 0; i < sizeof bytes; i++)
@@ -45,7 +45,7 @@ static void finds_what_was_added(void)
     ok(pf_hash_find(&table, 0, pf_is_number, keys, &keys[0]) == PF_NOT_THERE, "a freed table is empty");
 }
 
-/* Makes a pair of words whose plain hash is the same for every first word: the second word cancels the first. */
+/* Makes a pair of words whose unkeyed hash does not depend on `first`: the second word cancels the first. */
 static void craft(uint64_t first, uint64_t text[2])
 {
     const uint64_t a = 0x9e3779b97f4a7c15, b = 0xff51afd7ed558ccd;

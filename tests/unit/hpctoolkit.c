@@ -24,7 +24,7 @@ static void opens(struct database *db, const char *name)
     }
 }
 
-/* Prints name, parent's id, kind and flags of the context with an id. */
+/* Prints the name, the parent's id, the kind and the flags of the context with this id. */
 static void describe(char *out, size_t room, const struct pf_model *model, uint64_t id)
 {
     const struct pf_tree *tree = model->contexts;
@@ -148,7 +148,7 @@ static void experiment_2(void)
     close_database(&db);
 }
 
-/* Without a file that only serves speed, everything else must be the same. */
+/* Checks that a database without the file `missing`, which only speeds up reading, is still complete. */
 static void does_without(const char *name, const char *missing)
 {
     struct copy copy;
@@ -172,7 +172,7 @@ static void put_be32(unsigned char *out, uint32_t value)
         out[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-/* Merges the files of a kind like hpcviewer, which then deletes them: their records, the files, eight more bytes. */
+/* Merges the files with an ending and deletes them, as hpcviewer does. The merged file has an index, the files and 8 more bytes. */
 static void merge(struct copy *copy, const char *ending, const char *merged)
 {
     static const unsigned ids[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};

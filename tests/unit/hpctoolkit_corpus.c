@@ -3,7 +3,7 @@
 
 /* Real databases, if PROFILEFS_SHARED names a folder with a corpus of them. */
 
-/* True for databases of writers' development snapshots, which left out function or point values of some leaves. */
+/* True for databases written by development versions, which left out function or point values of some leaves. */
 static bool lacks_values(const char *name)
 {
     return !strcmp(name, "draft-loop-inline-allinstr") || !strcmp(name, "draft-quicksilver");
@@ -20,7 +20,7 @@ static void check(const char *folder, const char *name)
            lacks_values(name) ? "at most " : "", n);
         ok(singles_hold(&db.model), "%s: metrics that are added up alone are what they are among all",
            name);
-        /* Only small ones: each row is compared once per context. */
+        /* Only in small databases, since each row is compared once per context. */
         if (db.model.contexts->count <= 300)
             ok(restrictions_hold(&db.model), "%s: restricted and resumed walks give the whole table's rows",
                name);
@@ -30,7 +30,7 @@ static void check(const char *folder, const char *name)
     close_database(&db);
 }
 
-/* A draft that has only costs by function and execution. */
+/* A database in a draft of the format, which has only function and execution costs. */
 static void empty_metrics(const char *folder)
 {
     struct database db;

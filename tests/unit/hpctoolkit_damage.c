@@ -2,7 +2,7 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Damaged databases: readable data is kept, everything else causes a warning, and no number from the file is trusted. */
+/* Damaged databases: readable data is kept, unreadable data causes a warning, and every number in a file is validated. */
 
 /* Walks all tables to their ends. False if a walk fails. */
 static bool readable(struct database *db)
@@ -27,8 +27,8 @@ static bool has_fatal(const struct pf_model *model)
     return false;
 }
 
-/* Loads a database in which one file has these bytes. Returns 1 if it loads and can be read, 2 if it does so with a fatal warning, 0 if it cannot
- * be opened (the error is in *what), -1 otherwise. */
+/* Loads a database in which one file has these bytes. Returns 1 if all tables can be read, 2 if there is also a fatal warning, 0 if it
+ * cannot be opened (the error is in *what), otherwise -1. */
 static int fares(const struct copy *copy, const char *file, const unsigned char *bytes, size_t size,
                  char *what, size_t room)
 {
@@ -84,11 +84,11 @@ static void is_flipped(const char *layout, const char *file)
 
 struct lie {
     const char *layout, *file, *name;
-    const char *code;  /* of the expected warning; NULL: the database cannot be opened */
-    size_t at, size;   /* offset of the wrong bytes, */
-    const char *bytes; /* and the bytes */
-    size_t section;    /* if not 0: offset of the number that `at` is relative to */
-    const char *mark;  /* if not NULL: four bytes that `at` is relative to */
+    const char *code;  /* code of the expected warning; NULL: the database cannot be opened */
+    size_t at, size;   /* offset and number of the bytes to overwrite */
+    const char *bytes; /* the wrong bytes */
+    size_t section;    /* if not 0: offset of a number in the file to which `at` is relative */
+    const char *mark;  /* if not NULL: four bytes to whose position `at` is relative */
 };
 
 #define HUGE_NUMBER "\xff\xff\xff\xff\xff\xff\xff\x7f"

@@ -2,9 +2,9 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Databases that are too large to be scanned: what is served of them nevertheless. Their files are mostly holes. */
+/* Databases that are too large to be scanned are served in part. The test extends files by holes. */
 
-/* The offset of the first thread's record in the bundled sample's profile.db, and within it of the offset of its values. */
+/* THREAD: offset of the first thread's record in the sample's profile.db; VALUES: offset in the record of its pointer to values. */
 enum { THREAD = 0x40 + 48, VALUES = 8 };
 
 static void put_number(unsigned char *at, uint64_t number, size_t size)
@@ -13,7 +13,7 @@ static void put_number(unsigned char *at, uint64_t number, size_t size)
         at[i] = (unsigned char)(number >> 8 * i);
 }
 
-/* Extends a file of the copy to this size; the added part is a hole. */
+/* Extends a file of the copy to this size by a hole. */
 static void stretch(const struct copy *copy, const char *name, off_t size)
 {
     char path[100];
@@ -45,7 +45,7 @@ static void large_with_unknown_metric(void)
     remove_copy(&copy);
 }
 
-/* A database with so many contexts of threads that they are not indexed; the test skips that stage instead. */
+/* Skips the stage that builds the index of contexts, as if there were too many of them to index. */
 static void contexts_without_index(const char *layout)
 {
     struct database db;

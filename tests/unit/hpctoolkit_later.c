@@ -2,7 +2,7 @@
 #include "formats/kit/bytes.h"
 #include "tests/unit/hpctoolkit_db.h"
 
-/* Later minor versions of meta.db's layout, and parts that writers may omit: everything that can be read is shown. */
+/* Later minor versions of the meta.db layout, and parts that writers may omit: all readable data is shown. */
 
 /* Sections of meta.db, by their number in its header. */
 enum { METRICS = 2, CONTEXTS = 3 };
@@ -46,7 +46,7 @@ static bool cell_is(struct pf_cell cell, const char *want)
     return cell.type == PF_TEXT && cell.size == strlen(want) && !memcmp(cell.text, want, cell.size);
 }
 
-/* The first entry becomes one of kind 7 without a name; its first child one of lexical type 9, reached in way 6. */
+/* Changes the first entry point to the unknown kind 7 without a name, its first child to the unknown lexical type 9 and relation 6. */
 static void unknown_kinds(unsigned char *bytes)
 {
     uint64_t entry = u64_at(bytes, section(bytes, CONTEXTS)), child = u64_at(bytes, entry + 8);
@@ -107,7 +107,7 @@ static void metric_without_a_name(void)
     unload(&copy, &db);
 }
 
-/* Record 0 becomes a thread's, record 1 the summary's. The flags are at offset 0x28 of a record. */
+/* Changes record 0 to a thread's record and record 1 to the summary; the flags are at offset 0x28 of a record. */
 static void later_summary(unsigned char *bytes)
 {
     bytes[0x40 + 0x28] = 0;

@@ -24,7 +24,7 @@ static void drop(const struct copy *copy, const char *name)
         die(path);
 }
 
-/* Returns the rows of a thread without its name, which is the first word. */
+/* Returns the rows of a thread without their first word, the name of the thread. */
 static char *of_thread(struct pf_model *model, const char *table, int64_t thread)
 {
     char *rows = rows_of(model, table, (struct pf_restriction){thread, -1, -1, -1}, 0, PF_UNRESTRICTED);
@@ -50,7 +50,7 @@ static bool same_thread(struct pf_model *a, int64_t x, struct pf_model *b, int64
     return same;
 }
 
-/* The first thread of rank 1 becomes a thread of another process that also has rank 0. */
+/* Renames the files of the first thread of rank 1, which then belongs to another process with rank 0. */
 static void processes_of_one_rank(void)
 {
     struct copy copy;
@@ -88,7 +88,7 @@ static void trace_without_values(void)
     remove_copy(&copy);
 }
 
-/* Files sorted by name need not be in the order of rank and thread. */
+/* The order of file names can differ from the order of ranks and threads. */
 static void traces_out_of_order(void)
 {
     struct copy copy;
@@ -110,7 +110,7 @@ static void traces_out_of_order(void)
     remove_copy(&copy);
 }
 
-/* hpcviewer's merged file, of one part: the values of a thread that also has a file of its own. */
+/* A file merged by hpcviewer that holds a single part: the values of a thread, which are also in a separate file. */
 static void merged_and_single(void)
 {
     static const unsigned char head[24] = {[7] = 1, [23] = sizeof head};
@@ -138,7 +138,7 @@ static void merged_and_single(void)
     remove_copy(&copy);
 }
 
-/* Read calls of this process so far; 0 if the kernel does not count them. */
+/* Returns the number of read calls of this process so far; 0 if the kernel does not count them. */
 static unsigned long long read_calls(void)
 {
     unsigned long long calls = 0;
@@ -150,7 +150,7 @@ static unsigned long long read_calls(void)
     return calls;
 }
 
-/* A merged file of more parts than are kept; none of them is a table of values. */
+/* A merged file with more parts than the driver keeps; no part is a table of values. */
 static void too_many_parts(void)
 {
     enum { MOST = 1 << 20, PARTS = MOST + 100, SIZE = 8 + 16 * PARTS + 8 };
@@ -194,7 +194,7 @@ static const char *info_of(const struct pf_model *model, const char *key)
     return NULL;
 }
 
-/* By default, writers omitted the files of threads. */
+/* A database without files of threads, which writers omitted by default. */
 static void summary_alone(void)
 {
     struct copy copy;
@@ -217,7 +217,7 @@ static void summary_alone(void)
     remove_copy(&copy);
 }
 
-/* Opening files fails with EMFILE once the database is open. */
+/* After the database is open, opening further files fails with EMFILE. */
 static void no_descriptors(void)
 {
     struct database db;

@@ -16,7 +16,7 @@ enum { ZLIB = MAX_WBITS, GZIP = MAX_WBITS + 16 };
 struct bytes {
     unsigned char *at;
     size_t size;
-    uint64_t taken; /* number of bytes that a view has read */
+    uint64_t taken; /* number of bytes that the view has read */
     int fails;      /* errno value with which reads fail */
 };
 
@@ -77,7 +77,7 @@ static struct pf_inflate *view_of(struct bytes *bytes)
     return view;
 }
 
-/* Reads everything and returns it as a string, followed by whether and where the view reports damage. */
+/* Returns the whole unpacked text, null-terminated; *size: its length. The caller frees it. */
 static char *all_of(struct pf_inflate *view, size_t *size)
 {
     struct pf_error error = {0};
@@ -135,7 +135,7 @@ static void test_formats(void)
     free(text);
 }
 
-/* A header with every field of RFC 1952: extra field, name, comment, checksum. */
+/* A header with all optional fields of RFC 1952: extra field, name, comment, checksum. */
 static void test_header(void)
 {
     static const unsigned char header[] = "\x1f\x8b\x08\x1e\1\2\3\4\2\3\5\0extraname\0comment\0ZZ";
@@ -312,7 +312,7 @@ static void check_threads(const char *text, struct bytes bytes)
     pf_inflate_free(view);
 }
 
-/* Like bgzip: one member per 60000 bytes, so that no seek point is inside a member. */
+/* Compresses the text like bgzip: one gzip member per 60000 bytes, so that no seek point is inside a member. */
 static struct bytes many_members(const char *text)
 {
     struct bytes all = {.at = NULL};
@@ -349,7 +349,7 @@ static void test_places(void)
     free(text);
 }
 
-/* 64 MB of zeros, of which only the requested part is unpacked. */
+/* A file of 64 MB of zeros: only the requested part may be unpacked. */
 static void test_bomb(void)
 {
     enum { ZEROS = 64 << 20 };

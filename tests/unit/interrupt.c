@@ -22,7 +22,7 @@ static const int harmless[] = {SIGCHLD, SIGURG, SIGWINCH, SIGCONT, SIGTSTP, SIGT
 
 enum { PENDING, BLOCKED, IGNORED, CAUGHT };
 
-/* True if each of the signals, pending together with a further mask, ends a wait or not, as expected. */
+/* True if each signal, pending and also set in mask number `mask`, ends a wait if and only if `ends`. */
 static bool all(const int *signals, size_t n, int mask, bool ends)
 {
     for (size_t i = 0; i < n / sizeof *signals; i++) {
@@ -61,7 +61,7 @@ static void on_tick(int signal)
     (void)signal;
 }
 
-/* A signal sent to a stopped child stays pending; returns whether it would end the child's wait. */
+/* Sends a signal to a stopped child, where it stays pending. Returns true if it would end the child's wait. */
 static bool ends_wait_of_child(int signal, void (*handler)(int))
 {
     pid_t child = fork();

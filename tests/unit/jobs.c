@@ -33,7 +33,7 @@ static void test_status(void)
 
 /* ---- jobs without progress ---------------------------------------------------------------------- */
 
-/* A pool that only the test ticks. */
+/* Returns a pool whose timer never fires: the test calls the tick itself. */
 static struct pf_pool *new_unticked_pool(unsigned threads)
 {
     struct pf_pool *pool = pf_pool_new(threads);
@@ -107,7 +107,7 @@ static int run_needing(struct pf_owner *owner, uint64_t number, struct pf_error 
     return end_run(load, result, error);
 }
 
-/* One job waits for another one, which makes progress. */
+/* A job waits for another job that makes progress. */
 static void test_stalled_by_waiting(void)
 {
     const struct pf_work needing = {"needing", PF_WORK_SIZES, NULL, run_needing};
@@ -164,11 +164,11 @@ struct shared_loop {
     struct workload load; /* first member, for casts */
     size_t n;
     atomic_int calls[PIECES];
-    struct gate meeting; /* pieces 0 and 1 wait for each other if `meet` */
+    struct gate meeting; /* piece 0 waits here for piece 1 if `meet` */
     bool meet;
     atomic_int met, after;
     struct pf_turns turns;
-    size_t order[PIECES], ordered; /* in which the pieces took their turns; guarded by the turns */
+    size_t order[PIECES], ordered; /* indexes of pieces in the order of their turns; only the piece whose turn it is writes */
 };
 
 static void run_piece(void *arg, size_t i)
@@ -180,7 +180,7 @@ static void run_piece(void *arg, size_t i)
     pf_turn_end(loop->load.owner.pool, &loop->turns);
 }
 
-/* Two pieces that wait for each other: only two threads can finish them. */
+/* Piece 0 waits until piece 1 runs, so that two threads are needed. */
 static void run_meeting(void *arg, size_t i)
 {
     struct shared_loop *loop = arg;

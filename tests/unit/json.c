@@ -9,7 +9,7 @@
 
 /* ---- tokens as text ----------------------------------------------------------------------------- */
 
-/* A text that is read in parts, like a file. */
+/* A text that is read in parts, as a file is. */
 struct text {
     const char *bytes;
     size_t size;
@@ -24,7 +24,7 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
     return (ssize_t)got;
 }
 
-/* Prints one word per token: { } [ ] .name "string" 'number' true false null, `~` where text was replaced, `...` where it was truncated. */
+/* Prints one word per token: { } [ ] .name "string" 'number' true false null. `~` marks replaced text, `...` truncated text. */
 static void describe(FILE *out, const struct pf_json_token *token)
 {
     static const char *const words[] = {"", "{", "}", "[", "]", ".", "\"", "'", "true", "false", "null"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of JSON that drivers need not parse: the members of the top-level object are noted once. */
+/* JSON files that drivers need not parse: a probe lists the members of the top-level object once for all drivers. */
 #include "formats/json/probe.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static unsigned char head[PF_HEAD_MAX];
 
-/* A probe of a file with this text. */
+/* Returns a probe of a file with this text. */
 static struct pf_probe probe_of(const char *name, const char *text, size_t size)
 {
     struct pf_probe probe = {
@@ -21,7 +21,7 @@ static struct pf_probe probe_of(const char *name, const char *text, size_t size)
     return probe;
 }
 
-/* True if the text is to be parsed for a driver that looks for one member in the head, or in the first `scan` bytes. */
+/* True if a driver has to parse the text to look for a member in the head, or in the first `scan` bytes. */
 static bool is_parsed(struct pf_probe *probe, const char *member, unsigned flags, uint64_t scan)
 {
     const char *const names[] = {"another", member, NULL};

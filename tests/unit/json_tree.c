@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Small values read as trees, found by the pull reader. */
+/* Small values that the pull reader finds and json-c parses to trees. */
 #include <errno.h>
 
 #include "formats/json/tree.h"
 #include "tests/unit/tap.h"
 
-/* Checks the next values of a text, printed by json-c, each with its offset; or why a value could not be read. */
+/* Checks the values of a text: `want` has each value as json-c prints it, with its offset, or the error for it. */
 static void trees_are(const char *text, size_t limit, const char *want, const char *name)
 {
     char have[500] = "", *copy = strdup(text);

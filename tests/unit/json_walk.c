@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects read by tables of their members. */
+/* Reading objects by tables of handlers for their members. */
 #include "formats/json/walk.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static const struct pf_json_member members[] = {
     PF_MEMBERS_END,
 };
 
-/* Reads the object at the start of a text. Returns 0 if it was read to its end, otherwise the result of pf_json_object. */
+/* Reads the object at the start of a text. Returns 0 if the object was read to its end, otherwise the result of pf_json_object. */
 static int read_point(const char *text, struct point *point, struct pf_error *error)
 {
     char *copy = strdup(text);

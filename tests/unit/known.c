@@ -26,7 +26,7 @@ static void fill(struct pf_known *known)
     pf_known_add_file(known, (struct pf_node){PF_METRICS_CSV, 0}, 1000000, NULL);
 }
 
-/* Looks up the size of a file and its text, which is copied into a static buffer. False if neither is cached. */
+/* Looks up the size of a file and its text, which is copied to a static buffer. Returns false if neither is cached. */
 static bool ask_file(struct pf_known *known, struct pf_node file, uint64_t *size, const char **text)
 {
     static char copy[PF_KNOWN_TEXT_MAX + 1];
@@ -40,7 +40,7 @@ static bool ask_file(struct pf_known *known, struct pf_node file, uint64_t *size
     return true;
 }
 
-/* If the folder's attributes were not cached, each look-up in it would list it again. */
+/* The fact that a folder is too long to cache is itself cached; otherwise each look-up would list the folder again. */
 static void test_long_folder(void)
 {
     struct pf_known known, again;
@@ -165,7 +165,7 @@ static void test_packing(void)
     pf_buf_free(&packed);
 }
 
-/* Several processes may add their fields to one datum. */
+/* A datum may hold the fields that several processes have added. */
 static void test_many_fields(void)
 {
     struct pf_known known, copy;

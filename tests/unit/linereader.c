@@ -9,7 +9,7 @@
 #include "formats/input/source.h"
 #include "tests/unit/tap.h"
 
-/* A file in a folder of its own, read through a source. */
+/* A file, alone in a temporary folder, that is read through a source. */
 struct fixture {
     char folder[32];
     int directory;
@@ -25,7 +25,7 @@ static void set_up(struct fixture *fixture, const char *text, size_t size)
     fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
     int fd = openat(fixture->directory, "lines.txt", O_WRONLY | O_CREAT, 0600);
     bool written = write(fd, text, size) == (ssize_t)size;
-    /* A time in the future avoids the short wait of sources for a file that was just written. */
+    /* A future mtime skips the wait of up to 20 ms with which sources open a file that has just been written. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     futimens(fd, times);
     close(fd);
@@ -94,7 +94,7 @@ static void check_seek(void)
     tear_down(&fixture);
 }
 
-/* A large file of numbered lines of many lengths: no line is lost or torn at the window's ends. */
+/* A large file of numbered lines of many lengths: no line is lost or split at the end of a window. */
 static void check_many_lines(void)
 {
     enum { LINES = 60000 };
@@ -124,7 +124,7 @@ static void check_many_lines(void)
     free(text);
 }
 
-/* A line that repeats `word`, and a short line after it: the concatenated pieces are the line. */
+/* Checks that the pieces of a long line, which repeats `word`, add up to the line; a short line follows it. */
 static void check_long_line(const char *word, size_t words, const char *end, bool torn, const char *name)
 {
     size_t length = strlen(word), size = words * length;
@@ -159,7 +159,7 @@ static void check_long_line(const char *word, size_t words, const char *end, boo
     free(joined);
 }
 
-/* A file that ends exactly at a window's end: the line still has a last piece. */
+/* If the file ends exactly at the end of a window, the line still has a last piece. */
 static void check_window_end(void)
 {
     char *text = malloc(PF_LINE_WINDOW);

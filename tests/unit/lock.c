@@ -24,7 +24,7 @@ static bool aborts(void (*run)(void))
     fflush(stdout);
     pid_t child = fork();
     if (!child) {
-        fclose(stderr); /* the report of the abort is expected */
+        fclose(stderr); /* suppresses the expected message */
         run();
         _exit(0);
     }

@@ -166,7 +166,7 @@ static void ends(void)
     file_close(&file);
 }
 
-/* A long chain of nodes that each hold bytes themselves: the contexts' paths would have half the square of the depth. */
+/* Deeply nested nodes that each hold bytes of their own: the total length of all paths is quadratic in the depth. */
 static void deep_tree(void)
 {
     enum { DEPTH = 3000 };

@@ -5,7 +5,7 @@
 #include "fs/sums/arranged.h"
 #include "tests/unit/fake_model.h"
 
-/* The files below metrics/: golden texts of small profiles. */
+/* The files below metrics/, compared with the expected text for small profiles. */
 
 /*
  * main calls solve and io; solve calls itself through step. Exclusive times in two threads:
@@ -151,7 +151,7 @@ static void partners(void)
     fake_free(&fake);
 }
 
-/* A partner metric that does not itself add up is ignored. */
+/* A partner metric that cannot be summed over contexts is ignored. */
 static void useless_partners(void)
 {
     struct fake fake;
@@ -166,7 +166,7 @@ static void useless_partners(void)
     fake_free(&fake);
 }
 
-/* HPCToolkit's meaning of exclusive: the value of a function includes the values of its loops. */
+/* Exclusive values as HPCToolkit defines them: a function's value includes the values of its loops. */
 static void frames_alone_count(void)
 {
     struct fake fake;
@@ -189,7 +189,7 @@ static void frames_alone_count(void)
     fake_free(&fake);
 }
 
-/* Inclusive values with gaps: a root without a value, and a caller without a value. */
+/* Inclusive values with a gap: a caller without a value, between a root and a leaf with values. */
 static void gaps_in_inclusive_values(void)
 {
     struct fake fake;
@@ -405,7 +405,7 @@ static void stacks_with_large_values(void)
     fake_free(&fake);
 }
 
-/* Contexts are in the order of their first appearance; a stack comes after its caller's, whatever is between them. */
+/* Contexts in the order of their first appearance: a stack comes after its caller's stack, with other stacks in between. */
 static void stacks_of_calls_that_took_turns(void)
 {
     struct fake fake;
@@ -461,7 +461,7 @@ static void names_with_special_characters(void)
     fake_free(&fake);
 }
 
-/* Equal names are the same function only if the file is the same too; ties are ordered by name, then by file. */
+/* Contexts belong to one function if both name and file are equal. Functions of equal value are ordered by name, then file. */
 static void names_that_end_in_numbers(void)
 {
     struct fake fake;
@@ -680,7 +680,7 @@ static void an_empty_profile(void)
     fake_free(&fake);
 }
 
-/* A chain of a million calls of f; the text of the n-th record must be neither slow to make nor long. */
+/* A million nested calls of f: the n-th record must be neither slow to render nor long. */
 static void a_million_nested_calls(void)
 {
     enum { DEEP = 1000 * 1000 };
@@ -744,7 +744,7 @@ static void saved_positions_are_checked(void)
     fake_free(&fake);
 }
 
-/* With a tiny cache, the order of one view is evicted for the next view, but never while in use. */
+/* With a tiny cache, the sort order of a view is evicted to make room for the next view's, but never while in use. */
 static void walks_side_by_side(void)
 {
     struct fake fake;
@@ -779,7 +779,7 @@ struct maker {
     bool fails;
 };
 
-/* Stands for a job; with a tiny cache, the other orders would evict the new one if its reader held no reference. */
+/* Replaces a job that makes a sort order. It makes the other orders, too: with a tiny cache, they would evict one without references. */
 static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                       struct pf_error *error)
 {
@@ -816,7 +816,7 @@ static void orders_made_by_a_job(void)
     fake_free(&fake);
 }
 
-/* A pseudo-random generator for small profiles of every shape, the same in each run. */
+/* Returns a pseudo-random number less than `below`; the sequence is the same in each run. */
 static uint32_t next_random(uint32_t *state, uint32_t below)
 {
     *state = *state * 1664525u + 1013904223u;

@@ -3,7 +3,7 @@
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 
-/* The tables and texts that the core adds to a driver's profile. */
+/* The tables and texts that the core adds to those of a driver. */
 
 static const struct pf_table values = {.name = "values"};
 

@@ -5,7 +5,7 @@
 
 static char made[PF_NAME_MAX + 1];
 
-/* The id of every name below whose test does not choose another one. */
+/* The default id of items in these tests. */
 enum { ID = 7 };
 
 static const char *name_of(const char *text, size_t size, bool suffix)
@@ -85,7 +85,7 @@ static void suffixes(void)
     is(made, "f~18446744073709551615", "the largest id");
 }
 
-/* Checks the name of `unit` repeated `count` times, with id ID: `shown` repeated `want` times, then `end`. */
+/* Checks the name made from `unit` repeated `count` times and id ID: `shown` repeated `want` times, then `end`. */
 static void repeated(const char *unit, size_t count, const char *shown, size_t want, const char *end,
                      const char *rule)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nsight Systems exports: the content of valid ones. */
+/* The content of valid Nsight Systems exports. */
 #include "formats/probe.h"
 #include "tests/unit/cpu_limit.h"
 #include "tests/unit/nsight_export.h"
@@ -72,7 +72,7 @@ static void test_metrics(void)
     close_export(export);
 }
 
-/* The first of 100,001 threads visits 100,000 functions, each other thread only the last of them. */
+/* The first of 100,001 threads calls 100,000 functions, each other thread calls only the last one. */
 #define MANY_THREADS                                                                                         \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW                                                                       \
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"                   \
@@ -311,7 +311,7 @@ static void test_untimed(void)
     close_export(export);
 }
 
-/* True if a file with these names on its first pages is recognised as an export. */
+/* True if a database created by this SQL is recognised as an export. */
 static bool is_probed(const char *sql)
 {
     static unsigned char head[PF_HEAD_MAX];

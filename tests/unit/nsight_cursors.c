@@ -4,7 +4,7 @@
 
 #include "tests/unit/nsight_export.h"
 
-/* Kernels of two functions on three streams, copies between them. */
+/* Kernels of two functions on three streams, with copies in between. */
 #define BUSY                                                                                                 \
     TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(0, 100000, "main") RANGE(                                       \
         5, 50000,                                                                                            \
@@ -85,7 +85,7 @@ static void test_positions(struct open_export *export)
     table->ops->close(&cursor);
 }
 
-/* Counts rows that are consistent: a stream, and an end after the start. */
+/* Counts the consistent rows: those with a stream and an end after the start. */
 static void *walk(void *arg)
 {
     struct open_export *export = arg;

@@ -7,7 +7,7 @@
 #include "formats/kit/pass.h"
 #include "formats/model.h"
 
-/* n launches and n kernels, each in a row of its own. */
+/* n launches and n kernels, one row each. */
 #define MANY(n)                                                                                              \
     "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<" #n ")"                           \
     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT x*10,x*10+5,0," THREAD_7 ",x,1,0,NULL FROM i;"           \
@@ -62,7 +62,7 @@ static void test_cut(void)
     free(bytes);
 }
 
-/* Changes a few bytes anywhere: an error, warnings or other rows are all acceptable. */
+/* Overwrites a few bytes: an error, warnings or wrong rows are acceptable, a crash is not. */
 static void test_flipped(void)
 {
     unsigned char *bytes;
@@ -99,7 +99,7 @@ static uint32_t be32(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Returns the offset of the first page of the kernels' table in the export that was made last; its pages have 4096 bytes. */
+/* Returns the offset of the root page of the kernels' table in the latest export, whose pages have 4096 bytes. */
 static size_t page_of_kernels(void)
 {
     sqlite3 *db;
@@ -115,7 +115,7 @@ static size_t page_of_kernels(void)
     return root;
 }
 
-/* The second of three kernels has a smaller rowid than the first: a walk ends there, but a search would find the third. */
+/* The second of three kernels has a smaller rowid than the first: a walk must end there, although a search would find the third. */
 static void test_unordered(void)
 {
     unsigned char *bytes;
@@ -123,7 +123,7 @@ static void test_unordered(void)
                                KERNEL(5, 6, 7, 1, 3)));
     size_t root = page_of_kernels(), size = read_file("export.sqlite", &bytes);
     const unsigned char *cells = bytes + root + 8;
-    bytes[root + ((size_t)cells[2] << 8 | cells[3]) + 1] = 0; /* a cell: its size, the rowid, the row */
+    bytes[root + ((size_t)cells[2] << 8 | cells[3]) + 1] = 0; /* layout of a cell: payload size, rowid, payload */
     write_file("unordered.sqlite", bytes, size);
     struct open_export *export = open_export("unordered.sqlite");
     is(codes(export), "bad-table", "a table whose rows are out of order ends there");
@@ -174,7 +174,7 @@ static void test_row_beyond_memory(void)
     remove_export("endless.sqlite");
 }
 
-/* Makes all branches of the kernels' table lead to its first page. */
+/* Makes all child pointers of the kernels' table refer to its root page. */
 static void test_circle(void)
 {
     unsigned char *bytes;
@@ -203,7 +203,7 @@ static void test_write_ahead(void)
     unsigned char *bytes;
     close_export(export_of(SMALL));
     size_t size = read_file("export.sqlite", &bytes);
-    bytes[18] = bytes[19] = 2; /* versions for writing and reading: 2 means write-ahead log */
+    bytes[18] = bytes[19] = 2; /* file format versions for writing and reading: 2 is WAL mode */
     write_file("wal.sqlite", bytes, size);
     write_text(export_folder, "wal.sqlite-wal", "no log");
     write_text(export_folder, "wal.sqlite-journal", "no journal");
@@ -277,7 +277,7 @@ static void test_hostile_schemas(void)
     close_export(export);
 }
 
-/* An index whose rows differ from its table's: it is made under another name, which is then exchanged. */
+/* An index that lacks rows of its table: a partial index whose declaration in the schema is then replaced by that of a full one. */
 static void test_lying_index(void)
 {
     struct open_export *export = export_of(

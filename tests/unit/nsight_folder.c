@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of points that hold exports, read as an experiment. */
+/* Folders with one folder of exports per measurement point, read as one experiment. */
 #include "formats/model.h"
 #include "formats/probe.h"
 #include "tests/profile.h"
@@ -51,7 +51,7 @@ static bool is_probed(void)
     return result.confidence > 0;
 }
 
-/* Returns a metric's rows of values as text. */
+/* Returns the rows of the table `values` of one metric as text. */
 static const char *measured(struct open_export *study, const char *metric)
 {
     const struct pf_model *model = &study->model;

@@ -6,7 +6,7 @@
 
 extern const struct pf_driver pf_otf2_driver;
 
-/* An archive in a folder `run`; files without bytes are not written. */
+/* The content of an archive in a folder `run`; empty files are not written. */
 struct archive {
     bool big_endian;
     uint64_t announced[2];
@@ -74,7 +74,7 @@ static void has(const struct archive *archive, const char *table, const char *wa
     file_close(&file);
 }
 
-/* main calls f twice; in the other location, f is called by another main. */
+/* Returns an archive in which main calls f twice in one location, and another main calls f in the other. */
 static struct archive usual(bool big_endian)
 {
     struct archive archive = archive_of(big_endian, 6, 4);
@@ -244,7 +244,7 @@ static void own_definitions(void)
         "ids are mapped, times corrected");
 }
 
-/* Returns the offset of record `type` number `which` of a file of definitions, after the head of its chunk. */
+/* Returns the offset of record number `which` of a type in a file of definitions, after the chunk header. */
 static size_t record_at(const struct bytes *file, unsigned type, int which)
 {
     enum { HEAD = 18 };
@@ -255,7 +255,7 @@ static size_t record_at(const struct bytes *file, unsigned type, int which)
     return at;
 }
 
-/* Replaces the clock of the definitions by one with this number of ticks per second that starts at this tick. Encoded sizes are unchanged. */
+/* Changes the clock in the definitions to this number of ticks per second and this start. Encoded sizes do not change. */
 static void set_clock(struct bytes *file, uint64_t ticks, uint64_t start)
 {
     struct bytes clock = {.big_endian = file->big_endian};
@@ -300,7 +300,7 @@ static void append_times(const struct file *file, const char *name, const struct
         abort();
 }
 
-/* Loads the archive whose anchor file was written, and closes it. */
+/* Loads the archive, which has been written, and closes it. */
 static void load_and_close(void *file)
 {
     load_archive(file);
@@ -337,7 +337,7 @@ static void messages_among_many_groups(void)
     struct bytes message = {0};
     struct file file;
     size_t end = record_at(&archive.definitions, 18, 1); /* the end of the group of all locations */
-    archive.definitions.at[end - 2] = 5;                 /* its paradigm: not the communicators' one */
+    archive.definitions.at[end - 2] = 5;                 /* its paradigm: not that of communicators */
     archive.definitions.size -= 2;                       /* the end of the file */
     archive.events[1].size = 0;
     put_time(&archive.events[0], 100);
@@ -411,7 +411,7 @@ static void counters_start_anew(void)
         "warning event-count|", "each location's counter starts at its own first value");
 }
 
-/* Gigabytes of zeros follow the records of a file. */
+/* Files whose records are followed by gigabytes of zeros (holes). */
 static void sparse_files(void)
 {
     static const char *const names[] = {"traces.def", "traces/0.evt", "traces/0.def"};
