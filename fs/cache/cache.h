@@ -37,13 +37,14 @@ enum pf_datum {
 };
 
 /*
- * What all data of a source depend on, such as versions of programs and files; borrowed. New data under a head that neither includes the
- * stored head nor is included by it replace all data of the source; otherwise the larger head is kept. NULL as an argument: an empty head.
+ * The versions that all data of a source depend on, such as those of programs and files; borrowed. If the head of new data neither
+ * includes the stored head nor is included by it, the new data replace all data of the source; otherwise the larger head is kept. NULL as
+ * an argument: an empty head.
  */
 struct pf_cache_head {
     const char *bytes;
     size_t size;
-    /* True if `head` depends on all that `other` depends on. NULL: only equal heads do. Called with the lock of the database held. */
+    /* True if `head` contains all dependencies of `other`. NULL: heads are compared for equality. Called under the database lock. */
     bool (*includes)(const struct pf_cache_head *head, const struct pf_cache_head *other);
 };
 
@@ -63,7 +64,7 @@ enum {
 /* The name of the database in its folder. */
 #define PF_CACHE_NAME "profiles.db"
 
-/* Returns a cache in this folder (borrowed), or NULL if out of memory. The first read or write opens the database; a write creates it. */
+/* Returns a cache in this folder (borrowed). NULL: out of memory. The first access opens the database; only a write creates it. */
 struct pf_cache *pf_cache_new(const char *folder);
 /* Closes the database and frees the cache. NULL: no-op. */
 void pf_cache_free(struct pf_cache *cache);
@@ -72,14 +73,14 @@ void pf_cache_free(struct pf_cache *cache);
 uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 
 /*
- * Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. Appends the head of the
- * source to *head unless it is NULL: the caller checks whether the head is up to date.
+ * Returns the bytes of a datum, which the caller frees, and sets *size to their number. Returns NULL on a miss. Appends the source's
+ * stored head to *head unless `head` is NULL: the caller checks whether the stored head is up to date.
  */
 char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
                    struct pf_buf *head);
 /*
- * Stores a datum in place of an older one. The fields of a datum of type KNOWN or PASSES (fields.h) are merged with the stored ones, if
- * together they take at most 1 MB. No-op if the buffer has failed or exceeds 64 MB.
+ * Stores a datum, replacing an older one. The fields of a datum of type KNOWN or PASSES (fields.h) are merged with the stored fields if
+ * the merged datum takes at most 1 MB. No-op if the buffer has failed or exceeds 64 MB.
  */
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
                   enum pf_datum type, uint64_t number, const struct pf_buf *value);

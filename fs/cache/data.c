@@ -16,7 +16,7 @@
 enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, TOTAL = -1, WHOLE = 0 };
 
 struct total {
-    uint64_t size, sum; /* of the parts together */
+    uint64_t size, sum; /* size and checksum of the parts together */
 };
 
 /* ---- keys --------------------------------------------------------------------------------------- */
@@ -202,12 +202,12 @@ static bool put_source(struct pf_cache *cache, uint64_t source, int64_t used,
     return pf_db_step(cache, PF_DB_SOURCE);
 }
 
-/* How the stored head of a source relates to the one of new data. */
+/* The relation of a source's stored head to the head of new data. */
 enum relation {
     UNREADABLE, /* a failure; the database may be closed */
     ABSENT,     /* the source is new */
-    COVERS,     /* it is the same, or includes it */
-    COVERED,    /* it is included */
+    COVERS,     /* the stored head equals or includes the new one */
+    COVERED,    /* the new head includes the stored one */
     DIFFERENT
 };
 
@@ -235,8 +235,8 @@ static enum relation stored_head(struct pf_cache *cache, uint64_t source, const 
 }
 
 /*
- * Prepares a source for new data: keeps the larger head if one includes the other. Otherwise the stored data belong to another version,
- * and are deleted.
+ * Prepares a source for new data. If one of the two heads includes the other, keeps the larger one; otherwise the stored data belong to
+ * another version, and are deleted.
  */
 static bool set_head(struct pf_cache *cache, uint64_t source, const struct pf_cache_head *head)
 {
@@ -320,8 +320,8 @@ void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
 }
 
 /*
- * Writes a part in its own transaction; other threads can use the database between parts. Returns false if it failed, or if the source
- * has meanwhile got the head of another version. The caller does not hold the lock.
+ * Writes a part in its own transaction; other threads can use the database between parts. Returns false on failure, or if another thread
+ * or process has stored the head of another version. The caller must not hold the lock.
  */
 static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *value,
                            const struct pf_cache_head *head, int part, const void *bytes, size_t size)

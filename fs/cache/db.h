@@ -29,7 +29,7 @@ struct pf_cache {
     struct pf_lock lock; /* guards the members below */
     sqlite3 *connection; /* NULL: not open */
     sqlite3_stmt *statements[PF_DB_STATEMENTS];
-    bool keyed; /* `key` is valid: read from the database or drawn at random */
+    bool keyed; /* `key` is valid: read from the database, or random */
     uint64_t key[2];
     uint64_t puts;
     uint64_t rest; /* back-off: monotonic seconds before which the database is not opened */
@@ -46,15 +46,15 @@ static inline void pf_db_take(struct pf_cache *cache)
 
 /* Opens the database unless it is open; creates it if it is missing and `make` is true. Returns true if it is open. */
 bool pf_db_open(struct pf_cache *cache, bool make);
-/* Handles an error of SQLite: SQLITE_BUSY is a no-op, others close the database. Deletes it if it is corrupt or foreign. */
+/* Handles an error of SQLite: closes the database, and deletes it if it is corrupt or foreign. No-op for SQLITE_BUSY. */
 void pf_db_failed(struct pf_cache *cache, int result);
 /* Runs SQL whose rows are ignored. Returns SQLITE_OK or an error of SQLite; does not call pf_db_failed. */
 int pf_db_run(struct pf_cache *cache, const char *sql);
-/* Runs a prepared statement whose rows are ignored, and clears its bindings. Returns false on failure: the database may be closed. */
+/* Runs a prepared statement, ignores its rows, and clears its bindings. Returns false on failure; the database may be closed then. */
 bool pf_db_step(struct pf_cache *cache, enum pf_statement which);
 /* Returns the number in the first column of a query's last row; -1 on failure. */
 int64_t pf_db_ask(struct pf_cache *cache, const char *sql);
-/* Begins a write transaction, during which other processes can only read. Returns false if the database is locked or now closed. */
+/* Begins a write transaction, during which other processes can only read. Returns false if locked, or if an error closed the database. */
 bool pf_db_begin(struct pf_cache *cache);
 /* Ends the transaction: commits if `keep` is true, rolls back otherwise. No-op if the database was closed. */
 void pf_db_end(struct pf_cache *cache, bool keep);

@@ -50,7 +50,7 @@ bool pf_fields_are_sound(const char *bytes, size_t size)
 
 /* ---- merging ------------------------------------------------------------------------------------ */
 
-/* Types take the bits above those of numbers, which are nodes at most. Two keys of one value: one of the fields is left out. */
+/* The type is in the bits above the number's: numbers have at most the bits of a node. If two keys collide, one field is omitted. */
 static uint64_t key_of(const struct pf_field *field)
 {
     return field->number ^ (uint64_t)field->type << 48;

@@ -9,18 +9,18 @@
 #include "fs/text/buf.h"
 
 /*
- * Fields: small data of one source, packed into one datum of the cache, which is several times as fast as a row for each. A field is a
- * header and bytes, unaligned. The same bytes are the stored form and the form in memory. Not thread-safe.
+ * Fields: small data of one source, packed into one datum of the cache, which is several times as fast as one database row per field. A
+ * field is a header followed by bytes, unaligned. The stored form is the same as the form in memory. Not thread-safe.
  */
 struct pf_field {
-    uint64_t number; /* of a node, table, ...; with `type` the key */
+    uint64_t number; /* of a node, table, ...; `type` and `number` are the key */
     uint32_t type;   /* enum pf_field_type */
     uint32_t size;   /* of the bytes that follow the header */
 };
 
 /* Types of fields. The database stores these numbers, so they must not change. */
 enum pf_field_type {
-    PF_FIELD_FACTS, /* of the driver; the other fields of a datum depend on them */
+    PF_FIELD_FACTS, /* facts of the driver, on which the other fields of the datum depend */
     PF_FIELD_LISTING,
     PF_FIELD_LONG_LISTING, /* a listing that is too long to be kept; no bytes */
     PF_FIELD_SIZE,
@@ -36,14 +36,14 @@ enum pf_field_type {
 void pf_fields_add(struct pf_buf *fields, enum pf_field_type type, uint64_t number, const void *bytes,
                    size_t size);
 
-/* Appends the header of a field whose bytes the caller appends then. Returns a position for pf_fields_end. */
+/* Appends the header of a field; the caller then appends the bytes, and calls pf_fields_end with the returned position. */
 size_t pf_fields_begin(struct pf_buf *fields, enum pf_field_type type, uint64_t number);
 /* Ends the field. `fields` fails if the bytes exceed 4 GB. */
 void pf_fields_end(struct pf_buf *fields, size_t begun);
 
 /*
- * Returns the bytes of the field after the one whose bytes are at `at`, and its header in *field; `at` NULL: of the first field.
- * Returns NULL at the end. The fields must be sound.
+ * Returns the bytes of the next field and sets *field to its header. `at`: the bytes of the current field, or NULL to get the first
+ * field. Returns NULL at the end. The fields must be sound (pf_fields_are_sound).
  */
 const char *pf_fields_next(const struct pf_buf *fields, const char *at, struct pf_field *field);
 
@@ -51,8 +51,8 @@ const char *pf_fields_next(const struct pf_buf *fields, const char *at, struct p
 bool pf_fields_are_sound(const char *bytes, size_t size);
 
 /*
- * Appends those of the stored fields whose key `fields` lacks, while the whole is not larger than `limit` bytes. No-op if the stored
- * bytes are not sound, or depend on other facts.
+ * Appends the stored fields whose keys are not in `fields`, up to a total size of `limit` bytes. No-op if the stored bytes are not sound,
+ * or depend on other facts.
  */
 void pf_fields_merge(struct pf_buf *fields, const char *stored, size_t size, size_t limit);
 

@@ -9,7 +9,7 @@
 
 #include "fs/cache/cache.h"
 
-/* Returns true for network file systems, by their statfs magic numbers: not every system's headers define all of them. */
+/* Returns true for network file systems. Magic numbers are literals, since not every system's headers define all of them. */
 static bool is_remote(const char *path)
 {
     static const uint32_t remote[] = {
@@ -39,7 +39,7 @@ static bool is_remote(const char *path)
     return false;
 }
 
-/* Returns is_remote() of a folder, or of its nearest existing parent if the folder is missing. */
+/* Returns is_remote() of a folder or, if the folder is missing, of its nearest existing ancestor. */
 static bool will_be_remote(const char *folder)
 {
     struct stat st;

@@ -3,7 +3,7 @@
 
 #include "fs/cache/db.h"
 
-/* Work per transaction: other threads and processes wait at most some milliseconds for it. */
+/* Limits of the work per transaction, so that other threads and processes wait at most some milliseconds. */
 enum { SOURCES = 16, VACUUM_PAGES = 256 };
 
 static uint64_t bytes_used(struct pf_cache *cache)

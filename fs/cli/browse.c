@@ -68,8 +68,8 @@ static bool is_directory_profile(const char *path)
     return profile;
 }
 
-/* The files of a profile that is a directory are not shown as such: of a path into the directory, only the part up to
- * the directory counts as existing. */
+/* Returns the length of the part of a path up to the first profile that is a directory; `size` if there is none. Files below such a
+ * profile are not served, so they do not count as existing. */
 static size_t part_outside_profiles(char *path, size_t size)
 {
     for (size_t end = 1; end < size; end++)
@@ -92,8 +92,8 @@ struct typed {
     const char *rest;  /* the part of `path` below SOURCE */
 };
 
-/* SOURCE of a path is its longest existing part or, if that is a file, the folder of the file. Returns 0, or -1 with
- * errno. */
+/* Sets typed->source to the longest existing part of the path or, if this part is a file, to the file's folder. Returns 0, or -1
+ * with errno. */
 static int find_source(struct typed *typed)
 {
     struct stat st = {0};
@@ -419,7 +419,7 @@ static size_t data_size(const struct pf_data *data)
     return size;
 }
 
-/* Copies a range of a file that is served from SOURCE directly. */
+/* Copies a range of a file in SOURCE that is served unchanged. */
 static ssize_t copy_range(const struct pf_data *data)
 {
     static const size_t most = 65536;
@@ -476,7 +476,7 @@ int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
 
 /* ---- summary ------------------------------------------------------------------------------------ */
 
-/* Prints one of several pages, under the path of its profile. */
+/* Prints the page of one of several profiles, preceded by the profile's path. */
 static int print_page(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                       struct pf_op *op)
 {

@@ -106,7 +106,7 @@ static int load_all(struct pf_profile *profile, struct pf_op *op)
     for (size_t t = 0; !result && t < model->n_tables; t++) {
         struct pf_family *family;
         if (model->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
-            continue; /* has a pass per file */
+            continue; /* needs a pass per file */
         result = pf_profile_family(profile, t, &family, op);
     }
     struct pf_aggregate *aggregate;
@@ -130,14 +130,14 @@ static void print_error(const char *path, const struct pf_error *error)
 
 /* ---- index -------------------------------------------------------------------------------------- */
 
-/* Reads the files that users usually read first, so that their sizes and small texts are cached. */
+/* A walk that reads the files users usually read first, so that the files' sizes and small texts are cached. */
 struct learning {
     struct pf_env *env;
     struct pf_profile *profile;
     struct pf_op *op;
 };
 
-/* Larger folders of items are only listed. */
+/* Maximum number of items of a folder whose files are read: larger folders are only listed. Maximum depth of the walk. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
 static int read_whole_file(struct learning *learning, struct pf_node node)
@@ -157,7 +157,7 @@ static int read_whole_file(struct learning *learning, struct pf_node node)
     return result;
 }
 
-/* True for files that need a pass of their own, or belong to one of very many items: these are not precomputed. */
+/* Returns true for files that are not precomputed: each needs its own pass, or there can be very many of them. */
 static bool is_left_out(struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_BLOB || node.kind == PF_SOURCE_FOLDER)

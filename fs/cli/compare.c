@@ -50,14 +50,14 @@ static void complain_of_profile(struct comparison *comparison, const char *path,
 
 /* ---- one profile -------------------------------------------------------------------------------- */
 
-/* True if a profile's primary metric may be compared with a chosen metric of another name: both have the same unit. */
+/* Returns true if a profile's primary metric is comparable with a chosen metric of another name: both have the same unit. */
 static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
 {
     return *a->unit && !strcmp(pf_series_unit(a->unit), pf_series_unit(b->unit));
 }
 
-/* The index of the metric to compare, or -1. The first profile determines it; in a profile of another format, its name
- * may differ. */
+/* Returns the index of the metric to compare, or -1. The first profile determines the metric; the metric's name may differ in a
+ * profile of another format. */
 static int find_compared_metric(struct comparison *comparison, const struct pf_model *model)
 {
     int primary = pf_primary_metric(model->metrics, model->n_metrics, comparison->metric);
@@ -78,7 +78,7 @@ static int find_compared_metric(struct comparison *comparison, const struct pf_m
                                                                                                    : -1;
 }
 
-enum { LISTED_MAX = 72 }; /* bytes of names before the last one: a message has room for 192 */
+enum { LISTED_MAX = 72 }; /* maximum bytes of metric names before the last one: a message has room for 192 */
 
 /* Fails with a list of the profile's metrics, by name and unit. */
 static int fail_metric(const struct comparison *comparison, const struct pf_model *model,

@@ -5,9 +5,8 @@
 #include <stddef.h>
 
 /*
- * .profilefs/AGENTS.md, for a reader who has only a shell: which file answers which question, and which files are too
- * large to print. At most 4 KB. The text is the same in every mount, so files that only some formats have are
- * described, not named.
+ * The text of .profilefs/AGENTS.md, for readers who have only a shell: which file answers which question, and which files
+ * are too large to print. At most 4 KB. The text does not depend on the mount.
  */
 extern const char pf_agents_text[];
 extern const size_t pf_agents_size;

@@ -55,7 +55,7 @@ struct control {
     struct pf_fs *fs;
     struct pf_snapshots snapshots;
     struct pf_lock lock;
-    /* The status.txt opened last: its size, and the time of that open in monotonic ms. Guarded by `lock`. */
+    /* Size of the status.txt that was opened last, and time of this open in monotonic ms. Guarded by `lock`. */
     size_t status_size;
     uint64_t status_read;
 };
@@ -164,7 +164,7 @@ static int make_control_tables(struct control *control, struct pf_snapshot *snap
     return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
 
-/* Checking a list would take as long as making it, so a list always counts as stale. */
+/* Checks if a snapshot is stale. A list always is, since a check would take as long as making the list. */
 static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     uint64_t state = 0;
@@ -287,7 +287,7 @@ static char *status_text(struct pf_fs *fs, size_t *size)
     return out.failed ? NULL : out.data;
 }
 
-/* The size of status.txt: of the text opened within the last second, otherwise of a new text. */
+/* Returns the size of status.txt: of the text that was opened within the last second, otherwise of a new text. */
 static size_t status_size(struct control *control)
 {
     pf_lock_take(&control->lock);
@@ -365,7 +365,7 @@ static int get_control_attr(void *self, uint64_t ino, struct pf_attr *attr, stru
     return 0;
 }
 
-/* The name of an entry of one of the two folders, by number; NULL after the last. */
+/* Returns the name of entry `number` of .profilefs or .profilefs/tables; NULL after the last entry. */
 static const char *name_in(uint64_t folder, uint64_t number)
 {
     if (folder == node_ino(CONTROL_TABLES))

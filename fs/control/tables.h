@@ -8,11 +8,11 @@
 /* The files of .profilefs/tables. */
 enum { PF_CONTROL_TABLES = 3 };
 
-/* A table's file name; NULL after the last. */
+/* Returns the file name of a table; NULL after the last table. */
 const char *pf_table_name(uint64_t number);
 
-/* Makes all tables within a pass. *state becomes a digest of the profiles. Returns 0, or -1 with *error filled and
- * nothing to free. */
+/* Makes all tables within a pass. Sets *state to the digest that pf_tables_state computes. Returns 0, or -1 with *error filled
+ * and nothing to free. */
 int pf_tables_make(struct pf_fs *fs, struct pf_store *texts[PF_CONTROL_TABLES], uint64_t *state,
                    struct pf_error *error);
 

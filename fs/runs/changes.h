@@ -4,7 +4,7 @@
 
 #include "fs/runs/series.h"
 
-/* The largest changes between the first and the last run, as readable text. One thread at a time. */
+/* The largest changes between the first and the last run, as readable text. Not thread-safe. */
 enum { PF_CHANGES_MOST = 20 };
 
 struct pf_kept {
@@ -20,8 +20,8 @@ struct pf_changes {
     bool has_total;
 };
 
-/* Records the total of a run. Must be called in the order of runs: the first call sets the first total, each call the
- * last. */
+/* Records the total of a run. Must be called in the order of runs: the first call sets totals[0], and each call sets
+ * totals[1]. */
 void pf_changes_note_total(struct pf_changes *changes, unsigned run, const struct pf_aggregate *aggregate,
                            unsigned metric);
 

@@ -156,8 +156,8 @@ static int settle_names(struct pf_shared_metrics *all)
     return 0;
 }
 
-/* Receives each member's part; for a member that cannot be opened, NULL and the reason. Data derived from a member that
- * cannot be opened are closed to others, since the mode of its folder does not show who may read it. */
+/* Receives each member's part or, for a member that cannot be opened, NULL and the reason. If that member is a directory, the
+ * result is closed to other users, since the directory's mode does not show who may read the files in it. */
 typedef int take_part(void *arg, unsigned i, const struct pf_part *part, const char *why,
                       struct pf_error *error);
 struct parts {
@@ -249,7 +249,7 @@ struct folder_making {
     const struct pf_shared *metric;
     const char **runs; /* names of the runs that have the metric */
     unsigned n;
-    bool inclusive; /* the metric is inclusive */
+    bool inclusive; /* the metric of the runs is inclusive */
     struct pf_run_series *functions, *contexts;
     struct pf_runs_texts *texts;
     struct pf_changes changes;

@@ -4,8 +4,8 @@
 
 #include "fs/runs/members.h"
 
-/* Comparisons of the runs of a folder. All functions are called by the thread of a pass, in which they also make the
- * passes over the runs. They return 0, or -1 with *error filled and nothing to free. */
+/* Comparisons of the runs of a folder. All functions must be called on the thread of a pass; the passes over the runs are part
+ * of that pass. They return 0, or -1 with *error filled and nothing to free. */
 
 /* A metric that two or more runs have. */
 struct pf_shared {
@@ -19,17 +19,17 @@ struct pf_shared_metrics {
     struct pf_shared *metrics;
     size_t n;
     int primary; /* index, -1 if there are no metrics */
-    bool closed; /* not all users may read all runs; as known so far, like `closed` below */
+    bool closed; /* some users may not read some of the runs, as far as the runs' files are known; see pf_part.closed */
 };
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
                    struct pf_error *error);
 void pf_shared_free(struct pf_shared_metrics *shared);
 
-/* Appends profiles_summary.csv. */
+/* Appends the text of profiles_summary.csv. */
 int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_buf *out, bool *closed,
                     struct pf_error *error);
 
-/* The texts of one metric. */
+/* The texts that compare one metric. */
 enum pf_runs_table {
     PF_RUNS_FUNCTIONS,
     PF_RUNS_VALUES,

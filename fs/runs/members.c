@@ -14,7 +14,7 @@
 
 /* ---- the order of names ------------------------------------------------------------------------- */
 
-/* The sort weight of a character that is not part of a number: `~`, then the end of the name, letters, other
+/* Returns the sort weight of a character outside of numbers. Ascending: `~`, the end of the name, letters, other
  * characters. */
 static int order_of(const char *at, const char *end)
 {
@@ -50,7 +50,7 @@ static int compare_parts(const char *a, const char *a_end, const char *b, const 
     return 0;
 }
 
-/* Where the file suffixes begin. A suffix is a point, a letter or `~`, and then letters, digits and `~`. */
+/* Returns the start of the file suffixes. A suffix is a point, a letter or `~`, then any letters, digits and `~`. */
 static const char *file_suffix(const char *name)
 {
     const char *suffix = name + strlen(name), *at = suffix;
@@ -95,7 +95,7 @@ static uint64_t hash_member(uint64_t state, const char *name, const struct stat 
     return pf_digest(pf_digest(state, name, strlen(name)), numbers, sizeof numbers);
 }
 
-/* Records an entry. Returns 0, also for an entry that is not a member, or an errno value. */
+/* Records an entry of the folder. Returns 0, even if the entry is not a member, or an errno value. */
 static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
                       struct pf_members *members)
 {
@@ -140,7 +140,7 @@ static int add_listed_member(void *arg, const char *name, unsigned char type)
     return listing->result;
 }
 
-/* Returns ENOENT if a profile next to the folder is made from the folder's files; 0; or a transient errno value. */
+/* Returns ENOENT if a profile beside the folder is made from the folder's files, otherwise 0 or a transient errno value. */
 static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
     struct pf_entry_info info;

@@ -16,8 +16,8 @@ struct pf_run_member {
 struct pf_members {
     struct pf_run_member *members;
     unsigned n;
-    bool too_many; /* there are more than PF_MEMBERS_MOST; the list is incomplete and must not be compared */
-    uint64_t others; /* digest of the folder's other files, from which members may be made, too */
+    bool too_many; /* the folder has more than PF_MEMBERS_MOST profiles; the list is incomplete: do not compare */
+    uint64_t others; /* digest of the folder's other files, since a member can be made from several files */
 };
 
 /* Lists the members of an open folder, whose path is relative to SOURCE. Returns 0 with *members filled; ENOENT if
@@ -26,14 +26,14 @@ int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char
                     struct pf_members *members);
 void pf_members_free(struct pf_members *members);
 /*
- * Combines a state with the state of a profile at a path relative to SOURCE, which changes when the profile's
- * attributes change or, with look_inside and if the profile is a directory, when the attributes of its entries change
- * (some thousand entries at most).
+ * Returns a digest of `state` and of a profile at a path relative to SOURCE. The digest changes when the profile's
+ * attributes change; with look_inside, and if the profile is a directory, also when the attributes of its entries change
+ * (limited to some thousand entries).
  */
 uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_entry_info *info,
                          bool look_inside);
 
-/* A digest that changes when the list of members or one of them changes. */
+/* Returns a digest that changes when the list of members or a member changes (see pf_member_state). */
 uint64_t pf_members_state(struct pf_fs *fs, const struct pf_members *members, bool look_inside);
 
 /* Three-way comparison in the order of `ls -v`. */

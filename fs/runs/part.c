@@ -101,7 +101,7 @@ static void add_functions(const struct pf_model *model, unsigned primary,
     }
 }
 
-/* The aggregate is NULL for a profile without measurements. */
+/* Makes all of a part. aggregate NULL: the profile has no measurements. */
 static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, struct pf_part *part,
                 struct pf_error *error)
 {

@@ -25,8 +25,8 @@ struct pf_profile *pf_part_open(struct pf_fs *fs, const char *path, const struct
 bool pf_part_is_closed(struct pf_profile *profile);
 
 /*
- * Makes a profile's part within the caller's pass, and caches it; or, with may_recall, returns it from the cache,
- * without `closed`, which the cache does not record. With PF_PART_METRICS, a part that is made has its metrics only,
+ * Makes a profile's part within the caller's pass, and caches it. With may_recall, takes the part from the cache if
+ * possible; `closed` is then not set, since it is not cached. With PF_PART_METRICS, a new part has only its metrics,
  * which need no pass over the values, and is not cached. Returns 0, or -1 with *error filled and nothing to free.
  */
 enum pf_part_extent { PF_PART_METRICS, PF_PART_WHOLE };
@@ -34,11 +34,11 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *
                 enum pf_part_extent extent, bool may_recall, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 
-/* Caches the part of a profile whose model and aggregates are already loaded, if it has any. */
+/* Caches the part of a profile whose model and aggregates (if it has any) are already loaded. */
 void pf_part_learn(struct pf_profile *profile, const struct pf_entry_info *info);
 
-/* True if an error is not the profile's fault (a transient one): a table over several profiles then fails as a whole.
- * Any other error becomes the message in the profile's row. */
+/* Returns true if an error is transient, and so not caused by the profile: a table over several profiles then fails as a
+ * whole. Any other error becomes the message in the profile's row. */
 static inline bool pf_part_is_hindered(const struct pf_error *error)
 {
     return pf_is_transient(error->code);
@@ -55,11 +55,11 @@ bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metri
  * (NULL: omitted). part NULL: the profile cannot be opened, and `message` is the reason. */
 void pf_part_summary(const struct pf_part *part, const struct pf_entry_info *info, const char *message,
                      const char *run, const char *path, struct pf_buf *out);
-/* Appends rows, with the path inserted in each. */
+/* Appends the part's rows of one kind, with the path inserted in each row. */
 void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out);
 
-/* Appends a text to a store and empties the text. Returns 0, or -1 with *error filled, also if memory ran out while the
- * text was made. */
+/* Appends a text to a store and empties the text. Returns 0, or -1 with *error filled; also fails if the text is a failed
+ * buffer (out of memory). */
 int pf_part_append(struct pf_store *store, struct pf_buf *text, struct pf_error *error);
 
 #endif

@@ -31,7 +31,7 @@ struct runs {
     struct pf_members members;
     /* Guarded by the lock of the snapshots: */
     bool
-        inside; /* the state includes the content of members that are directories, since their content has been read */
+        inside; /* the state covers the entries of members that are directories: set before these entries are read */
     bool everybodys; /* all users may read all members and all files used so far */
     bool listed;     /* `metrics` is filled and will not change */
     struct pf_shared_metrics metrics;
@@ -140,9 +140,9 @@ static void release_runs(struct all_runs *all, struct runs *runs)
 }
 
 /*
- * Withdraws other users' access if a text was made from files that not all users may read (closed). The kernel caches
- * the old permissions, so runs/ gets another inode number, which makes the kernel ask again. The caller holds the
- * snapshots' lock.
+ * Withdraws other users' access if a text was made from files that not all users may read (`closed`). The kernel caches
+ * the old permissions, so runs/ gets another inode number, for which the kernel requests new attributes. The caller holds
+ * the lock of the snapshots.
  */
 static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 {
@@ -154,7 +154,7 @@ static void close_off(struct all_runs *all, struct runs *runs, bool closed)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-/* Includes the content of members that are directories in the state from now on. */
+/* Adds the entries of members that are directories to the state of the snapshot, once. */
 static void look_inside(struct all_runs *all, struct runs *runs)
 {
     pf_lock_take(&all->snapshots.lock);
@@ -211,7 +211,7 @@ static int make_metric(struct all_runs *all, struct runs *runs, uint32_t m, stru
                                texts.table, PF_RUNS_TABLES, error);
 }
 
-/* Lists the members again. Errors that may pass count as no change. */
+/* Lists the members again and compares the state. A transient error counts as no change. */
 static void look_at_members(struct all_runs *all, struct runs *runs)
 {
     struct pf_members members = {0};
@@ -252,7 +252,7 @@ static bool has_runs_text(const struct pf_snapshot *snapshot, uint32_t node)
     return text < snapshot->n_texts && snapshot->texts[text];
 }
 
-/* LOOK lists one folder. On a pass thread, a look-up of runs/ would wait for the passes of other profiles. */
+/* True for LOOK: it lists only one folder. On a pass thread, LOOK would make a look-up of runs/ wait for passes over other profiles. */
 static bool is_look(uint32_t node)
 {
     return node == LOOK;

@@ -14,7 +14,7 @@ struct pf_run_series {
     unsigned runs, n; /* maximum number of runs; number of runs added */
     struct pf_strings *names;
     struct pf_sorter *sorter;
-    uint32_t last;            /* the name added last */
+    uint32_t last;            /* number of the name added last */
     struct pf_stack stack;    /* of the current call path */
     struct pf_figure *values; /* one per run, then `others`, one per run */
     double *plain;            /* values[] as doubles, 0 if absent */
@@ -220,7 +220,7 @@ int pf_step_of(const double *values, unsigned n)
     long double mean = sum / n;
     for (unsigned i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);
-    /* Subtracting the mean makes both sides equal in magnitude: the larger, the better the fit. */
+    /* With the mean subtracted, the sums of both sides have the same magnitude, |left|. The larger the gain, the better the fit. */
     for (unsigned k = 1; k < n; k++) {
         left += values[k - 1] - mean;
         long double gain = left * left / k + left * left / (n - k);

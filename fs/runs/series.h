@@ -6,8 +6,8 @@
 
 /*
  * One metric in several runs, by name: the value of each function or call path in each run, and its change. Runs are
- * added in order and can be freed afterwards: the union of their names is held in memory, and their values go through
- * the sorter. Times are converted to ns. One thread at a time.
+ * added in order. A run can be freed once it is added: the series holds the names of all runs in memory and passes their
+ * values through an external sorter. Times are converted to ns. Not thread-safe.
  */
 struct pf_run_series;
 
@@ -19,9 +19,9 @@ struct pf_run_series *pf_series_new(unsigned runs, uint64_t limit);
 void pf_series_free(struct pf_run_series *series);
 
 /*
- * Adds run `run`; calls must be in ascending order of runs. By functions: the exclusive values of functions.csv
- * (inclusive ones if the metric adds up over the roots), summed over functions with the same name. By contexts: the
- * sums of contexts.csv, by call path. Returns 0, or -1 with *error filled.
+ * Adds the values of run `run`; runs must be added in ascending order. PF_SERIES_FUNCTIONS: the exclusive values of
+ * functions.csv (inclusive ones if the metric adds up over the roots), summed over functions with the same name.
+ * PF_SERIES_CONTEXTS: the sums of contexts.csv, by call path. Returns 0, or -1 with *error filled.
  */
 int pf_series_add(struct pf_run_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
                   enum pf_series_by by, struct pf_error *error);
@@ -32,15 +32,15 @@ struct pf_figure {
     union pf_number number;
 };
 
-/* One name. */
+/* The values of one name in all runs. */
 struct pf_change {
     struct pf_cell name;
     const struct pf_figure *values; /* one per run */
-    /* One per run: for functions, the inclusive values if `values` are exclusive, or vice versa. */
+    /* One per run, for functions only: the inclusive values if `values` are exclusive, or vice versa. */
     const struct pf_figure *others;
     struct pf_figure first, last;            /* of the first and the last run */
     struct pf_figure change;                 /* last - first; an absent value counts as 0 */
-    struct pf_figure percent;                /* of |first|; absent if that is 0 */
+    struct pf_figure percent;                /* change in percent of |first|; absent if first is 0 */
     struct pf_figure min, mean, max, stddev; /* over the runs that have a value */
     unsigned runs;                           /* runs that have a value; 0: only `others` has values */
     int since; /* the run at which the best two-level fit steps; -1: the step is within the noise */
@@ -58,16 +58,16 @@ int pf_series_next(struct pf_run_series *series, struct pf_change *change, struc
 int pf_step_of(const double *values, unsigned n);
 
 double pf_figure_double(const struct pf_figure *figure);
-/* The figure as a cell, absent if the figure is; may point into the figure. */
+/* Converts a figure to a cell, which is absent if the figure is, and may point into the figure. */
 struct pf_cell pf_figure_cell(const struct pf_figure *figure);
 
-/* The factor for values of the metric: ns per unit if the unit is a time, otherwise 1. */
+/* Returns the factor that converts the metric's values: ns per unit if the unit is a time, otherwise 1. */
 int64_t pf_series_factor(const struct pf_metric *metric);
 
 /* The unit of values after multiplication by pf_series_factor: `ns` for any unit of time. */
 const char *pf_series_unit(const char *unit);
 
-/* True if values of both metrics can be compared: same name, and same unit after times are converted to ns. */
+/* Returns true if the two metrics have the same name and, after times are converted to ns, the same unit. */
 bool pf_comparable(const struct pf_metric *a, const struct pf_metric *b);
 
 #endif

@@ -14,7 +14,7 @@ struct pf_blocks;
 
 struct pf_block {
     uint64_t text;  /* key: id of the text, never reused */
-    uint64_t index; /* key: block within the text, here the offset of its first byte */
+    uint64_t index; /* key: offset in the text of the block's first byte */
     char *data;     /* set once, by pf_blocks_fill */
     size_t size;
     /* private to the cache: */
@@ -32,8 +32,8 @@ void pf_blocks_free(struct pf_blocks *blocks);
 struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index, bool *filled);
 
 /*
- * Sets the data of a block; takes ownership of `data` (from malloc). The caller has a reference. If another thread has filled the block,
- * its data stay and `data` is freed.
+ * Sets the data of a block, to which the caller must have a reference; takes ownership of `data` (from malloc). Frees `data` if another
+ * thread has already filled the block.
  */
 void pf_blocks_fill(struct pf_blocks *blocks, struct pf_block *block, char *data, size_t size);
 

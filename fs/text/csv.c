@@ -7,7 +7,7 @@
 #include "formats/kit/print.h"
 #include "formats/kit/utf8.h"
 
-/* Bits of needs[]: additional bytes that a byte of text needs when escaped or doubled; the cell needs quotes. */
+/* Bits of needs[]: GROWTH masks the number of additional bytes when a byte is escaped or doubled; QUOTES: the cell must be quoted. */
 enum { GROWTH = 3, QUOTES = 4 };
 
 /* \xHH needs three additional bytes; \t, \n, \r, \\ and a doubled quote need one. */
@@ -69,7 +69,7 @@ static char *put_escaped(char *out, uint8_t byte)
     return out;
 }
 
-/* How text is transformed. */
+/* Bits of `how`: control characters and backslashes are escaped; quotes are doubled. */
 enum { ESCAPED = 1, DOUBLED = 2 /* quotes */ };
 
 static void add_changed(struct pf_buf *out, const char *text, size_t size, unsigned how)
@@ -133,8 +133,8 @@ static inline void add_text(struct pf_buf *out, const struct pf_cell *cell)
 }
 
 /*
- * Compares types, the frequent ones first. A switch would compile to an indirect jump, and a mispredicted one costs more than printing
- * the number.
+ * Tests the types one by one, frequent ones first. A switch would compile to an indirect jump, and a misprediction of the jump costs
+ * more than printing the number.
  */
 static inline char *put_number(char *out, const struct pf_cell *cell)
 {

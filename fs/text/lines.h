@@ -14,23 +14,23 @@ struct pf_lines;
 struct pf_lines_ops {
     /* Appends the next record (one line or a few). Returns 1; 0 at the end; -1 with *error filled. */
     int (*next)(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error);
-    /* Like next, but only adds the record's size in bytes to *size. NULL: the core calls next instead. */
+    /* Like next, but does not render: only adds the record's size in bytes to *size. NULL: the core calls next instead. */
     int (*measure)(struct pf_lines *lines, uint64_t *size, struct pf_error *error);
     /*
-     * save writes the position of the next record to blob if `room` bytes suffice, and returns its size in any case. restore moves to a
-     * saved position; returns 0, or -1 with *error filled. Both NULL: the position is the number `position` below.
+     * save writes the position of the next record to blob if it fits in `room` bytes, and always returns the position's size. restore
+     * moves to a saved position; returns 0, or -1 with *error filled. Both NULL: the position is the member `position` of pf_lines.
      */
     size_t (*save)(const struct pf_lines *lines, void *blob, size_t room);
     int (*restore)(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_lines *lines); /* frees `lines` itself too */
-    /* Returns the approximate share of the text before the next record, from 0 to 1. NULL: the text has few records. */
+    /* Returns the progress of the walk: the share of the text before the next record, approximately, from 0 to 1. NULL: few records. */
     double (*progress)(const struct pf_lines *lines);
 };
 
 /* Embedded as the first member of a view's own state. */
 struct pf_lines {
     const struct pf_lines_ops *ops;
-    uint64_t position; /* used by the view, 0 at the start; a restored one may be after the end */
+    uint64_t position; /* set by the view, 0 at the start; a restored position may be past the end */
 };
 
 /* Call the operation of the same name, or its default. */

@@ -11,7 +11,7 @@
 
 /* Serialisation of numbers and arrays in the machine's byte order, for the cache that persists between mounts. */
 
-/* Byte order and word size of this machine. A payload packed under another value must not be unpacked. */
+/* Byte order and word size of this machine. A payload packed on a machine with another value must not be unpacked. */
 #define PF_MACHINE ((uint64_t)BYTE_ORDER << 32 | sizeof(void *))
 
 void pf_pack_u64(struct pf_buf *out, uint64_t value);

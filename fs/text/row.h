@@ -7,8 +7,8 @@
 #include "fs/text/csv.h"
 
 /*
- * pf_row_add appends a row as a line of CSV with the n given columns of cells, in ascending order; pf_row_measure returns the size of
- * that line in bytes. No line if n is 0.
+ * pf_row_add appends a line of CSV with cells[columns[0 .. n)]; the column numbers must ascend. pf_row_measure returns the size of this
+ * line in bytes. No line if n is 0.
  */
 void pf_row_add(struct pf_buf *out, const struct pf_cell *cells, const unsigned *columns, size_t n);
 size_t pf_row_measure(const struct pf_cell *cells, const unsigned *columns, size_t n);

@@ -97,7 +97,7 @@ int pf_table_column_named(const struct pf_table *table, const char *name)
 
 /* ---- rows with the model's names filled in ------------------------------------------------------ */
 
-/* A column that is filled in from the model: the driver yields an index, or nothing. */
+/* A column whose cells come from the model: the driver's cell holds an index, or is absent. */
 struct filled {
     unsigned column;
     enum pf_role role;
@@ -152,7 +152,7 @@ static void list_filled(struct walk *walk, const struct pf_table *table, bool pa
     }
 }
 
-/* Lists all filled columns. The sizes are those of absent cells, since there is no current row yet. */
+/* Lists all filled columns. Sets the sizes for absent cells, since there is no current row yet. */
 static void list_all_filled(struct walk *walk, const struct pf_table *table)
 {
     list_filled(walk, table, true, false);
@@ -413,7 +413,7 @@ struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_sl
 struct pf_measure {
     struct walk walk;
     size_t n_plain;
-    unsigned plain[]; /* columns whose cells are printed as the driver yields them */
+    unsigned plain[]; /* columns whose cells are printed unchanged */
 };
 
 struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table *table, int64_t partition,

@@ -6,8 +6,8 @@
 #include "fs/text/lines.h"
 
 /*
- * A driver's table as CSV: the whole table, or the rows of one partition, context, metric or key, without the columns that this item
- * determines.
+ * A driver's table as CSV: the whole table, or the rows of one partition, context, metric or key, without the columns of that item,
+ * which are equal in all of its rows.
  */
 struct pf_table_slice {
     const struct pf_table *table;
@@ -18,7 +18,7 @@ struct pf_table_slice {
 struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_slice *slice,
                                 struct pf_error *error);
 
-/* Returns the cursor operations of a table; a table held in pf_rows has the ones of this module. */
+/* Returns the cursor operations of a table: the driver's, or this module's for a table held in pf_rows. */
 const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table);
 
 /* Return the first column with a role or with a name; -1 if the table has no such column. */

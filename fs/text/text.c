@@ -6,7 +6,7 @@
 
 #include "formats/kit/pass.h"
 
-/* Large positions or records make an interval long. One longer than LONG_INTERVAL is rendered in blocks of LONG_PIECE. */
+/* Large positions or records make an interval long. An interval longer than LONG_INTERVAL is rendered in blocks of LONG_PIECE bytes. */
 enum { LONG_INTERVAL = 1 << 20, LONG_PIECE = 256 * 1024 };
 
 /* A walk that is read by bytes instead of records. */
@@ -115,7 +115,7 @@ static int measure_record(struct pf_lines *lines, struct pf_buf *scratch, uint64
     return scratch->failed ? pf_fail_memory(error) : more;
 }
 
-/* Adds a checkpoint at the walk's position, unless another thread has measured this far. */
+/* Adds a checkpoint at the walk's position, unless another thread has already measured this part of the text. */
 static int add_checkpoint(struct pf_text *text, const struct pf_lines *lines, uint64_t offset, size_t position,
                           struct pf_error *error)
 {
@@ -148,7 +148,7 @@ static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *e
 {
     pf_lock_take(&text->lock);
     bool contradicts = text->sized && text->size != size;
-    if (!contradicts && !text->sized) { /* written once: readers that know it is set need no lock */
+    if (!contradicts && !text->sized) { /* written once: readers may read the size without the lock afterwards */
         text->size = size;
         text->sized = true;
     }
@@ -158,7 +158,7 @@ static int end_measuring(struct pf_text *text, uint64_t size, struct pf_error *e
     return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
 }
 
-/* Reports the progress of measuring to the pass; size: the text's size in bytes, 0 if unknown. */
+/* Reports the progress of measuring to the pass; `size` is the text's size in bytes, 0 if unknown. */
 static int step_by(const struct pf_lines *lines, uint64_t offset, uint64_t size, struct pf_error *error)
 {
     return size ? pf_pass_step(offset, size, error)
@@ -367,7 +367,7 @@ int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t star
     if (!block)
         return pf_fail_memory(error);
     struct block_range range = range_of(text, start);
-    range.start = start; /* of a piece of a long interval, in which checkpoints have been set since */
+    range.start = start; /* differs if a checkpoint has been added in a long interval after the caller chose the start */
     char *data = filled ? NULL : render_range(text, &range, error);
     if (data)
         pf_blocks_fill(blocks, block, data, (size_t)(range.end - start));
@@ -405,7 +405,7 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
             return -1;
         }
         size_t skip = (size_t)(offset - start);
-        if (skip >= block->size) { /* a checkpoint between start and offset has been set meanwhile */
+        if (skip >= block->size) { /* another thread has added a checkpoint between start and offset */
             pf_blocks_release(blocks, block);
             continue;
         }

@@ -13,8 +13,8 @@
 #include "fs/work.h"
 
 /*
- * A generated file: a walk over records, its exact size, and checkpoints, which make random access cheap. It is read in blocks; a block
- * is an interval between two checkpoints, or a piece of a long interval. Its bytes never change. Thread-safe.
+ * A generated file: a walk over records, the file's exact size, and checkpoints for cheap random access. The text is read in blocks; a
+ * block is an interval between two checkpoints, or a piece of a long interval. The bytes never change. Thread-safe.
  */
 struct pf_text {
     /* Set by the owner before use. */
@@ -22,8 +22,8 @@ struct pf_text {
     struct pf_lines *(*walk)(void *owner, struct pf_error *error); /* returns a new walk at the start */
     void *owner;
     /*
-     * Has the block that starts at offset `start` made by pf_text_render, in a job that its readers share. Returns 0, or -1 with
-     * op->error filled. NULL: each reader renders for itself.
+     * Calls pf_text_render for the block that starts at offset `start`, in a job that all readers of the block share. Returns 0, or -1
+     * with op->error filled. NULL: each reader renders the block itself.
      */
     int (*need)(void *owner, uint64_t start, struct pf_op *op);
 
@@ -31,9 +31,9 @@ struct pf_text {
     bool sized;
     uint64_t size;
     struct pf_checkpoints own;           /* grown by measuring */
-    const struct pf_checkpoints *shared; /* a table's, used instead of `own`; borrowed, or NULL */
+    const struct pf_checkpoints *shared; /* the table's checkpoints, used instead of `own`; borrowed, or NULL */
     size_t first, end;                   /* range of shared checkpoints */
-    bool part;                           /* use the shared checkpoints' partition offsets */
+    bool part;                           /* use `part` of the shared checkpoints as offset, not `full` */
     uint64_t measured;                   /* checkpoints are complete up to this offset */
     struct pf_reader *idle;              /* a walk that the next sequential read may continue, or NULL */
 };
@@ -46,8 +46,8 @@ void pf_text_close(struct pf_text *text);
 bool pf_text_is_sized(struct pf_text *text, uint64_t *size);
 
 /*
- * Walks through the text and sets checkpoints up to offset `until` (UINT64_MAX: to the end, which also yields the size). Discards the
- * text. Returns 0, or -1 with *error filled (ECANCELED if the pass was stopped); the checkpoints set so far are kept.
+ * Walks through the text up to offset `until`, sets checkpoints and discards the text. UINT64_MAX: to the end, which also determines the
+ * size. Returns 0, or -1 with *error filled (ECANCELED if the pass was stopped); the checkpoints set so far are kept.
  */
 int pf_text_measure(struct pf_text *text, uint64_t until, struct pf_error *error);
 
