@@ -104,7 +104,7 @@ static const char *folder_of(const char *base, const char *way, size_t place)
 
 static void put(const struct sample *sample, const char *folder, size_t size)
 {
-    if (mkdir(folder, 0700) && errno != EEXIST) /* exists if two places in a short file have the same offset */
+    if (mkdir(folder, 0700) && errno != EEXIST) /* exists if two places have the same offset */
         abort();
     write_bytes(folder, sample->name, sample->bytes, size);
 }

@@ -168,7 +168,7 @@ struct shared_loop {
     bool meet;
     atomic_int met, after;
     struct pf_turns turns;
-    size_t order[PIECES], ordered; /* indexes of pieces in the order of their turns; only the piece whose turn it is writes */
+    size_t order[PIECES], ordered; /* pieces in the order of their turns; guarded by the turns */
 };
 
 static void run_piece(void *arg, size_t i)

@@ -123,7 +123,7 @@ static void test_unordered(void)
                                KERNEL(5, 6, 7, 1, 3)));
     size_t root = page_of_kernels(), size = read_file("export.sqlite", &bytes);
     const unsigned char *cells = bytes + root + 8;
-    bytes[root + ((size_t)cells[2] << 8 | cells[3]) + 1] = 0; /* layout of a cell: payload size, rowid, payload */
+    bytes[root + ((size_t)cells[2] << 8 | cells[3]) + 1] = 0; /* cell: payload size, rowid, payload */
     write_file("unordered.sqlite", bytes, size);
     struct open_export *export = open_export("unordered.sqlite");
     is(codes(export), "bad-table", "a table whose rows are out of order ends there");
