@@ -10,8 +10,8 @@
 
 /*
  * A datum of up to PART_MAX bytes is one row, part 0 (WHOLE). A larger datum is split into parts 1, 2, ..., each written in its own
- * transaction; part -1 (TOTAL), with the size and checksum of the parts together, is written last. A large datum without it, or whose parts do
- * not match its checksum, is invalid.
+ * transaction. Part -1 (TOTAL), with the size and checksum of all parts together, is written last. A large datum is invalid if part
+ * TOTAL is missing, or if the other parts do not match TOTAL's checksum.
  */
 enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, TOTAL = -1, WHOLE = 0 };
 
@@ -71,8 +71,8 @@ struct reading {
 };
 
 /*
- * Reads the current row of a statement. `expected` is TOTAL for the first row, which must be part TOTAL or WHOLE, otherwise the part's number.
- * Returns false if the part or its checksum is wrong, or out of memory.
+ * Reads the current row of a statement. `expected` is the number of the expected part; TOTAL for the first row, which can be TOTAL or
+ * WHOLE. Returns false if the part or its checksum is wrong, or out of memory.
  */
 static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, uint64_t number, int expected,
                       struct reading *reading)

@@ -270,7 +270,7 @@ static int check_runs(struct all_runs *all, struct runs *runs, struct pf_op *op)
     return result ? result : replaced ? ESTALE : 0;
 }
 
-/* Finds the runs that a node belongs to, with a reference for the caller. Returns 0; ESTALE if they have changed; or another errno value. */
+/* Sets *runs to a reference to the runs of a node. Returns 0, ESTALE if the runs have changed, or another errno value. */
 static int enter_runs(struct all_runs *all, uint64_t ino, struct runs **runs, struct pf_op *op)
 {
     *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));

@@ -98,8 +98,8 @@ struct value_place {
     struct pf_metric_sums *sums;
     uint32_t context;
     bool counts;                /* contributes to the partitions' sums */
-    bool is_at;                 /* the metric shows one partition only: */
-    uint32_t at;                /* this partition */
+    bool is_at;                 /* PF_AT metric: shows the value of one partition */
+    uint32_t at;                /* index of that partition */
     struct pf_context_sum *sum; /* the context's stored sum, or &own */
     struct pf_context_sum own;  /* a new sum, stored at the end */
     double mean;                /* of *sum */
@@ -265,8 +265,8 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct value_c
     return more;
 }
 
-/* Fast path for the first value of a context, which is nearly always its only one: the value is just stored. Returns 1
- * if it was added, 0 if add_row must add it, -1 with *error filled. */
+/* Fast path for the first value of a context, which is nearly always the only one: stores the value. Returns 1 if the value
+ * was added, 0 if add_row must add it, -1 with *error filled. */
 static inline int add_first(struct pf_aggregate *aggregate, const struct value_row *row,
                             struct pf_error *error)
 {

@@ -77,7 +77,7 @@ static struct pf_cell int_cell(pf_int128 value, pf_int128 *wide)
     return value == (int64_t)value ? pf_int((int64_t)value) : pf_wide(wide);
 }
 
-/* The mean of integers is an exact integer where it is one. */
+/* The mean. A mean of integers that is an integer is exact. */
 static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_int128 *wide)
 {
     if (!real && sum->sum.i % (pf_int128)sum->count == 0)

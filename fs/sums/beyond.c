@@ -112,8 +112,8 @@ static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct p
     return exceeds < 0 ? -1 : 0;
 }
 
-/* Memo of the last pair of twins that was checked, with the result: both twins have the same result, and they usually
- * follow each other. */
+/* The result for the metrics checked last: both metrics of a pair have the same result, and usually have consecutive
+ * indexes. */
 struct looked_at {
     struct pf_twins twins;
     bool beyond;

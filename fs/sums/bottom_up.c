@@ -5,8 +5,8 @@
 #include "fs/sums/eyes.h"
 
 /*
- * bottom_up.txt: functions by exclusive value and, below each function, its callers with the part of the value that
- * came through them.
+ * bottom_up.txt: functions by exclusive value and, below each function, its callers, each with the part of the function's
+ * value in calls from that caller.
  *
  * The tree of reversed call paths can be much larger than the call tree, so it is never built. The walk keeps one path
  * per frame with a value, and splits a function's paths by caller only if the function is printed.
@@ -17,7 +17,7 @@ enum { LEVELS_MAX = 8, INDENT = 2, LINES_MAX = 500, HEAD_LINES = 2, ROWS_MAX = L
 /* A function is left out if it has less than total / PARTS. */
 enum { PARTS = 200 };
 
-/* A path: a frame with an exclusive value, and the frame of the caller that the path has reached. */
+/* A path: from a frame with an exclusive value upwards to `at`, the frame that the walk has reached. */
 struct path {
     uint32_t from, at;
 };
@@ -42,7 +42,7 @@ struct bottom_up_walk {
     struct path *paths;
     uint32_t n_paths;
     uint32_t *
-        number_of; /* by string, with a last item for no name: while callers are counted, the caller's number; 0: none */
+        number_of; /* by string, last item: no name. While callers are counted: number of the caller with this name; 0: none */
     uint32_t empty; /* the empty string, which counts as no name */
     struct pf_least least;
     struct bottom_up_row *rows; /* room for ROWS_MAX + 1: the extra row shows that the text must be cut */
@@ -110,7 +110,7 @@ static void forget_numbers(const struct bottom_up_walk *walk, const struct calle
         walk->number_of[callers[c].name] = 0;
 }
 
-/* Sums the paths by the name that they have reached: *n callers, in order of first appearance. NULL with *error filled. */
+/* Sums the paths by the name of the frame reached. Returns *n callers in order of first appearance; NULL with *error filled. */
 static struct callers *sum_callers(const struct bottom_up_walk *walk, const struct path *paths,
                                    uint32_t n_paths, uint32_t *n, struct pf_error *error)
 {
@@ -168,7 +168,7 @@ static uint32_t keep_largest(const struct bottom_up_walk *walk, struct callers *
 static void sort_paths(const struct bottom_up_walk *walk, struct path *paths, struct callers *callers,
                        uint32_t n)
 {
-    uint32_t rest = 0; /* next position for a path that reached none of them */
+    uint32_t rest = 0; /* next position for a path that has reached none of these callers */
     for (uint32_t c = 0; c < n; c++) {
         callers[c].next = rest;
         walk->number_of[callers[c].name] = c + 1;

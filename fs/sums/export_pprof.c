@@ -105,7 +105,7 @@ static void add_pprof_head(struct pprof_walk *walk, struct pf_buf *out)
             put_varint_field(out, 14, metric_string(walk, k, false));
 }
 
-/* A value as an integer; *saturated is set if it exceeds 64 bits and was clamped. */
+/* Converts a value to an integer; sets *saturated if the value exceeds 64 bits and was clamped. */
 static int64_t folded(const struct pf_folding *folding, const union pf_number *number, bool real,
                       bool *saturated)
 {
@@ -145,7 +145,7 @@ static bool has_values(struct pprof_walk *walk, uint32_t context)
     return any;
 }
 
-/* Adds the locations of a stack, innermost first; a stack too deep is cut to its inner and outer half. */
+/* Adds the locations of a stack, innermost first; a stack that is too deep loses the frames in its middle. */
 static void add_stack(struct pprof_walk *walk, uint32_t context)
 {
     const struct pf_tree *tree = walk->model->contexts;
@@ -267,7 +267,7 @@ static void close_pprof_walk(struct pf_lines *lines)
     free(walk);
 }
 
-/* Estimated from the samples alone, which are most of the file. */
+/* Estimates the progress from the samples only, which are most of the file. */
 static double pprof_progress(const struct pf_lines *lines)
 {
     const struct pprof_walk *walk = (const struct pprof_walk *)lines;

@@ -187,7 +187,7 @@ static struct pf_arranged *hold_arranged(struct pf_aggregate *aggregate, unsigne
     return arranged;
 }
 
-/* Moves what was made into a listed arrangement, unless another thread was faster. */
+/* Moves a new arrangement's content into the listed one, unless another thread has already filled it. */
 static void fill_arranged(struct pf_aggregate *aggregate, struct pf_arranged *arranged,
                           struct pf_arranged *made)
 {

@@ -31,7 +31,7 @@ static void add_context(const struct pf_metric_walk *walk, uint32_t context, str
     pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-/* Position 1 + i is the first context at or after i that has a value. */
+/* Appends the row at position 1 + i: the first context at or after index i that has a value. */
 static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_aggregate *aggregate = walk->aggregate;
@@ -146,7 +146,7 @@ enum items { CONTEXTS, PARTITIONS, FUNCTIONS, HOTTEST, CALLERS, MODULES, FILES, 
 static const struct table_view {
     pf_metric_record *record;
     enum items items;
-    pf_metric_text *text; /* instead of a walk: makes the whole text at once */
+    pf_metric_text *text; /* makes the whole text at once; used instead of a walk */
 } views[PF_METRIC_VIEWS] = {
     [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS, NULL},
     [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS, NULL},
@@ -208,7 +208,7 @@ static uint64_t view_item_count(const struct pf_metric_walk *walk, enum items it
     case FUNCTIONS:
     case CALLERS:
         return walk->arranged->n_functions;
-    case HOTTEST: /* and a line for the remaining functions */
+    case HOTTEST: /* one more line, for the functions that are not listed */
         return walk->arranged->n_functions < PF_HOT_FUNCTIONS
                    ? walk->arranged->n_functions
                    : PF_HOT_FUNCTIONS + (walk->arranged->n_functions > PF_HOT_FUNCTIONS);

@@ -79,7 +79,7 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
 
-/* The position of the blank before a number at the end of the name; the name's size if the name does not end in a
+/* Returns the offset of the blank before a number at the end of the name; the name's size if the name does not end in a
  * number. */
 static size_t blank_before_number(const struct pf_cell *name)
 {

@@ -41,8 +41,8 @@ static void read_inclusive(struct pf_values *values)
     }
 }
 
-/* Derives exclusive values from inclusive ones: each value counts for its context and is subtracted from the nearest
- * caller that has one (kept in scratch[]), so that the sum is that of the roots. Contexts without a root do not count. */
+/* Derives exclusive values from inclusive ones: each value is added to its context and subtracted from the nearest caller
+ * with a value (kept in scratch[]), so that all of them add up to the values of the roots. Contexts without a root do not count. */
 static void derive_exclusive(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
@@ -87,8 +87,8 @@ static void mark_rooted(struct pf_values *values)
             values->scratch[tree->parent[i]] = true;
 }
 
-/* Replaces derived inclusive values by stored ones, except in contexts without a root (values of places that the format
- * leaves out of its tree): these do not nest, and get the sum of their own subtree. */
+/* Replaces derived inclusive values by stored ones, except in contexts without a root, which are places outside the format's
+ * tree: their stored values do not nest, so they keep the sum of their subtree. */
 static void take_stored(struct pf_values *values)
 {
     mark_rooted(values);
@@ -172,7 +172,7 @@ bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
            !(tree->flags[context] & (PF_FRAME | PF_ROOT));
 }
 
-/* True if a metric has something to show for a context: an isolated context may have values that are not summed. */
+/* True if a metric has a value to show for a context. An isolated context may have values that no sum includes. */
 static bool has_shown_value(const struct pf_values *values, int metric, uint32_t context)
 {
     const struct pf_metric *about = &values->aggregate->model->metrics[metric];

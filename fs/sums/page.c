@@ -27,7 +27,7 @@ struct hot_step {
 /* Load balance over the partitions, or over groups of them. */
 struct balance {
     const char *what;
-    struct pf_cell most; /* name of the one with the largest sum */
+    struct pf_cell most; /* name of the partition or group with the largest sum */
     union pf_number value;
     double mean;
     size_t n;
@@ -196,7 +196,7 @@ static void find_hot_path(struct pf_page *page, const struct pf_values *values)
 /* The maximum and the sum of a series of sums. */
 struct spread {
     union pf_number most, total;
-    size_t at, n; /* index of the largest; how many there are */
+    size_t at, n; /* index of the largest sum; number of sums */
 };
 
 static void add_to_spread(struct spread *spread, const union pf_number *sum, bool real, size_t at)

@@ -10,9 +10,9 @@
 /*
  * modules.csv, files.csv and lines.csv: exclusive values by load module, source file and source line.
  *
- * A context without a place of its own belongs to that of the nearest context above it, up to its frame: an instruction
- * to the file of its line, a line to the module of its function. A format whose lines are not contexts has a table
- * "lines", from which lines.csv is then made.
+ * A context without a place of its own has the place of the nearest context above it, up to its frame: an instruction has
+ * the file of its line, a line has the module of its function. If a format's lines are not contexts, the format has a
+ * table "lines", from which lines.csv is made.
  */
 
 /* Places are numbered in order of first appearance. */
@@ -22,7 +22,7 @@ struct places {
     struct pf_hash_table table;
     struct pf_place_sum *all; /* by number */
     size_t n, room;
-    bool real; /* their sums are doubles */
+    bool real; /* the sums of places are doubles */
 };
 
 /* A function that has a frame in a place. */
@@ -43,7 +43,7 @@ static bool is_same_place(const void *of, uint32_t number, const void *key)
     return place->name == other->name && place->file == other->file && place->line == other->line;
 }
 
-/* Finds or adds a place and returns its number. Returns 0, or -1 with *error filled. */
+/* Finds or adds a place and sets *number to its number. Returns 0, or -1 with *error filled. */
 static int number_place(struct places *places, const struct pf_place_sum *key, uint32_t *number,
                         struct pf_error *error)
 {
