@@ -115,7 +115,7 @@ static void extremes_that_are_no_numbers(void)
 {
     struct bytes tar = {0}, rows = {0};
     struct fixture fixture;
-    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* rows of main, an inner node, and of d, a leaf */
+    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* rows of main (inner node) and d (leaf) */
     put_index(&tar, "0.index", (uint32_t[]){0, 3}, 2, false);
     put_data(&tar, "0.data", &rows);
     put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "min", "MINDOUBLE")));
