@@ -8,8 +8,8 @@
 
 /*
  * Arrangements for functions.csv, hot.txt and callers.csv: contexts are summed by key. The key of a function is its
- * kind, name and file; the key of a pair of caller and callee is the two names. A call graph consists of functions with
- * one name each and of pairs of their names; loops and lines count for the function that contains them.
+ * kind, name and file; the key of a pair of caller and callee is the two names. In a call graph, the key of a function is
+ * its name only, and the values of loops and lines are added to the function that contains them.
  */
 
 #define NO_NUMBER UINT32_MAX

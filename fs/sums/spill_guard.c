@@ -30,7 +30,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         char *base = guard->base;
         if (!base || at < base || at >= base + guard->size)
             continue;
-        *guard->lost = true; /* before any thread can read a zero */
+        *guard->lost = true; /* set before any thread can read a zero */
         any_lost = true;
         void *zeros = mmap(base, guard->size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);

@@ -5,9 +5,8 @@
 #include "fs/sums/eyes.h"
 
 /*
- * tree.txt: contexts with their callees indented below them, heaviest first. Only printed siblings are sorted, from the
- * roots down: a context below 0.1 % of the total is left out with its subtree, and the text has at most LINES_MAX
- * lines.
+ * tree.txt: contexts with their callees indented below them, heaviest first. A context below 0.1 % of the total is left out
+ * with its subtree, and the text has at most LINES_MAX lines. Only siblings that are printed are sorted.
  */
 
 enum { INDENT = 2, LEVELS_MAX = 64, LINES_MAX = 2000, HEAD_LINES = 2, ROWS_MAX = LINES_MAX - HEAD_LINES };
@@ -31,7 +30,7 @@ struct tree_level {
 
 struct tree_walk {
     struct pf_values values;
-    struct pf_least least; /* below this a context is left out */
+    struct pf_least least; /* contexts below this value are left out */
     bool prunes;           /* false: no context is left out */
     uint32_t *pending;     /* stack of the siblings that get a line, in order */
     size_t n_pending, pending_room;
