@@ -74,7 +74,7 @@ void pf_runs_picture_free(struct pf_runs_picture *picture)
     free(picture);
 }
 
-/* Changes weigh more than size. */
+/* The weight of a line is its largest value plus four times its range, so that changes count more than size. */
 int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
                         struct pf_error *error)
 {
@@ -89,7 +89,7 @@ int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *n
 
 /* ---- the picture -------------------------------------------------------------------------------- */
 
-/* Pixels between two labels: room for the longest one. */
+/* Returns the distance of two labels in pixels, with room for the longest label. */
 static double label_distance(const struct pf_runs_picture *picture)
 {
     enum { CHARACTER = 7, GAP = 12 };
@@ -99,7 +99,7 @@ static double label_distance(const struct pf_runs_picture *picture)
     return CHARACTER * (double)(longest < CHART_LABEL_MAX ? longest : CHART_LABEL_MAX) + GAP;
 }
 
-/* The names of runs, from the last one back, as many as there is room for; and below them what the names share. */
+/* Appends as many names of runs as there is room for, from the last run back, and below them the common prefix and suffix. */
 static void add_run_labels(const struct pf_runs_picture *picture, struct pf_buf *out)
 {
     double distance = label_distance(picture), last = INFINITY;
