@@ -121,7 +121,7 @@ void pf_probe_failed(struct pf_probe *probe, int code)
 }
 
 /* Opens the directory at a path relative to the probed one. NULL with errno set. */
-static struct pf_folder *open_folder(const struct pf_probe *probe, const char *path)
+static struct pf_folder *open_probed_folder(const struct pf_probe *probe, const char *path)
 {
     if (probe->folder)
         return pf_folder_open(probe->folder, path);
@@ -144,7 +144,7 @@ bool pf_probe_has(struct pf_probe *probe, const char *name)
 size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size)
 {
     struct pf_opened opened = {.fd = -1};
-    struct pf_folder *own = probe->folder ? NULL : open_folder(probe, ".");
+    struct pf_folder *own = probe->folder ? NULL : open_probed_folder(probe, ".");
     const struct pf_folder *folder = probe->folder ? probe->folder : own;
     int result = folder ? pf_folder_file(folder, name, &opened) : errno;
     ssize_t got = 0;
@@ -164,7 +164,7 @@ size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, s
 int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg)
 {
     bool itself = probe->folder && !strcmp(path, ".");
-    struct pf_folder *own = itself ? NULL : open_folder(probe, path);
+    struct pf_folder *own = itself ? NULL : open_probed_folder(probe, path);
     const struct pf_folder *folder = itself ? probe->folder : own;
     int result = folder ? pf_folder_list(folder, each, arg) : errno;
     pf_folder_free(own);

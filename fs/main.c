@@ -83,7 +83,7 @@ static const char *const fuse_options[] = {
     "max_read=",   "blksize=",     "fsname=", "subtype=",   "context=",     "fscontext=",
     "defcontext=", "rootcontext=", NULL};
 
-static bool is_among(const char *const *options, const char *option)
+static bool word_is_among(const char *const *options, const char *option)
 {
     for (; *options; options++) {
         size_t size = strlen(*options);
@@ -129,9 +129,9 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
     (void)out;
     if (key == KEEP_ALLOW_OTHER)
         return settings->others = 1;
-    if (key == FUSE_OPT_KEY_OPT && is_among(fuse_options, arg))
+    if (key == FUSE_OPT_KEY_OPT && word_is_among(fuse_options, arg))
         return 1; /* passed on to libfuse */
-    if (key == FUSE_OPT_KEY_OPT && is_among(ignored_options, arg))
+    if (key == FUSE_OPT_KEY_OPT && word_is_among(ignored_options, arg))
         return 0;
     if (key == FUSE_OPT_KEY_OPT) {
         fprintf(stderr, "profilefs: %s: unknown option; see profilefs --help\n", arg);

@@ -44,7 +44,7 @@ struct afperf_cursor {
 };
 
 /* Creates the state of a cursor over the items of this size in a store. Returns 0, or -1 with *error filled. */
-static int open_cursor(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum afperf_store items,
+static int afperf_open_cursor(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum afperf_store items,
                        size_t size, struct pf_error *error)
 {
     const struct afperf_model *model = model_of(cursor);
@@ -77,7 +77,7 @@ static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *number
 {
     const struct afperf_model *model = model_of(cursor);
     int64_t only = cursor->only.partition;
-    if (open_cursor(cursor, numbers, TIMELINE, sizeof(struct afperf_moment), error))
+    if (afperf_open_cursor(cursor, numbers, TIMELINE, sizeof(struct afperf_moment), error))
         return -1;
     if (only >= 0) {
         const struct afperf_run none = {0},
@@ -162,7 +162,7 @@ static const struct pf_column measurement_columns[] = {
 static int begin_measurements(const struct pf_cursor *cursor, struct pf_numbers *numbers,
                               struct pf_error *error)
 {
-    if (open_cursor(cursor, numbers, TARGETS, sizeof(struct afperf_target), error))
+    if (afperf_open_cursor(cursor, numbers, TARGETS, sizeof(struct afperf_target), error))
         return -1;
     numbers->end <<= FIELD_BITS;
     return 0;

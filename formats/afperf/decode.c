@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* Returns the type of a record, which is given by name or by number. */
-static enum afperf_type type_of(struct afperf_text text)
+static enum afperf_type afperf_type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
     for (int type = AFPERF_UNKNOWN + 1; type < AFPERF_TYPES; type++)
@@ -175,7 +175,7 @@ static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 }
 
 /* Takes field number `at`, of the kind `letter`. */
-static void take_field(const struct afperf_record *record, size_t at, char letter,
+static void afperf_take_field(const struct afperf_record *record, size_t at, char letter,
                        struct afperf_decoded *decoded)
 {
     struct afperf_text field = afperf_field(record, at);
@@ -213,13 +213,13 @@ static void decode(const struct afperf_record *record, struct afperf_decoded *de
 {
     enum afperf_problem error = AFPERF_SOUND;
     memset(decoded, 0, sizeof *decoded);
-    decoded->type = type_of(record->fields[0]);
+    decoded->type = afperf_type_of(record->fields[0]);
     decoded->example_shape = is_example(record, decoded->type, &error);
     const char *fields =
         decoded->example_shape ? types[decoded->type].as_in_examples : types[decoded->type].fields;
     size_t at = 1;
     for (; *fields; fields++) {
-        take_field(record, at, *fields, decoded);
+        afperf_take_field(record, at, *fields, decoded);
         at += *fields == 'e' ? 2 : 1;
         /* The error of is_example is in field 4: those of the fields before it win, and it wins over later ones. */
         if (at == 4 && !decoded->error)

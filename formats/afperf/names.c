@@ -3,7 +3,7 @@
 
 #include "formats/afperf/afperf.h"
 
-static int order_of(uint64_t a, uint64_t b)
+static int afperf_order_of(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
@@ -18,9 +18,9 @@ static struct afperf_object *object_at(struct afperf_model *model, enum afperf_t
 static int by_id_and_offset(const void *left, const void *right)
 {
     const struct afperf_meaning *a = left, *b = right;
-    int order = order_of(a->id, b->id);
-    order = order ? order : order_of(a->offset, b->offset);
-    return order ? order : order_of(a->ref, b->ref);
+    int order = afperf_order_of(a->id, b->id);
+    order = order ? order : afperf_order_of(a->offset, b->offset);
+    return order ? order : afperf_order_of(a->ref, b->ref);
 }
 
 /* Lists the meanings of the ids of runs or sections. */
@@ -140,8 +140,8 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 static int by_offset(const void *left, const void *right)
 {
     const struct afperf_object *a = left, *b = right;
-    int order = order_of(a->offset, b->offset);
-    return order ? order : order_of(a->number, b->number);
+    int order = afperf_order_of(a->offset, b->offset);
+    return order ? order : afperf_order_of(a->number, b->number);
 }
 
 /* Sorts runs or sections into file order, since implicit ones have been appended. */
@@ -195,9 +195,9 @@ void afperf_resolve_names(struct afperf_model *model)
 static int by_id_and_run(const void *left, const void *right)
 {
     const struct afperf_measure *a = left, *b = right;
-    int order = order_of(a->id, b->id);
-    order = order ? order : order_of(a->run, b->run);
-    return order ? order : order_of(a->line, b->line);
+    int order = afperf_order_of(a->id, b->id);
+    order = order ? order : afperf_order_of(a->run, b->run);
+    return order ? order : afperf_order_of(a->line, b->line);
 }
 
 /* Merges the definitions of another reference to the same run; per field, the later definition wins. */
@@ -237,9 +237,9 @@ static void resolve_measures(struct afperf_model *model)
 static int by_run_and_start(const void *left, const void *right)
 {
     const struct afperf_pause *a = left, *b = right;
-    int order = order_of(a->run, b->run);
-    order = order ? order : order_of(a->start, b->start);
-    return order ? order : order_of(a->stop, b->stop);
+    int order = afperf_order_of(a->run, b->run);
+    order = order ? order : afperf_order_of(a->start, b->start);
+    return order ? order : afperf_order_of(a->stop, b->stop);
 }
 
 /* Sorts the pauses by run, and merges those that overlap or touch. */

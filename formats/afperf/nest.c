@@ -5,7 +5,7 @@
 
 /* ---- the timeline ------------------------------------------------------------------------------- */
 
-struct nesting {
+struct afperf_nesting {
     struct afperf_model *model;
     struct pf_sorter *moments; /* by run and time; stable: pauses come first, then file order */
     struct afperf_walk walk;
@@ -14,7 +14,7 @@ struct nesting {
     struct pf_store_window *timeline;
 };
 
-static void sort_moment(struct nesting *nesting, uint32_t run, struct afperf_moment moment)
+static void sort_moment(struct afperf_nesting *nesting, uint32_t run, struct afperf_moment moment)
 {
     moment.run = run;
     afperf_sort(nesting->model, nesting->moments, &moment);
@@ -37,7 +37,7 @@ static bool stops_first(uint64_t start_time, uint64_t start_index, uint64_t stop
     return stop_time <= start_time && stop_index < start_index;
 }
 
-static void sort_region(struct nesting *nesting, const struct afperf_event *event,
+static void sort_region(struct afperf_nesting *nesting, const struct afperf_event *event,
                         const struct afperf_link *link)
 {
     uint64_t index = nesting->walk.next - 1;
@@ -57,7 +57,7 @@ static void sort_region(struct nesting *nesting, const struct afperf_event *even
 }
 
 /* Sorts the event of the walk, unless it is a data record or a stop without start. A stop that is earlier than its start is moved there. */
-static void sort_event(struct nesting *nesting)
+static void sort_event(struct afperf_nesting *nesting)
 {
     const struct afperf_model *model = nesting->model;
     const struct afperf_event *event = &nesting->walk.event;
@@ -92,7 +92,7 @@ static void sort_event(struct nesting *nesting)
     }
 }
 
-static void sort_moments(struct nesting *nesting)
+static void sort_moments(struct afperf_nesting *nesting)
 {
     struct afperf_model *model = nesting->model;
     for (size_t i = 0; i < model->n_pauses; i++) {
@@ -113,7 +113,7 @@ static void sort_moments(struct nesting *nesting)
  * Replays an event with a stack of open regions. A stop also ends the regions inside the stopped one that have no stop. Returns false if
  * one of these has a stop, so that regions overlap.
  */
-static bool try_moment(struct nesting *nesting, const struct afperf_moment *moment)
+static bool try_moment(struct afperf_nesting *nesting, const struct afperf_moment *moment)
 {
     if (moment->kind == AFPERF_EVENT_REGION_START) {
         *PF_PUSH(nesting->model->run, nesting->trial) =
@@ -133,7 +133,7 @@ static bool try_moment(struct nesting *nesting, const struct afperf_moment *mome
 }
 
 /* Moves the moments of a run to the timeline, and tries whether its regions nest. */
-static const struct afperf_moment *list_moments(struct nesting *nesting, uint32_t number,
+static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, uint32_t number,
                                                 const struct afperf_moment *next)
 {
     struct afperf_model *model = nesting->model;
@@ -152,7 +152,7 @@ static const struct afperf_moment *list_moments(struct nesting *nesting, uint32_
 /* ---- replay ------------------------------------------------------------------------------------- */
 
 /* Leaves the regions down to, and with, the one of this number, or all; those without stop end at `time`. */
-static void leave_to(struct nesting *nesting, uint32_t number, uint64_t time)
+static void leave_to(struct afperf_nesting *nesting, uint32_t number, uint64_t time)
 {
     struct afperf_stack *stack = &nesting->stack;
     for (bool found = false; stack->open.n && !found;) {
@@ -164,7 +164,7 @@ static void leave_to(struct nesting *nesting, uint32_t number, uint64_t time)
     }
 }
 
-static void replay_run(struct nesting *nesting, const struct afperf_run *run)
+static void replay_run(struct afperf_nesting *nesting, const struct afperf_run *run)
 {
     struct afperf_model *model = nesting->model;
     struct afperf_moment moment;
@@ -188,7 +188,7 @@ static void replay_run(struct nesting *nesting, const struct afperf_run *run)
 void afperf_nest(struct afperf_model *model)
 {
     struct pf_run *run = model->run;
-    struct nesting *nesting = PF_OWN(run, calloc(1, sizeof *nesting), free);
+    struct afperf_nesting *nesting = PF_OWN(run, calloc(1, sizeof *nesting), free);
     nesting->model = nesting->walk.model = nesting->stack.model = model;
     nesting->moments = afperf_new_sorter(model, sizeof(struct afperf_moment), 2);
     nesting->timeline = afperf_window(model, model->stores[TIMELINE]);

@@ -15,7 +15,7 @@ struct id_map {
 };
 
 /* State of the pass over the file that the model itself does not need. */
-struct reading {
+struct afperf_reading {
     struct afperf_model *model;
     uint64_t offset, line;             /* of the current record */
     uint64_t n_events;                 /* number of events so far */
@@ -28,7 +28,7 @@ struct reading {
 };
 
 /* Returns the value of a key, AFPERF_NONE if new. Valid until the next call. */
-static uint32_t *look_up_id(struct reading *reading, struct id_map *map, uint64_t id, uint32_t scope)
+static uint32_t *look_up_id(struct afperf_reading *reading, struct id_map *map, uint64_t id, uint32_t scope)
 {
     struct pf_run *run = reading->model->run;
     const uint64_t key[] = {id, scope};
@@ -45,20 +45,20 @@ static uint32_t *look_up_id(struct reading *reading, struct id_map *map, uint64_
 }
 
 /* Adds a warning about the current record. */
-static void note_here(struct reading *reading, enum afperf_problem problem)
+static void note_here(struct afperf_reading *reading, enum afperf_problem problem)
 {
     afperf_note(reading->model, problem, reading->offset, reading->line);
 }
 
 /* ---- references --------------------------------------------------------------------------------- */
 
-static struct afperf_ref *ref_at(const struct reading *reading, enum afperf_thing thing, uint32_t ref)
+static struct afperf_ref *ref_at(const struct afperf_reading *reading, enum afperf_thing thing, uint32_t ref)
 {
     return &reading->model->names[thing].refs[ref];
 }
 
 /* Marks a reference as needed by the current record. */
-static void need_here(struct reading *reading, enum afperf_thing thing, uint32_t ref)
+static void need_here(struct afperf_reading *reading, enum afperf_thing thing, uint32_t ref)
 {
     struct afperf_ref *needed = ref_at(reading, thing, ref);
     if (needed->line)
@@ -68,7 +68,7 @@ static void need_here(struct reading *reading, enum afperf_thing thing, uint32_t
     needed->current = reading->run;
 }
 
-static uint32_t add_ref(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id)
+static uint32_t add_ref(struct afperf_reading *reading, enum afperf_thing thing, const struct afperf_id *id)
 {
     struct afperf_names *names = &reading->model->names[thing];
     afperf_grow(reading->model, &names->refs, names->n, &names->room, sizeof *names->refs);
@@ -78,7 +78,7 @@ static uint32_t add_ref(struct reading *reading, enum afperf_thing thing, const 
 }
 
 /* Returns the reference of this id in the current segment, added if new. */
-static uint32_t ref_of_id(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id)
+static uint32_t ref_of_id(struct afperf_reading *reading, enum afperf_thing thing, const struct afperf_id *id)
 {
     uint32_t *ref = look_up_id(reading, &reading->refs[thing], id->id, reading->segment);
     if (*ref == AFPERF_NONE)
@@ -90,7 +90,7 @@ static uint32_t ref_of_id(struct reading *reading, enum afperf_thing thing, cons
  * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the segment. Each definition without
  * an id gets a new reference.
  */
-static uint32_t ref_of_definition(struct reading *reading, enum afperf_thing thing,
+static uint32_t ref_of_definition(struct afperf_reading *reading, enum afperf_thing thing,
                                   const struct afperf_id *id)
 {
     uint32_t ref = id->given ? ref_of_id(reading, thing, id) : add_ref(reading, thing, id);
@@ -104,7 +104,7 @@ static uint32_t ref_of_definition(struct reading *reading, enum afperf_thing thi
 }
 
 /* Returns the reference of the run that a record names, or of the current run, and marks it as needed. */
-static uint32_t run_named(struct reading *reading, const struct afperf_id *run)
+static uint32_t run_named(struct afperf_reading *reading, const struct afperf_id *run)
 {
     uint32_t ref = run->given ? ref_of_id(reading, AFPERF_RUNS, run) : reading->run;
     need_here(reading, AFPERF_RUNS, ref);
@@ -114,7 +114,7 @@ static uint32_t run_named(struct reading *reading, const struct afperf_id *run)
 /* ---- runs, types, pauses ------------------------------------------------------------------------ */
 
 /* Adds the run that a RunInfo defines. */
-static void define_run(struct reading *reading, const struct afperf_decoded *decoded)
+static void define_run(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     struct afperf_model *model = reading->model;
     AFPERF_GROW(model, runs);
@@ -134,7 +134,7 @@ static void define_run(struct reading *reading, const struct afperf_decoded *dec
                             .nanoseconds = nanoseconds ? nanoseconds : 1};
 }
 
-static void read_run_info(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_run_info(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     uint32_t number = ref_of_definition(reading, AFPERF_RUNS, &decoded->run);
     struct afperf_ref *ref = ref_at(reading, AFPERF_RUNS, number);
@@ -148,7 +148,7 @@ static void read_run_info(struct reading *reading, const struct afperf_decoded *
 }
 
 /* Returns the measurement type of an id and reference, added if new. */
-static struct afperf_measure *measure_of(struct reading *reading, uint64_t id, uint32_t ref)
+static struct afperf_measure *measure_of(struct afperf_reading *reading, uint64_t id, uint32_t ref)
 {
     struct afperf_model *model = reading->model;
     uint32_t *number = look_up_id(reading, &reading->measures, id, ref);
@@ -164,7 +164,7 @@ static struct afperf_measure *measure_of(struct reading *reading, uint64_t id, u
 }
 
 /* A later definition updates an earlier one; its blank fields change nothing. */
-static void read_measurement_type(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_measurement_type(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     uint32_t ref = run_named(reading, &decoded->run);
     struct afperf_measure *measure = measure_of(reading, decoded->type_id, ref);
@@ -187,7 +187,7 @@ static void read_measurement_type(struct reading *reading, const struct afperf_d
         measure->datatype = afperf_datatype(decoded->datatype);
 }
 
-static void read_pause(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_pause(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     struct afperf_model *model = reading->model;
     uint32_t ref = run_named(reading, &decoded->run);
@@ -198,7 +198,7 @@ static void read_pause(struct reading *reading, const struct afperf_decoded *dec
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-static void store_event(struct reading *reading, struct afperf_event event)
+static void store_event(struct afperf_reading *reading, struct afperf_event event)
 {
     struct afperf_model *model = reading->model;
     if (reading->n_events++ == AFPERF_EVENTS_MAX)
@@ -223,7 +223,7 @@ static uint64_t store_tags(struct afperf_model *model, struct afperf_text tags)
 }
 
 /* A RegionStop has no label and no tags. */
-static void read_region(struct reading *reading, const struct afperf_decoded *decoded)
+static void afperf_read_region(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     struct afperf_model *model = reading->model;
     const struct afperf_text label = decoded->name;
@@ -243,7 +243,7 @@ static void read_region(struct reading *reading, const struct afperf_decoded *de
 /* ---- sections ----------------------------------------------------------------------------------- */
 
 /* Returns the reference of the section that a start or stop names; without an id, the last section defined in the file. */
-static uint32_t section_named(struct reading *reading, const struct afperf_id *id)
+static uint32_t section_named(struct afperf_reading *reading, const struct afperf_id *id)
 {
     if (id->given)
         return ref_of_id(reading, AFPERF_SECTIONS, id);
@@ -253,7 +253,7 @@ static uint32_t section_named(struct reading *reading, const struct afperf_id *i
 }
 
 /* Returns the run of a section. In the short shape, the first field may be a run's id. */
-static uint32_t run_of_section(struct reading *reading, const struct afperf_decoded *decoded)
+static uint32_t run_of_section(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     if (!decoded->run_or_time)
         return run_named(reading, &decoded->run);
@@ -266,7 +266,7 @@ static uint32_t run_of_section(struct reading *reading, const struct afperf_deco
     return ref;
 }
 
-static void read_section_info(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_section_info(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     struct afperf_model *model = reading->model;
     uint32_t run = run_of_section(reading, decoded);
@@ -286,7 +286,7 @@ static void read_section_info(struct reading *reading, const struct afperf_decod
     reading->last_section = number;
 }
 
-static void read_interval(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_interval(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     uint32_t ref = section_named(reading, &decoded->object);
     bool start = decoded->type == AFPERF_SECTION_START;
@@ -303,7 +303,7 @@ static void read_interval(struct reading *reading, const struct afperf_decoded *
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* Only data of a whole run name the run, and thus create an implicit run if it is undefined. */
-static void read_data_record(struct reading *reading, const struct afperf_decoded *decoded)
+static void read_data_record(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     bool whole = decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE;
     store_event(reading,
@@ -322,7 +322,7 @@ static void read_data_record(struct reading *reading, const struct afperf_decode
 /* ---- records ------------------------------------------------------------------------------------ */
 
 /* Adds warnings about the record's text and fields. */
-static void note_problems(struct reading *reading, const struct afperf_record *record,
+static void afperf_note_problems(struct afperf_reading *reading, const struct afperf_record *record,
                           const struct afperf_decoded *decoded)
 {
     const struct {
@@ -347,14 +347,14 @@ static void note_problems(struct reading *reading, const struct afperf_record *r
             note_here(reading, found[i].problem);
 }
 
-static void (*const read_type[AFPERF_TYPES])(struct reading *reading,
+static void (*const read_type[AFPERF_TYPES])(struct afperf_reading *reading,
                                              const struct afperf_decoded *decoded) = {
     [AFPERF_MEASUREMENT_TYPE] = read_measurement_type,
     [AFPERF_PAUSE_RESUME] = read_pause,
     [AFPERF_REGION_AGGREGATE] = read_data_record,
     [AFPERF_REGION_POINT] = read_data_record,
-    [AFPERF_REGION_START] = read_region,
-    [AFPERF_REGION_STOP] = read_region,
+    [AFPERF_REGION_START] = afperf_read_region,
+    [AFPERF_REGION_STOP] = afperf_read_region,
     [AFPERF_RUN_AGGREGATE] = read_data_record,
     [AFPERF_RUN_INFO] = read_run_info,
     [AFPERF_RUN_POINT] = read_data_record,
@@ -365,16 +365,16 @@ static void (*const read_type[AFPERF_TYPES])(struct reading *reading,
     [AFPERF_SECTION_STOP] = read_interval,
 };
 
-static void read_known_type(struct reading *reading, const struct afperf_record *record,
+static void read_known_type(struct afperf_reading *reading, const struct afperf_record *record,
                             const struct afperf_decoded *decoded)
 {
-    note_problems(reading, record, decoded);
+    afperf_note_problems(reading, record, decoded);
     if (!decoded->error && read_type[decoded->type])
         read_type[decoded->type](reading, decoded);
 }
 
 /* Handles a header line. Returns false if reading ends here. */
-static bool read_header_line(struct reading *reading, struct afperf_text header)
+static bool read_header_line(struct afperf_reading *reading, struct afperf_text header)
 {
     struct afperf_model *model = reading->model;
     size_t size = header.size;
@@ -393,7 +393,7 @@ static bool read_header_line(struct reading *reading, struct afperf_text header)
 }
 
 /* Handles one item of the reader. Returns false if reading ends here. */
-static bool read_item(struct reading *reading, const struct afperf_record *record,
+static bool read_item(struct afperf_reading *reading, const struct afperf_record *record,
                       const struct afperf_decoded *decoded)
 {
     reading->offset = record->offset;
@@ -414,7 +414,7 @@ static bool read_item(struct reading *reading, const struct afperf_record *recor
 void afperf_read(struct afperf_model *model)
 {
     struct pf_run *run = model->run;
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
+    struct afperf_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
     struct afperf_reader *reader = PF_OWN(run, afperf_reader_new(model->input), afperf_reader_free);
     struct afperf_record record;
     struct afperf_decoded decoded;

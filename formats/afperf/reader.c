@@ -265,7 +265,7 @@ static bool may_be_header(const struct pf_line *line)
 }
 
 /* Reads the record that a line begins. Returns 1; 0 if the line is a comment or blank; -1 with *error filled. */
-static int read_record(struct afperf_reader *reader, const struct pf_line *line, struct afperf_record *record,
+static int afperf_read_record(struct afperf_reader *reader, const struct pf_line *line, struct afperf_record *record,
                        struct pf_error *error)
 {
     bool comment = line->size && *line->text == '#', header = comment && may_be_header(line);
@@ -297,7 +297,7 @@ int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *recor
     int got;
     while ((got = read_line(reader, &line, error)) > 0) {
         *record = (struct afperf_record){.offset = line.offset, .line = line.number};
-        got = read_record(reader, &line, record, error);
+        got = afperf_read_record(reader, &line, record, error);
         if (!got)
             continue;
         record->n = reader->n;

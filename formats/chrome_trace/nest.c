@@ -29,7 +29,7 @@ struct chrome_event {
     char phase;
 };
 
-struct nesting {
+struct chrome_nesting {
     struct trace_state *state;
     struct pf_build *build;
     uint32_t thread;
@@ -43,12 +43,12 @@ struct nesting {
 /* ---- the heap of ends --------------------------------------------------------------------------- */
 
 /* If two slices have equal ends, the inner one ends first. */
-static bool ends_before(const struct nesting *n, uint32_t a, uint32_t b)
+static bool ends_before(const struct chrome_nesting *n, uint32_t a, uint32_t b)
 {
     return n->open.at[a].end != n->open.at[b].end ? n->open.at[a].end < n->open.at[b].end : a > b;
 }
 
-static void sift_up(struct nesting *n, size_t at)
+static void sift_up(struct chrome_nesting *n, size_t at)
 {
     uint32_t moved = n->ends.at[at];
     for (; at && ends_before(n, moved, n->ends.at[(at - 1) / 2]); at = (at - 1) / 2)
@@ -56,7 +56,7 @@ static void sift_up(struct nesting *n, size_t at)
     n->ends.at[at] = moved;
 }
 
-static void sift_down(struct nesting *n, size_t at)
+static void sift_down(struct chrome_nesting *n, size_t at)
 {
     uint32_t moved = n->ends.at[at];
     for (size_t child; (child = 2 * at + 1) < n->ends.n; at = child) {
@@ -71,7 +71,7 @@ static void sift_down(struct nesting *n, size_t at)
 /* ---- slices ------------------------------------------------------------------------------------- */
 
 /* Adds the time up to `time` to the innermost slice. */
-static void chrome_pass_time(struct nesting *n, int64_t time)
+static void chrome_pass_time(struct chrome_nesting *n, int64_t time)
 {
     if (n->open.n && time > n->now)
         pf_build_add(n->build, n->thread, n->open.at[n->open.n - 1].context, TRACE_TIME,
@@ -86,7 +86,7 @@ static void chrome_pass_time(struct nesting *n, int64_t time)
  * Pops the ended slices on top of the stack. Ended ones below an open slice remain, without bound if Xs overlap each other:
  * when they are the majority, the stack is compacted and the heap rebuilt.
  */
-static void sweep(struct nesting *n)
+static void sweep(struct chrome_nesting *n)
 {
     while (n->open.n && n->open.at[n->open.n - 1].over) {
         n->open.n--;
@@ -110,7 +110,7 @@ static void sweep(struct nesting *n)
 }
 
 /* Marks a slice as ended. May move the slices of the stack. */
-static void end_slice(struct nesting *n, size_t i)
+static void end_slice(struct chrome_nesting *n, size_t i)
 {
     n->open.at[i].over = true;
     n->over++;
@@ -118,7 +118,7 @@ static void end_slice(struct nesting *n, size_t i)
 }
 
 /* Ends all Xs that end at or before `time`. */
-static void end_until(struct nesting *n, int64_t time)
+static void end_until(struct chrome_nesting *n, int64_t time)
 {
     while (n->ends.n && n->open.at[n->ends.at[0]].end <= time) {
         uint32_t first = n->ends.at[0];
@@ -131,7 +131,7 @@ static void end_until(struct nesting *n, int64_t time)
     chrome_pass_time(n, time);
 }
 
-static void chrome_nest_warn(struct nesting *n, const char *code, const char *what, uint32_t name,
+static void chrome_nest_warn(struct chrome_nesting *n, const char *code, const char *what, uint32_t name,
                              int64_t time)
 {
     struct pf_cell text = pf_build_named(n->build, name);
@@ -142,7 +142,7 @@ static void chrome_nest_warn(struct nesting *n, const char *code, const char *wh
 }
 
 /* Adds the end of the new slice `i` to the heap. */
-static void add_end(struct nesting *n, uint32_t i)
+static void add_end(struct chrome_nesting *n, uint32_t i)
 {
     const struct slice *slice = &n->open.at[i];
     if (n->ends.n && n->open.at[n->ends.at[0]].end < slice->end)
@@ -152,7 +152,7 @@ static void add_end(struct nesting *n, uint32_t i)
 }
 
 /* Begins a B or X. An X without duration gets no children. */
-static void chrome_begin(struct nesting *n, const struct chrome_event *event)
+static void chrome_begin(struct chrome_nesting *n, const struct chrome_event *event)
 {
     uint32_t parent = n->open.n ? n->open.at[n->open.n - 1].context : PF_NO_CONTEXT;
     uint32_t context = pf_build_child(n->build, parent, event->name, event->name, 0);
@@ -179,7 +179,7 @@ static void chrome_begin(struct nesting *n, const struct chrome_event *event)
 }
 
 /* Ends the innermost B of the same name; an E without a name ends the innermost B. */
-static void chrome_end(struct nesting *n, const struct chrome_event *event)
+static void chrome_end(struct chrome_nesting *n, const struct chrome_event *event)
 {
     bool any = event->name == PF_NO_STRING;
     for (size_t i = n->open.n, looked = 0; i-- && looked < LOOK_BACK; looked++) {
@@ -195,7 +195,7 @@ static void chrome_end(struct nesting *n, const struct chrome_event *event)
 }
 
 /* Handles the next event of the thread: begins or ends a slice; others only get a row in the timeline. */
-static void chrome_nest_event(struct nesting *n, struct chrome_event *event)
+static void chrome_nest_event(struct chrome_nesting *n, struct chrome_event *event)
 {
     end_until(n, event->time);
     if (event->phase == 'E') {
@@ -219,7 +219,7 @@ static void chrome_nest_event(struct nesting *n, struct chrome_event *event)
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-static void chrome_begin_thread(struct nesting *n, uint32_t thread)
+static void chrome_begin_thread(struct chrome_nesting *n, uint32_t thread)
 {
     n->thread = thread;
     n->open.n = n->over = n->ends.n = 0;
@@ -227,7 +227,7 @@ static void chrome_begin_thread(struct nesting *n, uint32_t thread)
 }
 
 /* Ends all slices that are still open. */
-static void chrome_end_thread(struct nesting *n)
+static void chrome_end_thread(struct chrome_nesting *n)
 {
     for (size_t i = 0; i < n->ends.n; i++)
         if (n->open.at[n->ends.at[i]].end > n->last)
@@ -257,7 +257,7 @@ static int longer_first(const void *a, const void *b)
  * Handles a group: Xs and instants of one time, without a B or E between them in the file. Longer Xs come first, so that
  * they enclose shorter ones, and instants last.
  */
-static void take_group(struct nesting *n)
+static void take_group(struct chrome_nesting *n)
 {
     if (n->group.n > 1)
         qsort(n->group.at, n->group.n, sizeof *n->group.at, longer_first);
@@ -266,7 +266,7 @@ static void take_group(struct nesting *n)
     n->group.n = 0;
 }
 
-static void warn_of_large_group(struct nesting *n)
+static void warn_of_large_group(struct chrome_nesting *n)
 {
     const struct chrome_event *event = &n->group.at[0];
     chrome_nest_warn(n, "equal-times",
@@ -286,7 +286,7 @@ static struct chrome_event event_of(const uint64_t *record)
 void trace_nest_all(struct trace_state *state)
 {
     struct pf_build *build = state->build;
-    struct nesting *n = PF_OWN(build->run, calloc(1, sizeof *n), free);
+    struct chrome_nesting *n = PF_OWN(build->run, calloc(1, sizeof *n), free);
     const uint64_t *record;
     uint64_t done = 0;
     n->state = state;

@@ -21,7 +21,7 @@ enum {
 /* Offsets in a header. */
 enum { NAME_SIZE = 100, SIZE_AT = 124, SIZE_LENGTH = 12, KIND_AT = 156, MAGIC_AT = 257 };
 
-struct walk {
+struct archive_walk {
     struct pf_run *run;
     struct pf_cube_archive *archive;
     struct pf_input *input;
@@ -90,7 +90,7 @@ void pf_cube_archive_free(struct pf_cube_archive *archive)
 /* ---- reading the archive --------------------------------------------------------------------------------- */
 
 /* Parses a pax record ("LENGTH KEY=VALUE\n" lines), which holds the size of a member of 8 GiB or more. */
-static void take_pax(struct walk *walk, uint64_t offset, uint64_t size)
+static void take_pax(struct archive_walk *walk, uint64_t offset, uint64_t size)
 {
     static const char key[] = " size=";
     char text[PAX_MAX];
@@ -100,7 +100,7 @@ static void take_pax(struct walk *walk, uint64_t offset, uint64_t size)
     walk->has_size = pf_take_number(&digits, &walk->size);
 }
 
-static void take_file_member(struct walk *walk, const unsigned char *block, uint64_t offset, uint64_t size)
+static void take_file_member(struct archive_walk *walk, const unsigned char *block, uint64_t offset, uint64_t size)
 {
     char text[NAME_SIZE + 1] = "";
     const char *name = text;
@@ -123,7 +123,7 @@ static bool is_file_kind(char kind)
 }
 
 /* Handles a header, and skips the member's contents. */
-static void take_tar_header(struct walk *walk, const unsigned char *block)
+static void take_tar_header(struct archive_walk *walk, const unsigned char *block)
 {
     uint64_t size, offset = walk->at + BLOCK;
     char kind = (char)block[KIND_AT];
@@ -148,7 +148,7 @@ static void take_tar_header(struct walk *walk, const unsigned char *block)
 
 void pf_cube_archive_read(struct pf_run *run, struct pf_cube_archive *archive, struct pf_input *input)
 {
-    struct walk walk = {.run = run, .archive = archive, .input = input, .end = pf_input_size(input)};
+    struct archive_walk walk = {.run = run, .archive = archive, .input = input, .end = pf_input_size(input)};
     unsigned char block[BLOCK];
     archive->names = pf_run_memory(run, pf_strings_new());
     while (walk.at < walk.end && walk.end - walk.at >= BLOCK && archive->count < MEMBERS_MAX &&

@@ -15,7 +15,7 @@
 /* ---- layouts of elements -------------------------------------------------------------------------- */
 
 /* A group of fields. If the group repeats, each field's name is followed by the group's index. */
-struct group {
+struct components_group {
     bool repeats;
     uint32_t size, n_fields;
     struct field {
@@ -24,26 +24,26 @@ struct group {
         uint32_t at;
     } fields[5];
 };
-static const struct group rate = {false, 16, 2, {{"main", REAL, 0}, {"duration", REAL, 8}}};
-static const struct group complex = {false, 16, 2, {{"re", REAL, 0}, {"im", REAL, 8}}};
-static const struct group average = {
+static const struct components_group rate = {false, 16, 2, {{"main", REAL, 0}, {"duration", REAL, 8}}};
+static const struct components_group complex = {false, 16, 2, {{"re", REAL, 0}, {"im", REAL, 8}}};
+static const struct components_group average = {
     false,
     36,
     5,
     {{"n", UNSIGNED, 0}, {"min", REAL, 4}, {"max", REAL, 12}, {"sum", REAL, 20}, {"sum2", REAL, 28}}};
-static const struct group range = {false, 16, 2, {{"min", REAL, 0}, {"max", REAL, 8}}};
-static const struct group bin = {true, 8, 1, {{"bin", REAL, 0}}};
-static const struct group item = {true, 8, 1, {{"", REAL, 0}}};
+static const struct components_group range = {false, 16, 2, {{"min", REAL, 0}, {"max", REAL, 8}}};
+static const struct components_group bin = {true, 8, 1, {{"bin", REAL, 0}}};
+static const struct components_group item = {true, 8, 1, {{"", REAL, 0}}};
 /* Parts of SCALE_FUNC: terms a * x^(b/c) * log(x)^d, and measurements. Both counts precede the terms. */
-static const struct group term = {
+static const struct components_group term = {
     true, 20, 4, {{"a", REAL, 0}, {"b", SIGNED, 8}, {"c", UNSIGNED, 12}, {"d", SIGNED, 16}}};
-static const struct group measurement = {
+static const struct components_group measurement = {
     true, 20, 3, {{"processes", UNSIGNED, 0}, {"mean", REAL, 4}, {"width", REAL, 12}}};
 enum { FUNCTION_AT = 8 };
 
 /* Consecutive groups in an element. */
 struct groups {
-    const struct group *group;
+    const struct components_group *group;
     uint32_t at, count;
 };
 

@@ -23,7 +23,7 @@ enum { STREAMS_AT = 11, TABLE_AT = 19, ENTRY_SIZE = 24 };
 /* Maximum excess of an index's rows over the call paths: some files list rows of call paths that anchor.xml lacks. */
 enum { BEYOND_MAX = 1000 };
 
-struct search {
+struct data_search {
     struct pf_run *run;
     struct pf_cube *cube;
     struct pf_cube_metric *metric;
@@ -35,7 +35,7 @@ struct search {
 #define UNKNOWN UINT64_MAX
 
 /* Warns about the metric. Returns false. */
-__attribute__((format(printf, 5, 6))) static bool note_metric(const struct search *search, uint64_t offset,
+__attribute__((format(printf, 5, 6))) static bool note_metric(const struct data_search *search, uint64_t offset,
                                                               const char *severity, const char *code,
                                                               const char *format, ...)
 {
@@ -50,7 +50,7 @@ __attribute__((format(printf, 5, 6))) static bool note_metric(const struct searc
 }
 
 /* Reads bytes of a member into the buffer. Returns their number. */
-static size_t read_bytes(struct search *search, const struct pf_cube_member *member, size_t size, uint64_t at)
+static size_t read_bytes(struct data_search *search, const struct pf_cube_member *member, size_t size, uint64_t at)
 {
     struct pf_run *run = search->run;
     pf_run_room(run, &search->bytes.at, &search->bytes.room, size, 1);
@@ -73,7 +73,7 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
  * Assigns rows to positions. Rows are in the order of the index, so an index that does not ascend is ambiguous; rows of
  * positions beyond the call tree are ignored. Returns false if the index is unusable.
  */
-static bool place_rows(struct search *search, const unsigned char *raw, size_t n)
+static bool place_rows(struct data_search *search, const unsigned char *raw, size_t n)
 {
     struct pf_cube_metric *metric = search->metric;
     uint64_t offset = search->index->offset;
@@ -105,7 +105,7 @@ static bool place_rows(struct search *search, const unsigned char *raw, size_t n
 }
 
 /* Returns false if the metric is unusable. */
-static bool read_metric_index(struct search *search)
+static bool read_metric_index(struct data_search *search)
 {
     struct pf_cube_metric *metric = search->metric;
     uint64_t offset = search->index->offset;
@@ -142,7 +142,7 @@ static bool read_metric_index(struct search *search)
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* Limits the number of rows, with a warning if the index lists more. */
-static void limit_rows(struct search *search, uint64_t rows)
+static void limit_rows(struct data_search *search, uint64_t rows)
 {
     if (rows < search->metric->rows)
         (void)note_metric(search, search->metric->end, "error", "short-data",
@@ -152,7 +152,7 @@ static void limit_rows(struct search *search, uint64_t rows)
         search->metric->rows = rows;
 }
 
-static bool find_plain(struct search *search)
+static bool find_plain(struct data_search *search)
 {
     struct pf_cube_metric *metric = search->metric;
     uint64_t row = pf_cube_row_size(search->cube, metric);
@@ -165,7 +165,7 @@ static bool find_plain(struct search *search)
  * Assigns streams to rows by their offset in the uncompressed data. A stream that exceeds the data gets the size
  * UINT64_MAX, which the reader rejects.
  */
-static void place_streams(struct search *search, const unsigned char *raw, uint64_t count)
+static void place_streams(struct data_search *search, const unsigned char *raw, uint64_t count)
 {
     struct pf_cube_metric *metric = search->metric;
     uint64_t row_size = pf_cube_row_size(search->cube, metric), room = metric->end - metric->base, lost = 0;
@@ -184,7 +184,7 @@ static void place_streams(struct search *search, const unsigned char *raw, uint6
                           "%llu rows without a stream: no values", (unsigned long long)lost);
 }
 
-static bool find_packed(struct search *search, uint64_t count)
+static bool find_packed(struct data_search *search, uint64_t count)
 {
     struct pf_cube_metric *metric = search->metric;
     uint64_t table = search->data->offset + TABLE_AT;
@@ -200,7 +200,7 @@ static bool find_packed(struct search *search, uint64_t count)
 }
 
 /* Returns false if the metric is unusable. */
-static bool find_rows(struct search *search)
+static bool find_rows(struct data_search *search)
 {
     size_t have = read_bytes(search, search->data, TABLE_AT, 0);
     const unsigned char *head = search->bytes.at;
@@ -245,7 +245,7 @@ static void forget_metric(struct pf_cube_metric *metric)
 }
 
 /* Returns true if the metric has data. */
-static bool find_metric_data(struct search *search)
+static bool find_metric_data(struct data_search *search)
 {
     struct pf_cube_metric *metric = search->metric;
     search->index = find_metric_member(search->cube, metric, "index");
@@ -270,7 +270,7 @@ void pf_cube_forget_data(struct pf_cube *cube)
 
 void pf_cube_find_data(struct pf_run *run, struct pf_cube *cube)
 {
-    struct search *search = PF_OWN(run, calloc(1, sizeof *search), free);
+    struct data_search *search = PF_OWN(run, calloc(1, sizeof *search), free);
     search->run = run;
     pf_cube_forget_data(cube); /* left by an earlier attempt that failed */
     search->cube = PF_OWN(run, cube, pf_cube_forget_data);

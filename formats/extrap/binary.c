@@ -23,7 +23,7 @@
 
 enum { STRING_MAX = 32 * 1024, HELD = 64 * 1024 }; /* longest string, in bytes; buffer size, in bytes */
 
-struct binary {
+struct extrap_binary {
     struct pf_study *study;
 
     uint64_t end; /* end of the bytes to read */
@@ -43,7 +43,7 @@ struct binary {
     struct pf_formula formula, skipped;
 };
 
-static void note_record(struct binary *binary, struct pf_note_kind problem, const char *what)
+static void note_record(struct extrap_binary *binary, struct pf_note_kind problem, const char *what)
 {
     pf_study_note(binary->study, problem, 0, (int64_t)binary->record, "%s", what);
 }
@@ -51,25 +51,25 @@ static void note_record(struct binary *binary, struct pf_note_kind problem, cons
 /* ---- items -------------------------------------------------------------------------------------- */
 
 /* Records the first damage, at the offset of an item. `word` is a prefix of the message. */
-static void damage(struct binary *binary, int code, uint64_t at, const char *word, const char *what)
+static void damage(struct extrap_binary *binary, int code, uint64_t at, const char *word, const char *what)
 {
     if (!binary->broken)
         pf_fail_at(binary->study->run->error, code, (int64_t)at, "%s%s", word, what);
     binary->broken = true;
 }
 
-static void damage_end(struct binary *binary)
+static void damage_end(struct extrap_binary *binary)
 {
     damage(binary, ENODATA, binary->at, "", "the file ends inside a record");
 }
 
-static uint64_t left(const struct binary *binary)
+static uint64_t left(const struct extrap_binary *binary)
 {
     return binary->end - binary->at;
 }
 
 /* Returns the next `size` bytes (at most HELD) and advances, or NULL if the file has fewer. */
-static const unsigned char *take_bytes(struct binary *binary, size_t size)
+static const unsigned char *take_bytes(struct extrap_binary *binary, size_t size)
 {
     struct pf_study *study = binary->study;
     if (binary->broken || size > left(binary)) {
@@ -89,13 +89,13 @@ static const unsigned char *take_bytes(struct binary *binary, size_t size)
     return binary->buffer + (binary->at - size - binary->base);
 }
 
-static int64_t take_int(struct binary *binary)
+static int64_t take_int(struct extrap_binary *binary)
 {
     const unsigned char *bytes = take_bytes(binary, sizeof(int64_t));
     return bytes ? (int64_t)pf_u64(bytes, binary->big_endian) : 0;
 }
 
-static double take_real(struct binary *binary)
+static double take_real(struct extrap_binary *binary)
 {
     uint64_t word = (uint64_t)take_int(binary);
     double value;
@@ -104,13 +104,13 @@ static double take_real(struct binary *binary)
 }
 
 /* Reads a double as part of a formula. */
-static struct pf_fraction take_coefficient(struct binary *binary)
+static struct pf_fraction take_coefficient(struct extrap_binary *binary)
 {
     return (struct pf_fraction){.value = take_real(binary)};
 }
 
 /* Reads a string; valid until the next item is read. */
-static struct pf_cell take_text(struct binary *binary)
+static struct pf_cell take_text(struct extrap_binary *binary)
 {
     uint64_t start = binary->at;
     const unsigned char *bytes = take_bytes(binary, sizeof(uint32_t));
@@ -130,7 +130,7 @@ static bool text_is(struct pf_cell text, const char *word)
 }
 
 /* Reads a string that must equal `word`. */
-static void expect_word(struct binary *binary, const char *word)
+static void expect_word(struct extrap_binary *binary, const char *word)
 {
     uint64_t start = binary->at;
     if (!text_is(take_text(binary), word))
@@ -138,7 +138,7 @@ static void expect_word(struct binary *binary, const char *word)
 }
 
 /* Skips n elements of `size` bytes; no-op if n is negative. */
-static void skip_items(struct binary *binary, int64_t n, size_t size)
+static void skip_items(struct extrap_binary *binary, int64_t n, size_t size)
 {
     if (n > 0 && (uint64_t)n > left(binary) / size)
         damage_end(binary);
@@ -149,14 +149,14 @@ static void skip_items(struct binary *binary, int64_t n, size_t size)
 /* ---- definitions -------------------------------------------------------------------------------- */
 
 /* Maps an id of the file to `number`, unless the record is incomplete. */
-static void set_record_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
+static void set_record_id(struct extrap_binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
 {
     struct pf_run *run = binary->study->run;
     if (!binary->broken && number != PF_NO_ID)
         pf_run_check(run, pf_ids_set(ids, id, number, run->error));
 }
 
-static void read_parameter(struct binary *binary)
+static void read_parameter(struct extrap_binary *binary)
 {
     take_int(binary); /* the parameter's id, unused */
     struct pf_cell name = take_text(binary);
@@ -164,7 +164,7 @@ static void read_parameter(struct binary *binary)
         pf_study_parameter(binary->study, name.text, name.size, 0, (int64_t)binary->record);
 }
 
-static void read_metric_record(struct binary *binary)
+static void read_binary_metric(struct extrap_binary *binary)
 {
     int64_t id = take_int(binary);
     struct pf_cell name = take_text(binary);
@@ -178,13 +178,13 @@ static void read_metric_record(struct binary *binary)
 }
 
 /* Interns a string of the contexts. */
-static uint32_t intern_text(struct binary *binary, struct pf_cell text)
+static uint32_t intern_text(struct extrap_binary *binary, struct pf_cell text)
 {
     return pf_run_intern(binary->study->run, binary->study->contexts->strings, text.text, text.size);
 }
 
 /* Interns a region's name. Like Extra-P, appends a number to the name of each further region of the same name. */
-static uint32_t name_region(struct binary *binary, struct pf_cell name)
+static uint32_t name_region(struct extrap_binary *binary, struct pf_cell name)
 {
     uint32_t known = intern_text(binary, name), use = pf_ids_find(&binary->uses, known);
     char numbered[STRING_MAX + 16];
@@ -196,7 +196,7 @@ static uint32_t name_region(struct binary *binary, struct pf_cell name)
         binary, pf_text(numbered, name.size + (size_t)snprintf(numbered + name.size, 16, " #%u", use)));
 }
 
-static void read_region_record(struct binary *binary)
+static void read_region_record(struct extrap_binary *binary)
 {
     int64_t id = take_int(binary);
     struct pf_cell name = take_text(binary);
@@ -209,7 +209,7 @@ static void read_region_record(struct binary *binary)
     set_record_id(binary, &binary->lines, id, line > 0 && line < UINT32_MAX ? (uint32_t)line : 0);
 }
 
-static void read_callpath(struct binary *binary)
+static void read_callpath(struct extrap_binary *binary)
 {
     struct pf_study *study = binary->study;
     int64_t id = take_int(binary), region = take_int(binary), parent_id = take_int(binary);
@@ -231,7 +231,7 @@ static void read_callpath(struct binary *binary)
 }
 
 /* Reads a coordinate record: pairs of a parameter's name and a number. */
-static void read_coordinate(struct binary *binary)
+static void read_coordinate(struct extrap_binary *binary)
 {
     struct pf_study *study = binary->study;
     struct pf_point point = {.count = 0};
@@ -262,7 +262,7 @@ static void read_coordinate(struct binary *binary)
 /* Order of the doubles in a measurement; the _LOW and _HIGH ones bound confidence intervals. */
 enum { MEAN, MEAN_LOW, MEAN_HIGH, DEVIATION, MEDIAN, MEDIAN_LOW, MEDIAN_HIGH, MINIMUM, MAXIMUM, REALS };
 
-static void read_measurement(struct binary *binary)
+static void read_measurement(struct extrap_binary *binary)
 {
     struct pf_study *study = binary->study;
     double reals[REALS];
@@ -292,7 +292,7 @@ static void read_measurement(struct binary *binary)
 /* ---- functions ---------------------------------------------------------------------------------- */
 
 /* Reads a simple term: its kind (`polynomial` or `logarithm`) and its exponent. */
-static void read_simple(struct binary *binary, const char *parameter, struct pf_formula *formula)
+static void read_simple(struct extrap_binary *binary, const char *parameter, struct pf_formula *formula)
 {
     uint64_t start = binary->at;
     struct pf_cell kind = take_text(binary);
@@ -303,7 +303,7 @@ static void read_simple(struct binary *binary, const char *parameter, struct pf_
 }
 
 /* Reads a compound term: a coefficient and simple terms. */
-static void read_compound(struct binary *binary, const char *parameter, struct pf_formula *formula)
+static void read_compound(struct extrap_binary *binary, const char *parameter, struct pf_formula *formula)
 {
     struct pf_fraction coefficient = take_coefficient(binary);
     int64_t terms = take_int(binary);
@@ -315,7 +315,7 @@ static void read_compound(struct binary *binary, const char *parameter, struct p
 }
 
 /* Reads a multi-parameter term: a coefficient and one compound term for each of some parameters. */
-static void read_multi_term(struct binary *binary, struct pf_formula *formula)
+static void read_multi_term(struct extrap_binary *binary, struct pf_formula *formula)
 {
     struct pf_fraction coefficient = take_coefficient(binary);
     int64_t terms = take_int(binary);
@@ -333,7 +333,7 @@ static void read_multi_term(struct binary *binary, struct pf_formula *formula)
 }
 
 /* Reads a constant and terms, of one parameter or of several. */
-static void read_terms(struct binary *binary, const char *parameter, struct pf_formula *formula)
+static void read_terms(struct extrap_binary *binary, const char *parameter, struct pf_formula *formula)
 {
     struct pf_fraction constant = take_coefficient(binary);
     int64_t terms = take_int(binary);
@@ -350,7 +350,7 @@ static void read_terms(struct binary *binary, const char *parameter, struct pf_f
 }
 
 /* Appends a function to the formula. */
-static void read_function(struct binary *binary, struct pf_formula *formula)
+static void read_function(struct extrap_binary *binary, struct pf_formula *formula)
 {
     uint64_t start = binary->at;
     struct pf_cell type = take_text(binary);
@@ -368,7 +368,7 @@ static void read_function(struct binary *binary, struct pf_formula *formula)
         damage(binary, EBADMSG, start, "", "a function of an unknown kind");
 }
 
-static void skip_function(struct binary *binary)
+static void skip_function(struct extrap_binary *binary)
 {
     pf_formula_restart(&binary->skipped);
     read_function(binary, &binary->skipped);
@@ -380,7 +380,7 @@ static void skip_function(struct binary *binary)
  * Skips the options that newer files have in generator records: an integer, a word, two integers, a word. The record
  * does not declare the options, so their presence is inferred from the first word.
  */
-static void skip_options(struct binary *binary)
+static void skip_options(struct extrap_binary *binary)
 {
     static const char *const words[] = {"FIRST_POINTS_FOUND", "MAX_NUMBER_POINTS", "CHEAPEST_POINTS", NULL};
     uint64_t start = binary->at;
@@ -401,7 +401,7 @@ static void skip_options(struct binary *binary)
 }
 
 /* single: generator of single-parameter models. terms: the record lists the candidate terms. */
-static void read_generator(struct binary *binary, bool single, bool terms)
+static void read_generator(struct extrap_binary *binary, bool single, bool terms)
 {
     struct pf_study *study = binary->study;
     struct pf_cell name = take_text(binary);
@@ -424,7 +424,7 @@ static void read_generator(struct binary *binary, bool single, bool terms)
 }
 
 /* Skips a model's comments and, for each parameter, the bounds within which the model is valid. */
-static void skip_model_rest(struct binary *binary)
+static void skip_model_rest(struct extrap_binary *binary)
 {
     skip_items(binary, take_int(binary), sizeof(int64_t));
     int64_t n = take_int(binary);
@@ -434,7 +434,7 @@ static void skip_model_rest(struct binary *binary)
     }
 }
 
-static void read_model(struct binary *binary)
+static void read_model(struct extrap_binary *binary)
 {
     static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* RE: newer files only */
     struct pf_study *study = binary->study;
@@ -466,7 +466,7 @@ static void read_model(struct binary *binary)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-static void skip_comment(struct binary *binary)
+static void skip_comment(struct extrap_binary *binary)
 {
     skip_items(binary, 1, sizeof(int64_t));
     take_text(binary);
@@ -474,7 +474,7 @@ static void skip_comment(struct binary *binary)
 
 static const struct {
     const char *tag;
-    void (*read)(struct binary *binary); /* NULL: a generator */
+    void (*read)(struct extrap_binary *binary); /* NULL: a generator */
     bool single, terms;
 } records[] = {
     {"ExperimentPoint", read_measurement, 0, 0},
@@ -483,7 +483,7 @@ static const struct {
     {"Region", read_region_record, 0, 0},
     {"Coordinate", read_coordinate, 0, 0},
     {"Parameter", read_parameter, 0, 0},
-    {"Metric", read_metric_record, 0, 0},
+    {"Metric", read_binary_metric, 0, 0},
     {"ModelComment", skip_comment, 0, 0},
     {"SingleParameterSimpleModelGenerator", NULL, true, true},
     {"SingleParameterRefiningModelGenerator", NULL, true, false},
@@ -491,7 +491,7 @@ static const struct {
     {"MultiParameterSparseModelGenerator", NULL, false, false},
 };
 
-static void read_tagged_record(struct binary *binary)
+static void read_tagged_record(struct extrap_binary *binary)
 {
     size_t i = 0, n = sizeof records / sizeof *records;
     binary->record = binary->at;
@@ -507,7 +507,7 @@ static void read_tagged_record(struct binary *binary)
 }
 
 /* Reads the byte order, the magic word and the version. */
-static void read_binary_head(struct binary *binary)
+static void read_binary_head(struct extrap_binary *binary)
 {
     struct pf_study *study = binary->study;
     const unsigned char *order = take_bytes(binary, sizeof(uint16_t));
@@ -520,7 +520,7 @@ static void read_binary_head(struct binary *binary)
 }
 
 /* Sets the file and line of each context from its region. */
-static void place_contexts(struct binary *binary)
+static void place_contexts(struct extrap_binary *binary)
 {
     struct pf_tree *tree = binary->study->contexts;
     tree->file = pf_run_memory(binary->study->run, malloc((tree->count + (size_t)1) * sizeof *tree->file));
@@ -532,10 +532,10 @@ static void place_contexts(struct binary *binary)
     }
 }
 
-static void read_binary(struct pf_study *study)
+static void read_binary_study(struct pf_study *study)
 {
     struct pf_run *run = study->run;
-    struct binary *binary = PF_OWN(run, calloc(1, sizeof *binary), free);
+    struct extrap_binary *binary = PF_OWN(run, calloc(1, sizeof *binary), free);
     struct pf_ids *const ids[] = {&binary->metrics, &binary->callpaths,    &binary->coordinates,
                                   &binary->names,   &binary->files,        &binary->lines,
                                   &binary->uses,    &binary->context_file, &binary->context_line,
@@ -574,6 +574,6 @@ const struct pf_driver pf_extrap_binary_driver = {
     .title = "Extra-P 3.0 experiment",
     .version = 6,
     .probe = binary_probe,
-    .kit = &(const struct pf_study_format){read_binary, PF_STUDY_HEAD, true},
+    .kit = &(const struct pf_study_format){read_binary_study, PF_STUDY_HEAD, true},
     PF_STUDY_OPERATIONS,
 };

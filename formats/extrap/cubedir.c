@@ -304,7 +304,7 @@ static bool is_inclusive_name(const char *name)
 }
 
 /* State of reading one file into the experiment; owned by the run. */
-struct reading {
+struct cubedir_reading {
     struct pf_study *study;
     struct pf_input *input;
     struct pf_cube cube;
@@ -339,7 +339,7 @@ static double location_value(enum pf_cube_kind kind, const union pf_cube_number 
 }
 
 /* Adds the values of the call paths that have a row. A call path without a row has no value here, rather than zero. */
-static void add_side(struct reading *reading, const struct pf_cube_metric *metric, int side)
+static void add_side(struct cubedir_reading *reading, const struct pf_cube_metric *metric, int side)
 {
     const struct pf_cube *cube = &reading->cube;
     struct pf_study *study = reading->study;
@@ -361,7 +361,7 @@ static void add_side(struct reading *reading, const struct pf_cube_metric *metri
     }
 }
 
-static void add_cube_metrics(struct reading *reading)
+static void add_cube_metrics(struct cubedir_reading *reading)
 {
     for (size_t m = 0; m < reading->cube.n_metrics; m++) {
         const struct pf_cube_metric *metric = &reading->cube.metrics[m];
@@ -375,7 +375,7 @@ static void add_cube_metrics(struct reading *reading)
 /* Reads a file in a run of its own, whose warnings are those of the file's own profile. */
 static void read_cube(struct pf_run *run, void *arg)
 {
-    struct reading *reading = arg;
+    struct cubedir_reading *reading = arg;
     struct pf_cube *cube = &reading->cube;
     pf_cube_open(run, cube, reading->input);
     pf_cube_load(run, cube);
@@ -385,7 +385,7 @@ static void read_cube(struct pf_run *run, void *arg)
     pf_notes_free(&run->notes);
 }
 
-static void take_cube(struct reading *reading, const char *path)
+static void take_cube(struct cubedir_reading *reading, const char *path)
 {
     struct pf_run *run = reading->study->run;
     const struct pf_cube *cube = &reading->cube;
@@ -402,7 +402,7 @@ static void take_cube(struct reading *reading, const char *path)
 
 static void free_cube_reading(void *thing)
 {
-    struct reading *reading = thing;
+    struct cubedir_reading *reading = thing;
     pf_cube_sums_end(&reading->sums);
     free(reading->contexts);
     pf_cube_close(&reading->cube);
@@ -419,7 +419,7 @@ static void read_cube_file(struct pf_study *study, const char *path, uint32_t po
         pf_points_note(study, path, "cannot be opened: it is left out");
         return;
     }
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_cube_reading);
+    struct cubedir_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_cube_reading);
     reading->study = study;
     reading->input = input;
     reading->point = point;

@@ -38,13 +38,13 @@ append_to_formula(struct pf_formula *formula, const char *format, ...)
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
 /* A number formatted like Python's repr() of a float (`2.0`, `1e-05`, `1e+16`), or a fraction like `3/2`. */
-struct text {
+struct formula_text {
     char of[2 * PF_NUMBER_MAX];
 };
 
-static struct text number_text(struct pf_fraction number)
+static struct formula_text number_text(struct pf_fraction number)
 {
-    struct text text = {""};
+    struct formula_text text = {""};
     if (number.denominator) {
         char *end = pf_print_int(text.of, number.numerator);
         if (number.denominator != 1) {

@@ -32,7 +32,7 @@ uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metr
     return number;
 }
 
-static uint64_t key_of(const struct pf_place *place)
+static uint64_t measured_key_of(const struct pf_place *place)
 {
     return (uint64_t)place->series << 32 | place->point;
 }
@@ -40,7 +40,7 @@ static uint64_t key_of(const struct pf_place *place)
 /* Appends an item, which begins with its pf_place. The list's runs are valid as long as all items arrive sorted. */
 static void append_item(struct pf_run *run, struct pf_list *list, struct pf_place *item)
 {
-    uint64_t key = key_of(item), last = list->count ? key_of(&list->last) : 0;
+    uint64_t key = measured_key_of(item), last = list->count ? measured_key_of(&list->last) : 0;
     bool same = list->count && key == last;
     pf_run_check(run,
                  pf_array_reach(&list->runs, &list->n_runs, item->series, sizeof *list->runs, run->error));
@@ -122,7 +122,7 @@ static void sort_keys(struct pf_study *study, const struct pf_list *list, struct
         pf_study_step(study, i);
         pf_run_check(run, pf_list_read(list, &sorting->window, i, &item, run->error));
         if (!study->series[item.at.series].dropped)
-            pf_run_check(run, pf_sorter_add(sorting->sorter, (uint64_t[]){key_of(&item.at), i}, run->error));
+            pf_run_check(run, pf_sorter_add(sorting->sorter, (uint64_t[]){measured_key_of(&item.at), i}, run->error));
     }
     pf_run_check(run, pf_sorter_finish(sorting->sorter, run->error));
 }

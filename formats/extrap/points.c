@@ -156,7 +156,7 @@ void pf_pointdirs_free(struct pf_pointdirs *dirs)
 
 /* ---- listing ------------------------------------------------------------------------------------- */
 
-struct listing {
+struct points_listing {
     struct pf_pointdirs *dirs;
     struct pf_pointdir_entry *entry; /* the entry whose files are being listed */
     const char *suffix;              /* suffix of the files to list */
@@ -172,7 +172,7 @@ static bool is_wanted_file(const char *name, const char *suffix)
 
 static int take_folder(void *arg, const char *name, unsigned char type)
 {
-    struct listing *listing = arg;
+    struct points_listing *listing = arg;
     (void)type;
     if (*name != '.')
         listing->failed = pf_pointdirs_add(listing->dirs, name, listing->error);
@@ -181,7 +181,7 @@ static int take_folder(void *arg, const char *name, unsigned char type)
 
 static int take_point_file(void *arg, const char *name, unsigned char type)
 {
-    struct listing *listing = arg;
+    struct points_listing *listing = arg;
     struct pf_pointdir_entry *entry = listing->entry;
     (void)type;
     if (!is_wanted_file(name, listing->suffix))
@@ -208,7 +208,7 @@ static int by_text(const void *left, const void *right)
 static int list_points(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
                        struct pf_error *error)
 {
-    struct listing listing = {.dirs = dirs, .suffix = suffix, .error = error};
+    struct points_listing listing = {.dirs = dirs, .suffix = suffix, .error = error};
     size_t kept = 0;
     int result = pf_source_list_folders(source, take_folder, &listing, error);
     for (size_t i = 0; i < dirs->count && !result && !listing.failed; i++) {
@@ -235,7 +235,7 @@ static int list_points(struct pf_pointdirs *dirs, struct pf_source *source, cons
 enum { ENTRIES_MAX = 4096, FOLDERS_MAX = 64 };
 
 /* State of probing a folder. */
-struct look {
+struct points_look {
     struct pf_probe *probe;
     const char *suffix;
     unsigned entries, folders, found, least;
@@ -251,7 +251,7 @@ static uint64_t ending_bit(const char *name)
 
 static int look_for_file(void *arg, const char *name, unsigned char type)
 {
-    struct look *look = arg;
+    struct points_look *look = arg;
     (void)type;
     look->endings |= ending_bit(name);
     look->found += is_wanted_file(name, look->suffix);
@@ -260,7 +260,7 @@ static int look_for_file(void *arg, const char *name, unsigned char type)
 
 static int look_for_point(void *arg, const char *name, unsigned char type)
 {
-    struct look *look = arg, inside = {.suffix = look->suffix};
+    struct points_look *look = arg, inside = {.suffix = look->suffix};
     struct pf_pointdir point;
     if ((type == DT_DIR || type == DT_UNKNOWN) && *name != '.' && !pf_pointdir_parse(name, &point)) {
         look->folders++;
@@ -274,7 +274,7 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
-    struct look look = {.probe = probe, .suffix = suffix, .least = least};
+    struct points_look look = {.probe = probe, .suffix = suffix, .least = least};
     /* If an earlier probe has listed all names, no name with this ending means that there is no such file. */
     bool absent = probe->points_searched && !(probe->points_endings & ending_bit(suffix));
     if (absent || pf_probe_list(probe, ".", look_for_point, &look))

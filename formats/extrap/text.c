@@ -67,14 +67,14 @@ static enum word split_line(const char *text, const char *end, const char **rest
 /* ---- recognising -------------------------------------------------------------------------------- */
 
 /* Statistics of the lines at the head of a file. */
-struct look {
+struct text_look {
     unsigned words[UNKNOWN + 1]; /* well-formed lines of each kind */
     unsigned good, bad;          /* numbers of well-formed and of other lines, except blank ones */
     unsigned names;              /* number of words after PARAMETER */
     bool keyword_first;          /* the first line is good and not indented */
 };
 
-static void examine_line(struct look *look, const char *text, const char *end)
+static void examine_line(struct text_look *look, const char *text, const char *end)
 {
     const char *rest;
     struct pf_cell first, word;
@@ -100,9 +100,9 @@ static void examine_line(struct look *look, const char *text, const char *end)
  * Examines the lines of the head. A line that the head truncates counts only if it is the first, since a long list of
  * points may fill the head.
  */
-static struct look examine_head(const char *text, size_t size, bool whole_file)
+static struct text_look examine_head(const char *text, size_t size, bool whole_file)
 {
-    struct look look = {0};
+    struct text_look look = {0};
     const char *at = text, *end = text + size;
     if (size >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
         at += 3;
@@ -122,7 +122,7 @@ static struct look examine_head(const char *text, size_t size, bool whole_file)
  * A file with only PARAMETER lines (a list of points fills the rest of the head, or the file is truncated) must have no
  * bad line, and fewer names than a paragraph has words.
  */
-static unsigned confidence_of_text(const struct look *look)
+static unsigned confidence_of_text(const struct text_look *look)
 {
     unsigned kinds = 0;
     for (int word = PARAMETER; word < UNKNOWN; word++)
@@ -140,7 +140,7 @@ static void text_probe(struct pf_probe *probe, struct pf_probe_result *result)
     const char *head = (const char *)pf_probe_head(probe, PF_HEAD_MAX, &have);
     if (!have)
         return;
-    struct look look = examine_head(head, have, have < PF_HEAD_MAX || probe->size <= have);
+    struct text_look look = examine_head(head, have, have < PF_HEAD_MAX || probe->size <= have);
     result->confidence = confidence_of_text(&look);
     if (result->confidence && !look.words[PARAMETER])
         snprintf(result->message, sizeof result->message, "no PARAMETER line at the head of the file");
@@ -148,7 +148,7 @@ static void text_probe(struct pf_probe *probe, struct pf_probe_result *result)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-struct text {
+struct extrap_text {
     struct pf_study *study;
     struct pf_line line;
     const char *end;          /* of the line */
@@ -164,14 +164,14 @@ struct text {
 };
 
 /* Notes a problem at a position in the line. */
-static void note_at(struct text *text, struct pf_note_kind problem, const char *at, const char *what)
+static void note_at(struct extrap_text *text, struct pf_note_kind problem, const char *at, const char *what)
 {
     pf_study_note(text->study, problem, text->line.number,
                   (int64_t)text->line.offset + (at - text->line.text), "%s", what);
 }
 
 /* Notes a problem with the word at a position in the line. */
-static void note_word(struct text *text, struct pf_note_kind problem, const char *at, size_t size,
+static void note_word(struct extrap_text *text, struct pf_note_kind problem, const char *at, size_t size,
                       const char *what)
 {
     pf_study_note(text->study, problem, text->line.number,
@@ -181,7 +181,7 @@ static void note_word(struct text *text, struct pf_note_kind problem, const char
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-static void add_parameters(struct text *text, const char *at)
+static void add_parameters(struct extrap_text *text, const char *at)
 {
     struct pf_study *study = text->study;
     const char *start = text->line.text;
@@ -202,7 +202,7 @@ static void add_parameters(struct text *text, const char *at)
  * Reads the name of a METRIC or REGION: runs of blanks collapse to one space; leading and trailing blanks are removed.
  * Returns its size.
  */
-static size_t read_text_name(struct text *text, const char *at, enum word keyword)
+static size_t read_text_name(struct extrap_text *text, const char *at, enum word keyword)
 {
     struct pf_cell word;
     size_t used = 0;
@@ -223,7 +223,7 @@ static size_t read_text_name(struct text *text, const char *at, enum word keywor
 }
 
 /* METRIC and REGION both begin a series. */
-static void set_name(struct text *text, const char *at, enum word keyword)
+static void set_name(struct extrap_text *text, const char *at, enum word keyword)
 {
     size_t size = read_text_name(text, at, keyword);
     text->series = PF_NO_SERIES;
@@ -238,7 +238,7 @@ static void set_name(struct text *text, const char *at, enum word keyword)
 /* ---- points ------------------------------------------------------------------------------------- */
 
 /* Ends the point being read. */
-static void finish_point(struct text *text, const char *at)
+static void finish_point(struct extrap_text *text, const char *at)
 {
     const struct pf_point point = text->point;
     size_t before = pf_study_points(text->study);
@@ -255,7 +255,7 @@ static void finish_point(struct text *text, const char *at)
 }
 
 /* An invalid number makes a broken point, so that the following DATA lines still match their points. */
-static void add_text_coordinate(struct text *text, const char *at, size_t size)
+static void add_text_coordinate(struct extrap_text *text, const char *at, size_t size)
 {
     double value;
     bool good = pf_parse_double(at, size, &value);
@@ -266,7 +266,7 @@ static void add_text_coordinate(struct text *text, const char *at, size_t size)
         finish_point(text, at);
 }
 
-static void add_brace(struct text *text, const char *at)
+static void add_brace(struct extrap_text *text, const char *at)
 {
     if (*at == ')' && !text->depth) {
         note_at(text, PF_BAD_POINT, at, "a closing brace without an opening one");
@@ -283,7 +283,7 @@ static void add_brace(struct text *text, const char *at)
  * `1 2` are two points of one coordinate; `(1 2)` is one point of two. So is `((1) (2))`, which Extra-P's documentation
  * shows but Extra-P rejects.
  */
-static void add_points(struct text *text, const char *at)
+static void add_points(struct extrap_text *text, const char *at)
 {
     text->depth = 0;
     text->inner = false;
@@ -311,7 +311,7 @@ static void add_points(struct text *text, const char *at)
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* Begins the series of the current METRIC and REGION. */
-static void begin_series(struct text *text)
+static void begin_series(struct extrap_text *text)
 {
     if (text->metric == PF_NO_STRING)
         text->metric = pf_study_metric(text->study, "", 0);
@@ -324,7 +324,7 @@ static void begin_series(struct text *text)
                                    (int64_t)text->line.offset);
 }
 
-static void skip_data_line(struct text *text)
+static void skip_data_line(struct extrap_text *text)
 {
     bool points = pf_study_points(text->study);
     if (!text->over)
@@ -334,7 +334,7 @@ static void skip_data_line(struct text *text)
     text->over = true;
 }
 
-static void add_data(struct text *text, const char *at)
+static void add_data(struct extrap_text *text, const char *at)
 {
     struct pf_cell word;
     double value;
@@ -359,7 +359,7 @@ static void add_data(struct text *text, const char *at)
 
 /* ---- all lines ---------------------------------------------------------------------------------- */
 
-static void add_text_line(struct text *text)
+static void add_text_line(struct extrap_text *text)
 {
     const char *rest, *start = text->line.text;
     text->end = start + text->line.size;
@@ -398,7 +398,7 @@ static void read_text_form(struct pf_study *study)
 {
     struct pf_run *run = study->run;
     struct pf_linereader *reader = PF_OWN(run, pf_linereader_new(study->input), pf_linereader_free);
-    struct text *text = PF_OWN(run, calloc(1, sizeof *text), free);
+    struct extrap_text *text = PF_OWN(run, calloc(1, sizeof *text), free);
     struct pf_line *line = &text->line;
     text->study = study;
     text->metric = PF_NO_STRING;

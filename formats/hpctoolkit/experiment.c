@@ -17,14 +17,14 @@ enum { PIECE = 64 * 1024, KINDS_MAX = 256 };
 /* ---- elements and attributes --------------------------------------------------------------------- */
 
 /* An open element of a context. */
-struct level {
+struct experiment_level {
     uint64_t id;           /* of its context */
     uint32_t context;      /* index of its context; PF_NO_CONTEXT: none was added */
     uint32_t file, module; /* inherited by elements that declare none */
     const struct element *element;
 };
 
-struct reading {
+struct experiment_reading {
     struct pf_run *run;
     struct hpc_state *state;
     struct pf_xml *xml;
@@ -37,21 +37,21 @@ struct reading {
     /* only while reading the tree */
     struct hpc_model *model;
     struct pf_ids ids[HPC_LISTS]; /* id -> index in the model's lists */
-    PF_LIST(struct level) levels;
+    PF_LIST(struct experiment_level) levels;
     bool strays; /* an inconsistency has been reported */
 };
 
 /* A known element and its handlers. Other elements are skipped. */
 struct element {
     const char *name;
-    void (*in_head)(struct reading *reading); /* handler when the profile is opened; NULL: ignored */
-    void (*in_tree)(struct reading *reading); /* handler when contexts are read; NULL: ignored */
+    void (*in_head)(struct experiment_reading *reading); /* handler when the profile is opened; NULL: ignored */
+    void (*in_tree)(struct experiment_reading *reading); /* handler when contexts are read; NULL: ignored */
     uint8_t rank; /* of two elements of one context, the higher rank describes it; 0: not a context */
     uint8_t what; /* enum hpc_kind of the context, or enum hpc_list of the item */
 };
 
 /* Reads an attribute as a number, decimal or `0x` hex, possibly negative. False if it is missing or invalid. */
-static bool number_attribute(const struct reading *reading, const char *name, int64_t *value)
+static bool number_attribute(const struct experiment_reading *reading, const char *name, int64_t *value)
 {
     const char *at = pf_xml_attribute(reading->xml, name);
     pf_int128 number;
@@ -68,13 +68,13 @@ static bool number_attribute(const struct reading *reading, const char *name, in
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* Interns the value of an attribute; "" if it is missing. */
-static const char *keep_attribute(const struct reading *reading, const char *name)
+static const char *keep_attribute(const struct experiment_reading *reading, const char *name)
 {
     const char *value = pf_xml_attribute(reading->xml, name);
     return value ? hpc_keep(reading->run, value, strnlen(value, HPC_NAME_MAX)) : "";
 }
 
-static void experiment_root(struct reading *reading)
+static void experiment_root(struct experiment_reading *reading)
 {
     struct pf_model *model = reading->run->model;
     const char *version = keep_attribute(reading, "version");
@@ -89,13 +89,13 @@ static void experiment_root(struct reading *reading)
                                                 "version %.20s of experiment.xml is not supported", version));
 }
 
-static void experiment_title(struct reading *reading)
+static void experiment_title(struct experiment_reading *reading)
 {
     struct pf_cell cells[] = {pf_string("Experiment"), pf_string(keep_attribute(reading, "n"))};
     pf_run_check(reading->run, pf_rows_add(reading->run->model->info, cells, reading->run->error));
 }
 
-static void experiment_identifier(struct reading *reading)
+static void experiment_identifier(struct experiment_reading *reading)
 {
     struct hpc_state *state = reading->state;
     int64_t i;
@@ -108,14 +108,14 @@ static void experiment_identifier(struct reading *reading)
 }
 
 /* Adds the pending metric of the summary. Called at the end of its element, or at the start of the next one. */
-static void add_pending(struct reading *reading)
+static void add_pending(struct experiment_reading *reading)
 {
     if (reading->open)
         hpc_add_summary_metric(reading->run, &reading->facts, reading->view, reading->combine);
     reading->open = false;
 }
 
-static void experiment_metric(struct reading *reading)
+static void experiment_metric(struct experiment_reading *reading)
 {
     struct hpc_metric_facts facts = {.name = keep_attribute(reading, "n"),
                                      .scope = keep_attribute(reading, "t"),
@@ -126,7 +126,7 @@ static void experiment_metric(struct reading *reading)
     reading->facts = facts;
 }
 
-static void experiment_formula(struct reading *reading)
+static void experiment_formula(struct experiment_reading *reading)
 {
     const char *type = pf_xml_attribute(reading->xml, "t");
     *(type && !strcmp(type, "combine") ? &reading->combine : &reading->view) = keep_attribute(reading, "frm");
@@ -143,7 +143,7 @@ static const char *scope_of(const char *name, const char *attribute)
     return size > 4 && !strcmp(name + size - 4, " (E)") ? "exclusive" : "";
 }
 
-static void experiment_metric_db(struct reading *reading)
+static void experiment_metric_db(struct experiment_reading *reading)
 {
     struct pf_run *run = reading->run;
     struct hpc_state *state = reading->state;
@@ -157,14 +157,14 @@ static void experiment_metric_db(struct reading *reading)
                                      run->error));
 }
 
-static void experiment_trace_db(struct reading *reading)
+static void experiment_trace_db(struct experiment_reading *reading)
 {
     int64_t ticks;
     if (number_attribute(reading, "u", &ticks) && ticks > 0)
         reading->state->ticks_per_second = (uint64_t)ticks;
 }
 
-static void experiment_head_end(struct reading *reading)
+static void experiment_head_end(struct experiment_reading *reading)
 {
     reading->complete = true;
     pf_xml_stop(reading->xml);
@@ -188,7 +188,7 @@ static void pair_metrics(struct hpc_state *state)
     }
 }
 
-static struct pf_strings *experiment_strings(const struct reading *reading)
+static struct pf_strings *experiment_strings(const struct experiment_reading *reading)
 {
     return reading->model->tree->strings;
 }
@@ -196,7 +196,7 @@ static struct pf_strings *experiment_strings(const struct reading *reading)
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
 /* Reads a load module, file or procedure. */
-static void experiment_item(struct reading *reading)
+static void experiment_item(struct experiment_reading *reading)
 {
     struct pf_run *run = reading->run;
     enum hpc_list list = reading->element->what;
@@ -218,7 +218,7 @@ static void experiment_item(struct reading *reading)
 }
 
 /* The name of the item whose id the attribute holds; PF_NO_STRING if there is none. */
-static uint32_t name_of_item_attribute(const struct reading *reading, const char *attribute,
+static uint32_t name_of_item_attribute(const struct experiment_reading *reading, const char *attribute,
                                        enum hpc_list list)
 {
     int64_t id;
@@ -240,7 +240,7 @@ static uint32_t name_of_item_attribute(const struct reading *reading, const char
  * Reads the attributes of a context's element. Inlined frames lack PF_FRAME: in 2.x the exclusive value of an inlined
  * frame is also included in that of its caller.
  */
-static void read_context_attributes(const struct reading *reading, const struct level *above,
+static void read_context_attributes(const struct experiment_reading *reading, const struct experiment_level *above,
                                     struct hpc_context *context)
 {
     enum hpc_kind kind = reading->element->what;
@@ -269,7 +269,7 @@ static void read_context_attributes(const struct reading *reading, const struct 
  * Handles an element whose context exists already: the element of higher rank describes the context. tree->key holds
  * the highest rank so far.
  */
-static void improve(struct reading *reading, uint32_t i, const struct hpc_context *context)
+static void improve(struct experiment_reading *reading, uint32_t i, const struct hpc_context *context)
 {
     struct pf_tree *tree = reading->model->tree;
     if (reading->element->rank <= tree->key[i])
@@ -279,7 +279,7 @@ static void improve(struct reading *reading, uint32_t i, const struct hpc_contex
 }
 
 /* Warns of an inconsistency of the tree, once. */
-static void note_stray(struct reading *reading, const char *text)
+static void note_stray(struct experiment_reading *reading, const char *text)
 {
     if (!reading->strays)
         pf_run_warn(reading->run, "error", "inconsistent-tree", pf_xml_line(reading->xml), -1,
@@ -288,7 +288,7 @@ static void note_stray(struct reading *reading, const char *text)
 }
 
 /* In 2.x the root has id 1, which is not written; in 4.0 it has id 0. */
-static void experiment_data(struct reading *reading)
+static void experiment_data(struct experiment_reading *reading)
 {
     uint64_t id = reading->state->layout == HPC_OLD;
     uint32_t i = hpc_model_add_root(reading->run, reading->model, id);
@@ -296,11 +296,11 @@ static void experiment_data(struct reading *reading)
         note_stray(reading, "second root: skipped");
     else
         *PF_PUSH(reading->run, reading->levels) =
-            (struct level){id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
+            (struct experiment_level){id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
 }
 
 /* Adds the context of an element, or merges the element with the context that has its id. */
-static void add_element_context(struct reading *reading, const struct level *above, struct level *level)
+static void add_element_context(struct experiment_reading *reading, const struct experiment_level *above, struct experiment_level *level)
 {
     struct pf_run *run = reading->run;
     struct hpc_model *model = reading->model;
@@ -326,13 +326,13 @@ static void add_element_context(struct reading *reading, const struct level *abo
         pf_run_check(run, pf_ids_add(&model->traced, (uint64_t)traced, level->context, run->error));
 }
 
-static void experiment_context(struct reading *reading)
+static void experiment_context(struct experiment_reading *reading)
 {
     int64_t number;
     if (!reading->levels.n)
         return;
-    const struct level above = reading->levels.at[reading->levels.n - 1];
-    struct level level = {above.id, above.context, above.file, above.module, reading->element};
+    const struct experiment_level above = reading->levels.at[reading->levels.n - 1];
+    struct experiment_level level = {above.id, above.context, above.file, above.module, reading->element};
     if (number_attribute(reading, "i", &number) && number >= -(int64_t)UINT32_MAX &&
         number <= (int64_t)UINT32_MAX) {
         level.id = (uint64_t)(number < 0 ? -number : number);
@@ -344,7 +344,7 @@ static void experiment_context(struct reading *reading)
 }
 
 /* `<M n="metric" v="value"/>`: a value of the summary, in the context of the enclosing element. */
-static void experiment_value(struct reading *reading)
+static void experiment_value(struct experiment_reading *reading)
 {
     struct hpc_old_value value;
     int64_t id;
@@ -396,13 +396,13 @@ static const struct element *element_of(const char *name)
 
 static void experiment_start(void *arg, const char *name)
 {
-    struct reading *reading = arg;
+    struct experiment_reading *reading = arg;
     const struct element *element = reading->element = element_of(name);
     if (!reading->model && !reading->root && (!element || element->in_head != experiment_root))
         pf_run_refuse(reading->run, pf_xml_line(reading->xml), NO_EXPERIMENT);
     if (!element)
         return;
-    void (*handler)(struct reading *) = reading->model ? element->in_tree : element->in_head;
+    void (*handler)(struct experiment_reading *) = reading->model ? element->in_tree : element->in_head;
     if (handler)
         handler(reading);
 }
@@ -410,7 +410,7 @@ static void experiment_start(void *arg, const char *name)
 static void experiment_end(void *arg, const char *name, const char *text, size_t size)
 {
     (void)text, (void)size;
-    struct reading *reading = arg;
+    struct experiment_reading *reading = arg;
     const struct element *element = element_of(name);
     if (!reading->model) {
         if (element == &elements[METRIC])
@@ -423,7 +423,7 @@ static void experiment_end(void *arg, const char *name, const char *text, size_t
     }
 }
 
-static void free_experiment_reading(struct reading *reading)
+static void free_experiment_reading(struct experiment_reading *reading)
 {
     for (int list = 0; list < HPC_LISTS; list++)
         pf_ids_free(&reading->ids[list]);
@@ -431,10 +431,10 @@ static void free_experiment_reading(struct reading *reading)
 }
 
 /* Reads experiment.xml up to `end`: contexts into `model` or, if model is NULL, the head. Returns the parser state, owned by the run. */
-static struct reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
+static struct experiment_reading *read_xml(struct pf_run *run, struct hpc_model *model, uint64_t end)
 {
     static const struct pf_xml_events events = {experiment_start, experiment_end, NULL};
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_experiment_reading);
+    struct experiment_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_experiment_reading);
     char *bytes = PF_OWN(run, malloc(PIECE), free);
     reading->run = run;
     reading->state = hpc_state(run->model);
@@ -455,7 +455,7 @@ void hpc_experiment_open(struct pf_run *run)
 {
     struct hpc_state *state = hpc_state(run->model);
     state->ticks_per_second = 1000000000;
-    struct reading *reading = read_xml(run, NULL, HEAD_MAX);
+    struct experiment_reading *reading = read_xml(run, NULL, HEAD_MAX);
     add_pending(reading);
     if (!reading->root)
         pf_run_check(run, pf_fail_at(run->error, EINVAL, 0, NO_EXPERIMENT));
@@ -468,7 +468,7 @@ void hpc_experiment_open(struct pf_run *run)
 
 void hpc_experiment_contexts(struct pf_run *run, struct hpc_model *model)
 {
-    struct reading *reading = read_xml(run, model, UINT64_MAX);
+    struct experiment_reading *reading = read_xml(run, model, UINT64_MAX);
     if (pf_xml_is_cut(reading->xml))
         pf_run_warn(run, "fatal", "cut-xml", pf_xml_line(reading->xml), -1,
                     "experiment.xml: truncated, or not XML from here on: the contexts read so far are kept");

@@ -9,7 +9,7 @@
 enum { DEPTH_MAX = 64, NUMBER_MAX = 64 };
 
 /* State of the recursive-descent evaluation. Recursion is limited to DEPTH_MAX. */
-struct reading {
+struct formula_reading {
     const char *at;
     unsigned depth;
     hpc_operand *operand;
@@ -19,29 +19,29 @@ struct reading {
 };
 
 /* Each read_X parses an X and returns its value. */
-static double read_sum(struct reading *reading);
-static double read_signed(struct reading *reading);
+static double read_sum(struct formula_reading *reading);
+static double read_signed(struct formula_reading *reading);
 
-static char peek_char(struct reading *reading)
+static char peek_char(struct formula_reading *reading)
 {
     while (*reading->at == ' ' || *reading->at == '\t' || *reading->at == '\n')
         reading->at++;
     return *reading->at;
 }
 
-static bool skip_char(struct reading *reading, char c)
+static bool skip_char(struct formula_reading *reading, char c)
 {
     bool there = peek_char(reading) == c;
     reading->at += there;
     return there;
 }
 
-static void expect_char(struct reading *reading, char c)
+static void expect_char(struct formula_reading *reading, char c)
 {
     reading->bad |= !skip_char(reading, c);
 }
 
-static double read_literal(struct reading *reading)
+static double read_literal(struct formula_reading *reading)
 {
     const char *at = reading->at;
     double number = 0;
@@ -57,7 +57,7 @@ static double read_literal(struct reading *reading)
 }
 
 /* `$ID` */
-static double read_operand(struct reading *reading)
+static double read_operand(struct formula_reading *reading)
 {
     const char *digits = ++reading->at;
     uint32_t id = 0;
@@ -74,7 +74,7 @@ static double logarithm(double a, double b)
 }
 
 /* Calls a function of one operand, of two, or a variadic one, which is folded from the left. */
-static double read_function_call(struct reading *reading)
+static double read_function_call(struct formula_reading *reading)
 {
     static const struct {
         const char *name;
@@ -105,7 +105,7 @@ static double read_function_call(struct reading *reading)
     return value;
 }
 
-static double read_factor(struct reading *reading)
+static double read_factor(struct formula_reading *reading)
 {
     char c = peek_char(reading);
     if (c == '$')
@@ -119,7 +119,7 @@ static double read_factor(struct reading *reading)
 }
 
 /* `^` is right-associative and binds tighter than a sign. */
-static double read_signed(struct reading *reading)
+static double read_signed(struct formula_reading *reading)
 {
     double value = 0;
     if (reading->bad || reading->depth == DEPTH_MAX) {
@@ -138,7 +138,7 @@ static double read_signed(struct reading *reading)
 }
 
 /* Parses sums (level 0) and products (level 1); both are left-associative. */
-static double read_binary(struct reading *reading, unsigned level)
+static double read_binary(struct formula_reading *reading, unsigned level)
 {
     static const char *const operators[] = {"+-", "*/"};
     if (level == sizeof operators / sizeof *operators)
@@ -155,14 +155,14 @@ static double read_binary(struct reading *reading, unsigned level)
     return value;
 }
 
-static double read_sum(struct reading *reading)
+static double read_sum(struct formula_reading *reading)
 {
     return read_binary(reading, 0);
 }
 
 bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known)
 {
-    struct reading reading = {.at = text, .operand = operand, .arg = arg};
+    struct formula_reading reading = {.at = text, .operand = operand, .arg = arg};
     *value = read_sum(&reading);
     *known = reading.known || !reading.has_operands;
     return !reading.bad && !peek_char(&reading);

@@ -14,17 +14,17 @@ enum { ENTRY_SIZE = 32, CONTEXT_SIZE = 0x20, DRAFT_CONTEXT_SIZE = 0x18 };
 enum { RECORDS_A_STEP = 8192 };
 
 /* An array of children that is being walked, and their parent. */
-struct level {
+struct meta_tree_level {
     uint64_t at, end;
     uint32_t parent;
 };
 
-struct reading {
+struct meta_tree_reading {
     struct pf_run *run;
     struct hpc_meta *meta;
     struct hpc_model *model;
     struct hpc_array lists[HPC_LISTS];
-    PF_LIST(struct level) levels; /* stack: the path to the current context */
+    PF_LIST(struct meta_tree_level) levels; /* stack: the path to the current context */
     uint64_t
         walked; /* total bytes of children arrays so far; arrays do not overlap, so at most the section's size */
     bool duplicates; /* a duplicate context id has been reported */
@@ -34,7 +34,7 @@ struct reading {
  * Interns a string of the file in the tree's strings. Strings of an undamaged file do not overlap, so their total size is
  * at most the file's. Strings beyond that budget become empty.
  */
-static uint32_t intern_at(const struct reading *reading, uint64_t pointer)
+static uint32_t intern_at(const struct meta_tree_reading *reading, uint64_t pointer)
 {
     struct hpc_meta *meta = reading->meta;
     struct pf_strings *strings = reading->model->tree->strings;
@@ -46,7 +46,7 @@ static uint32_t intern_at(const struct reading *reading, uint64_t pointer)
     return id;
 }
 
-static bool is_empty(const struct reading *reading, uint32_t name)
+static bool is_empty(const struct meta_tree_reading *reading, uint32_t name)
 {
     return !pf_interned(reading->model->tree->strings, name).size;
 }
@@ -63,7 +63,7 @@ static const struct {
                                [HPC_FUNCTIONS] = {"functions", FUNCTIONS, 40}};
 
 /* The item at a file offset; NULL if the pointer is invalid. */
-static const struct hpc_item *item_at_pointer(const struct reading *reading, enum hpc_list list,
+static const struct hpc_item *item_at_pointer(const struct meta_tree_reading *reading, enum hpc_list list,
                                               uint64_t pointer)
 {
     const struct hpc_array *array = &reading->lists[list];
@@ -73,14 +73,14 @@ static const struct hpc_item *item_at_pointer(const struct reading *reading, enu
     return i < array->count ? &reading->model->lists[list].items[i] : NULL;
 }
 
-static uint32_t path_at(const struct reading *reading, enum hpc_list list, uint64_t pointer)
+static uint32_t path_at(const struct meta_tree_reading *reading, enum hpc_list list, uint64_t pointer)
 {
     const struct hpc_item *item = item_at_pointer(reading, list, pointer);
     return item ? item->name : PF_NO_STRING;
 }
 
 /* Names an unnamed function by its offset in the module, or by its source line. */
-static void name_nameless_function(const struct reading *reading, struct hpc_item *function)
+static void name_nameless_function(const struct meta_tree_reading *reading, struct hpc_item *function)
 {
     struct hpc_context like = {
         .kind = function->module == PF_NO_STRING && function->file != PF_NO_STRING ? HPC_LINE : HPC_FUNCTION,
@@ -94,7 +94,7 @@ static void name_nameless_function(const struct reading *reading, struct hpc_ite
 }
 
 /* Function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. Others: u32 flags, padding, u64 path. */
-static void read_item_record(const struct reading *reading, enum hpc_list list, uint64_t i)
+static void read_item_record(const struct meta_tree_reading *reading, enum hpc_list list, uint64_t i)
 {
     const struct hpc_array *array = &reading->lists[list];
     const unsigned char *bytes =
@@ -117,7 +117,7 @@ static void read_item_record(const struct reading *reading, enum hpc_list list, 
 }
 
 /* Reads a list of items. An invalid array is treated as empty, with a warning. */
-static void read_item_list(struct reading *reading, enum hpc_list list)
+static void read_item_list(struct meta_tree_reading *reading, enum hpc_list list)
 {
     struct hpc_meta *meta = reading->meta;
     struct hpc_array *array = &reading->lists[list];
@@ -141,13 +141,13 @@ static void read_item_list(struct reading *reading, enum hpc_list list)
 
 /* ---- contexts ----------------------------------------------------------------------------------------- */
 
-static void note_context(const struct reading *reading, uint64_t offset, const char *code, const char *text)
+static void note_context(const struct meta_tree_reading *reading, uint64_t offset, const char *code, const char *text)
 {
     pf_run_warn(reading->run, "error", code, 0, offset, "meta.db: %s", text);
 }
 
 /* Pushes the children of a context onto the stack of the depth-first walk. */
-static void push_children(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
+static void push_children(struct meta_tree_reading *reading, uint64_t at, uint64_t size, uint32_t parent)
 {
     const struct hpc_extent *section = &reading->meta->sections[CONTEXTS];
     if (!size)
@@ -161,14 +161,14 @@ static void push_children(struct reading *reading, uint64_t at, uint64_t size, u
         return;
     }
     reading->walked += size;
-    *PF_PUSH(reading->run, reading->levels) = (struct level){at, at + size, parent};
+    *PF_PUSH(reading->run, reading->levels) = (struct meta_tree_level){at, at + size, parent};
 }
 
 /*
  * Reads the optional parts, which the flags declare: a function; a file and a line (half a word each, padded); a module
  * and an offset.
  */
-static void set_place(const struct reading *reading, struct hpc_context *context, const unsigned char *words,
+static void set_place(const struct meta_tree_reading *reading, struct hpc_context *context, const unsigned char *words,
                       size_t n_words, unsigned flags)
 {
     size_t used = 0;
@@ -195,7 +195,7 @@ static void set_place(const struct reading *reading, struct hpc_context *context
 }
 
 /* Names a context of an unknown type (of a later minor version), for example `context of type 9`. */
-static uint32_t name_by_type(const struct reading *reading, const char *what, unsigned type)
+static uint32_t name_by_type(const struct meta_tree_reading *reading, const char *what, unsigned type)
 {
     char text[40];
     int size = snprintf(text, sizeof text, "%s of type %u", what, type);
@@ -206,7 +206,7 @@ static uint32_t name_by_type(const struct reading *reading, const char *what, un
  * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
  * words that follow the fixed part, u16 propagation (not in drafts).
  */
-static void read_context_record(struct reading *reading, struct level *level)
+static void read_context_record(struct meta_tree_reading *reading, struct meta_tree_level *level)
 {
     static const enum hpc_kind kinds[] = {HPC_FUNCTION, HPC_LOOP, HPC_LINE, HPC_INSTRUCTION};
     size_t fixed = reading->meta->state->layout == HPC_DRAFT ? DRAFT_CONTEXT_SIZE : CONTEXT_SIZE;
@@ -250,11 +250,11 @@ static void read_context_record(struct reading *reading, struct level *level)
 }
 
 /* Walks the descendants of a context, depth first. */
-static void walk_contexts(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent)
+static void walk_contexts(struct meta_tree_reading *reading, uint64_t at, uint64_t size, uint32_t parent)
 {
     push_children(reading, at, size, parent);
     for (uint64_t n = 0; reading->levels.n; n++) {
-        struct level *level = &reading->levels.at[reading->levels.n - 1];
+        struct meta_tree_level *level = &reading->levels.at[reading->levels.n - 1];
         if (n % RECORDS_A_STEP == 0)
             pf_run_step(reading->run, n * CONTEXT_SIZE, reading->meta->size);
         if (level->at >= level->end)
@@ -265,7 +265,7 @@ static void walk_contexts(struct reading *reading, uint64_t at, uint64_t size, u
 }
 
 /* Entry: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
-static void read_entry_record(struct reading *reading, uint64_t at, uint32_t root)
+static void read_entry_record(struct meta_tree_reading *reading, uint64_t at, uint32_t root)
 {
     static const char *const names[] = {"unknown entry", "main thread", "application thread"};
     struct pf_run *run = reading->run;
@@ -297,7 +297,7 @@ static void read_entry_record(struct reading *reading, uint64_t at, uint32_t roo
 }
 
 /* Section: u64 entries, u16 number of entries, u8 stride; drafts: u64 size and u64 offset of the root's children. */
-static void read_tree(struct reading *reading)
+static void read_tree(struct meta_tree_reading *reading)
 {
     const struct hpc_meta *meta = reading->meta;
     uint64_t offset = meta->sections[CONTEXTS].offset;
@@ -323,7 +323,7 @@ static void read_tree(struct reading *reading)
 
 void hpc_meta_contexts(struct pf_run *run, struct hpc_model *model)
 {
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
+    struct meta_tree_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
     reading->run = run;
     reading->model = model;
     reading->meta = hpc_meta_begin(run, true); /* opening has published these warnings already */

@@ -61,7 +61,7 @@ void hpc_part_release(struct pf_input *input)
     pf_input_done(input, &ignored);
 }
 
-struct listing {
+struct parts_listing {
     struct hpc_parts *parts;
     struct pf_error *error;
     int failed;
@@ -74,7 +74,7 @@ static int list_part(void *arg, const char *name, unsigned char type)
         bool traces, merged;
     } kinds[] = {
         {".metric-db", false, false}, {".mdb", false, true}, {".hpctrace", true, false}, {".mt", true, true}};
-    struct listing *listing = arg;
+    struct parts_listing *listing = arg;
     struct hpc_parts *parts = listing->parts;
     const char *end = strrchr(name, '.');
     size_t i = 0;
@@ -101,7 +101,7 @@ static int by_part_name(const void *left, const void *right)
 void hpc_parts_open(struct pf_run *run)
 {
     struct hpc_parts *parts = hpc_state(run->model)->parts = pf_run_memory(run, calloc(1, sizeof *parts));
-    struct listing listing = {.parts = parts, .error = run->error};
+    struct parts_listing listing = {.parts = parts, .error = run->error};
     parts->source = run->model->source;
     pf_run_check(run, pf_source_list(parts->source, list_part, &listing, run->error));
     pf_run_check(run, listing.failed);
@@ -118,7 +118,7 @@ void hpc_parts_open(struct pf_run *run)
 
 /* ---- pieces: one thread's data in one file ------------------------------------------------------------------ */
 
-struct piece {
+struct parts_piece {
     uint32_t rank, thread; /* thread: FIRST_STREAM plus the number of a GPU's stream, if not a thread */
     uint32_t part;
     bool traces, merged;
@@ -126,7 +126,7 @@ struct piece {
     uint64_t start, size; /* in the file, in bytes */
     unsigned char head[VALUES_HEADER];
     size_t head_size;    /* valid bytes of head */
-    struct piece *trace; /* the trace of the same thread, for a piece with values */
+    struct parts_piece *trace; /* the trace of the same thread, for a piece with values */
     const char *name;    /* distinguishes pieces of equal rank and thread */
     size_t name_size;    /* size of name in bytes; 0: no name */
 };
@@ -134,14 +134,14 @@ struct piece {
 struct pieces {
     struct pf_run *run;
     const struct hpc_parts *parts;
-    PF_LIST(struct piece) list;
-    PF_LIST(struct piece *) sorted;
+    PF_LIST(struct parts_piece) list;
+    PF_LIST(struct parts_piece *) sorted;
     size_t limit;
     bool cut; /* pieces beyond `limit` were dropped */
     struct pf_window window;
 };
 
-static void add_piece(struct pieces *pieces, const struct piece *piece)
+static void add_piece(struct pieces *pieces, const struct parts_piece *piece)
 {
     if (pieces->list.n == pieces->limit)
         pieces->cut = true;
@@ -150,14 +150,14 @@ static void add_piece(struct pieces *pieces, const struct piece *piece)
 }
 
 /* Warns of a damaged piece. cut: the file is truncated. */
-static void note_piece(const struct pieces *pieces, const struct piece *piece, bool cut, const char *text)
+static void note_piece(const struct pieces *pieces, const struct parts_piece *piece, bool cut, const char *text)
 {
     pf_run_warn(pieces->run, cut ? "fatal" : "error", "part", 0, piece->start, "%s: %s",
                 pieces->parts->items[piece->part].name, text);
 }
 
 /* File names are PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX; the fields are counted from the end. */
-static void read_part_name(struct piece *piece, const char *name)
+static void read_part_name(struct parts_piece *piece, const char *name)
 {
     const char *at = strrchr(name, '.'), *thread = NULL;
     int dashes = 0;
@@ -182,7 +182,7 @@ static void read_part_name(struct piece *piece, const char *name)
  * A file merged by hpcviewer: u32 kind, u32 number of parts, for each part u32 rank, u32 thread, u64 offset; the parts;
  * 8 trailing bytes. A part ends where the next one begins.
  */
-static void read_merged(struct pieces *pieces, const struct piece *file, struct pf_input *input)
+static void read_merged(struct pieces *pieces, const struct parts_piece *file, struct pf_input *input)
 {
     enum { RECORD = 16 };
     struct pf_run *run = pieces->run;
@@ -199,7 +199,7 @@ static void read_merged(struct pieces *pieces, const struct piece *file, struct 
     pf_window_close(&pieces->window);
     pieces->window = (struct pf_window){.input = input, .room = RECORDS_ROOM};
     for (uint64_t i = 0; i < count && !pieces->cut; i++) {
-        struct piece piece = *file;
+        struct parts_piece piece = *file;
         const unsigned char *record = hpc_window_at(run, &pieces->window, sizeof head + i * RECORD, RECORD);
         piece.rank = pf_u32(record, true);
         piece.thread = pf_u32(record + 4, true);
@@ -207,7 +207,7 @@ static void read_merged(struct pieces *pieces, const struct piece *file, struct 
         if (piece.start > end)
             piece.start = end;
         piece.size = end - piece.start;
-        struct piece *last = i ? &pieces->list.at[pieces->list.n - 1] : NULL;
+        struct parts_piece *last = i ? &pieces->list.at[pieces->list.n - 1] : NULL;
         uint64_t size = last && piece.start > last->start ? piece.start - last->start : 0;
         if (last && size < last->size)
             last->size = size;
@@ -228,7 +228,7 @@ static void read_part_pieces(struct pieces *pieces, uint32_t i)
     }
     pf_run_check(run, input ? 0 : -1);
     PF_OWN(run, input, hpc_part_release);
-    struct piece piece = {
+    struct parts_piece piece = {
         .part = i, .traces = file->traces, .merged = file->merged, .size = pf_input_size(input)};
     size_t first = pieces->list.n;
     if (piece.merged) {
@@ -237,7 +237,7 @@ static void read_part_pieces(struct pieces *pieces, uint32_t i)
         read_part_name(&piece, file->name);
         add_piece(pieces, &piece);
     }
-    for (struct piece *at = pieces->list.at + first; at < pieces->list.at + pieces->list.n; at++)
+    for (struct parts_piece *at = pieces->list.at + first; at < pieces->list.at + pieces->list.n; at++)
         at->head_size = pf_run_read(
             run, input, at->head, at->size < sizeof at->head ? (size_t)at->size : sizeof at->head, at->start);
     hpc_part_release(pf_disown(run, input));
@@ -282,7 +282,7 @@ static void find_pieces(struct pieces *pieces, bool traces)
  * Independent processes all have rank 0 and thread 0 and differ in the rest of their file names. Pieces of merged files
  * have no names; pair_up matches them by their order.
  */
-static int compare_keys(const struct piece *a, const struct piece *b)
+static int compare_keys(const struct parts_piece *a, const struct parts_piece *b)
 {
     if (a->rank != b->rank || a->thread != b->thread)
         return a->rank < b->rank || (a->rank == b->rank && a->thread < b->thread) ? -1 : 1;
@@ -294,7 +294,7 @@ static int compare_keys(const struct piece *a, const struct piece *b)
 /* For qsort: by key; among equal keys in the order of discovery, in which values precede traces. */
 static int by_piece_key(const void *left, const void *right)
 {
-    const struct piece *const *x = left, *const *y = right, *a = *x, *b = *y;
+    const struct parts_piece *const *x = left, *const *y = right, *a = *x, *b = *y;
     int order = compare_keys(a, b);
     return order ? order : (a > b) - (a < b);
 }
@@ -307,7 +307,7 @@ static void pair_up(struct pieces *pieces)
         *PF_PUSH(pieces->run, pieces->sorted) = &pieces->list.at[i];
         named = named && !pieces->list.at[i].merged;
     }
-    struct piece **sorted = pieces->sorted.at;
+    struct parts_piece **sorted = pieces->sorted.at;
     for (size_t i = 0; i < pieces->list.n && !named; i++)
         sorted[i]->name_size = 0;
     if (pieces->list.n)
@@ -326,7 +326,7 @@ static void pair_up(struct pieces *pieces)
 /* ---- threads -------------------------------------------------------------------------------------------- */
 
 /* Reads the header of a table of values. */
-static void take_values_header(const struct pieces *pieces, const struct piece *piece,
+static void take_values_header(const struct pieces *pieces, const struct parts_piece *piece,
                                struct hpc_thread *thread)
 {
     const unsigned char *bytes = piece->head;
@@ -348,7 +348,7 @@ static void take_values_header(const struct pieces *pieces, const struct piece *
 }
 
 /* Reads the header of a trace. */
-static void take_trace_header(const struct pieces *pieces, const struct piece *piece,
+static void take_trace_header(const struct pieces *pieces, const struct parts_piece *piece,
                               struct hpc_thread *thread)
 {
     const unsigned char *bytes = piece->head;
@@ -373,11 +373,11 @@ static void take_trace_header(const struct pieces *pieces, const struct piece *p
 }
 
 /* Adds the thread of a piece of values and its trace, or of a trace without values. */
-static void add_thread_of_piece(const struct pieces *pieces, const struct piece *piece)
+static void add_thread_of_piece(const struct pieces *pieces, const struct parts_piece *piece)
 {
     struct pf_run *run = pieces->run;
     bool stream = piece->thread >= FIRST_STREAM;
-    const struct piece *trace = piece->traces ? piece : piece->trace;
+    const struct parts_piece *trace = piece->traces ? piece : piece->trace;
     struct hpc_thread thread = {.profile = hpc_state(run->model)->threads.count};
     struct hpc_identity rank = {.kind = HPC_RANK, .logical = piece->rank};
     struct hpc_identity inner = {.kind = stream ? HPC_STREAM : HPC_THREAD,

@@ -96,7 +96,7 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
 }
 
 /* State while profile.db's records are read. */
-struct reading {
+struct profiles_reading {
     struct pf_run *run;
     struct hpc_state *state;
     struct pf_window window, others; /* of the records; of the data that records refer to */
@@ -104,7 +104,7 @@ struct reading {
     bool seen[1 << 16]; /* by metric id, which has 16 bits: the metric has a value other than zero */
 };
 
-static void free_profiles_reading(struct reading *reading)
+static void free_profiles_reading(struct profiles_reading *reading)
 {
     pf_window_close(&reading->window);
     pf_window_close(&reading->others);
@@ -112,9 +112,9 @@ static void free_profiles_reading(struct reading *reading)
 }
 
 /* Returns the state of reading, which the run owns. */
-static struct reading *begin_profiles(struct pf_run *run)
+static struct profiles_reading *begin_profiles(struct pf_run *run)
 {
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_profiles_reading);
+    struct profiles_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_profiles_reading);
     reading->run = run;
     reading->state = hpc_state(run->model);
     reading->window = (struct pf_window){.input = reading->state->profile_db, .room = 64 * 1024};
@@ -124,7 +124,7 @@ static struct reading *begin_profiles(struct pf_run *run)
 }
 
 /* Reads record i. A block that exceeds the file is treated as empty, with a warning unless `quiet`. */
-static struct info read_profile_record(struct reading *reading, uint64_t i, bool quiet)
+static struct info read_profile_record(struct profiles_reading *reading, uint64_t i, bool quiet)
 {
     const struct hpc_array *profiles = &reading->state->profiles;
     uint64_t at = profiles->at + i * profiles->stride;
@@ -185,7 +185,7 @@ static void add_nameless(struct pf_run *run, unsigned id, bool summary)
 }
 
 /* Scans the first n values of a block and marks their metrics as seen. Adds metrics that the description lacks. */
-static void look_for_metrics(struct reading *reading, const struct hpc_block *block, uint64_t n, bool summary)
+static void look_for_metrics(struct profiles_reading *reading, const struct hpc_block *block, uint64_t n, bool summary)
 {
     struct hpc_state *state = reading->state;
     const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
@@ -212,7 +212,7 @@ static bool is_inclusive_scope(const struct pf_metric *metric)
  * include the root's inclusive values: an exclusive metric is then empty if its inclusive partner is. An empty point
  * metric loses its partner, whose inclusive costs come from other scopes.
  */
-static void mark_empty(const struct reading *reading, bool whole)
+static void mark_empty(const struct profiles_reading *reading, bool whole)
 {
     struct hpc_state *state = reading->state;
     for (size_t i = 0; i < state->metrics.count; i++) {
@@ -230,7 +230,7 @@ static void mark_empty(const struct reading *reading, bool whole)
  * Determines which metrics have values. Blocks of a damaged file may overlap: the budget for a small file is twice
  * LOOK_THROUGH. For a large file, the summary, which comes first, shows which metrics have values.
  */
-static void look_at_profiles(struct reading *reading)
+static void look_at_profiles(struct profiles_reading *reading)
 {
     struct hpc_state *state = reading->state;
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
@@ -273,7 +273,7 @@ void hpc_profiles_open(struct pf_run *run)
  * experiment.xml's layout: u16 kind (its two top bits select how to print the element), u64 physical, u64 logical; in
  * meta.db's: u8 kind, padding, u16 flags (bit 0: print the physical number too), u32 logical, u64 physical.
  */
-static void read_tuple(struct reading *reading, uint64_t at)
+static void read_tuple(struct profiles_reading *reading, uint64_t at)
 {
     struct pf_run *run = reading->run;
     bool xml4 = reading->state->layout == HPC_XML4;
@@ -300,7 +300,7 @@ static void read_tuple(struct reading *reading, uint64_t at)
     }
 }
 
-static void read_threads(struct reading *reading)
+static void read_threads(struct profiles_reading *reading)
 {
     struct pf_run *run = reading->run;
     struct hpc_state *state = reading->state;
@@ -358,7 +358,7 @@ static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t a
                     (unsigned long long)thread->samples);
 }
 
-static void read_traces(struct reading *reading)
+static void read_traces(struct profiles_reading *reading)
 {
     struct pf_run *run = reading->run;
     struct pf_input *input = reading->state->trace_db;
@@ -378,7 +378,7 @@ static void read_traces(struct reading *reading)
 
 void hpc_profiles_load(struct pf_run *run)
 {
-    struct reading *reading = begin_profiles(run);
+    struct profiles_reading *reading = begin_profiles(run);
     read_threads(reading);
     read_traces(reading);
 }

@@ -18,21 +18,21 @@
 enum { FRACTION_BITS = 52, EXPONENT_BIAS = 1075 };
 
 /* v = c * 2^q; `lopsided` if the lower neighbour is half as far away as the upper one. */
-struct binary {
+struct shortest_binary {
     uint64_t c;
     int q;
     bool lopsided;
 };
 
-static struct binary take_apart(double value)
+static struct shortest_binary take_apart(double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint64_t fraction = bits & ((UINT64_C(1) << FRACTION_BITS) - 1);
     int exponent = (int)(bits >> FRACTION_BITS & 0x7ff);
     if (exponent == 0)
-        return (struct binary){.c = fraction, .q = 1 - EXPONENT_BIAS, .lopsided = false};
-    return (struct binary){.c = fraction | UINT64_C(1) << FRACTION_BITS,
+        return (struct shortest_binary){.c = fraction, .q = 1 - EXPONENT_BIAS, .lopsided = false};
+    return (struct shortest_binary){.c = fraction | UINT64_C(1) << FRACTION_BITS,
                            .q = exponent - EXPONENT_BIAS,
                            .lopsided = (fraction == 0) & (exponent > 1)};
 }
@@ -66,7 +66,7 @@ static inline struct pf_decimal without_trailing_zeros(uint64_t digits, int expo
 
 struct pf_decimal pf_shortest(double value)
 {
-    struct binary v = take_apart(value);
+    struct shortest_binary v = take_apart(value);
     int k = width_log10(v.q, v.lopsided);
     pf_uint128 power = pf_power_of_ten(-k) + !pf_power_is_exact(-k);
     int shift = v.q + pf_power_log2(-k) + 1; /* 1 to 4 */

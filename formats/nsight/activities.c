@@ -59,7 +59,7 @@ static uint32_t add_word(struct nsight_pass *pass, const char *const *words, siz
 }
 
 /* Returns the number of a row's name; PF_NO_STRING for memory sets, which have no name. */
-static uint32_t name_of(struct nsight_pass *pass, const struct pf_sql_row *row)
+static uint32_t activity_name_of(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
     int64_t what = pf_sql_int(row, ACTIVITY_WHAT);
     if (row->table == NSIGHT_MEMSET)
@@ -72,7 +72,7 @@ static uint32_t name_of(struct nsight_pass *pass, const struct pf_sql_row *row)
 }
 
 /* Returns the context of a tally: `memcpy HOST_TO_DEVICE`, `memset`, or the name of the kernel. */
-static uint32_t context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
+static uint32_t activity_context_of(struct nsight_pass *pass, const struct nsight_tally_key *key)
 {
     enum nsight_kind kind = NSIGHT_A_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
     uint32_t name = key->name;
@@ -104,7 +104,7 @@ static bool has_time(const struct event *event)
     return event->set >> EVENT_START & event->set >> EVENT_END & 1;
 }
 
-static void take_row(void *arg, struct pf_sql_row *row)
+static void take_activity_row(void *arg, struct pf_sql_row *row)
 {
     static const unsigned columns[] = {ACTIVITY_START,  ACTIVITY_END,         ACTIVITY_DEVICE,
                                        ACTIVITY_STREAM, ACTIVITY_CORRELATION, ACTIVITY_MORE};
@@ -115,7 +115,7 @@ static void take_row(void *arg, struct pf_sql_row *row)
                           .kind = (uint16_t)(row->table - NSIGHT_KERNEL)};
     struct nsight_found found = find_call(pass, row);
     event.path = found.path;
-    event.name = name_of(pass, row);
+    event.name = activity_name_of(pass, row);
     for (unsigned i = 0; i < EVENT_NUMBERS; i++) {
         bool set = pf_sql_is_set(row, columns[i]) && (i != EVENT_BYTES || moves);
         event.number[i] = set ? pf_sql_int(row, columns[i]) : 0;
@@ -130,10 +130,10 @@ static void take_row(void *arg, struct pf_sql_row *row)
         nsight_tally(pass, &key, nsight_duration(pass, row), event.number[EVENT_BYTES]);
     /* A synchronisation has no context: it is the CPU waiting, and the time of its API call covers it. */
     if (tally->count == 1 && row->table != NSIGHT_SYNC)
-        tally->context = context_of(pass, &key);
+        tally->context = activity_context_of(pass, &key);
 }
 
-static void add_values(struct nsight_pass *pass, const struct nsight_tally *tally)
+static void add_activity_values(struct nsight_pass *pass, const struct nsight_tally *tally)
 {
     uint32_t context = tally->context;
     if (context == PF_NO_CONTEXT)
@@ -148,10 +148,10 @@ static void add_values(struct nsight_pass *pass, const struct nsight_tally *tall
 void nsight_read_activities(struct nsight_pass *pass)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)
-        pf_sql_each(pass->build->run, pass->sql, table, take_row, pass);
+        pf_sql_each(pass->build->run, pass->sql, table, take_activity_row, pass);
     nsight_add_streams(pass);
     for (size_t i = 0; i < pass->tallies.items.n; i++)
-        add_values(pass, &pass->tallies.items.at[i]);
+        add_activity_values(pass, &pass->tallies.items.at[i]);
 }
 
 /* ---- the table "events" -------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ struct visits {
     bool listed;   /* in `touched` */
 };
 
-struct reading {
+struct calls_reading {
     struct nsight_pass *pass;
     struct pf_sorter *sorter;
     uint64_t rows;
@@ -66,7 +66,7 @@ static uint64_t order_by(uint64_t value)
     return (value < INT32_MAX ? value : INT32_MAX) << 32;
 }
 
-static void add_record(struct reading *reading, const uint64_t record[RECORD_WORDS])
+static void add_record(struct calls_reading *reading, const uint64_t record[RECORD_WORDS])
 {
     struct pf_run *run = reading->pass->build->run;
     pf_run_check(run, pf_sorter_add(reading->sorter, record, run->error));
@@ -74,7 +74,7 @@ static void add_record(struct reading *reading, const uint64_t record[RECORD_WOR
 
 static void add_range(void *arg, struct pf_sql_row *row)
 {
-    struct reading *reading = arg;
+    struct calls_reading *reading = arg;
     struct nsight_pass *pass = reading->pass;
     if (!nsight_is_visit(&pass->partitions, row))
         return;
@@ -94,7 +94,7 @@ static void add_range(void *arg, struct pf_sql_row *row)
 
 static void add_call(void *arg, struct pf_sql_row *row)
 {
-    struct reading *reading = arg;
+    struct calls_reading *reading = arg;
     struct nsight_pass *pass = reading->pass;
     int64_t thread = pf_sql_int(row, RUNTIME_TID);
     uint64_t process = nsight_process_of(thread);
@@ -118,7 +118,7 @@ static void add_call(void *arg, struct pf_sql_row *row)
 /* ---- visits -------------------------------------------------------------------------------------- */
 
 /* Adds a context and its ancestors to `touched`. */
-static void touch(struct reading *reading, uint32_t context)
+static void touch(struct calls_reading *reading, uint32_t context)
 {
     const struct nsight_pass *pass = reading->pass;
     const uint32_t *parent = pass->build->model->contexts->parent;
@@ -128,7 +128,7 @@ static void touch(struct reading *reading, uint32_t context)
     }
 }
 
-static void visit(struct reading *reading, uint32_t context, bool api, int64_t duration)
+static void visit(struct calls_reading *reading, uint32_t context, bool api, int64_t duration)
 {
     struct visits *visits = PF_ITEM(reading->pass->build->run, reading->visits, context);
     touch(reading, context);
@@ -138,7 +138,7 @@ static void visit(struct reading *reading, uint32_t context, bool api, int64_t d
     visits->own = true;
 }
 
-static void add_values(struct nsight_pass *pass, const struct visits *visits, uint32_t thread,
+static void add_call_values(struct nsight_pass *pass, const struct visits *visits, uint32_t thread,
                        uint32_t context, int64_t inclusive)
 {
     if (visits->calls)
@@ -156,7 +156,7 @@ static int from_highest(const void *a, const void *b)
 }
 
 /* Adds the values of the current thread. Children have higher numbers than their parents, so descending order visits children first. */
-static void end_thread(struct reading *reading)
+static void end_thread(struct calls_reading *reading)
 {
     struct nsight_pass *pass = reading->pass;
     const uint32_t *parent = pass->build->model->contexts->parent;
@@ -172,7 +172,7 @@ static void end_thread(struct reading *reading)
             int64_t inclusive = reading->exclusive ? nsight_plus(visits->inclusive, visits->below)
                                 : visits->own      ? visits->inclusive
                                                    : visits->below;
-            add_values(pass, visits, thread, c, inclusive);
+            add_call_values(pass, visits, thread, c, inclusive);
             if (parent[c] != PF_NO_CONTEXT) {
                 int64_t *below = &reading->visits.at[parent[c]].below;
                 *below = nsight_plus(*below, inclusive);
@@ -186,7 +186,7 @@ static void end_thread(struct reading *reading)
 
 /* ---- ranges and calls in the order of their starts ----------------------------------------------- */
 
-static void take_range(struct reading *reading, const uint64_t *record)
+static void take_range(struct calls_reading *reading, const uint64_t *record)
 {
     struct open_range range = {pf_signed(record[START]), pf_signed(record[END]), (uint32_t)record[WHAT]};
     if (range.context == PF_NO_CONTEXT)
@@ -199,7 +199,7 @@ static void take_range(struct reading *reading, const uint64_t *record)
 }
 
 /* Returns the context of the innermost range that encloses a call, or PF_NO_CONTEXT. */
-static uint32_t range_around(struct reading *reading, int64_t start, int64_t end)
+static uint32_t range_around(struct calls_reading *reading, int64_t start, int64_t end)
 {
     while (reading->n_ranges && reading->ranges[reading->n_ranges - 1].end <= start)
         reading->n_ranges--;
@@ -211,7 +211,7 @@ static uint32_t range_around(struct reading *reading, int64_t start, int64_t end
 }
 
 /* Returns the open call that encloses a call and has the same path; NULL if there is none. */
-static const struct open_call *call_around(struct reading *reading, int64_t start, int64_t end, uint32_t path)
+static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end, uint32_t path)
 {
     while (reading->n_calls && reading->calls[reading->n_calls - 1].end <= start)
         reading->n_calls--;
@@ -233,7 +233,7 @@ static uint32_t context_of_call(struct nsight_pass *pass, uint32_t path, uint32_
     return nsight_child(pass, path, NSIGHT_API, name);
 }
 
-static void take_call(struct reading *reading, const uint64_t *record, uint64_t process)
+static void take_call(struct calls_reading *reading, const uint64_t *record, uint64_t process)
 {
     struct nsight_pass *pass = reading->pass;
     int64_t start = pf_signed(record[START]), end = pf_signed(record[END]);
@@ -252,7 +252,7 @@ static void take_call(struct reading *reading, const uint64_t *record, uint64_t 
         reading->calls[reading->n_calls++] = (struct open_call){end, found};
 }
 
-static void read_sorted(struct reading *reading)
+static void read_sorted(struct calls_reading *reading)
 {
     struct nsight_pass *pass = reading->pass;
     struct pf_run *run = pass->build->run;
@@ -291,7 +291,7 @@ static void take_imported_call(void *arg, struct pf_sql_row *row)
 
 static void take_imported_visit(void *arg, struct pf_sql_row *row)
 {
-    struct reading *reading = arg;
+    struct calls_reading *reading = arg;
     bool call;
     uint32_t path = nsight_imported_path(reading->pass, row, &call);
     if (!call && path != PF_NO_CONTEXT)
@@ -300,7 +300,7 @@ static void take_imported_visit(void *arg, struct pf_sql_row *row)
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
-static enum nsight_origin origin_of(const struct reading *reading)
+static enum nsight_origin origin_of(const struct calls_reading *reading)
 {
     const struct pf_sql *sql = reading->pass->sql;
     if (reading->rows_of_ranges)
@@ -323,7 +323,7 @@ void nsight_read_calls(struct nsight_pass *pass)
 {
     struct pf_run *run = pass->build->run;
     struct nsight_partitions *partitions = &pass->partitions;
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
+    struct calls_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free);
     reading->pass = pass;
     reading->sorter = PF_OWN(run, pf_sorter_new(RECORD_WORDS, ORDER + 1, pass->limit), pf_sorter_free);
     if (pf_strings_count(partitions->domains))
@@ -342,7 +342,7 @@ void nsight_read_calls(struct nsight_pass *pass)
 
 void nsight_read_imported(struct nsight_pass *pass)
 {
-    struct reading *reading = PF_OWN(pass->build->run, calloc(1, sizeof *reading), free);
+    struct calls_reading *reading = PF_OWN(pass->build->run, calloc(1, sizeof *reading), free);
     reading->pass = pass;
     reading->exclusive = true;
     pf_sql_each(pass->build->run, pass->sql, NSIGHT_RESOLVED, take_imported_visit, reading);

@@ -17,27 +17,27 @@
 extern const struct pf_driver pf_nsight_folder_driver;
 
 /* Sums of a context over all partitions of an export. */
-struct total {
+struct folder_total {
     struct pf_total value[NSIGHT_METRICS];
     bool has[NSIGHT_METRICS];
 };
 
 /* An export within the experiment. */
-struct reading {
+struct folder_reading {
     struct pf_study *study;
     struct pf_model export; /* model of the single export */
-    struct total *totals;   /* by context of the export */
+    struct folder_total *totals;   /* by context of the export */
     uint32_t point;
 };
 
-static int add_up(struct reading *reading, struct pf_error *error)
+static int add_up(struct folder_reading *reading, struct pf_error *error)
 {
     struct pf_model *export = &reading->export;
     struct pf_cursor cursor = {.model = export, .table = export->cells, .only = PF_UNRESTRICTED};
     struct pf_cell cells[PF_SUMS_COLUMNS];
     int more = cursor.table->ops->open(&cursor, error) ? -1 : 1;
     while (more > 0 && (more = cursor.table->ops->next(&cursor, cells, error)) > 0) {
-        struct total *total = &reading->totals[cells[PF_SUMS_CONTEXT].i];
+        struct folder_total *total = &reading->totals[cells[PF_SUMS_CONTEXT].i];
         pf_total_add(&total->value[cells[PF_SUMS_METRIC].i], &cells[PF_SUMS_VALUE]);
         total->has[cells[PF_SUMS_METRIC].i] = true;
     }
@@ -45,7 +45,7 @@ static int add_up(struct reading *reading, struct pf_error *error)
     return more;
 }
 
-static void add_value(struct reading *reading, uint32_t context, size_t metric, double value)
+static void add_folder_value(struct folder_reading *reading, uint32_t context, size_t metric, double value)
 {
     struct pf_study *study = reading->study;
     const struct pf_metric *of = &reading->export.metrics[metric];
@@ -55,19 +55,19 @@ static void add_value(struct reading *reading, uint32_t context, size_t metric, 
     pf_study_add(study, value);
 }
 
-static void add_values(struct reading *reading)
+static void add_folder_values(struct folder_reading *reading)
 {
     struct pf_study *study = reading->study;
     uint32_t *map = pf_study_contexts(study, reading->export.contexts);
     for (uint32_t c = 0; c < reading->export.contexts->count; c++)
         for (size_t m = 0; m < NSIGHT_METRICS; m++)
             if (reading->totals[c].has[m])
-                add_value(reading, map[c], m, (double)reading->totals[c].value[m].whole);
+                add_folder_value(reading, map[c], m, (double)reading->totals[c].value[m].whole);
     free(pf_disown(study->run, map));
 }
 
 /* Loads the export and sums up its values. */
-static int load_export(struct reading *reading, const char *path, struct pf_error *error)
+static int load_export(struct folder_reading *reading, const char *path, struct pf_error *error)
 {
     const struct pf_model *folder = reading->study->run->model;
     struct pf_model *export = &reading->export;
@@ -84,7 +84,7 @@ static int load_export(struct reading *reading, const char *path, struct pf_erro
 
 static void free_reading(void *thing)
 {
-    struct reading *reading = thing;
+    struct folder_reading *reading = thing;
     if (reading->export.driver)
         pf_model_end(&reading->export);
     free(reading->totals);
@@ -95,11 +95,11 @@ static void free_reading(void *thing)
 static void read_point(struct pf_study *study, const char *path, uint32_t point)
 {
     struct pf_run *run = study->run;
-    struct reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
+    struct folder_reading *reading = PF_OWN(run, calloc(1, sizeof *reading), free_reading);
     reading->study = study;
     reading->point = point;
     if (!load_export(reading, path, run->error)) {
-        add_values(reading);
+        add_folder_values(reading);
         if (pf_rows_count(reading->export.warnings))
             pf_points_note(study, path, "is damaged: see its own warnings");
     } else if (run->error->code == EINVAL || run->error->code == EACCES || run->error->code == ENOENT) {
@@ -110,12 +110,12 @@ static void read_point(struct pf_study *study, const char *path, uint32_t point)
     free_reading(pf_disown(run, reading));
 }
 
-static void probe(struct pf_probe *probe, struct pf_probe_result *result)
+static void probe_export_folder(struct pf_probe *probe, struct pf_probe_result *result)
 {
     result->confidence = pf_points_probe(probe, ".sqlite", 2) ? 16 : 0;
 }
 
-static int open_folder(struct pf_model *model, struct pf_error *error)
+static int open_export_folder(struct pf_model *model, struct pf_error *error)
 {
     model->state = calloc(1, sizeof(struct pf_points));
     if (!model->state)
@@ -123,7 +123,7 @@ static int open_folder(struct pf_model *model, struct pf_error *error)
     return pf_points_open(model, ".sqlite", "Exports", error);
 }
 
-static void read_all(struct pf_run *run, void *reading)
+static void read_all_exports(struct pf_run *run, void *reading)
 {
     pf_study_made(reading, pf_points_read(run, read_point));
 }
@@ -133,7 +133,7 @@ static int load(struct pf_model *model, enum pf_stage stage, struct pf_error *er
     const struct pf_points *points = model->state;
     if (stage != PF_PARTITIONED || points->stored.study)
         return 0;
-    struct pf_study_reading reading = {.read = read_all};
+    struct pf_study_reading reading = {.read = read_all_exports};
     return pf_study_read(model, &reading, error);
 }
 
@@ -143,8 +143,8 @@ const struct pf_driver pf_nsight_folder_driver = {
     .version = 5,
     .directories = true,
     .extra = &(const struct pf_driver_extra){.beside = true},
-    .probe = probe,
-    .open = open_folder,
+    .probe = probe_export_folder,
+    .open = open_export_folder,
     .load = load,
     .close = pf_points_close,
 };

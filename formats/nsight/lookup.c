@@ -75,7 +75,7 @@ static int compare(uint64_t process, uint64_t number, const uint64_t *entry)
     return number < entry[NUMBER] ? -1 : number > entry[NUMBER];
 }
 
-static void append(struct pf_run *run, struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS])
+static void lookup_append(struct pf_run *run, struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS])
 {
     memcpy(lookup->last, entry, sizeof lookup->last);
     lookup->count++;
@@ -118,7 +118,7 @@ void nsight_lookup_add(struct pf_run *run, struct nsight_lookup *lookup, uint64_
     if (lookup->sorter)
         add_to_sorter(run, lookup, entry);
     else
-        append(run, lookup, entry);
+        lookup_append(run, lookup, entry);
 }
 
 void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup)
@@ -130,7 +130,7 @@ void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup)
     while (pf_run_check(run, pf_sorter_next(lookup->sorter, &record, run->error))) {
         uint64_t entry[ENTRY_WORDS] = {record[PROCESS], record[NUMBER], record[RANKED_FOUND]};
         if (!lookup->count || compare(record[PROCESS], record[NUMBER], lookup->last) != 0)
-            append(run, lookup, entry);
+            lookup_append(run, lookup, entry);
     }
     pf_sorter_free(lookup->sorter);
     lookup->sorter = NULL;
@@ -139,7 +139,7 @@ void nsight_lookup_finish(struct pf_run *run, struct nsight_lookup *lookup)
 /* Steps up to this many entries mostly stay in the store's window. Moving the window costs more than reading a single entry. */
 enum { NEAR = 1024 };
 
-static void read_entry(struct pf_run *run, struct nsight_lookup *lookup, uint64_t at,
+static void read_lookup_entry(struct pf_run *run, struct nsight_lookup *lookup, uint64_t at,
                        uint64_t entry[ENTRY_WORDS])
 {
     if (lookup->near)
@@ -159,7 +159,7 @@ struct nsight_found nsight_lookup_find(struct pf_run *run, struct nsight_lookup 
     lookup->near &= slot == lookup->slot;
     lookup->slot = slot;
     while (low < high) {
-        read_entry(run, lookup, at, entry);
+        read_lookup_entry(run, lookup, at, entry);
         int order = compare(process, key, entry);
         if (!order) {
             found = (struct nsight_found){(uint32_t)(entry[FOUND] >> 32), (uint32_t)entry[FOUND]};

@@ -298,7 +298,7 @@ static const struct pf_build_format format = {.state = sizeof(struct nsight_stat
                                               .read = read_export,
                                               .clear = clear};
 
-static int open_file(struct pf_model *model, struct pf_error *error)
+static int open_export_file(struct pf_model *model, struct pf_error *error)
 {
     struct pf_input *input;
     return pf_source_open(model->source, NULL, PF_UNPACK | PF_SIZED, &input, error)
@@ -320,7 +320,7 @@ const struct pf_driver pf_nsight_driver = {
     .matters = no_name_matters,
     .kit = &format,
     .probe = nsight_probe,
-    .open = open_file,
+    .open = open_export_file,
     .load = pf_build_load,
     .close = pf_build_close,
 };

@@ -74,14 +74,14 @@ void nsight_begin_partitions(struct nsight_pass *pass)
     pf_sql_each(run, pass->sql, NSIGHT_NVTX, take_domain, pass);
 }
 
-static void append(struct nsight_pass *pass, struct nsight_key key)
+static void partitions_append(struct nsight_pass *pass, struct nsight_key key)
 {
     *PF_PUSH(pass->build->run, pass->partitions.keys) = key;
 }
 
 void nsight_add_thread(struct nsight_pass *pass, uint64_t thread)
 {
-    append(pass, (struct nsight_key){{THREAD, thread}});
+    partitions_append(pass, (struct nsight_key){{THREAD, thread}});
 }
 
 static uint32_t find(const struct nsight_partitions *partitions, const struct nsight_key *key)
@@ -105,9 +105,9 @@ void nsight_add_streams(struct nsight_pass *pass)
     uint32_t streams = pf_strings_count(partitions->streams);
     pass->state->stream_at = pf_run_memory(pass->build->run, calloc((size_t)streams + 1, sizeof(uint32_t)));
     for (uint32_t i = 0; i < streams; i++)
-        append(pass, stream_key(partitions, i));
+        partitions_append(pass, stream_key(partitions, i));
     if (partitions->origin == NSIGHT_IMPORTED)
-        append(pass, (struct nsight_key){{HOMELESS}});
+        partitions_append(pass, (struct nsight_key){{HOMELESS}});
     if (partitions->keys.n)
         qsort(partitions->keys.at, partitions->keys.n, sizeof *partitions->keys.at, by_words);
     for (uint32_t i = 0; i < streams; i++) {
@@ -158,7 +158,7 @@ static struct naming naming_of(const struct nsight_partitions *partitions)
 enum { NAME_ROOM = 160 };
 
 /* Writes the name; returns its size. */
-static int name_of(const struct nsight_key *key, const struct naming *naming, char name[NAME_ROOM])
+static int partition_name_of(const struct nsight_key *key, const struct naming *naming, char name[NAME_ROOM])
 {
     uint64_t process = process_of_key(key);
     int at = 0;
@@ -201,7 +201,7 @@ static void take_thread_name(void *arg, struct pf_sql_row *row)
 }
 
 /* thread_name: its id in StringIds; 0: none. */
-static void add_partition(struct nsight_pass *pass, const struct nsight_key *key, const struct naming *naming,
+static void add_nsight_partition(struct nsight_pass *pass, const struct nsight_key *key, const struct naming *naming,
                           int64_t thread_name)
 {
     uint64_t process = process_of_key(key);
@@ -219,7 +219,7 @@ static void add_partition(struct nsight_pass *pass, const struct nsight_key *key
         stream ? pf_int((int64_t)key->word[3]) : pf_absent(),
         text.at ? pf_text(text.at, pf_size(text)) : pf_absent(),
     };
-    pf_build_own_partition(pass->build, name, (size_t)name_of(key, naming, name), fields);
+    pf_build_own_partition(pass->build, name, (size_t)partition_name_of(key, naming, name), fields);
 }
 
 void nsight_publish_partitions(struct nsight_pass *pass)
@@ -231,5 +231,5 @@ void nsight_publish_partitions(struct nsight_pass *pass)
                                  PF_OWN(run, calloc(partitions->keys.n + 1, sizeof *names.of), free)};
     pf_sql_each(run, pass->sql, NSIGHT_THREAD_NAMES, take_thread_name, &names);
     for (size_t i = 0; i < partitions->keys.n; i++)
-        add_partition(pass, &partitions->keys.at[i], &naming, names.of[i]);
+        add_nsight_partition(pass, &partitions->keys.at[i], &naming, names.of[i]);
 }

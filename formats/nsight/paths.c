@@ -25,7 +25,7 @@ uint32_t nsight_child(struct nsight_pass *pass, uint32_t parent, enum nsight_kin
 /* ---- symbols ------------------------------------------------------------------------------------- */
 
 /* Returns the number of a function's name as a part of a path: "->" becomes "- >". */
-static uint32_t add_name(struct nsight_pass *pass, struct pf_slice name)
+static uint32_t add_path_name(struct nsight_pass *pass, struct pf_slice name)
 {
     if (!memmem(name.at, pf_size(name), ARROW, ARROW_SIZE))
         return pf_build_slice(pass->build, name);
@@ -54,7 +54,7 @@ static void add_symbol(struct nsight_pass *pass, struct pf_slice text)
         return;
     paths->text_left -= size;
     uint32_t number = pf_build_intern(pass->build, paths->pointers, text.at, (size_t)(name - text.at));
-    uint32_t symbol = add_name(pass, (struct pf_slice){name + 1, text.end});
+    uint32_t symbol = add_path_name(pass, (struct pf_slice){name + 1, text.end});
     *PF_ITEM(pass->build->run, paths->symbols, number) = symbol;
 }
 
@@ -92,7 +92,7 @@ static const char *end_of_part(const char *part, const char *end, bool pointers)
     return mark ? mark : end;
 }
 
-static uint32_t walk_text(struct nsight_pass *pass, const char *text, size_t size)
+static uint32_t walk_path_text(struct nsight_pass *pass, const char *text, size_t size)
 {
     const char *end = text + size;
     bool pointers = *text == UNIT_SEPARATOR;
@@ -115,7 +115,7 @@ static uint32_t walk_text(struct nsight_pass *pass, const char *text, size_t siz
 }
 
 /* Returns the context of a path's text; each distinct text is parsed once. */
-static uint32_t context_of(struct nsight_pass *pass, struct pf_slice text)
+static uint32_t path_context_of(struct nsight_pass *pass, struct pf_slice text)
 {
     struct nsight_paths *paths = &pass->paths;
     size_t size = pf_size(text);
@@ -130,14 +130,14 @@ static uint32_t context_of(struct nsight_pass *pass, struct pf_slice text)
     if (number < known)
         return paths->contexts.at[number];
     paths->text_left -= size;
-    uint32_t context = walk_text(pass, pf_interned(paths->texts, number).text, size);
+    uint32_t context = walk_path_text(pass, pf_interned(paths->texts, number).text, size);
     *PF_ITEM(pass->build->run, paths->contexts, number) = context;
     return context;
 }
 
 uint32_t nsight_path_of_range(struct nsight_pass *pass, const struct pf_sql_row *row)
 {
-    return context_of(pass, nsight_nvtx_text(pass, row));
+    return path_context_of(pass, nsight_nvtx_text(pass, row));
 }
 
 /* ---- call chains --------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ uint32_t nsight_imported_path(struct nsight_pass *pass, const struct pf_sql_row 
     *call = pf_sql_is_set(row, RESOLVED_CORRELATION);
     if (!text.at || (*call && !pf_sql_int(row, RESOLVED_CORRELATION)))
         return PF_NO_CONTEXT;
-    return context_of(pass, *call ? without_last(text) : text);
+    return path_context_of(pass, *call ? without_last(text) : text);
 }
 
 /* Adds the path of an imported call to paths->known, by correlation. */

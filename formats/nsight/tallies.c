@@ -11,7 +11,7 @@ static bool is_key(const void *of, uint32_t number, const void *key)
 }
 
 /* Returns the index of the item with this key, which is added if new. */
-static uint32_t number_of(struct pf_run *run, struct nsight_tallies *tallies,
+static uint32_t tally_number_of(struct pf_run *run, struct nsight_tallies *tallies,
                           const struct nsight_tally_key *key)
 {
     uint64_t hash = pf_siphash(0, key, sizeof *key);
@@ -32,7 +32,7 @@ struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_
     uint32_t mixed = ((key->path * 31 + key->name) * 31 + key->call) * 31 + key->stream;
     uint32_t *recent = &tallies->recent[mixed % RECENT];
     if (*recent >= tallies->items.n || !is_key(tallies, *recent, key))
-        *recent = number_of(pass->build->run, tallies, key);
+        *recent = tally_number_of(pass->build->run, tallies, key);
     struct nsight_tally *tally = &tallies->items.at[*recent];
     tally->count++;
     tally->bytes = nsight_plus(tally->bytes, bytes);
@@ -47,7 +47,7 @@ struct nsight_tally *nsight_tally(struct nsight_pass *pass, const struct nsight_
 enum { COLUMNS_MAX = 7 };
 
 /* Adds a row; the columns are those of nsight.c. */
-static void add_row(struct pf_build *build, const struct nsight_tally *tally)
+static void add_tally_row(struct pf_build *build, const struct nsight_tally *tally)
 {
     uint32_t sum = tally->key.sum;
     struct pf_cell name = pf_build_named(build, tally->key.name);
@@ -109,6 +109,6 @@ void nsight_publish_sums(struct nsight_pass *pass)
             row.least = more->least < row.least ? more->least : row.least;
             row.most = more->most > row.most ? more->most : row.most;
         }
-        add_row(build, &row);
+        add_tally_row(build, &row);
     }
 }

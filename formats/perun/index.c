@@ -72,14 +72,14 @@ static const struct layout paths_only = {0},
                            without_label = {5, {TYPE, CMD, WORKLOAD, COLLECTOR, POSTPROCESSORS}},
                            with_label = {6, {TYPE, CMD, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS}};
 
-struct entry {
+struct index_entry {
     const unsigned char *object;
     char hex[HEX + 1]; /* `object` in hexadecimal, once the entry is listed */
     struct pf_cell cells[COLUMNS];
 };
 
 /* Parses the next entry. Returns false, and consumes nothing, if no complete entry is left. */
-static bool read_entry(struct bytes *left, const struct layout *layout, struct entry *entry)
+static bool read_index_entry(struct bytes *left, const struct layout *layout, struct index_entry *entry)
 {
     struct bytes rest = *left;
     const unsigned char *head = take(&rest, ENTRY_HEAD), *nul = head ? memchr(rest.at, 0, rest.size) : NULL;
@@ -103,9 +103,9 @@ static bool read_entry(struct bytes *left, const struct layout *layout, struct e
 /* Counts the entries in this layout, up to `most`. Sets *whole if there are `most` and the last one ends at the end of the file. */
 static uint32_t count_entries(struct bytes left, const struct layout *layout, uint32_t most, bool *whole)
 {
-    struct entry entry;
+    struct index_entry entry;
     uint32_t count = 0;
-    while (count < most && read_entry(&left, layout, &entry))
+    while (count < most && read_index_entry(&left, layout, &entry))
         count++;
     *whole = count == most && !left.size;
     return count;
@@ -162,7 +162,7 @@ enum { LINKS_MAX = 20000 };
  * Adds a link to the profile of an entry, relative to the folder of the index. Entries of jobs/.index are not objects: their
  * files are in the folder of the index. A path that leads out of this folder gets no link.
  */
-static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct entry *entry)
+static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct index_entry *entry)
 {
     struct index *index = run->model->state;
     const struct pf_cell *path = &entry->cells[PATH];
@@ -197,12 +197,12 @@ static void list_entries(struct pf_run *run, const unsigned char *bytes, size_t 
 {
     const struct index *index = run->model->state;
     struct bytes left = {bytes, size};
-    struct entry entry = {.hex = ""};
+    struct index_entry entry = {.hex = ""};
     uint32_t version, count, n = 0;
     bool jobs = !strcmp(pf_source_name(run->model->source), ".index");
     read_header(run, &left, &version, &count);
     const struct layout *layout = choose_layout(version, left, count);
-    for (; n < count && read_entry(&left, layout, &entry); n++) {
+    for (; n < count && read_index_entry(&left, layout, &entry); n++) {
         for (size_t i = 0; i < SHA; i++)
             snprintf(entry.hex + 2 * i, 3, "%02x", entry.object[i]);
         entry.cells[N] = pf_uint(n);
@@ -220,7 +220,7 @@ static void list_entries(struct pf_run *run, const unsigned char *bytes, size_t 
                     left.size);
 }
 
-static void read_file(struct pf_run *run)
+static void read_index_file(struct pf_run *run)
 {
     struct pf_input *input;
     pf_run_check(run, pf_source_open(run->model->source, NULL, PF_UNPACK | PF_SIZED, &input, run->error));
@@ -238,7 +238,7 @@ static void open_index(struct pf_run *run, void *arg)
     index->rows = pf_run_memory(run, pf_rows_new(COLUMNS));
     index->names = pf_run_memory(run, pf_strings_new());
     index->links = pf_run_memory(run, calloc(LINKS_MAX, sizeof *index->links));
-    read_file(run);
+    read_index_file(run);
     struct pf_cell entries[] = {pf_string("Entries"), pf_uint(pf_rows_count(index->rows))};
     index->table = (struct pf_table){
         .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .data = &index->rows};

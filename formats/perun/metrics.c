@@ -48,7 +48,7 @@ static bool is_taken(const struct perun *perun, uint32_t before, const char *nam
  * Returns the name type(subtype).field without the parts that are absent. A type can contain "(...)", so that two keys yield one
  * name; the later metric then gets its number as a suffix.
  */
-static const char *name_of(struct perun *perun, uint32_t i)
+static const char *perun_metric_name_of(struct perun *perun, uint32_t i)
 {
     char before[4 * 1024], number[24];
     const struct perun_metric key = metric_at(perun, i);
@@ -172,7 +172,7 @@ static void describe_metrics(struct perun *perun)
         const struct perun_metric key = metric_at(perun, i);
         struct pf_metric *metric = &perun->metrics[i];
         *metric = (struct pf_metric){.id = i,
-                                     .name = name_of(perun, i),
+                                     .name = perun_metric_name_of(perun, i),
                                      .unit = unit_of(perun, i),
                                      .type = "double",
                                      .description = ""};

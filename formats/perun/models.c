@@ -66,7 +66,7 @@ static void begin_text(struct draft *draft, int column)
     draft->start[column] = (size_t)ftello(draft->out);
 }
 
-static size_t text_size(const struct draft *draft, int column)
+static size_t model_text_size(const struct draft *draft, int column)
 {
     return (size_t)ftello(draft->out) - draft->start[column];
 }
@@ -74,7 +74,7 @@ static size_t text_size(const struct draft *draft, int column)
 /* Returns true, and appends " ...", if the text of the column has reached the limit. */
 static bool is_full(struct draft *draft, int column)
 {
-    if (text_size(draft, column) < draft->limit)
+    if (model_text_size(draft, column) < draft->limit)
         return false;
     fputs(" ...", draft->out);
     draft->cut = true;
@@ -83,7 +83,7 @@ static bool is_full(struct draft *draft, int column)
 
 static void end_text(struct draft *draft, int column)
 {
-    draft->cells[column] = pf_text(NULL, text_size(draft, column));
+    draft->cells[column] = pf_text(NULL, model_text_size(draft, column));
 }
 
 /* Prints a number like Python: 0 for an integer, 0.0 for a float. Prints nothing for other values. */
@@ -225,7 +225,7 @@ static void read_others(struct draft *draft)
     begin_text(draft, COLUMN_OTHER);
     json_object_object_foreach(draft->json, key, value)
     {
-        size_t i = 0, size = text_size(draft, COLUMN_OTHER);
+        size_t i = 0, size = model_text_size(draft, COLUMN_OTHER);
         while (i < sizeof known / sizeof *known && strcmp(key, known[i]) != 0)
             i++;
         if (i < sizeof known / sizeof *known || full || (full = is_full(draft, COLUMN_OTHER)))
@@ -238,7 +238,7 @@ static void read_others(struct draft *draft)
             text = "(too long)";
         fprintf(draft->out, "%s%s=%s", size ? " " : "", key, text);
     }
-    if (text_size(draft, COLUMN_OTHER))
+    if (model_text_size(draft, COLUMN_OTHER))
         end_text(draft, COLUMN_OTHER);
 }
 

@@ -113,7 +113,7 @@ static int by_rank(const void *left, const void *right)
 }
 
 /* Appends to the name. A text that does not fit is cut between UTF-8 characters. */
-static void add_text(struct perun_paths *paths, const char *text, size_t size)
+static void add_path_text(struct perun_paths *paths, const char *text, size_t size)
 {
     size_t room = sizeof paths->name - paths->name_size;
     if (size > room)
@@ -132,12 +132,12 @@ static void add_scalar(struct perun_paths *paths, struct json_object *value)
             return;
         struct pf_cell text = pf_tree_text(value);
         if (text.type == PF_TEXT) {
-            add_text(paths, text.text, text.size);
+            add_path_text(paths, text.text, text.size);
             return;
         }
         word = json_object_to_json_string(value);
     }
-    add_text(paths, word ? word : "", word ? strlen(word) : 0);
+    add_path_text(paths, word ? word : "", word ? strlen(word) : 0);
 }
 
 static uint32_t line_of(struct json_object *value)
@@ -161,7 +161,7 @@ static void add_object(struct perun_paths *paths, struct json_object *object)
     }
     qsort(parts, n, sizeof *parts, by_rank);
     for (unsigned i = 0; i < n; i++) {
-        add_text(paths, ":", i > 0);
+        add_path_text(paths, ":", i > 0);
         add_scalar(paths, parts[i].value);
         if (!i && parts[i].rank == FILES)
             paths->file_size = paths->name_size;
@@ -178,7 +178,7 @@ uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value)
     else if (!pf_tree_is_list(value))
         add_scalar(paths, value);
     for (size_t i = 0; i < pf_tree_length(value) && i < PARTS_MAX; i++) {
-        add_text(paths, ",", i > 0);
+        add_path_text(paths, ",", i > 0);
         add_scalar(paths, json_object_array_get_idx(value, i));
     }
     return perun_string(paths->data, paths->name, paths->name_size);

@@ -195,7 +195,7 @@ static void set_tables(struct pf_model *model, struct perun *perun)
     }
 }
 
-static void open_profile(struct pf_run *run, void *arg)
+static void open_perun_profile(struct pf_run *run, void *arg)
 {
     struct pf_model *model = run->model;
     struct perun *perun = model->state = pf_run_memory(run, calloc(1, sizeof *perun));
@@ -214,7 +214,7 @@ static void open_profile(struct pf_run *run, void *arg)
 
 static int perun_open(struct pf_model *model, struct pf_error *error)
 {
-    return pf_run(model, open_profile, NULL, error);
+    return pf_run(model, open_perun_profile, NULL, error);
 }
 
 /* ---- the pass over the JSON --------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ struct perun_points {
 };
 
 /* A cursor over one list. */
-struct walk {
+struct points_walk {
     struct pf_store_window window;
     uint64_t first, count;
 };
@@ -124,7 +124,7 @@ static double unordered(uint64_t bits)
     return value;
 }
 
-static bool number_of(struct pf_cell cell, double *number)
+static bool point_number_of(struct pf_cell cell, double *number)
 {
     *number = cell.type == PF_DOUBLE ? cell.d : cell.type == PF_UINT ? (double)cell.u : (double)cell.i;
     return cell.type != PF_ABSENT && cell.type != PF_TEXT;
@@ -177,8 +177,8 @@ void perun_points_add(struct pf_run *run, struct perun_points *points, const str
     for (; i != PERUN_NONE; i = points->lists[i].next) {
         const struct pair *pair = &points->lists[i].pair;
         double x, y;
-        if (!number_of(perun_walk_cell(walk, pair->x_field), &x) ||
-            !number_of(perun_walk_cell(walk, pair->y_field), &y))
+        if (!point_number_of(perun_walk_cell(walk, pair->x_field), &x) ||
+            !point_number_of(perun_walk_cell(walk, pair->y_field), &y))
             continue;
         uint64_t record[4] = {i, ordered(x), walk->number};
         memcpy(&record[3], &y, sizeof y);
@@ -227,7 +227,7 @@ void perun_points_free(struct perun_points *points)
 static int begin_points(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct perun_points *points = ((const struct perun *)cursor->model->state)->points;
-    struct walk *walk = numbers->own = calloc(1, sizeof *walk);
+    struct points_walk *walk = numbers->own = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
     uint32_t list = points && cursor->only.key >= 0 ? points->of_model[cursor->only.key] : PERUN_NONE;
@@ -241,7 +241,7 @@ static int begin_points(const struct pf_cursor *cursor, struct pf_numbers *numbe
 
 static void end_points(void *own)
 {
-    struct walk *walk = own;
+    struct points_walk *walk = own;
     if (walk)
         pf_store_window_free(&walk->window);
     free(walk);
@@ -251,7 +251,7 @@ static int point_row(const struct pf_cursor *cursor, void *own, uint64_t number,
                      struct pf_error *error)
 {
     const struct perun_data *data = &((const struct perun *)cursor->model->state)->data;
-    struct walk *walk = own;
+    struct points_walk *walk = own;
     struct point point;
     double value;
     const void *at = pf_store_at(&walk->window, (walk->first + number) * sizeof point, sizeof point, error);

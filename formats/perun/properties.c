@@ -33,7 +33,7 @@ static void add_property_row(struct perun_reading *reading, const char *key, siz
 }
 
 /* Adds the rows of a value whose first token was read. The JSON reader bounds the depth of the recursion. */
-static void add_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
+static void add_property_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
                       const struct pf_json_token *value)
 {
     struct pf_json_token token;
@@ -51,7 +51,7 @@ static void add_value(struct perun_reading *reading, char key[KEY_MAX], size_t s
                              : extend(key, size, token.text, token.size);
         if (!list)
             perun_next(reading, &token);
-        add_value(reading, key, inside, &token);
+        add_property_value(reading, key, inside, &token);
     }
     perun_step(reading);
 }
@@ -75,5 +75,5 @@ void perun_read_shown(struct perun_reading *reading, const struct pf_json_token 
     size_t size = extend(key, 0, name->text, name->size);
     int event = shown ? perun_next(reading, &token) : perun_skip(reading, &token);
     if (shown || (event != PF_JSON_OBJECT && event != PF_JSON_ARRAY))
-        add_value(reading, key, size, &token);
+        add_property_value(reading, key, size, &token);
 }

@@ -127,7 +127,7 @@ static struct column *column_for(struct perun_type *type, uint32_t field)
 }
 
 /* Returns the number of rows of the shortest column, ignoring a truncated one unless it is the only one; 1 without columns. */
-static uint64_t rows_of(struct perun_reading *reading)
+static uint64_t region_rows_of(struct perun_reading *reading)
 {
     const struct perun_type *type = reading->type;
     uint64_t rows = UINT64_MAX, most = 0;
@@ -152,7 +152,7 @@ static void keep_type(struct perun_reading *reading)
     struct perun_item item = {.type = true,
                               .n_values = (uint32_t)type->n,
                               .first = data->n_rows,
-                              .rows = rows_of(reading),
+                              .rows = region_rows_of(reading),
                               .values = pf_store_size(data->values) / sizeof(struct perun_value),
                               .place = reading->body + type->key.offset,
                               .key = type->hash,

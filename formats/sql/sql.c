@@ -37,14 +37,14 @@ struct pf_sql_walk {
 /* ---- limits -------------------------------------------------------------------------------------- */
 
 /* The progress is approximate, since tables may be skipped or read twice. */
-static int report_progress(const struct pf_sql *sql, struct pf_error *error)
+static int report_query_progress(const struct pf_sql *sql, struct pf_error *error)
 {
     return pf_pass_step(sql->read < sql->have ? sql->read : sql->have, sql->have, error);
 }
 
 void pf_sql_step(struct pf_run *run, const struct pf_sql *sql)
 {
-    pf_run_check(run, report_progress(sql, run->error));
+    pf_run_check(run, report_query_progress(sql, run->error));
 }
 
 /* Returns nonzero to interrupt the statement. */
@@ -53,7 +53,7 @@ static int on_progress(void *arg)
     struct pf_sql *sql = arg;
     if (sql->steps_left && !--sql->steps_left)
         return 1;
-    if (report_progress(sql, &sql->failure))
+    if (report_query_progress(sql, &sql->failure))
         sql->failed = true;
     return sql->failed;
 }
@@ -404,7 +404,7 @@ static int close_file(sqlite3_file *file)
 }
 
 /* Fills the buffer with zeros beyond the end of the input, as SQLite requires for short reads. */
-static int read_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset)
+static int read_database_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset)
 {
     struct pf_sql *sql = ((struct file *)file)->sql;
     if (size < 0 || offset < 0)
@@ -448,7 +448,7 @@ static int characteristics(sqlite3_file *file)
 static const sqlite3_io_methods file_methods = {
     .iVersion = 1,
     .xClose = close_file,
-    .xRead = read_file,
+    .xRead = read_database_file,
     .xFileSize = size_of_file,
     .xFileControl = control_file,
     .xDeviceCharacteristics = characteristics,

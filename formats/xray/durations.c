@@ -22,7 +22,7 @@ struct duration {
 };
 
 /* The completed calls of one thread, or of all threads. */
-struct group {
+struct durations_group {
     struct pf_sorter *durations; /* records of function's number and ticks; owned by the run */
     PF_LIST(uint64_t) counts;    /* number of calls by function's number; all 0 between groups */
 };
@@ -33,14 +33,14 @@ struct ranking {
     uint64_t limit; /* memory limit, in bytes; more is spilled */
     struct xray_decoder decoder;
     struct xray_stack stack;       /* assigns the same function numbers as the model pass */
-    struct group thread, all;      /* all: unused if there is only one thread */
+    struct durations_group thread, all;      /* all: unused if there is only one thread */
     PF_LIST(struct duration) rows; /* of the group that ends */
     struct xray_durations done;    /* rows of struct duration */
 };
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
-static void add_duration(struct pf_run *run, struct group *group, uint32_t function, uint64_t ticks)
+static void add_duration(struct pf_run *run, struct durations_group *group, uint32_t function, uint64_t ticks)
 {
     uint64_t record[] = {function, ticks};
     ++*PF_ITEM(run, group->counts, function);
@@ -90,7 +90,7 @@ static void follow_thread(struct ranking *ranking, size_t thread)
 
 /* ---- groups ------------------------------------------------------------------------------------- */
 
-static void begin_ranking(const struct ranking *ranking, struct group *group)
+static void begin_ranking(const struct ranking *ranking, struct durations_group *group)
 {
     /* The other half of the limit is for the group of all threads. */
     group->durations = PF_OWN(ranking->run, pf_sorter_new(2, 2, ranking->limit / 2), pf_sorter_free);
@@ -120,7 +120,7 @@ static int by_function_id(const void *left, const void *right)
 }
 
 /* Makes the rows of a group, in order of the functions' numbers. */
-static void make_rows(struct ranking *ranking, size_t thread, struct group *group)
+static void make_rows(struct ranking *ranking, size_t thread, struct durations_group *group)
 {
     struct pf_run *run = ranking->run;
     const uint64_t *record;
@@ -142,7 +142,7 @@ static void make_rows(struct ranking *ranking, size_t thread, struct group *grou
 }
 
 /* Ends a group: stores the rows of functions with completed calls, sorted by id. */
-static void end_ranking(struct ranking *ranking, size_t thread, struct group *group)
+static void end_ranking(struct ranking *ranking, size_t thread, struct durations_group *group)
 {
     struct pf_run *run = ranking->run;
     make_rows(ranking, thread, group);
@@ -201,7 +201,7 @@ int xray_load_durations(struct pf_model *model, struct pf_error *error)
 /* ---- the tables --------------------------------------------------------------------------------- */
 
 /* Storage that a row's cells borrow from. */
-struct text {
+struct durations_text {
     char name[XRAY_NAME_MAX];
     pf_int128 sum;
 };
@@ -218,7 +218,7 @@ static int begin_durations(const struct pf_cursor *cursor, struct pf_numbers *nu
         from = (uint64_t)cursor->only.partition;
         to = from + 1;
     }
-    numbers->own = malloc(sizeof(struct text));
+    numbers->own = malloc(sizeof(struct durations_text));
     numbers->next = state->durations.first[from];
     numbers->end = state->durations.first[to];
     return numbers->own ? 0 : pf_fail_memory(error);
@@ -228,7 +228,7 @@ static int duration_row(const struct pf_cursor *cursor, void *own, uint64_t numb
                         struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->model);
-    struct text *text = own;
+    struct durations_text *text = own;
     struct duration duration;
     if (pf_store_read(state->durations.store, number * sizeof duration, &duration, sizeof duration, error))
         return -1;

@@ -159,7 +159,7 @@ int xray_fold_end_partition(struct xray_fold *fold, struct pf_error *error)
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 /* State of a cursor. Value m of record r has number r * metrics + m. */
-struct look {
+struct fold_look {
     struct pf_store_window window;
     uint64_t low, high; /* the wanted metrics: these two (may be equal); if `all`, also those in between */
     bool all;
@@ -173,7 +173,7 @@ static struct xray_fold *fold_of(const struct pf_cursor *cursor)
 }
 
 /* Sets the wanted metrics: all, or the restriction's metric and, if the cursor wants it too, the metric's partner. */
-static void set_wanted_metrics(const struct pf_cursor *cursor, struct look *look)
+static void set_wanted_metrics(const struct pf_cursor *cursor, struct fold_look *look)
 {
     int64_t metric = cursor->only.metric;
     look->all = metric < 0;
@@ -188,13 +188,13 @@ static void set_wanted_metrics(const struct pf_cursor *cursor, struct look *look
         look->low = (uint64_t)partner;
 }
 
-static bool is_wanted(const struct look *look, uint64_t metric)
+static bool fold_is_wanted(const struct fold_look *look, uint64_t metric)
 {
     return look->all || metric == look->low || metric == look->high;
 }
 
 /* Returns the first number of a record that can pass the restriction. */
-static uint64_t fold_number_of(const struct pf_cursor *cursor, const struct look *look, uint64_t record)
+static uint64_t fold_number_of(const struct pf_cursor *cursor, const struct fold_look *look, uint64_t record)
 {
     return record * fold_of(cursor)->metrics + look->low;
 }
@@ -203,7 +203,7 @@ static int begin_fold_rows(const struct pf_cursor *cursor, struct pf_numbers *nu
 {
     const struct xray_fold *fold = fold_of(cursor);
     uint64_t from = 0, to = fold->partitions;
-    struct look *look = numbers->own = calloc(1, sizeof *look);
+    struct fold_look *look = numbers->own = calloc(1, sizeof *look);
     if (!look)
         return pf_fail_memory(error);
     look->window.store = fold->store;
@@ -219,7 +219,7 @@ static int begin_fold_rows(const struct pf_cursor *cursor, struct pf_numbers *nu
 
 static void free_fold_look(void *own)
 {
-    struct look *look = own;
+    struct fold_look *look = own;
     if (look)
         pf_store_window_free(&look->window);
     free(look);
@@ -258,7 +258,7 @@ static int seek_context(const struct xray_fold *fold, uint64_t low, uint64_t end
 }
 
 /* Returns the measures of a record and sets its context; NULL with *error filled. */
-static const void *measures_of(const struct xray_fold *fold, struct look *look, uint64_t record,
+static const void *measures_of(const struct xray_fold *fold, struct fold_look *look, uint64_t record,
                                uint32_t *context, struct pf_error *error)
 {
     if (record >= fold->kept) {
@@ -290,7 +290,7 @@ static int fold_row(const struct pf_cursor *cursor, void *own, uint64_t number, 
 {
     const struct xray_fold *fold = fold_of(cursor);
     const struct pf_restriction *only = &cursor->only;
-    struct look *look = own;
+    struct fold_look *look = own;
     uint64_t record = number / fold->metrics, metric = number % fold->metrics;
     uint32_t context;
     look->partition = partition_of(fold, look->partition, record);
@@ -315,7 +315,7 @@ static int fold_row(const struct pf_cursor *cursor, void *own, uint64_t number, 
     cells[XRAY_FOLD_CONTEXT] = pf_int(context);
     cells[XRAY_FOLD_METRIC] = pf_int((int64_t)metric);
     cells[XRAY_FOLD_VALUE] = derived_value(&fold->derivations[metric], measures);
-    return cells[XRAY_FOLD_VALUE].type != PF_ABSENT && is_wanted(look, metric) &&
+    return cells[XRAY_FOLD_VALUE].type != PF_ABSENT && fold_is_wanted(look, metric) &&
            pf_wanted(only->partition, look->partition);
 }
 
@@ -323,7 +323,7 @@ static uint64_t fold_after(const struct pf_cursor *cursor, const void *own, uint
 {
     (void)cursor;
     (void)number;
-    return ((const struct look *)own)->next;
+    return ((const struct fold_look *)own)->next;
 }
 
 const struct pf_column xray_fold_thread_columns[XRAY_FOLD_COLUMNS] = {

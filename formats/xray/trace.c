@@ -69,7 +69,7 @@ static inline struct pf_cell time_cell(const struct clock *clock, uint64_t ticks
 
 /* ---- walking ------------------------------------------------------------------------------------ */
 
-struct walk {
+struct xray_trace_walk {
     const struct xray_state *state;
     struct xray_decoder decoder;
     struct xray_stack stack;
@@ -86,7 +86,7 @@ struct walk {
     pf_int128 wide; /* time of the current row, if it does not fit 63 bits */
 };
 
-static void begin_trace_thread(struct walk *walk, size_t thread)
+static void begin_trace_thread(struct xray_trace_walk *walk, size_t thread)
 {
     while (walk->stack.depth)
         xray_stack_pop(&walk->stack);
@@ -96,7 +96,7 @@ static void begin_trace_thread(struct walk *walk, size_t thread)
 }
 
 /* Moves to the next range. Returns 1; 0 if there is none; -1 with *error filled. */
-static int next_range(struct walk *walk, struct pf_error *error)
+static int next_range(struct xray_trace_walk *walk, struct pf_error *error)
 {
     const struct xray_index *index = &walk->state->index;
     while (walk->thread < walk->end && walk->next == index->threads[walk->thread].count)
@@ -107,7 +107,7 @@ static int next_range(struct walk *walk, struct pf_error *error)
 }
 
 /* Makes the name cell of a function, once for all rows. */
-static int name_traced_function(struct walk *walk, uint32_t function, struct pf_error *error)
+static int name_traced_function(struct xray_trace_walk *walk, uint32_t function, struct pf_error *error)
 {
     char buffer[XRAY_NAME_MAX];
     struct pf_cell name = xray_name(&walk->state->names, walk->stack.functions[function].id, buffer);
@@ -121,7 +121,7 @@ static int name_traced_function(struct walk *walk, uint32_t function, struct pf_
 }
 
 /* Returns the number of a function; XRAY_NO_FUNCTION with *error filled. */
-static inline uint32_t trace_number_of(struct walk *walk, uint32_t id, struct pf_error *error)
+static inline uint32_t trace_number_of(struct xray_trace_walk *walk, uint32_t id, struct pf_error *error)
 {
     uint32_t function = xray_stack_function(&walk->stack, id, error);
     if (function == walk->n_names && name_traced_function(walk, function, error))
@@ -134,7 +134,7 @@ static inline uint32_t trace_number_of(struct walk *walk, uint32_t id, struct pf
  * always_inline: a call would force the event into memory, which costs a third of a row.
  */
 __attribute__((always_inline)) static inline uint32_t
-follow_in_trace(struct walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
+follow_in_trace(struct xray_trace_walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
 {
     struct xray_stack *stack = &walk->stack;
     uint32_t function = trace_number_of(walk, event->function, error);
@@ -155,7 +155,7 @@ follow_in_trace(struct walk *walk, const struct xray_event *event, size_t *depth
 /* ---- T0 ----------------------------------------------------------------------------------------- */
 
 /* Finds the smallest TSC of all events by decoding them all. */
-static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error)
+static int find_start(struct xray_trace_walk *walk, uint64_t *start, struct pf_error *error)
 {
     const struct xray_index *index = &walk->state->index;
     struct xray_event event;
@@ -179,7 +179,7 @@ static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error
  * pass over all events finds the minimum, so even a trace with descending times costs two passes, not one per event.
  * Always fails: with EAGAIN, because rows already served have times from the old T0, so the core restarts the pass.
  */
-static int lower_start(struct walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
+static int lower_start(struct xray_trace_walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
 {
     uint64_t shared = atomic_load(&state->start), start = shared;
     if (tsc < shared) {
@@ -216,7 +216,7 @@ static const struct pf_cell event_words[] = {
 };
 
 /* Returns room for `more` bytes of text after the first `used`; NULL with *error filled. */
-static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_error *error)
+static char *text_room(struct xray_trace_walk *walk, size_t used, size_t more, struct pf_error *error)
 {
     if (walk->text_room - used < more && pf_array_grow(&walk->text, &walk->text_room, used + more, 1, error))
         return NULL;
@@ -224,13 +224,13 @@ static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_er
 }
 
 /* Returns the first `used` bytes of text as a cell. If `used` is 0, the text may not be allocated. */
-static struct pf_cell text_cell(const struct walk *walk, size_t used)
+static struct pf_cell text_cell(const struct xray_trace_walk *walk, size_t used)
 {
     return pf_plain(used ? walk->text : "", used);
 }
 
 /* Formats the arguments in decimal, separated by spaces. */
-static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
+static int arguments_cell(struct xray_trace_walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
     size_t used = 0;
     uint64_t value;
@@ -250,7 +250,7 @@ static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_err
 }
 
 /* Formats the payload in hexadecimal. Text is allocated only for bytes that have been read. */
-static int payload_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
+static int payload_cell(struct xray_trace_walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
     static const char hex[] = "0123456789abcdef";
     size_t used = 0;
@@ -275,7 +275,7 @@ static int payload_cell(struct walk *walk, struct pf_cell *cell, struct pf_error
     return 0;
 }
 
-static int function_cells(struct walk *walk, const struct xray_event *event, struct pf_cell *cells,
+static int function_cells(struct xray_trace_walk *walk, const struct xray_event *event, struct pf_cell *cells,
                           struct pf_error *error)
 {
     size_t depth;
@@ -298,7 +298,7 @@ static int function_cells(struct walk *walk, const struct xray_event *event, str
     return 1;
 }
 
-static int payload_cells(struct walk *walk, const struct xray_event *event, struct pf_cell *cells,
+static int payload_cells(struct xray_trace_walk *walk, const struct xray_event *event, struct pf_cell *cells,
                          struct pf_error *error)
 {
     cells[FUNCTION] = pf_absent();
@@ -311,7 +311,7 @@ static int payload_cells(struct walk *walk, const struct xray_event *event, stru
 
 static int next_trace_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
+    struct xray_trace_walk *walk = cursor->state;
     struct xray_state *state = xray_state(cursor->model);
     struct xray_event event;
     int found, more;
@@ -355,7 +355,7 @@ static uint64_t ids_of(const struct position *position)
 
 static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
-    const struct walk *walk = cursor->state;
+    const struct xray_trace_walk *walk = cursor->state;
     struct position position = {
         .start = walk->start, .thread = (uint32_t)walk->thread, .next = walk->next, .cpu = -1};
     if (walk->next) {
@@ -387,7 +387,7 @@ static bool is_position(const struct position *position, size_t size, const stru
 /* Replays the thread up to the position, to rebuild the stack. */
 static int replay(struct pf_cursor *cursor, const struct position *to, struct pf_error *error)
 {
-    const struct walk *walk = cursor->state;
+    const struct xray_trace_walk *walk = cursor->state;
     struct pf_cell cells[XRAY_TRACE_COLUMNS];
     int more = 1;
     while (more > 0 && walk->thread == to->thread &&
@@ -398,7 +398,7 @@ static int replay(struct pf_cursor *cursor, const struct position *to, struct pf
     return walk->thread == to->thread && walk->stack.depth == to->depth ? 0 : pf_position_refuse(error);
 }
 
-static int push_saved(struct walk *walk, const unsigned char *ids, uint64_t depth, struct pf_error *error)
+static int push_saved(struct xray_trace_walk *walk, const unsigned char *ids, uint64_t depth, struct pf_error *error)
 {
     for (uint64_t i = 0; i < depth; i++) {
         struct xray_event entry = {.kind = XRAY_ENTER};
@@ -412,7 +412,7 @@ static int push_saved(struct walk *walk, const unsigned char *ids, uint64_t dept
 
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
+    struct xray_trace_walk *walk = cursor->state;
     const struct xray_index *index = &walk->state->index;
     struct position position;
     if (size < sizeof position)
@@ -450,7 +450,7 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
 
 static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
 {
-    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
+    struct xray_trace_walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk || !(walk->strings = pf_strings_new()))
         return pf_fail_memory(error);
     const struct xray_state *state = walk->state = xray_state(cursor->model);
@@ -466,7 +466,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
 
 static void close_walk(struct pf_cursor *cursor)
 {
-    struct walk *walk = cursor->state;
+    struct xray_trace_walk *walk = cursor->state;
     if (!walk)
         return;
     xray_decoder_free(&walk->decoder);
@@ -480,7 +480,7 @@ static void close_walk(struct pf_cursor *cursor)
 
 static double progress(const struct pf_cursor *cursor)
 {
-    const struct walk *walk = cursor->state;
+    const struct xray_trace_walk *walk = cursor->state;
     const struct xray_index *index = &walk->state->index;
     if (walk->thread >= walk->end)
         return 1;

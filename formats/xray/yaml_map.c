@@ -21,7 +21,7 @@ enum { HEAD = 4096 };
 #define MAP_MAX ((uint64_t)256 << 20)
 
 /* State of libyaml's read callback. */
-struct reading {
+struct yaml_map_reading {
     struct pf_input *input;
     uint64_t at, size;
     struct pf_error *error;
@@ -30,7 +30,7 @@ struct reading {
 
 static int read_some(void *data, unsigned char *buffer, size_t room, size_t *size)
 {
-    struct reading *reading = data;
+    struct yaml_map_reading *reading = data;
     ssize_t got = pf_input_read(reading->input, buffer, room, reading->at, reading->error);
     reading->failed = got < 0 || pf_pass_step(reading->at, reading->size, reading->error);
     *size = reading->failed ? 0 : (size_t)got;
@@ -39,7 +39,7 @@ static int read_some(void *data, unsigned char *buffer, size_t room, size_t *siz
 }
 
 /* The mapping being read. */
-struct entry {
+struct yaml_map_entry {
     char key[16];
     bool keyed; /* the next scalar is the value of `key` */
     uint64_t id, address;
@@ -60,7 +60,7 @@ static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t 
 }
 
 /* Takes a key's value. Returns NULL, or a message if the value is invalid. */
-static const char *take_yaml_value(struct entry *entry, const char *text, size_t size)
+static const char *take_yaml_value(struct yaml_map_entry *entry, const char *text, size_t size)
 {
     if (!strcmp(entry->key, "id")) {
         if (!parse_number(text, size, XRAY_MAPPED_MAX, &entry->id) || !entry->id)
@@ -79,7 +79,7 @@ static const char *take_yaml_value(struct entry *entry, const char *text, size_t
  * Takes an event; depth 2 is inside an entry. Returns NULL, or a message if the file is invalid. Sets *failed, with
  * *error filled, on other errors.
  */
-static const char *take_yaml_event(struct xray_names *names, struct entry *entry, const yaml_event_t *event,
+static const char *take_yaml_event(struct xray_names *names, struct yaml_map_entry *entry, const yaml_event_t *event,
                                    int depth, bool *failed, struct pf_error *error)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -89,7 +89,7 @@ static const char *take_yaml_event(struct xray_names *names, struct entry *entry
     if ((event->type == YAML_SEQUENCE_START_EVENT && depth != 1) || ((mapping || scalar) && depth != 2))
         return "no list of entries in braces";
     if (mapping)
-        *entry = (struct entry){.address = XRAY_NO_ADDRESS, .symbol = entry->symbol};
+        *entry = (struct yaml_map_entry){.address = XRAY_NO_ADDRESS, .symbol = entry->symbol};
     if (event->type == YAML_MAPPING_END_EVENT) {
         if (!entry->id)
             return "an entry without id";
@@ -106,8 +106,8 @@ static const char *take_yaml_event(struct xray_names *names, struct entry *entry
 }
 
 /* Reads until the end, or until the first problem, which is recorded. */
-static int read_yaml_events(yaml_parser_t *parser, struct xray_names *names, struct reading *reading,
-                            struct entry *entry)
+static int read_yaml_events(yaml_parser_t *parser, struct xray_names *names, struct yaml_map_reading *reading,
+                            struct yaml_map_entry *entry)
 {
     yaml_event_t event;
     int depth = 0; /* 1: in the list; 2: in an entry */
@@ -137,8 +137,8 @@ static int read_yaml_events(yaml_parser_t *parser, struct xray_names *names, str
 
 int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct pf_error *error)
 {
-    struct reading reading = {.input = input, .size = pf_input_size(input), .error = error};
-    struct entry entry = {.symbol = malloc(XRAY_SYMBOL_MAX)};
+    struct yaml_map_reading reading = {.input = input, .size = pf_input_size(input), .error = error};
+    struct yaml_map_entry entry = {.symbol = malloc(XRAY_SYMBOL_MAX)};
     yaml_parser_t parser;
     int failed = -1;
     if (reading.size > MAP_MAX) {

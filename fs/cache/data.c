@@ -15,7 +15,7 @@
  */
 enum { PART_MAX = 1 << 20, VALUE_MAX = 64 << 20, TOTAL = -1, WHOLE = 0 };
 
-struct total {
+struct datum_total {
     uint64_t size, sum; /* size and checksum of the parts together */
 };
 
@@ -64,8 +64,8 @@ static void bind_datum(sqlite3_stmt *statement, uint64_t source, enum pf_datum t
     sqlite3_bind_int64(statement, 3, (int64_t)number);
 }
 
-struct reading {
-    struct total total; /* expected size and checksum of the parts together */
+struct datum_reading {
+    struct datum_total total; /* expected size and checksum of the parts together */
     char *bytes;
     size_t have;
 };
@@ -75,7 +75,7 @@ struct reading {
  * WHOLE. Returns false if the part or its checksum is wrong, or out of memory.
  */
 static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, uint64_t number, int expected,
-                      struct reading *reading)
+                      struct datum_reading *reading)
 {
     int part = sqlite3_column_int(row, 0);
     const void *bytes = sqlite3_column_blob(row, 2);
@@ -88,7 +88,7 @@ static bool read_part(sqlite3_stmt *row, uint64_t source, enum pf_datum type, ui
         if (part == TOTAL && size == sizeof reading->total)
             memcpy(&reading->total, bytes, size);
         else
-            reading->total = (struct total){size, pf_digest(0, bytes, size)};
+            reading->total = (struct datum_total){size, pf_digest(0, bytes, size)};
         if ((part != TOTAL && part != WHOLE) || reading->total.size > VALUE_MAX ||
             !(reading->bytes = malloc(reading->total.size + 1)))
             return false;
@@ -137,7 +137,7 @@ static bool read_head(sqlite3_stmt *row, int column, uint64_t source, struct pf_
 static char *get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
                  struct pf_buf *head)
 {
-    struct reading reading = {.bytes = NULL};
+    struct datum_reading reading = {.bytes = NULL};
     sqlite3_stmt *row = cache->statements[PF_DB_GET];
     int rows = 0, result;
     bool sound = true, old = false;
@@ -339,7 +339,7 @@ static bool put_large_part(struct pf_cache *cache, const struct pf_cache_value *
 static void put_large(struct pf_cache *cache, const struct pf_cache_head *head,
                       const struct pf_cache_value *value)
 {
-    const struct total total = {value->size, pf_digest(0, value->bytes, value->size)};
+    const struct datum_total total = {value->size, pf_digest(0, value->bytes, value->size)};
     const char *bytes = value->bytes;
     pf_db_take(cache);
     bool kept = open_for_writing(cache) && pf_db_begin(cache);

@@ -51,7 +51,7 @@ bool pf_fields_are_sound(const char *bytes, size_t size)
 /* ---- merging ------------------------------------------------------------------------------------ */
 
 /* The type is in the bits above the number's: numbers have at most the bits of a node. If two keys collide, one field is omitted. */
-static uint64_t key_of(const struct pf_field *field)
+static uint64_t field_key_of(const struct pf_field *field)
 {
     return field->number ^ (uint64_t)field->type << 48;
 }
@@ -79,9 +79,9 @@ void pf_fields_merge(struct pf_buf *fields, const char *stored, size_t size, siz
     bool failed =
         fields->failed || !pf_fields_are_sound(stored, size) || !depend_on_same_facts(fields, &others);
     for (const char *at = NULL; !failed && (at = pf_fields_next(fields, at, &field));)
-        failed = !pf_map_put(&own, key_of(&field), &own);
+        failed = !pf_map_put(&own, field_key_of(&field), &own);
     for (const char *at = NULL; !failed && (at = pf_fields_next(&others, at, &field));)
-        if (!pf_map_get(&own, key_of(&field)) && fields->size + sizeof field + field.size <= limit)
+        if (!pf_map_get(&own, field_key_of(&field)) && fields->size + sizeof field + field.size <= limit)
             pf_fields_add(fields, field.type, field.number, at, field.size);
     pf_map_free(&own);
 }

@@ -13,7 +13,7 @@ enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
-struct piece {
+struct family_piece {
     uint64_t full, part; /* size of the rows in the whole table; size of the partition's own file, with header */
     struct pf_checkpoints checkpoints; /* `full` offsets are relative to the piece's first row */
     unsigned char *start;              /* the position before the first row */
@@ -25,7 +25,7 @@ struct measuring {
     const struct pf_table *table;
     struct pf_family *family;
     struct pf_row_size header;
-    struct piece *pieces;
+    struct family_piece *pieces;
     size_t n;
     _Atomic uint64_t done; /* thousandths, summed over all pieces */
     /* By severity: true if a piece has failed; the error of the first such piece, written by one thread and read after the split. */
@@ -38,7 +38,7 @@ static bool by_partition(const struct measuring *all)
     return all->table->flags & PF_BY_PARTITION && all->family->partitions > 0;
 }
 
-static int keep_start(struct piece *piece, const struct pf_measure *measure, struct pf_error *error)
+static int keep_start(struct family_piece *piece, const struct pf_measure *measure, struct pf_error *error)
 {
     piece->start_size = pf_measure_save(measure, NULL, 0);
     piece->start = malloc(piece->start_size + 1);
@@ -63,7 +63,7 @@ static void count_row(struct measuring *all, const struct pf_row_size *row)
  * Adds a checkpoint if one is due. The distance is measured in the partition's file, the shorter text. *last: offset of
  * the previous checkpoint in that file.
  */
-static int set_checkpoint(struct piece *piece, const struct pf_measure *measure, uint64_t *last,
+static int set_checkpoint(struct family_piece *piece, const struct pf_measure *measure, uint64_t *last,
                           struct pf_error *error)
 {
     size_t position = pf_measure_save(measure, NULL, 0);
@@ -114,7 +114,7 @@ static int result_of_pieces(struct measuring *all, struct pf_error *error)
     return 0;
 }
 
-static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure,
+static int measure_rows(struct measuring *all, struct family_piece *piece, struct pf_measure *measure,
                         struct pf_error *error)
 {
     struct pf_row_size row;
@@ -140,7 +140,7 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
 static void measure_piece(void *arg, size_t i)
 {
     struct measuring *all = arg;
-    struct piece *piece = &all->pieces[i];
+    struct family_piece *piece = &all->pieces[i];
     struct pf_error error = {0};
     int64_t partition = by_partition(all) ? (int64_t)i : -1;
     piece->part = all->header.full - all->header.partition;
@@ -154,7 +154,7 @@ static void measure_piece(void *arg, size_t i)
 static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf_error *error)
 {
     struct pf_family *family = all->family;
-    struct piece *piece = &all->pieces[i];
+    struct family_piece *piece = &all->pieces[i];
     uint64_t base = family->whole;
     if (i > 0 && piece->full && base - *last >= PF_INTERVAL) {
         void *blob = pf_checkpoints_add(&family->checkpoints, base, 0, piece->start_size, error);
@@ -211,7 +211,7 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
     return result;
 }
 
-static int prepare(struct pf_family *family, const struct pf_model *model, const struct pf_table *table,
+static int prepare_sizes(struct pf_family *family, const struct pf_model *model, const struct pf_table *table,
                    struct pf_error *error)
 {
     if (pf_table_has(table, PF_PARTITION))
@@ -242,7 +242,7 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_model *model, co
                                 struct pf_error *error)
 {
     struct pf_family *family = calloc(1, sizeof *family);
-    if (!family || prepare(family, model, table, error)) {
+    if (!family || prepare_sizes(family, model, table, error)) {
         pf_fail_memory(error);
         pf_family_free(family);
         return NULL;

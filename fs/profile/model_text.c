@@ -289,7 +289,7 @@ struct rows_lines {
     void (*print)(struct pf_profile *profile, uint32_t i, struct pf_buf *out);
 };
 
-static int rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int model_rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct rows_lines *view = (struct rows_lines *)lines;
     (void)error;
@@ -303,19 +303,19 @@ static int rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error
     return 1;
 }
 
-static size_t rows_save(const struct pf_lines *lines, void *blob, size_t room)
+static size_t model_rows_save(const struct pf_lines *lines, void *blob, size_t room)
 {
     const struct rows_lines *view = (const struct rows_lines *)lines;
     return pf_position_save(&view->row, sizeof view->row, blob, room);
 }
 
-static int rows_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+static int model_rows_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
 {
     struct rows_lines *view = (struct rows_lines *)lines;
     return pf_position_restore(&view->row, sizeof view->row, blob, size, error);
 }
 
-static void rows_close(struct pf_lines *lines)
+static void model_rows_close(struct pf_lines *lines)
 {
     free(lines);
 }
@@ -326,8 +326,8 @@ static double rows_progress(const struct pf_lines *lines)
     return (double)view->row / ((double)view->rows + 1);
 }
 
-static const struct pf_lines_ops rows_ops = {rows_next,    NULL,       rows_save,
-                                             rows_restore, rows_close, rows_progress};
+static const struct pf_lines_ops rows_ops = {model_rows_next,    NULL,       model_rows_save,
+                                             model_rows_restore, model_rows_close, rows_progress};
 
 static struct pf_lines *rows_lines(struct pf_profile *profile, uint64_t rows,
                                    void (*header)(struct pf_profile *, struct pf_buf *),

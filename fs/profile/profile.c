@@ -127,7 +127,7 @@ int pf_profile_open_here(struct pf_profile *profile, struct pf_error *error)
     return result;
 }
 
-static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
+static int run_profile_open(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct pf_profile *profile = (struct pf_profile *)owner;
     (void)number;
@@ -135,13 +135,13 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
 }
 
 /* Runs on the calling thread: opening is fast, since compressed sources are already unpacked (fs/tree/packed.c). */
-static bool opens_here(struct pf_owner *owner, uint64_t number)
+static bool profile_opens_here(struct pf_owner *owner, uint64_t number)
 {
     (void)owner, (void)number;
     return true;
 }
 
-static const struct pf_work open_work = {"opening", PF_WORK_OPEN, opens_here, run_open};
+static const struct pf_work open_work = {"opening", PF_WORK_OPEN, profile_opens_here, run_profile_open};
 
 int pf_profile_open(struct pf_profile *profile, struct pf_op *op)
 {

@@ -27,17 +27,17 @@ void pf_part_free(struct pf_part *part)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-static int primary_of(const struct pf_model *model)
+static int part_primary_of(const struct pf_model *model)
 {
     return pf_primary_metric(model->metrics, model->n_metrics, model->options->metric);
 }
 
-static void add_metrics(struct pf_profile *profile, struct pf_buf *out)
+static void add_part_metrics(struct pf_profile *profile, struct pf_buf *out)
 {
     const struct pf_model *model = pf_profile_model(profile);
     if (!model->partitions.plural)
         return;
-    int primary = primary_of(model);
+    int primary = part_primary_of(model);
     for (uint32_t m = 0; m < model->n_metrics; m++) {
         char dir[PF_NAME_MAX + 1];
         const struct pf_metric *metric = &model->metrics[m];
@@ -106,7 +106,7 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
                 struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);
-    int primary = aggregate ? primary_of(model) : -1;
+    int primary = aggregate ? part_primary_of(model) : -1;
     const struct pf_metric *metric = primary >= 0 ? &model->metrics[primary] : NULL;
     struct pf_arranged *functions = NULL;
     if (metric && !(functions = pf_arranged_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
@@ -117,7 +117,7 @@ static int make(struct pf_profile *profile, struct pf_aggregate *aggregate, stru
     struct pf_cell worst, first[PF_FUNCTION_COLUMNS] = {0};
     if (metric && pf_adds_up(metric) && functions->n_functions)
         pf_function_cells(model, functions, 0, first);
-    add_metrics(profile, &part->metrics);
+    add_part_metrics(profile, &part->metrics);
     add_warnings(profile, &part->rows[PF_PART_WARNINGS], &worst);
     const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(model->partitions.items))
                                               : pf_absent(),
@@ -169,7 +169,7 @@ static struct pf_buf *text_of_field(struct pf_part *part, const struct pf_field 
     }
 }
 
-static bool recall(struct pf_fs *fs, const char *path, const struct pf_entry_info *info, struct pf_part *part)
+static bool part_recall(struct pf_fs *fs, const char *path, const struct pf_entry_info *info, struct pf_part *part)
 {
     struct pf_buf stored = {0};
     struct pf_field field;
@@ -215,14 +215,14 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_entry_info *
     struct pf_aggregate *aggregate = NULL;
     struct pf_op op = PF_OP;
     *part = (struct pf_part){.metrics = {0}};
-    if (may_recall && recall(fs, path, info, part))
+    if (may_recall && part_recall(fs, path, info, part))
         return 0;
     struct pf_profile *profile = pf_part_open(fs, path, info, error);
     if (!profile)
         return -1;
     int result = 0;
     if (extent == PF_PART_METRICS) {
-        add_metrics(profile, &part->metrics);
+        add_part_metrics(profile, &part->metrics);
         result = part->metrics.failed ? pf_fail_memory(error) : 0;
     } else {
         result = pf_profile_stage(profile, PF_CHECKED, &op);

@@ -105,7 +105,7 @@ struct filled {
 };
 
 /* A cursor, and the cells of its current row as they are printed. */
-struct walk {
+struct table_walk {
     struct pf_cursor cursor;
     const struct pf_cursor_ops *ops;
     struct pf_cell *cells;
@@ -122,7 +122,7 @@ struct walk {
     bool opened;
 };
 
-static void walk_close(struct walk *walk)
+static void walk_close(struct table_walk *walk)
 {
     if (walk->opened)
         walk->ops->close(&walk->cursor);
@@ -142,7 +142,7 @@ static bool is_context_role(enum pf_role role)
     return role == PF_CONTEXT || role == PF_CONTEXT_NAME;
 }
 
-static void list_filled(struct walk *walk, const struct pf_table *table, bool partition, bool context)
+static void list_filled(struct table_walk *walk, const struct pf_table *table, bool partition, bool context)
 {
     for (unsigned c = 0; c < table->n_columns; c++) {
         const struct pf_column *column = &table->columns[c];
@@ -153,7 +153,7 @@ static void list_filled(struct walk *walk, const struct pf_table *table, bool pa
 }
 
 /* Lists all filled columns. Sets the sizes for absent cells, since there is no current row yet. */
-static void list_all_filled(struct walk *walk, const struct pf_table *table)
+static void list_all_filled(struct table_walk *walk, const struct pf_table *table)
 {
     list_filled(walk, table, true, false);
     walk->partition_size = walk->n_partition = walk->n_filled;
@@ -163,10 +163,10 @@ static void list_all_filled(struct walk *walk, const struct pf_table *table)
     list_filled(walk, table, false, false);
 }
 
-static int walk_open(struct walk *walk, struct pf_model *model, const struct pf_table *table,
+static int walk_open(struct table_walk *walk, struct pf_model *model, const struct pf_table *table,
                      struct pf_restriction only, struct pf_error *error)
 {
-    *walk = (struct walk){.cursor = {.model = model, .table = table, .only = only},
+    *walk = (struct table_walk){.cursor = {.model = model, .table = table, .only = only},
                           .ops = pf_table_ops(table),
                           .partition = -1,
                           .context = -1,
@@ -205,7 +205,7 @@ static struct pf_cell partition_cell(const struct pf_partitions *partitions, int
 }
 
 /* Returns a metric's or key's cell as it is printed: the name instead of the index. */
-static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
+static struct pf_cell model_cell(const struct table_walk *walk, const struct filled *filled)
 {
     const struct pf_model *model = walk->cursor.model;
     const struct pf_cell *cell = &walk->cells[filled->column];
@@ -223,7 +223,7 @@ static int64_t index_in(const struct pf_cell *cells, int column)
 }
 
 /* Rows mostly come in runs of one partition, and of one context: their cells are cached in walk->named. */
-static void name_partition(struct walk *walk, int64_t partition)
+static void name_partition(struct table_walk *walk, int64_t partition)
 {
     walk->partition = partition;
     walk->partition_size = walk->n_partition;
@@ -233,7 +233,7 @@ static void name_partition(struct walk *walk, int64_t partition)
     }
 }
 
-static void name_context(struct walk *walk, int64_t context)
+static void name_context(struct table_walk *walk, int64_t context)
 {
     const struct pf_tree *tree = walk->cursor.model->contexts;
     bool known = tree && context >= 0 && context < tree->count;
@@ -249,7 +249,7 @@ static void name_context(struct walk *walk, int64_t context)
 }
 
 /* Moves to the next row. walk->cells are the driver's cells; walk->named is up to date. */
-static inline int walk_step(struct walk *walk, struct pf_error *error)
+static inline int walk_step(struct table_walk *walk, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);
     if (more <= 0)
@@ -264,7 +264,7 @@ static inline int walk_step(struct walk *walk, struct pf_error *error)
 }
 
 /* Moves to the next row and fills in its cells as they are printed. */
-static inline int walk_next(struct walk *walk, struct pf_error *error)
+static inline int walk_next(struct table_walk *walk, struct pf_error *error)
 {
     int more = walk_step(walk, error);
     if (more <= 0)
@@ -280,7 +280,7 @@ static inline int walk_next(struct walk *walk, struct pf_error *error)
 
 struct table_lines {
     struct pf_lines lines;
-    struct walk walk;
+    struct table_walk walk;
     bool started; /* past the header */
     bool ended;   /* the cursor is at its end and must not be advanced again */
     size_t n_kept;
@@ -381,7 +381,7 @@ static void close_lines(struct pf_lines *lines)
 
 static double lines_progress(const struct pf_lines *lines)
 {
-    const struct walk *walk = &((const struct table_lines *)lines)->walk;
+    const struct table_walk *walk = &((const struct table_lines *)lines)->walk;
     return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 
@@ -411,7 +411,7 @@ struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_sl
 /* ---- measuring ---------------------------------------------------------------------------------- */
 
 struct pf_measure {
-    struct walk walk;
+    struct table_walk walk;
     size_t n_plain;
     unsigned plain[]; /* columns whose cells are printed unchanged */
 };
@@ -438,7 +438,7 @@ struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table 
 
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error)
 {
-    struct walk *walk = &measure->walk;
+    struct table_walk *walk = &measure->walk;
     int more = walk_step(walk, error);
     if (more <= 0)
         return more;
@@ -463,7 +463,7 @@ size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room
 
 double pf_measure_progress(const struct pf_measure *measure)
 {
-    const struct walk *walk = &measure->walk;
+    const struct table_walk *walk = &measure->walk;
     return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 

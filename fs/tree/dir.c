@@ -47,7 +47,7 @@ struct pf_dir {
     uint64_t end;             /* the offset after the last entry in a profile; 0: not known yet */
 };
 
-static bool is_among(const char *names, size_t size, const char *name)
+static bool dirent_is_among(const char *names, size_t size, const char *name)
 {
     for (size_t at = 0; at < size; at += strlen(names + at) + 1)
         if (!strcmp(names + at, name))
@@ -55,15 +55,15 @@ static bool is_among(const char *names, size_t size, const char *name)
     return false;
 }
 
-struct names {
+struct dir_names {
     struct pf_buf text;
     const struct pf_dir *dir;
     bool folders; /* at least one entry is a folder or of unknown type */
 };
 
-static int add_name(void *arg, const char *name, unsigned char type)
+static int add_dirent_name(void *arg, const char *name, unsigned char type)
 {
-    struct names *names = arg;
+    struct dir_names *names = arg;
     names->folders |= type == DT_DIR || type == DT_UNKNOWN;
     if (!pf_virtual_hides(names->dir->fs, names->dir->ino, name))
         pf_buf_add(&names->text, name, strlen(name) + 1);
@@ -76,9 +76,9 @@ static int add_name(void *arg, const char *name, unsigned char type)
  */
 static int read_names(struct pf_dir *dir)
 {
-    struct names names = {.dir = dir};
-    int result = pf_folder_list(dir->folder, add_name, &names);
-    if (names.folders && !is_among(names.text.data, names.text.size, PF_BESIDE_NAME))
+    struct dir_names names = {.dir = dir};
+    int result = pf_folder_list(dir->folder, add_dirent_name, &names);
+    if (names.folders && !dirent_is_among(names.text.data, names.text.size, PF_BESIDE_NAME))
         pf_buf_add(&names.text, PF_BESIDE_NAME, sizeof PF_BESIDE_NAME);
     dir->names = names.text.data;
     dir->names_size = names.text.size;
@@ -308,7 +308,7 @@ static int dot_entry(const struct pf_dir *dir, uint64_t offset, struct pf_dirent
     return 1;
 }
 
-static unsigned char type_of(const struct stat *st)
+static unsigned char dirent_type_of(const struct stat *st)
 {
     return (unsigned char)((st->st_mode & S_IFMT) >> 12);
 }
@@ -328,7 +328,7 @@ static int virtual_entry(const struct pf_dir *dir, size_t *number, struct pf_dir
     pf_lock_drop(&fs->lock);
     for (; fs->options.virtuals && (at = fs->options.virtuals[*number]); ++*number) {
         void *self = fs->virtuals[*number];
-        if (is_among(dir->names, dir->names_size, at->name) ||
+        if (dirent_is_among(dir->names, dir->names_size, at->name) ||
             !at->is_listed(self, dir->ino, profiles, beside))
             continue;
         struct pf_attr top = {.st = {.st_ino = 0}};
@@ -410,7 +410,7 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
     if (fs->options.only_profiles && info->type != PF_ENTRY_PROFILE && info->type != PF_ENTRY_DIR)
         return false;
     strcpy(entry->name, name);
-    entry->type = info->type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&info->st);
+    entry->type = info->type == PF_ENTRY_PROFILE ? DT_DIR : dirent_type_of(&info->st);
     entry->ino = pf_shown_ino(dir->entry, name);
     if (want_attr) {
         pf_lock_take(&fs->lock);

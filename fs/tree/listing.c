@@ -75,7 +75,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* The names in a folder, each allocated. */
-struct names {
+struct listing_names {
     char **items;
     size_t count, room;
     struct pf_error error;
@@ -85,7 +85,7 @@ struct names {
 
 static int add_name(void *arg, const char *name, unsigned char type)
 {
-    struct names *names = arg;
+    struct listing_names *names = arg;
     names->folders |= type == DT_DIR || type == DT_UNKNOWN;
     names->failed =
         pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, &names->error) ||
@@ -94,7 +94,7 @@ static int add_name(void *arg, const char *name, unsigned char type)
     return names->failed;
 }
 
-static bool is_among(const struct names *names, const char *name)
+static bool is_among(const struct listing_names *names, const char *name)
 {
     for (size_t i = 0; i < names->count; i++)
         if (!strcmp(names->items[i], name))
@@ -103,13 +103,13 @@ static bool is_among(const struct names *names, const char *name)
 }
 
 /* A folder in an archive, kept open while entries below it are visited, and the length of its path. */
-struct level {
+struct listing_level {
     struct pf_folder *folder;
     size_t size;
 };
 
 /* The state of a walk over SOURCE, and its callbacks. */
-struct walk {
+struct crawl_walk {
     struct pf_fs *fs;
     int (*each)(void *arg, const char *path, const struct pf_entry_info *info, struct pf_error *error);
     void *arg;
@@ -120,7 +120,7 @@ struct walk {
      * resolving full paths would make the walk quadratic. Outside of archives the kernel resolves paths, and each open
      * folder would take a descriptor: only the folder of the last entry stays open.
      */
-    struct level *levels;
+    struct listing_level *levels;
     size_t depth, room;
     struct pf_folder *last; /* NULL: none */
     char *last_path;
@@ -132,25 +132,25 @@ struct walk {
  * Returns the open folder that contains a path, with *name set to the last component; NULL if the folder is not open.
  * Closes deeper folders.
  */
-static const struct pf_folder *open_parent(struct walk *walk, const char *path, const char **name)
+static const struct pf_folder *open_parent(struct crawl_walk *walk, const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
     size_t size = slash ? (size_t)(slash - path) : 0;
     while (walk->depth && walk->levels[walk->depth - 1].size > size)
         pf_folder_free(walk->levels[--walk->depth].folder);
     *name = slash ? slash + 1 : path;
-    const struct level *last = walk->depth ? &walk->levels[walk->depth - 1] : NULL;
+    const struct listing_level *last = walk->depth ? &walk->levels[walk->depth - 1] : NULL;
     return last && last->size == size ? last->folder : NULL;
 }
 
-static struct pf_folder *open_folder(struct walk *walk, const char *path)
+static struct pf_folder *open_folder(struct crawl_walk *walk, const char *path)
 {
     const char *name;
     const struct pf_folder *parent = *path ? open_parent(walk, path, &name) : NULL;
     return parent ? pf_folder_open(parent, name) : pf_folder_open(walk->fs->top, *path ? path : ".");
 }
 
-static void close_last(struct walk *walk)
+static void close_last(struct crawl_walk *walk)
 {
     pf_folder_free(walk->last);
     free(walk->last_path);
@@ -159,7 +159,7 @@ static void close_last(struct walk *walk)
 }
 
 /* Keeps a folder open for its entries. Takes ownership. */
-static void keep_folder(struct walk *walk, struct pf_folder *folder, const char *path)
+static void keep_folder(struct crawl_walk *walk, struct pf_folder *folder, const char *path)
 {
     struct pf_error error;
     if (pf_folder_fd(folder) >= 0) {
@@ -167,13 +167,13 @@ static void keep_folder(struct walk *walk, struct pf_folder *folder, const char 
         walk->last = folder;
         walk->last_path = strdup(path);
     } else if (!pf_array_room(&walk->levels, &walk->room, walk->depth, sizeof *walk->levels, &error)) {
-        walk->levels[walk->depth++] = (struct level){folder, strlen(path)};
+        walk->levels[walk->depth++] = (struct listing_level){folder, strlen(path)};
     } else {
         pf_folder_free(folder);
     }
 }
 
-static void close_folders(struct walk *walk)
+static void close_folders(struct crawl_walk *walk)
 {
     close_last(walk);
     while (walk->depth)
@@ -199,7 +199,7 @@ static int add_problem(void *arg, const struct pf_cell *row)
  * Records a file that could not be examined because of a transient error; ignores other errors. Returns 0, or -1 with
  * *error filled if memory or descriptors ran out or the pass was stopped; the walk must then end.
  */
-static int note_unknown(struct walk *walk, const char *path, const struct pf_entry_info *info, int code,
+static int note_unknown(struct crawl_walk *walk, const char *path, const struct pf_entry_info *info, int code,
                         struct pf_error *error)
 {
     if (!pf_is_transient(code))
@@ -217,9 +217,9 @@ static int note_unknown(struct walk *walk, const char *path, const struct pf_ent
  * Pushes the entries of a folder in reverse order, so the first one is on top. An unreadable folder has no entries. 0,
  * or -1 with *error filled.
  */
-static int push_entries(struct walk *walk, struct todo *todo, const char *path, struct pf_error *error)
+static int push_entries(struct crawl_walk *walk, struct todo *todo, const char *path, struct pf_error *error)
 {
-    struct names names = {0};
+    struct listing_names names = {0};
     const char *shown = *path ? path : ".";
     struct pf_folder *folder = open_folder(walk, path);
     int code = folder ? 0 : errno;
@@ -246,7 +246,7 @@ static int push_entries(struct walk *walk, struct todo *todo, const char *path, 
     return result;
 }
 
-static int classify_path(struct walk *walk, const char *path, struct pf_entry_info *info)
+static int classify_path(struct crawl_walk *walk, const char *path, struct pf_entry_info *info)
 {
     const char *name;
     const struct pf_folder *parent = open_parent(walk, path, &name);
@@ -263,7 +263,7 @@ static int classify_path(struct walk *walk, const char *path, struct pf_entry_in
     return walk->last ? pf_classify(walk->fs, walk->last, name, info) : errno;
 }
 
-static int walk_source(struct walk *walk, struct pf_error *error)
+static int walk_source(struct crawl_walk *walk, struct pf_error *error)
 {
     struct pf_fs *fs = walk->fs;
     struct todo todo = {0};
@@ -310,7 +310,7 @@ int pf_each_profile_and_folder(struct pf_fs *fs,
                                            struct pf_error *error),
                                pf_folder_seen *seen, void *arg, struct pf_error *error)
 {
-    return walk_source(&(struct walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, error);
+    return walk_source(&(struct crawl_walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, error);
 }
 
 /* ---- the tables --------------------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ int pf_list_profiles(struct pf_fs *fs, struct pf_buf *profiles, struct pf_buf *a
 {
     pf_buf_str(profiles, "format,version,bytes,mtime,confidence,path,message\n");
     pf_buf_str(archives, "severity,code,path,text\n");
-    struct walk walk = {
+    struct crawl_walk walk = {
         .fs = fs, .each = add_profile, .arg = profiles, .problems = archives, .unknown = profiles};
     return walk_source(&walk, error);
 }

@@ -222,7 +222,7 @@ static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, 
  * True if a folder is an archive or inside one. `unknown` receives the name of an archive on the folder's path whose
  * index has not been built; otherwise "".
  */
-static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
+static bool entry_lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
 {
     bool within = pf_folder_fd(fs->top) < 0;
     *unknown = 0;
@@ -245,7 +245,7 @@ static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char 
 }
 
 /* Arguments of search_one. The search ends at the first file that needs much unpacking. */
-struct search {
+struct packed_search {
     struct pf_fs *fs;
     const struct pf_folder *folder;
     bool far;
@@ -253,7 +253,7 @@ struct search {
 
 static int search_one(void *arg, const char *name, unsigned char type)
 {
-    struct search *search = arg;
+    struct packed_search *search = arg;
     search->far = type == DT_REG && is_far(search->fs, search->folder, name, LOOK);
     return search->far;
 }
@@ -262,7 +262,7 @@ int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_op *op
 {
     char unknown[256];
     struct pf_preparation wanted = {.all = true};
-    lies_in_archive(fs, folder, unknown);
+    entry_lies_in_archive(fs, folder, unknown);
     return *unknown ? start_looking(fs, &wanted, folder, "index of", unknown, op) : 0;
 }
 
@@ -270,7 +270,7 @@ int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_f
                     struct pf_op *op)
 {
     struct pf_preparation wanted = {.name = (char *)(uintptr_t)name, .all = !name};
-    struct search search = {fs, open, false};
+    struct packed_search search = {fs, open, false};
     if (pf_folder_fd(open) >= 0)
         return 0;
     if (name)
@@ -289,7 +289,7 @@ int pf_prepare_profile(struct pf_fs *fs, struct pf_version *version, struct pf_o
     if (!folder || version->driver->directories)
         return 0;
     bool far = entry->name[pf_packing_stem(entry->name)] && version->st.st_size >= LARGE_FILE;
-    if (lies_in_archive(fs, folder, unknown) && !*unknown && !far) {
+    if (entry_lies_in_archive(fs, folder, unknown) && !*unknown && !far) {
         struct pf_folder *open = pf_entry_folder(fs, folder, true);
         far = open && is_far(fs, open, entry->name, UINT64_MAX);
         pf_folder_free(open);

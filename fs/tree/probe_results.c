@@ -31,7 +31,7 @@ struct seen {
     struct pf_probe_result probe;
 };
 
-struct group {
+struct probe_results_group {
     bool known, changed; /* the group is loaded; it differs from the database */
     uint64_t device, number;
     uint64_t ordinary[GROUP]; /* hash of stamp and name by inode; 0: not probed, or a profile or archive */
@@ -45,7 +45,7 @@ struct pf_probe_results {
     struct pf_lock lock; /* guards the members below */
     uint64_t worth;      /* number of results so far; costly results count more */
     size_t n_seen;
-    struct group groups[GROUPS];
+    struct probe_results_group groups[GROUPS];
 };
 
 static uint64_t edition(void)
@@ -89,7 +89,7 @@ static uint32_t driver_count(void)
     return count;
 }
 
-static uint32_t number_of(const struct pf_driver *driver)
+static uint32_t probe_result_number_of(const struct pf_driver *driver)
 {
     for (uint32_t i = 0; driver && pf_drivers[i]; i++)
         if (pf_drivers[i] == driver)
@@ -99,20 +99,20 @@ static uint32_t number_of(const struct pf_driver *driver)
 
 /* ---- the database ------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct pf_probe_results *results, uint64_t device, uint64_t number)
+static uint64_t probe_result_key_of(const struct pf_probe_results *results, uint64_t device, uint64_t number)
 {
     const uint64_t what[] = {PF_DATUM_PROBES, device, number};
     return pf_cache_key(results->cache, what, sizeof what);
 }
 
-static void drop_group(struct pf_probe_results *results, struct group *group)
+static void drop_group(struct pf_probe_results *results, struct probe_results_group *group)
 {
     results->n_seen -= group->n_seen;
     free(group->seen);
-    *group = (struct group){.known = false};
+    *group = (struct probe_results_group){.known = false};
 }
 
-static void pack_group(const struct group *group, struct pf_buf *out)
+static void pack_group(const struct probe_results_group *group, struct pf_buf *out)
 {
     pf_buf_add(out, (const char *)group->ordinary, sizeof group->ordinary);
     pf_buf_add(out, (const char *)group->seen, group->n_seen * sizeof *group->seen);
@@ -132,7 +132,7 @@ static size_t pack_changed(struct pf_probe_results *results, size_t *at, struct 
     if (results->worth < WORTH_SAVING)
         *at = GROUPS;
     for (; n < PF_CACHE_BATCH && *at < GROUPS; ++*at) {
-        struct group *group = &results->groups[*at];
+        struct probe_results_group *group = &results->groups[*at];
         if (!group->changed)
             continue;
         savings[n] = (struct saving){group->device, group->number, {0}};
@@ -153,7 +153,7 @@ void pf_probe_results_save(struct pf_probe_results *results)
         size_t n = pack_changed(results, &at, savings), sound = 0;
         for (size_t i = 0; i < n; i++) {
             const struct saving *saving = &savings[i];
-            uint64_t source = key_of(results, saving->device, saving->number);
+            uint64_t source = probe_result_key_of(results, saving->device, saving->number);
             if (!saving->packed.failed)
                 values[sound++] = (struct pf_cache_value){source, 0, PF_DATUM_PROBES, saving->packed.data,
                                                           saving->packed.size};
@@ -165,7 +165,7 @@ void pf_probe_results_save(struct pf_probe_results *results)
 }
 
 /* True if a record read from the database is valid for the group; checked before its driver index is used. */
-static bool is_sound(const struct group *group, const struct seen *seen)
+static bool is_sound(const struct probe_results_group *group, const struct seen *seen)
 {
     const struct pf_probe_result *probe = &seen->probe;
     return seen->driver <= driver_count() && (seen->driver || seen->packed) &&
@@ -173,7 +173,7 @@ static bool is_sound(const struct group *group, const struct seen *seen)
            memchr(probe->message, 0, sizeof probe->message);
 }
 
-static void add_seen(struct pf_probe_results *results, struct group *group, const struct seen *seen)
+static void add_seen(struct pf_probe_results *results, struct probe_results_group *group, const struct seen *seen)
 {
     struct pf_error error;
     size_t i = 0;
@@ -188,7 +188,7 @@ static void add_seen(struct pf_probe_results *results, struct group *group, cons
     group->seen[i] = *seen;
 }
 
-static void unpack_group(struct pf_probe_results *results, struct group *group, const char *bytes,
+static void unpack_group(struct pf_probe_results *results, struct probe_results_group *group, const char *bytes,
                          size_t size)
 {
     struct pf_unpack in = {bytes, bytes + size, false};
@@ -203,26 +203,26 @@ static void unpack_group(struct pf_probe_results *results, struct group *group, 
     }
 }
 
-static bool is_group_of(const struct group *group, const struct pf_stamp *stamp)
+static bool is_group_of(const struct probe_results_group *group, const struct pf_stamp *stamp)
 {
     return group->known && group->number == stamp->inode / GROUP && group->device == stamp->device;
 }
 
 /* Replaces the group in a slot by an empty one. If too many profiles and archives are in memory, drops all groups. */
-static void replace_group(struct pf_probe_results *results, struct group *group, uint64_t device,
+static void replace_group(struct pf_probe_results *results, struct probe_results_group *group, uint64_t device,
                           uint64_t number)
 {
     for (size_t i = 0; results->n_seen >= SEEN_MAX && i < GROUPS; i++)
         drop_group(results, &results->groups[i]);
     drop_group(results, group);
-    *group = (struct group){.known = true, .device = device, .number = number};
+    *group = (struct probe_results_group){.known = true, .device = device, .number = number};
 }
 
 /* Takes the lock and returns the group of a file. Reads a missing group from the database, without the lock. */
-static struct group *lock_group(struct pf_probe_results *results, const struct pf_stamp *stamp)
+static struct probe_results_group *lock_group(struct pf_probe_results *results, const struct pf_stamp *stamp)
 {
     uint64_t number = stamp->inode / GROUP;
-    struct group *group = &results->groups[(number ^ stamp->device) % GROUPS];
+    struct probe_results_group *group = &results->groups[(number ^ stamp->device) % GROUPS];
     size_t size = 0;
     pf_lock_take(&results->lock);
     if (is_group_of(group, stamp))
@@ -232,7 +232,7 @@ static struct group *lock_group(struct pf_probe_results *results, const struct p
     if (save)
         pf_probe_results_save(results);
     struct pf_buf head = {0};
-    char *bytes = results->cache ? pf_cache_get(results->cache, key_of(results, stamp->device, number),
+    char *bytes = results->cache ? pf_cache_get(results->cache, probe_result_key_of(results, stamp->device, number),
                                                 PF_DATUM_PROBES, 0, &size, &head)
                                  : NULL;
     bool current =
@@ -250,13 +250,13 @@ static struct group *lock_group(struct pf_probe_results *results, const struct p
 
 /* ---- look-up and storing ------------------------------------------------------------------------ */
 
-static uint64_t hash_of(const struct pf_stamp *stamp, uint64_t name)
+static uint64_t probe_result_hash_of(const struct pf_stamp *stamp, uint64_t name)
 {
     uint64_t hash = pf_digest(name, stamp, sizeof *stamp);
     return hash ? hash : 1;
 }
 
-static const struct seen *find_seen(const struct group *group, const struct pf_stamp *stamp, uint64_t name)
+static const struct seen *find_seen(const struct probe_results_group *group, const struct pf_stamp *stamp, uint64_t name)
 {
     for (size_t i = 0; i < group->n_seen; i++)
         if (pf_stamp_same(&group->seen[i].stamp, stamp) && group->seen[i].name == name)
@@ -269,9 +269,9 @@ bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stam
 {
     struct pf_stamp stamp = pf_stamp_lasting(now);
     uint64_t name_hash = pf_digest(0, name, strlen(name));
-    const struct group *group = lock_group(results, &stamp);
+    const struct probe_results_group *group = lock_group(results, &stamp);
     const struct seen *seen = find_seen(group, &stamp, name_hash);
-    bool ordinary = group->ordinary[stamp.inode % GROUP] == hash_of(&stamp, name_hash);
+    bool ordinary = group->ordinary[stamp.inode % GROUP] == probe_result_hash_of(&stamp, name_hash);
     if (seen) {
         info->driver = seen->driver ? pf_drivers[seen->driver - 1] : NULL;
         info->probe = seen->probe;
@@ -287,11 +287,11 @@ void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stam
     struct seen seen = {.stamp = pf_stamp_lasting(now),
                         .name = pf_digest(0, name, strlen(name)),
                         .packed = info->packed,
-                        .driver = number_of(info->driver),
+                        .driver = probe_result_number_of(info->driver),
                         .probe = info->probe};
-    struct group *group = lock_group(results, &seen.stamp);
+    struct probe_results_group *group = lock_group(results, &seen.stamp);
     bool ordinary = !info->driver && !info->packed;
-    group->ordinary[seen.stamp.inode % GROUP] = ordinary ? hash_of(&seen.stamp, seen.name) : 0;
+    group->ordinary[seen.stamp.inode % GROUP] = ordinary ? probe_result_hash_of(&seen.stamp, seen.name) : 0;
     if (!ordinary)
         add_seen(results, group, &seen);
     group->changed = true;
