@@ -43,7 +43,7 @@
 struct afperf_pause {
     uint64_t start, stop;
     uint64_t before; /* ticks paused in this run before this pause */
-    uint32_t run;    /* while reading: a reference */
+    uint32_t run;    /* a reference, later the run */
 };
 
 /* The kinds of objects that records name: runs and sections. Both begin with struct afperf_object. */
@@ -168,7 +168,7 @@ struct afperf_event {
     uint8_t kind, type;    /* type: of a data record, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* data with an aggregation type */
-    bool apart;     /* data: there is no start or stop since the last RunInfo, so the data belong to none */
+    bool apart;     /* data: since the last RunInfo, no start or stop to which data without id may belong */
 };
 
 enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };

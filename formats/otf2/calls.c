@@ -21,7 +21,7 @@ struct otf2_open_call {
     uint64_t row;   /* row of the time line */
 };
 
-/* A region that has been entered. Undefined regions have numbers after the defined ones. */
+/* State of a region in this pass. Undefined regions have numbers after the defined ones. */
 struct region {
     bool entered;       /* false: the other fields are not set yet */
     uint32_t name;      /* string number */

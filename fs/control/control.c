@@ -203,7 +203,7 @@ static bool has_control_text(const struct pf_snapshot *snapshot, uint32_t item)
 static const struct pf_snapshot_ops snapshot_ops = {make_control_text, has_control_text, NULL,
                                                     free_control_snapshot};
 
-/* Returns the current snapshot of a subject, with a use; it may not have texts yet. NULL: out of memory. */
+/* Returns a reference to a subject's current snapshot, maybe without texts yet. NULL: out of memory. */
 static struct pf_snapshot *present_snapshot(struct control *control, enum subject subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_of(&control->snapshots, subject);

@@ -319,7 +319,7 @@ static void visit_run(struct member_visits *visits, unsigned i)
     const struct pf_model *model = profile ? pf_profile_model(profile) : NULL;
     int metric = model && model->partitions.plural ? find_shared_metric(model, making->metric) : -1;
     bool there = metric >= 0 && !pf_profile_aggregate(profile, metric, &aggregate, &op);
-    /* Prepare what add_run needs before the turn, since other threads wait during it. */
+    /* Prepare what add_run_values needs before the turn: other threads wait during it. */
     struct pf_arranged *functions = NULL;
     if (there && pf_adds_up(&model->metrics[metric]))
         functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, failure);

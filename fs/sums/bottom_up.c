@@ -33,7 +33,7 @@ struct callers {
 struct bottom_up_row {
     union pf_number sum;
     uint32_t name, depth;
-    uint32_t more; /* number of siblings left out; 0: this row is a function */
+    uint32_t more; /* left-out siblings that this row sums up; 0: a function */
 };
 
 struct bottom_up_walk {

@@ -112,7 +112,7 @@ static int arrange(struct pf_values *values, struct pf_arranged *arranged, struc
     return arrange_by_stack(values, arranged, error);
 }
 
-/* Makes an arrangement that is not listed yet. Returns NULL with *error filled. */
+/* Makes an arrangement without listing it. Returns NULL with *error filled. */
 static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned metric,
                                         enum pf_arrangement kind, struct pf_error *error)
 {

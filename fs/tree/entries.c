@@ -315,7 +315,7 @@ static uint64_t hash_of(const struct pf_entry *parent, const char *name)
 /* Returns an inode number to show to programs: at most 53 bits, since some programs store numbers as doubles. */
 static uint64_t shown_ino(uint64_t hash)
 {
-    return hash >> 11 | (uint64_t)1 << 32; /* above the numbers of entries and .profilefs; never 0 */
+    return hash >> 11 | (uint64_t)1 << 32; /* above the numbers of entries; never 0 */
 }
 
 uint64_t pf_shown_ino(const struct pf_entry *folder, const char *name)

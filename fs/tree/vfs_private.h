@@ -369,7 +369,7 @@ static inline uint64_t pf_opened_and_passed(const struct pf_fs *fs)
 /* True for the number of an entry of SOURCE that is not a profile. */
 bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
-/* Attributes of a classified entry; uses its number once. ENOENT if the entry is hidden. Called with fs->lock held. */
+/* Attributes of a classified entry; adds a look-up reference. ENOENT: it is hidden. Called with fs->lock held. */
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr);
 /* Attributes of a node inside a profile. may_wait: a pass may compute the size. */
@@ -420,8 +420,7 @@ bool pf_virtual_hides(const struct pf_fs *fs, uint64_t folder, const char *name)
 
 /*
  * Looks up a virtual folder in a folder of SOURCE. open NULL: only virtual folders that hide entries of SOURCE;
- * otherwise only virtual folders that entries take precedence over. 0 with *attr filled, ENOENT, or another errno
- * value.
+ * otherwise only those that do not. 0 with *attr filled, ENOENT, or another errno value.
  */
 int pf_virtual_find(struct pf_fs *fs, uint64_t folder, const struct pf_folder *open, const char *name,
                     struct pf_attr *attr, struct pf_op *op);

@@ -24,7 +24,7 @@ process.wait()
 print(f"{title}: seen {len(seen)} times, at {sorted(set(seen))}")
 sys.exit(not any(0 < n < 100 for n in seen))
 P
-# watch TITLE FILE: passes of that title run while the file is read, and report progress.
+# watch TITLE FILE: passes of that title run during a stat of FILE and report progress.
 watch() {
     python3 "$work/watch.py" "$mnt/.profilefs/status.txt" "$1" stat "$mnt/$2"
 }

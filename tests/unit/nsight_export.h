@@ -271,7 +271,7 @@ EXPORT const char *rows(struct open_export *export, const char *name)
     return rows_only(export, name, PF_UNRESTRICTED);
 }
 
-/* Returns all events; a new cursor resumes before each of them. */
+/* Returns matching events, each read by a new, resumed cursor. */
 EXPORT const char *rows_resumed(struct open_export *export, struct pf_restriction only)
 {
     const struct pf_table *table = table_named(&export->model, "events");

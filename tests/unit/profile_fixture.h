@@ -22,7 +22,7 @@ struct control {
     atomic_int probes, opens, closes, loads[PF_STAGES];
     bool alone;     /* the driver does not look up NAME.extra */
     unsigned skips; /* how the table of values skips other metrics' data: PF_SEEKS_METRIC, PF_SKIMS_METRIC */
-    bool leans;     /* metric 0 is derived from metrics 0 and 1, metric 1 from itself only */
+    bool leans;     /* aggregates of metric 0 need metric 1 too, but not vice versa */
     int changes;    /* number of cursors over events that will fail because their data was superseded */
     int64_t recalled;
 };
