@@ -252,7 +252,7 @@ static uint32_t section_named(struct afperf_reading *reading, const struct afper
     return reading->last_section;
 }
 
-/* Returns the run of a section. In the short shape, the first field may be a run's id. */
+/* Returns the run of a section. A short SectionInfo begins with a run's id or a time. */
 static uint32_t run_of_section(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     if (!decoded->run_or_time)

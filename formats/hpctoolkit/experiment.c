@@ -237,8 +237,8 @@ static uint32_t name_of_item_attribute(const struct experiment_reading *reading,
  */
 
 /*
- * Reads the attributes of a context's element. Inlined frames lack PF_FRAME: in 2.x the exclusive value of an inlined
- * frame is also included in that of its caller.
+ * Reads the attributes of a context's element. Inlined frames lack PF_FRAME, so sums over frames omit them: in 2.x
+ * their exclusive values are also in the caller's.
  */
 static void read_context_attributes(const struct experiment_reading *reading, const struct experiment_level *above,
                                     struct hpc_context *context)

@@ -16,7 +16,7 @@ struct pf_member {
     uint32_t parent;            /* a member; PF_NO_MEMBER: none */
     uint32_t name, link;        /* strings; PF_NO_STRING: none */
     uint32_t first, last, next; /* a folder's members, in the archive's order */
-    uint64_t start, size;       /* location in the bytes that contain the members (SPARSE: start is its header) */
+    uint64_t start, size;       /* offset in the bytes that hold members (SPARSE: of the header); unpacked size */
     int64_t mtime;              /* seconds */
     uint8_t type, method;       /* DT_DIR, DT_REG, DT_LNK; PF_MEMBER_... */
 };

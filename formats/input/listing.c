@@ -205,7 +205,7 @@ int pf_source_list_folders(struct pf_source *source, pf_folder_visit *visit, voi
     return listing_list(source, FOLDERS, visit, arg, error);
 }
 
-/* Records a folder's version as of before its listing. */
+/* Records an inner folder's stamp before it is listed. */
 static int record_inner_folder(struct pf_source *source, const char *name, const struct pf_folder *folder,
                                struct pf_error *error)
 {

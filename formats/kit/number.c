@@ -200,7 +200,7 @@ static inline bool from_product(const struct decimal *decimal, double *value)
     return true;
 }
 
-/* Converts a number whose text has digits without a point, which strtod reads the same in every locale. */
+/* Converts a number by strtod, from a copy without the point, which some locales write differently. */
 static double from_digits(struct number_reader digits, int64_t exponent)
 {
     char text[KEPT_DIGITS + 32];

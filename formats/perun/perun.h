@@ -161,7 +161,7 @@ static inline uint32_t perun_string(struct perun_data *data, const char *text, s
     return pf_run_intern(data->run, data->tree->strings, text, size);
 }
 
-/* A cell for a string's number; absent for PERUN_NONE. */
+/* A string's text as a cell; absent for PERUN_NONE. */
 static inline struct pf_cell perun_string_cell(const struct perun_data *data, uint32_t string)
 {
     return string == PERUN_NONE ? pf_absent() : pf_interned(data->tree->strings, string);

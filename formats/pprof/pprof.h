@@ -180,7 +180,7 @@ struct pprof {
     struct pprof_stream stream;                   /* of the current pass */
     PF_LIST(uint32_t) strings;                    /* string table index -> interned string */
     struct pf_ids functions, mappings, locations; /* id -> index; an id may be any number except 0 */
-    struct pf_ids bracketed; /* interned file of a mapping -> `bracketed` of struct pprof_mapping */
+    struct pf_ids bracketed; /* interned file of a mapping -> name of its frames without function */
     struct pf_ids missing;   /* ids of undefined mappings that locations refer to */
     PF_LIST(struct pprof_function) function;
     PF_LIST(struct pprof_function) unnumbered; /* functions with id 0 */

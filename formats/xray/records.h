@@ -136,7 +136,7 @@ static inline int xray_begin_range(struct xray_decoder *decoder, const struct xr
     return 0;
 }
 
-/* Returns the file offset of the next record, after the last event with its arguments and payload. */
+/* Returns the file offset of the next record, past unread payload; unread arguments are records. */
 static inline uint64_t xray_decoder_offset(const struct xray_decoder *decoder)
 {
     return decoder->base + decoder->at + decoder->payload;

@@ -15,7 +15,7 @@ enum {
     ASK_MS = 1000,
     /* The kernel reports only one signal per request. It may be a harmless one, such as a timer's, followed by a fatal one. */
     ASK_AGAIN_MS = 50,
-    /* A caller whose signals are not visible counts as interrupted after this time: Ctrl-C must work, but a periodic timer must not
+    /* A signal to a caller that /proc does not show ends the wait after this time: Ctrl-C must work, but a periodic timer must not
      * fail every look-up of a cold file. */
     UNKNOWN_MS = 1000,
     /* Maximum duration of a phase of the shutdown, and of the last attempt to save. */

@@ -262,7 +262,7 @@ struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node
     return pf_lines_of_text(&out, error);
 }
 
-/* info.txt of a key: its row in the table model->keys.about. */
+/* info.txt of a key: its name and its row in keys->about. */
 struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t item = node.item;

@@ -80,7 +80,7 @@ struct pf_arranged {
     size_t width; /* PF_BY_FUNCTION: width of the longest value in hot.txt, as pf_print_rounded prints it */
 
     union pf_number *exclusive;    /* PF_BY_STACK: by context */
-    struct pf_folded_line *folded; /* PF_BY_STACK: callers first, children by index */
+    struct pf_folded_line *folded; /* PF_BY_STACK: in preorder; siblings by index */
     uint32_t n_order;              /* number of items in folded[] */
     /* PF_BY_STACK: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if no stack is deep enough to
      * be cut. */

@@ -35,7 +35,7 @@ void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool re
 /* Appends a name on one line, escaped as in CSV but never quoted. */
 void pf_add_name(struct pf_buf *out, const struct pf_cell *name);
 
-/* Truncates the text after offset `from` to `most` bytes, at a character boundary, and appends "...". Returns the new size of
+/* Truncates the text after offset `from` to `most` bytes, "..." included, at a character boundary. Returns the new size of
  * that text. */
 size_t pf_cut_end(struct pf_buf *buf, size_t from, size_t most);
 

@@ -142,7 +142,7 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
                     enum fuzz_rules rules)
 {
     struct pf_error error = {0};
-    /* Sometimes little memory, so that sums and tapes spill to disk. */
+    /* Sometimes little memory, so that sums and sorters spill. */
     struct pf_options options = {.cache = choice & 8 ? 4096 : 1 << 20};
     struct pf_model model;
     fuzz_probe(driver, folder, name);

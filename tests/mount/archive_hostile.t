@@ -94,7 +94,7 @@ data[at:at + 40] = b"\xff" * 40
 write("hurt.zip", data)
 write("headless.zip", data[:data.index(b"PK\1\2")])
 
-# A file in a known format belongs to its driver, whatever its name; any other compressed file stays a file.
+# A file in a known format belongs to its driver, whatever its name; a zip with another suffix stays a file.
 write("cube.tar", open(archive + "/cube/heat.p8.r1/profile.cubex", "rb").read())
 with zipfile.ZipFile(path("classes.jar"), "w") as packed:
     packed.writestr("Main.class", b"class")

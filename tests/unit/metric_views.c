@@ -779,7 +779,7 @@ struct maker {
     bool fails;
 };
 
-/* Replaces a job that makes a sort order. It makes the other orders, too: with a tiny cache, they would evict one without references. */
+/* Replaces a job that makes a sort order. Then makes all orders; with a tiny cache, these would evict the first, were it not in use. */
 static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                       struct pf_error *error)
 {
