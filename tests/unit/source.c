@@ -377,7 +377,7 @@ static void test_counted(void)
 {
     struct place place;
     struct pf_error error;
-    struct pf_input *first, *second;
+    struct pf_input *first, *second = NULL;
     char byte;
     set_up(&place);
     struct pf_source *source = source_of(&place, "db");
