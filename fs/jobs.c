@@ -132,7 +132,7 @@ void pf_run_job(struct pf_pool *pool, struct pf_job *job)
                       : run_work(pool, job);
     pool->stalled -= job->stalled;
     pf_job_unlist(job);
-    /* Released before waiters are woken: afterwards, a waiter may drop the last reference. */
+    /* Release the owner before waking the waiters, so that a waiter, not this thread, drops the last reference. */
     pf_lock_drop(&pool->lock);
     job->owner->type->release(job->owner);
     pf_lock_take(&pool->lock);

@@ -89,7 +89,7 @@ void pf_job_unlist(struct pf_job *job);
 void pf_job_finish(struct pf_job *job);
 /* Returns true if an operation must stop waiting: the operation was interrupted, or the job that it is a part of was stopped. */
 bool pf_op_has_given_up(const struct pf_op *op);
-/* Sets or clears pass.stop, according to whether a waiter still wants the job. */
+/* Sets pass.stop if the pool is closing or no waiter wants the job any more; otherwise clears it. */
 void pf_job_decide(struct pf_pool *pool, struct pf_job *job);
 
 #endif

@@ -49,7 +49,7 @@ static void join_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
     pf_job_decide(pool, job);
 }
 
-/* Removes the operation from the waiters of a job that is not over. Called after pf_op_has_given_up. */
+/* Removes the operation from the waiters of a job that is not over. Called once pf_op_has_given_up returns true. */
 static void leave_job(struct pf_pool *pool, struct pf_job *job, struct pf_op *op)
 {
     struct pf_op **at = &job->waiters;

@@ -96,7 +96,7 @@ static void hide_progress(const struct progress *progress)
         fputs("\r\033[K", stderr);
 }
 
-/* Runs all passes of a profile. */
+/* Runs the passes of a profile, except those that serve a single file. */
 static int load_all(struct pf_profile *profile, struct pf_op *op)
 {
     int result = pf_profile_stage(profile, PF_DERIVED, op);

@@ -33,7 +33,7 @@ enum { WRITE_MAX = 4096 };
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
     struct pf_mount *mount = userdata;
-    /* The content of an inode number never changes, so a changed mtime must not invalidate pages. */
+    /* Files in profiles never change under one inode number, so a changed mtime must not invalidate pages. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     /* Listing a folder of SOURCE stats each entry anyway. With READDIRPLUS_AUTO, the kernel takes attributes from the first reply only,
      * and then looks up each name. */

@@ -38,7 +38,7 @@ int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
 /*
  * Reports the current phase of the shutdown to the watch thread. If PF_JOINING or PF_FREEING takes more than 2 s, SOURCE is
- * unresponsive: the watch thread then saves unsaved results to the cache and ends the process, and this function does not return.
+ * unresponsive: the watch thread then ends the process, in PF_JOINING after saving results to the cache, and this function blocks.
  */
 void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 

@@ -71,7 +71,7 @@ static int add_dirent_name(void *arg, const char *name, unsigned char type)
 }
 
 /*
- * Reads the names of the folder. If it has subfolders, it may itself make a profile: appends PF_BESIDE_NAME, that profile's name,
+ * Reads the names of the folder. A folder with subfolders may be the source of a profile named PF_BESIDE_NAME: appends this name,
  * unless an entry has it.
  */
 static int read_names(struct pf_dir *dir)
@@ -421,7 +421,7 @@ static bool child_entry(struct pf_dir *dir, const char *name, struct pf_entry_in
     return true;
 }
 
-/* Returns the entry at position `at`: an offset into the names, followed by the numbers of virtual folders. */
+/* Returns the first shown entry from `at` on: an offset into the names, or names_size + the number of a virtual folder. */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
 {

@@ -16,7 +16,7 @@
 /* ---- mounts ------------------------------------------------------------------------------------- */
 
 /*
- * True for a mount of this program. Such mounts in SOURCE are skipped, especially our own: accessing it would deadlock.
+ * True for a mount of this program. Such mounts in SOURCE are skipped: accessing the one of this process would deadlock.
  */
 static bool is_own_mount(struct pf_fs *fs, dev_t device)
 {

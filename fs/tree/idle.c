@@ -7,7 +7,8 @@
 
 /*
  * The versions that have an open profile. An open version without users is idle and is in an LRU list; the reaper
- * closes the oldest versions of this list. All functions are called with fs->lock held and do no I/O.
+ * closes the oldest versions of this list. All functions except pf_version_free are called with fs->lock held and do
+ * no I/O.
  */
 
 static void unlist(struct pf_fs *fs, struct pf_version *version)

@@ -30,8 +30,8 @@ bool pf_is_own_mount(dev_t device, uid_t *owner);
 
 /*
  * Maps an absolute path without symbolic links, inside a mount of this program, to the path below the mount's SOURCE.
- * The caller frees the result. NULL with errno; errno is 0 if the path is in no such mount. *root (may be NULL) is set
- * if the path is the mount point itself.
+ * The caller frees the result. NULL with errno; errno is 0 if the path is in no such mount. *root (may be NULL) receives
+ * whether the path is the mount point itself.
  */
 char *pf_path_in_source(const char *path, bool *root);
 

@@ -238,7 +238,7 @@ static bool entry_lies_in_archive(struct pf_fs *fs, const struct pf_entry *folde
     return within;
 }
 
-/* True if reading `bytes` of a file requires unpacking more than NEAR bytes; false if only a probe that is cached needs them. */
+/* True if reading a file up to offset `bytes` unpacks more than NEAR bytes; false if the bytes only serve a probe whose result is cached. */
 static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
 {
     return pf_folder_distance(folder, name, bytes) > NEAR && (bytes > LOOK || !is_known(fs, folder, name));

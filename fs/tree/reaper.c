@@ -19,18 +19,18 @@
 enum {
     OPEN_MAX = 1024, /* maximum number of open profiles; if exceeded, profiles are closed down to OPEN_LOW */
     OPEN_LOW = OPEN_MAX - 32,
-    OPEN_LIMIT = OPEN_MAX + 64, /* above this, an operation that opens a profile closes another one itself */
-    HEAP_MAX = 128 << 20,       /* maximum heap use in bytes, except pf_fs_exclude_heap */
+    OPEN_LIMIT = OPEN_MAX + 64, /* from this number on, an operation that opens a profile closes an idle one */
+    HEAP_MAX = 128 << 20,       /* maximum heap use in bytes, without those of pf_fs_exclude_heap */
     HEAP_EVERY = 32,            /* opened profiles and passes between two heap checks */
-    KEPT = 4,                   /* this many most recently used profiles stay open regardless of their size */
+    KEPT = 4,                   /* number of recently used idle profiles kept open regardless of memory use */
     FILES_MS = 10000,           /* an idle profile closes its files after this time */
     TICK_MS = 1000,  /* interval of the reaper; also, a service thread busy for longer counts as hanging */
     CACHE_MS = 5000, /* interval of cache writes and of returning memory */
     PRUNE_SECONDS = 3600,  /* the cache is pruned after this time */
     PRUNE_PUTS = 4096,     /* or after this many writes */
     TRIM_BYTES = 16 << 20, /* minimum amount of free heap memory to return to the system */
-    RELIEVED = 16,         /* idle profiles closed for one EMFILE */
-    RELIEF_MS = 20,        /* wait of one retry for descriptors */
+    RELIEVED = 16,         /* idle profiles closed at once when descriptors or memory are short */
+    RELIEF_MS = 20,        /* maximum wait for descriptors before one retry */
     DESCRIPTORS_MS = 20000 /* maximum wait of all retries of an operation */
 };
 
@@ -40,7 +40,7 @@ struct pf_service_task {
     struct pf_service_task *next;
     enum task task;
     struct pf_profile *profile; /* a reference */
-    dev_t device;               /* device of its source */
+    dev_t device;               /* device of the profile's source */
 };
 
 /* ---- the queue; with fs->lock held -------------------------------------------------------------- */
@@ -196,8 +196,8 @@ static bool close_idle(struct pf_fs *fs, struct pf_version *version)
 }
 
 /*
- * Queues closing the files of stale versions, of long-idle versions, and of the oldest versions if too many idle
- * versions have open files.
+ * Queues closing idle versions: those that are stale and have no look-ups; only the files of other stale and of
+ * long-idle ones; and, if too many have open files, the files of the oldest.
  */
 static void pick_files(struct pf_fs *fs)
 {

@@ -227,7 +227,7 @@ static int run_open(struct pf_owner *owner, uint64_t number, struct pf_error *er
     return 0;
 }
 
-/* Runs on the operation's thread: slow sources have been unpacked before (packed.c). */
+/* Opening runs on the operation's thread, since packed.c has already unpacked slow sources. */
 static bool opens_here(struct pf_owner *owner, uint64_t number)
 {
     (void)owner, (void)number;

@@ -54,7 +54,7 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     return result;
 }
 
-/* If SOURCE is an archive, paths are relative to the archive from here on. The archive is not read yet. */
+/* Makes paths relative to the archive that is SOURCE. Does not read the archive yet. */
 static int enter_root(struct pf_fs *fs, struct pf_error *error)
 {
     struct pf_folder *archive = pf_folder_below(fs->top, fs->root_name);
@@ -227,8 +227,8 @@ static void fill_entry_attr(const struct pf_fs *fs, const struct pf_entry *entry
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
     /*
-     * Do not cache attributes of a link, whose target may change, or of a file whose access rights may change. The size
-     * of a file may be cached: the kernel requests it again at each open.
+     * Do not cache attributes of a link, whose target may change, or of a file if other users have access: its access
+     * rights may change. The size of a file may be cached: the kernel requests it again at each open.
      */
     if (entry->type == PF_ENTRY_LINK || (entry->type == PF_ENTRY_FILE && fs->options.others))
         attr->attr_seconds = 0;

@@ -96,9 +96,9 @@ bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this node numbe
 
 /*
  * The entry after `offset`: 0 for the first, then the `next` of the previous entry. type is DT_*. pf_fs_readdir returns
- * 1 with *entry filled, 0 at the end, or a negative errno value: an entry follows, but its type cannot be determined
- * for lack of memory or descriptors. With want_attr, attributes that need no pass are stored in *attr and add a look-up
- * reference to the number; otherwise attr->st.st_ino is 0.
+ * 1 with *entry filled, 0 at the end, or a negative errno value, also if memory or descriptors to determine the entry's
+ * type are lacking. With want_attr, attributes that need no pass are stored in *attr and add a look-up reference to
+ * attr->st.st_ino; otherwise attr->st.st_ino is 0.
  */
 struct pf_dirent {
     char name[256];
@@ -246,14 +246,14 @@ struct pf_virtual {
     int (*find)(void *self, const struct pf_virtual_parent *parent, struct pf_attr *attr, struct pf_op *op);
     /*
      * True if the virtual folder is listed in a folder that holds this number of profiles. beside: one of these is made
-     * from the folder itself. If `hides`, profiles is 0 and beside false at look-ups.
+     * from the folder itself. If `hides`, pf_virtual_hides calls it with 0 and false.
      */
     bool (*is_listed)(void *self, uint64_t folder, uint64_t profiles, bool beside);
     int (*lookup)(void *self, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_op *op);
     int (*getattr)(void *self, uint64_t ino, struct pf_attr *attr, struct pf_op *op);
     /* Prepares a folder for calls of `entry`. */
     int (*opendir)(void *self, uint64_t ino, struct pf_op *op);
-    /* The entry by number from 0 on; `next` is not set. False past the end. */
+    /* Fills the entry with this number, from 0 on, except `next`. False past the end. */
     bool (*entry)(void *self, uint64_t ino, uint64_t number, struct pf_dirent *entry);
     int (*open)(void *self, uint64_t ino, struct pf_virtual_text *text, struct pf_op *op);
     /* NULL: the folder has no links. */

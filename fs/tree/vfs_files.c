@@ -23,7 +23,7 @@ struct pf_handle {
     struct pf_profile
         *profile; /* its files are held; the profile of `file` or `lines`; replaced together with `file` */
     struct pf_buf passage;      /* result of the last read of `lines` */
-    char *bytes;                /* a small text: error.txt, .profilefs */
+    char *bytes;                /* a small text: error.txt, or a file of .profilefs */
     size_t size;
     bool direct;
     bool changed; /* differed at open from the attributes last returned for its number */

@@ -23,7 +23,7 @@ struct pf_entry {
     struct pf_entry *same_hash; /* next entry with the same hash of (parent, name) */
     uint64_t hash;
     uint64_t lookups; /* look-up references (pf_fs_forget) */
-    unsigned holds;   /* references by children and versions */
+    unsigned holds;   /* references by children, versions and operations */
     /* The result of the last classification, without the probe result to save memory: there may be 100,000 entries. */
     enum pf_entry_type type;
     bool packed, unprobed;
@@ -49,11 +49,11 @@ enum pf_version_state {
     PF_VERSION_BROKEN, /* `failure` is set: only error.txt is shown */
 };
 
-/* One version of a profile. Look-up references keep the number, users keep the profile. Guarded by fs->lock from `access` on. */
+/* A version of a profile. Look-up references keep its number valid, users keep its profile open. From `access` on, guarded by fs->lock. */
 struct pf_version {
     /*
-     * First member; counts the users: operations, handles, directories and jobs. pf_version_release drops a reference,
-     * the last one under fs->lock.
+     * First member; counts the users: operations, handles, directories and jobs. pf_version_release drops a reference
+     * under fs->lock.
      */
     struct pf_owner owner;
     struct pf_fs *fs;
@@ -68,7 +68,7 @@ struct pf_version {
         struct pf_profile *profile; /* LOADED: a reference */
         struct pf_error *failure;   /* BROKEN: why the profile cannot be opened; owned, immutable */
     };
-    struct pf_buf inputs;             /* the inputs when the profile was last open */
+    struct pf_buf inputs;             /* the profile's inputs at the last pf_version_detach */
     uint64_t checked;                 /* when the inputs were last seen unchanged, in monotonic ms */
     bool listed;                      /* in the list of idle versions: loaded, without users */
     bool has_files;                   /* if listed: the files may be open */
@@ -122,7 +122,7 @@ struct pf_reaper {
 
 struct pf_probe_results;
 
-/* The last device seen other than SOURCE's (1 s cache), and when, in monotonic seconds. */
+/* The last device seen other than SOURCE's. `own` is cached until 1 s after `seen` (monotonic seconds). */
 struct pf_elsewhere {
     dev_t device;
     uint64_t seen;
@@ -135,7 +135,7 @@ struct pf_fs {
     int root;              /* SOURCE if it is a directory, otherwise the directory that contains it */
     struct pf_folder *top; /* `root` as a folder, or the archive if SOURCE is one */
     struct pf_archives *archives;
-    char *root_name;     /* NULL: SOURCE is `root`; otherwise the name of SOURCE in `root` */
+    char *root_name;     /* NULL: SOURCE is `top`; otherwise the name of SOURCE in `root` */
     dev_t device;        /* of `root` */
     char *source;        /* as given */
     const char *sandbox; /* sandbox line of status.txt; NULL: no sandbox */
@@ -166,8 +166,8 @@ struct pf_fs {
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
 /*
- * Call before a look-up in a folder: waits until the folder has been probed. 0; ESTALE: the folder is a profile; or
- * another errno value.
+ * Call before a look-up in a folder: waits until the folder has been probed. 0; ESTALE: the folder is a profile or is
+ * gone; or another errno value.
  */
 int pf_entry_probe(struct pf_fs *fs, struct pf_entry *entry);
 
@@ -177,7 +177,7 @@ struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry
 int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened);
 /* Reads the current attributes of an entry. 0 or an errno value. */
 int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *st);
-/* The entry's path below SOURCE, allocated; "" for the root. NULL: out of memory or longer than PATH_MAX. */
+/* The entry's path below SOURCE, allocated; "" for the root. NULL with errno: ENOMEM, ENAMETOOLONG; ESTALE: an entry on the path is gone. */
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
 
 /*
@@ -210,11 +210,11 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
 /* Probes a folder with all drivers. Fills driver and probe result of *info. 0 or a transient errno value. */
 int pf_probe_folder(const struct pf_folder *folder, const char *name, struct pf_entry_info *info);
-/* True if a file is on a file system other than SOURCE's that is not on a local block device, such as NFS or FUSE. */
+/* True if a file is on another file system than SOURCE, and that one has no block device (NFS, FUSE). */
 bool pf_is_foreign(const struct pf_fs *fs, const struct stat *st);
 /*
- * pf_probe_folder for a folder on a foreign file system, whose attributes are info->st; sets info->unprobed on a
- * timeout.
+ * As pf_probe_folder, for a folder on a foreign file system; info->st must hold the folder's attributes. Sets
+ * info->unprobed on a timeout.
  */
 int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf_entry_info *info);
 
@@ -222,24 +222,24 @@ int pf_probe_foreign(const struct pf_folder *folder, const char *name, struct pf
 
 /*
  * A cache of probe results for files, by stamp and name. Memory holds recent results, since listing a folder probes the
- * files that are looked up next. The database holds all results, so a later mount need not open the files. Thread-safe.
+ * files that are looked up next. The database keeps results for later mounts, which need not open the files. Thread-safe.
  */
 struct pf_probe_results;
 struct pf_entry_info;
 
-/* cache: borrowed; NULL: results are not kept between mounts. NULL on failure: out of memory. */
+/* Returns NULL if out of memory. cache: borrowed; NULL: results are not kept between mounts. */
 struct pf_probe_results *pf_probe_results_new(struct pf_cache *cache);
 /* Saves (pf_probe_results_save) and frees. */
 void pf_probe_results_free(struct pf_probe_results *results);
 
-/* True if a result for the file is stored: driver, probe result and packed of *info are then filled. */
+/* True if a result is stored. For a profile or an archive, then also sets driver, probe and packed of *info. */
 bool pf_probe_results_get(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
                           struct pf_entry_info *info);
 /* Stores a result. costly: probing required unpacking. */
 void pf_probe_results_put(struct pf_probe_results *results, const struct pf_stamp *stamp, const char *name,
                           const struct pf_entry_info *info, bool costly);
 
-/* Writes new results to the database, unless they are few. */
+/* Writes new results to the database; no-op until enough results have been stored. */
 void pf_probe_results_save(struct pf_probe_results *results);
 
 /* ---- versions.c --------------------------------------------------------------------------------- */
@@ -251,7 +251,7 @@ void pf_probe_results_save(struct pf_probe_results *results);
 struct pf_version *pf_version_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_entry_info *info);
 void pf_version_hold(struct pf_fs *fs, struct pf_version *version); /* with fs->lock held */
 void pf_version_release(struct pf_version *version);                /* takes fs->lock */
-/* Classifies the source again and returns a new version in *renewed, held. 0 or an errno value. */
+/* Classifies the source again and returns the current version, never `old`, in *renewed, held. 0 or an errno value. */
 int pf_version_renew(struct pf_fs *fs, const struct pf_version *old, struct pf_version **renewed);
 
 /* As pf_entry_note, and drops the version of an entry that is no longer a profile. Called with fs->lock held. */
@@ -261,12 +261,12 @@ struct pf_entry *pf_version_note(struct pf_fs *fs, struct pf_entry *parent, cons
 void pf_version_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 
 /*
- * The profile of a version that is held, opened by a job on this thread if necessary; one job opens for all operations that
- * wait. Returns a reference, or NULL with op->error filled; the version is broken then, or the error is transient.
+ * The profile of a held version. If it is not open, one job opens it for all operations that wait. Returns a reference, or
+ * NULL with op->error filled; the version is broken then, or the error is transient.
  */
 struct pf_profile *pf_version_profile(struct pf_fs *fs, struct pf_version *version, struct pf_op *op);
 
-/* The profile of a version that is held. Returns a reference, or NULL if it is not open or must be reopened. */
+/* The profile of a held version. Returns a reference, or NULL if the profile is not open or must be reopened. */
 struct pf_profile *pf_version_profile_now(struct pf_fs *fs, struct pf_version *version);
 
 /*
@@ -320,7 +320,7 @@ void pf_idle_add(struct pf_fs *fs, struct pf_version *version);
 void pf_version_break(struct pf_fs *fs, struct pf_version *version, struct pf_error *failure);
 /* Detaches the profile. The caller releases it after unlocking. */
 struct pf_profile *pf_version_detach(struct pf_fs *fs, struct pf_version *version);
-/* Frees a version without look-ups, users and profile. The reaper soon closes the profile of a stale version. */
+/* Frees a version without look-ups, users and profile. Wakes the reaper if a stale version has a profile to close. */
 void pf_version_free_if_unused(struct pf_fs *fs, struct pf_version *version);
 /* Frees the version with everything that it owns, except its entry. */
 void pf_version_free(struct pf_version *version);
@@ -330,7 +330,7 @@ void pf_version_free(struct pf_version *version);
 void pf_reaper_init(struct pf_fs *fs);
 /* Starts the reaper if it is not running. 0, or -1: cannot create a thread. */
 int pf_reaper_start(struct pf_fs *fs);
-/* Joins all threads. pf_reaper_free then runs the remaining tasks. */
+/* Joins all threads. pf_reaper_free then releases the profiles of the remaining tasks. */
 void pf_reaper_end(struct pf_fs *fs);
 void pf_reaper_free(struct pf_fs *fs);
 
@@ -343,11 +343,11 @@ static inline void pf_reaper_wake(struct pf_fs *fs)
 /* True if limits are exceeded, so the reaper should run at once. Called with fs->lock held. */
 bool pf_reaper_wants(const struct pf_fs *fs);
 
-/* Call before a profile on a device is opened: closes an idle profile on the same device if OPEN_LIMIT (reaper.c) are open. */
+/* Call before a profile on a device is opened: if OPEN_LIMIT (reaper.c) profiles are open, closes an idle one on this device. */
 void pf_reaper_make_room(struct pf_fs *fs, dev_t device);
 
 /*
- * Call after an operation has failed with EMFILE or ENFILE: has idle profiles closed, or waits a short time. True if
+ * Call after an operation has failed with EMFILE or ENFILE: closes files of idle profiles, or waits briefly. True if
  * the operation should be retried. *since: 0 before the first failure; set to its time in monotonic ms.
  */
 bool pf_reaper_relieve(struct pf_fs *fs, uint64_t *since);
@@ -372,7 +372,7 @@ bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 /* Attributes of a classified entry; adds a look-up reference. ENOENT: it is hidden. Called with fs->lock held. */
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, struct pf_entry_info *info,
                   struct pf_attr *attr);
-/* Attributes of a node inside a profile. may_wait: a pass may compute the size. */
+/* Attributes of a node inside a profile. An unknown size is computed by a pass if may_wait is set; otherwise EAGAIN. */
 int pf_node_ref_attr(struct pf_fs *fs, const struct pf_node_ref *ref, struct pf_node node, bool may_wait,
                      struct pf_attr *attr, struct pf_op *op);
 
@@ -409,7 +409,7 @@ void pf_keep_indexes(struct pf_fs *fs);
 int pf_virtuals_make(struct pf_fs *fs, struct pf_error *error);
 void pf_virtuals_free(struct pf_fs *fs);
 
-/* Frees memory and descriptors of one virtual folder that can be recomputed. False: there was nothing to free. */
+/* Frees recomputable data (memory, descriptors) of one virtual folder. False: there was nothing to free. */
 bool pf_virtuals_shrink(struct pf_fs *fs);
 
 /* The virtual folder that a node belongs to, and its `self`; NULL if it belongs to none. */
