@@ -67,7 +67,7 @@ enum {
     TAG_MASK = 16
 };
 
-/* The rights (of 07) that all entries of the list grant. */
+/* The rights (of 07) that all named users, all groups and the mask of the list grant. */
 static mode_t common_rights(const char *list, size_t size)
 {
     mode_t common = 07;

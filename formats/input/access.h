@@ -20,8 +20,8 @@ struct pf_access pf_access_through(const struct stat *st);
 
 /*
  * Intersects two permissions. The result may grant less than the exact intersection, since it must have one owner, one
- * group and one mode, but never more. If the owners differ, only `reader` keeps access: the user of this process, who
- * could read both.
+ * group and one mode, but never more. If the owners differ, or their common owner may not read both, the result's
+ * owner is `reader`, the user of this process, who could read both.
  */
 void pf_access_restrict(struct pf_access *access, const struct pf_access *further, uid_t reader);
 
@@ -29,7 +29,7 @@ bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 
 /*
  * Corrects the bits of a mode whose meaning an access control list changes: drops the group's bits, and leaves others
- * only what all entries of the list grant. Does not read the list if the mode grants nothing to group and others.
+ * only what all entries of the list except the owner's grant. Does not read the list if the mode grants nothing to group and others.
  * `name` is the file's name in the open directory; if it is "", the file is the descriptor `directory` itself, of any
  * type.
  */

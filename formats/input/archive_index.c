@@ -246,7 +246,7 @@ static void free_zip_names(struct zip_names *names)
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Escapes control characters as %XX, as in all names. */
+/* Escapes control characters as %XX. Returns the size of the result; 0 if it exceeds 255 bytes. */
 static size_t clean_name(const char *name, size_t size, char clean[256])
 {
     size_t n = 0;
@@ -279,7 +279,8 @@ static int replace(struct pf_archive_tree *tree, uint32_t at, uint8_t type, cons
 }
 
 /* Finds or adds the member at a path, with its parent folders. `..` cannot leave the archive. The last of two members
- * with one name wins. Returns PF_NO_MEMBER if the path is empty (error->code 0), or with *error filled. */
+ * with one name wins, but a folder with members stays a folder. Returns PF_NO_MEMBER if the path is empty or a name is too
+ * long (error->code 0), or with *error filled. */
 static uint32_t place_member(struct pf_archive_tree *tree, const char *path, uint8_t type,
                              struct pf_error *error)
 {

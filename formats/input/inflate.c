@@ -229,7 +229,7 @@ static int inflate_advance(struct pf_inflate *inflate, struct pf_inflater *run, 
     return 0;
 }
 
-/* Copies text from the run's blocks; returns the number of bytes. */
+/* Copies text from the run's blocks. Returns the number of bytes, or -1 with *error filled. */
 static ssize_t read_run(struct pf_inflate *inflate, struct pf_inflater *run, unsigned char *buffer,
                         size_t size, uint64_t offset, struct pf_error *error)
 {

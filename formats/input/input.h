@@ -14,8 +14,8 @@
  * Reading is thread-safe. */
 struct pf_input;
 
-/* Names of the listings of the source's folder, which are inputs, too: PF_FOLDER lists all entries except folders,
- * PF_FOLDERS the folders. */
+/* Names of the listings of the source's folder, which are inputs, too: PF_FOLDER lists the entries that are not
+ * folders, PF_FOLDERS the folders; both list only names that matter (pf_matters). */
 #define PF_FOLDER  "."
 #define PF_FOLDERS "./"
 
@@ -52,7 +52,7 @@ void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, 
 /* The limit on memory for data derived from an input: 4 times its size on disk (or the size of the archive that
  * contains it, if smaller), at least 256 MB. Bounds the expansion of a few compressed bytes. */
 uint64_t pf_input_memory(const struct pf_input *input);
-/* True if the input's size on disk is smaller than the number of bytes read from it. */
+/* True if the input's size on disk is smaller than its pf_input_size. */
 bool pf_input_is_packed(const struct pf_input *input);
 /* The version of the file. Valid as long as the input. */
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input);

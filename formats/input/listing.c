@@ -88,7 +88,7 @@ static int digest_names(const struct pf_source *source, const struct pf_folder *
     return failed;
 }
 
-/* Like digest_names, for the folder of an open source, or by path from the top folder. */
+/* Like digest_names, for the folder at a location; opens the folder by path if the source is closed. */
 static int digest_place(const struct pf_source *source, const struct pf_input_place *place,
                         enum listed listed, struct stat *st, struct pf_stamp *digest)
 {

@@ -25,7 +25,7 @@ struct pf_source {
     const char *name;            /* last component of `path` */
     bool within;                 /* expected to be a directory: input names are relative to the entry */
     bool lists;                  /* access control lists are taken into account */
-    pf_matters *matters;         /* selects the names of its folder that can be inputs; NULL: all */
+    pf_matters *matters;         /* selects the names in the source's folder that can be inputs; NULL: all */
 
     struct pf_lock lock; /* guards the members below, and `file` and `view` of each input; held only for work in memory */
     struct pf_source_folders *folders; /* NULL: the source is closed */

@@ -275,7 +275,7 @@ static void set_file(struct pf_input *input, struct pf_input_file *file)
     input->idle = false;
 }
 
-/* Records an open file and takes ownership of it, unless another thread has opened the input meanwhile. */
+/* Records an open file, taking ownership; closes it if another thread has opened the input meanwhile, or on failure. */
 static int record_file(struct pf_source *source, const char *name, bool counted, struct pf_input_file *file,
                        struct pf_input **input, struct pf_error *error)
 {
@@ -302,7 +302,8 @@ static int record_file(struct pf_source *source, const char *name, bool counted,
     return result;
 }
 
-/* Records a file that cannot be opened for the reason in *error. Opening is retried after the file has changed. */
+/* Records a file that cannot be opened as absent, with its present stamp, so that a later change makes the source stale.
+ * *error: the reason; a transient one is not recorded. */
 static void record_absent(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_stamp stamp = {0};

@@ -39,7 +39,7 @@ void pf_source_close(struct pf_source *source);
  * pf_source_close_files has closed. Returns 0, or -1 with *error filled: ESTALE if an input has changed. */
 int pf_source_hold_files(struct pf_source *source, struct pf_error *error);
 void pf_source_release_files(struct pf_source *source); /* never blocks */
-/* Closes the files of a source unless they are held. Inputs and their unpacked views stay valid. */
+/* Closes the files of a source unless they are held; a no-op for a source of pf_source_new. Inputs and their unpacked views stay valid. */
 void pf_source_close_files(struct pf_source *source);
 /* Frees the source and its inputs. */
 void pf_source_free(struct pf_source *source);
@@ -52,8 +52,8 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters);
 
 /*
  * Takes access control lists into account from now on, since users other than the mounter will read the served text. If
- * the source is a directory, also includes the permissions of all files in it that matter (NULL: all), since each may
- * become an input later. Must be called before other threads use the source.
+ * the source is an open directory, also restricts pf_source_access to users who can read all regular files in it whose
+ * names matter (matters NULL: all names), since each may become an input later. Must be called before other threads use the source.
  */
 void pf_source_mind_others(struct pf_source *source, pf_matters *matters);
 /* The permission to read all inputs recorded so far, and to reach them from the source's folder. */
@@ -107,7 +107,8 @@ size_t pf_source_input_count(struct pf_source *source);
 /* The name of input i, in the order of recording (NULL: the source itself), and its stamp. Valid as long as the source. */
 const char *pf_source_input_at(struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
-/* Returns 1 if the input of this name has this stamp, otherwise 0; a negative errno value on a transient error. */
+/* Returns 1 if the input's recorded stamp, or the file's present stamp if none is recorded, equals *stamp; otherwise 0;
+ * a negative errno value on a transient error. */
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 /* Records an input without opening it. Returns 0, or -1 with *error filled. */
 int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,

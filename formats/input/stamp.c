@@ -6,8 +6,8 @@
 
 #include "formats/kit/lock.h"
 
-/* Two writes within one tick of the kernel's clock result in the same mtime: files changed more recently than this are
- * checked again. */
+/* Two writes within one tick of the kernel's clock result in the same mtime: after a more recent change than this,
+ * pf_outlast_clock_tick sleeps. */
 #define YOUNG_NS 20000000
 
 struct pf_stamp pf_stamp_of(const struct stat *st)

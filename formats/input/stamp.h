@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* The identity of one version of an input. All zero: the input does not exist. The stamp of a listing holds the
- * folder's times and a digest of its names; only the digest is compared. */
+/* The identity of one version of an input. All zero: the input does not exist. The stamp of the listing
+ * PF_FOLDER or PF_FOLDERS holds the folder's times and a digest of the names; only the digest is compared. */
 struct pf_stamp {
     uint64_t device, inode, size;
     int64_t mtime_ns, ctime_ns;

@@ -143,7 +143,8 @@ static void unpacked_count(struct pf_unpackings *all, struct pf_unpacked *unpack
     unpacked->runs = unpacked->run != NULL;
 }
 
-/* Evicts from `from` what exceeds the limits. Skips `from` if it is in use, instead of waiting for it. */
+/* Evicts the bytes of `from` if the group exceeds its limit, and its run if there are too many runs. Skips `from` if it
+ * is in use, instead of waiting for it. */
 static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
 {
     if (!pf_lock_try(&from->lock))
@@ -156,7 +157,7 @@ static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
     pf_lock_drop(&from->lock);
 }
 
-/* Must be called after a read: accounts for the cached bytes, and evicts others' bytes if the limit is exceeded. */
+/* Must be called after a read: accounts for the cached bytes, and evicts other files' bytes and runs beyond the limits. */
 static void unpacked_note_use(struct pf_unpacked *unpacked)
 {
     pf_assert_held(&unpacked->lock);
@@ -272,7 +273,7 @@ static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage
     drop_run(unpacked);
 }
 
-/* Unpacks the next piece. While nothing is cached, bytes before `wanted` are dropped. */
+/* Unpacks the next piece. While nothing is cached, bytes more than BEHIND before `wanted` are dropped. */
 static int unpacked_resume(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
 {
     struct pf_error damage = {0};
@@ -304,7 +305,7 @@ static int start_run(struct pf_unpacked *unpacked, struct pf_error *error)
     return unpacked->run ? 0 : -1;
 }
 
-/* Unpacks one more piece if a byte is not cached yet. Returns 0; 1 if it is cached or after the end; -1 on failure. */
+/* Returns 1 if the byte at `offset` is cached or after the end; otherwise unpacks one piece and returns 0, or -1 on failure. */
 static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
 {
     if (offset >= unpacked->size || unpacked_part_of(unpacked, offset))

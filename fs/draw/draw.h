@@ -34,7 +34,7 @@ struct pf_lines *pf_timeline_lines(struct pf_model *model, struct pf_error *erro
 /* Returns the table "scaling" of a profile's metrics, with one column per point; NULL if the profile has none. */
 const struct pf_table *pf_scaling_table(const struct pf_model *model);
 
-/* A plot of a metric's values over the points, one line for each of the largest contexts; both axes are logarithmic. */
+/* A plot of a metric's values over a parameter of the points, one line for each of the largest contexts; both axes are logarithmic. */
 struct pf_lines *pf_scaling_lines(struct pf_model *model, unsigned metric, struct pf_error *error);
 
 /* One metric in several runs. All pointers are borrowed. */

@@ -5,8 +5,8 @@
 /*
  * The script of a flame graph in a browser. The line below the title shows the frame under the pointer. A click zooms to a frame.
  * Ctrl-F searches for a regular expression and shows the matching frames' share; `c` ignores case. `i` shows the inverted view:
- * functions by exclusive value, with their callers below. The children of #frames are the frames: groups of a title, a rect and
- * an optional text. Each string is a line; C limits the length of a single string.
+ * functions by exclusive value, with their callers below. The children of #frames are the frames: a group of title, rect and
+ * optional text for a frame, a rect for merged frames. Each string is a line: C limits the length of a single string.
  */
 static const char *const flame_script[] = {
     "<script><![CDATA[\n",

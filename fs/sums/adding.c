@@ -266,7 +266,7 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct value_c
 }
 
 /* Fast path for the first value of a context, which is nearly always the only one: stores the value. Returns 1 if the value
- * was added, 0 if add_row must add it, -1 with *error filled. */
+ * was added, 0 if add_place_value must add it, -1 with *error filled. */
 static inline int add_first(struct pf_aggregate *aggregate, const struct value_row *row,
                             struct pf_error *error)
 {
@@ -332,7 +332,7 @@ static int add_cursor_rows(struct pf_aggregate *aggregate, const struct value_co
     return more;
 }
 
-/* Fast path: adds values from partition p on, like add_value, while they are doubles and need no slower step; the sums
+/* Fast path: adds values from partition p on, like add_place_value, while they are doubles and need no slower step; the sums
  * stay in registers. Returns the first partition whose value needs the slow path. */
 static uint32_t add_reals(struct value_place *place, const struct pf_value_row *row, uint32_t p)
 {

@@ -40,8 +40,8 @@ bool pf_aggregate_is_real(const struct pf_aggregate *aggregate, unsigned metric)
  * be read from disk: all values read from the aggregate are then invalid, and the caller must make a new one. */
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
 
-/* Returns true, and resets the flag, if an aggregate spilled that would fit the budget by itself, or if arrangements exceeded
- * the budget; the caller should then free the aggregates of idle profiles. */
+/* Returns true, and resets the flag, if an aggregate spilled that would fit the budget by itself, or if the budget was
+ * exceeded when an arrangement was made or released; the caller should then free the aggregates of idle profiles. */
 bool pf_sums_are_pressed(void);
 
 /* True if a pass over one metric's values can skip the data of other metrics: the table of values seeks or skims. */

@@ -11,7 +11,7 @@
 /* ---- storage ------------------------------------------------------------------------------------ */
 
 /* An arena allocator: memory is zeroed, and freed only as a whole. Segments come from the heap while all arenas and
- * arrangements of the process together hold at most `limit` bytes, and from an unlinked file after that. */
+ * arrangements of the process hold at most `limit` bytes, or this arena a small share of them; otherwise from an unlinked file. */
 struct pf_segment;
 struct pf_arena {
     uint64_t limit;
@@ -37,7 +37,8 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
                   struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
 
-/* Account for heap bytes outside arenas: add bytes, subtract bytes, test if the total of the process exceeds the limit. */
+/* Account for heap bytes outside arenas: add bytes, subtract bytes, test if the total of the process exceeds the limit
+ * (if so, sets the flag that pf_sums_are_pressed returns). */
 void pf_sums_count(uint64_t bytes);
 void pf_sums_uncount(uint64_t bytes);
 bool pf_sums_exceed(uint64_t limit);

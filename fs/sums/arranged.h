@@ -28,7 +28,7 @@ struct pf_totals {
 
 /* ---- arrangements: the orders in which views are walked ------------------------------------------ */
 
-/* The sum over contexts with the same kind, name and file, or with the same pair of callee and caller names. Only outermost
+/* The sum over contexts with the same kind, name and file (PF_BY_NAME: name), or the same pair of callee and caller names. Only outermost
  * contexts count for the inclusive value, so that recursion is not counted twice. */
 struct pf_function {
     union pf_number exclusive, inclusive;
@@ -88,15 +88,16 @@ struct pf_arranged {
     uint64_t left_out; /* PF_BY_STACK: number of positive values that round to 0 */
 
     struct pf_function
-        *functions; /* PF_BY_FUNCTION: by exclusive value, PF_BY_CALLER: by inclusive value; largest first */
+        *functions; /* largest first; PF_BY_FUNCTION: by exclusive value; other kinds: by inclusive value (PF_BY_NAME: by exclusive
+                    * value if the inclusive one is unknown) */
     size_t n_functions;
     struct pf_place_sum *places; /* PF_BY_MODULE, PF_BY_FILE, PF_BY_LINE: by exclusive value, largest first */
     size_t n_places;
     struct pf_strings *strings; /* names of functions or places; NULL: use the tree's strings */
 };
 
-/* Fills functions[] for PF_BY_FUNCTION and PF_BY_CALLER. `values` must have been filled. Returns 0, or -1 with *error
- * filled. */
+/* Fills functions[] for PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_NAME and PF_BY_EDGE. `values` must have been filled. Returns
+ * 0, or -1 with *error filled. */
 int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
 
 /* Fills places[] for PF_BY_MODULE, PF_BY_FILE and PF_BY_LINE. `values` must have been filled; its arrays are
@@ -186,7 +187,7 @@ struct pf_stack {
         struct pf_buf *out,
         const struct pf_cell *name); /* appends a frame's name; [unnamed] is added for an empty one */
     struct pf_buf text;
-    uint32_t n;                         /* number of frames of the current stack; 0: none yet */
+    uint32_t n;                         /* number of items in frames[]; 0: no stack yet. A cut stack has only its outer half there */
     uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
     size_t ends[2 * PF_STACK_HALF];     /* offset in the text where each frame's name ends */
 };

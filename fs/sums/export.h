@@ -4,7 +4,7 @@
 
 #include "fs/sums/aggregate.h"
 
-/* True if some metric adds up over contexts and partitions. pprof rejects a profile that has no sample type. */
+/* True if pf_pprof_lines exports at least one metric. pprof rejects a profile that has no sample type. */
 bool pf_pprof_has_samples(const struct pf_model *model);
 
 /*

@@ -278,7 +278,7 @@ static double pprof_progress(const struct pf_lines *lines)
 static const struct pf_lines_ops pprof_ops = {
     .next = next_pprof_record, .close = close_pprof_walk, .progress = pprof_progress};
 
-/* False for inclusive metrics: pprof derives them from their exclusive partners. */
+/* False for metrics that do not add up, and for inclusive ones, which pprof derives from their exclusive partners. */
 static bool is_exported(const struct pf_metric *metric)
 {
     return (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES) &&

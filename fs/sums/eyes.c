@@ -74,7 +74,7 @@ static char *print_significant(char *out, double x, int n)
     return pf_print_int(out, e);
 }
 
-/* Prints x with `digits` significant digits, or as a rounded integer if more digits are before the point. */
+/* Prints x with `digits` significant digits or, if |x| is from 10^5 to 10^15, as a rounded integer. */
 static char *print_rounded_double(char *out, double x, int digits)
 {
     if (x == 0) {

@@ -12,21 +12,21 @@
  * written text; they do not terminate it. The add functions append to a buffer. None of them keeps state.
  */
 
-/* Prints an integer exactly; a double with six significant digits and all digits before the point. */
+/* Prints an integer exactly; a double with six significant digits or, from 10^5 to 10^15, as a rounded integer. */
 char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 
 /* Returns the larger of a width and the length of a number as printed by pf_print_rounded. */
 size_t pf_wider(size_t width, const union pf_number *number, bool real);
 
-/* Prints `part` in percent of `whole`: two decimals, or none if they round to 100, or two significant digits if two
- * decimals would show 0. */
+/* Prints `part` in percent of `whole`, with two decimals; with two significant digits if two decimals would show 0; as
+ * `100%` if it rounds to 100.00. */
 char *pf_print_percent(char *out, double part, double whole);
 
 /* Appends right-aligned text to a column of `width` bytes. */
 void pf_add_right(struct pf_buf *out, const char *text, size_t size, size_t width);
 void pf_add_number(struct pf_buf *out, const union pf_number *number, bool real, size_t width);
 void pf_add_percent(struct pf_buf *out, double part, double whole, size_t width);
-enum { PF_PERCENT_WIDTH = 7 }; /* of "100.00%" */
+enum { PF_PERCENT_WIDTH = 7 }; /* of "999.99%" */
 
 /* Appends an inclusive value and its share of `whole`, separated by blanks; dashes if the value is unknown (`lacking`). */
 void pf_add_inclusive(struct pf_buf *out, const union pf_number *number, bool real, bool lacking,

@@ -4,7 +4,7 @@
 #include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
-/* Makes, caches and evicts arrangements. The arrangements by function and by caller are in metric_functions.c. */
+/* Makes, caches and evicts arrangements. Functions and calls are arranged in metric_functions.c, places in places.c. */
 
 /* ---- by stack ----------------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ enum { FUNCTIONS = 10, CALLED = 3, CALLERS = 2, PATH_ENDS = 8, BALANCES = 4 };
 /* A row of the table of functions. */
 struct hot {
     struct pf_function function;
-    uint32_t line; /* the only line of its contexts; 0: none, or several */
+    uint32_t line; /* the only line of the function's contexts; 0: none, or several */
     bool has_lines;
 };
 
@@ -119,7 +119,7 @@ static bool is_positive(const union pf_number *number, bool real)
     return pf_number_double(number, real) > 0;
 }
 
-/* Records the line of a context for the function that the context belongs to. */
+/* Records the line of a context for the hot function with the context's kind, name and file. */
 static void note_line(struct pf_page *page, uint32_t context)
 {
     const struct pf_tree *tree = page->model->contexts;

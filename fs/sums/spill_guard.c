@@ -20,7 +20,7 @@ static _Atomic(struct pf_guard *) guards;
 static atomic_bool any_lost;
 static struct pf_lock lock = PF_LOCK_INITIALIZER(PF_RANK_GUARDS); /* serializes guarding and releasing */
 
-/* For an address outside all guarded mappings, raises the signal again with its default action. */
+/* For an address outside all guarded mappings, restores the default action: the repeated access then ends the process. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
