@@ -30,7 +30,7 @@
  *   metrics.c, threads.c, components.c, values.c, cubex.c: the driver (cubex.h)
  *
  * Functions that take a struct pf_run end the run on failure and add their warnings to it (formats/runtime/run.h).
- * Cursors call only functions without one.
+ * Cursors call only functions that do not take one.
  */
 
 /* Format of a metric's name in warnings, which truncates it. */

@@ -122,7 +122,7 @@ static int read_path_range(struct pf_cube_sums *sums, const struct pf_cube_metri
     return 0;
 }
 
-/* Returns n numbers of a row, in the range or after it. Returns 1; 0 if there is no row; -1 with *error filled. */
+/* Sets *row to n numbers of a call path in the range or after it. Returns 1; 0 if it has no row; -1 with *error filled. */
 static int path_row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
                        const union pf_cube_number **row, struct pf_error *error)
 {
@@ -172,9 +172,9 @@ static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_
 }
 
 /*
- * Derives inclusive values in locations first .. first + n - 1, walking the call paths backwards. levels[d] holds the
- * pending sum for the ancestor at level d, which is complete when that ancestor is reached. levels[0] collects the sums
- * for call paths above the range.
+ * Derives inclusive values in locations first .. first + n - 1, walking the call paths backwards. Level d of `levels` (n
+ * numbers) holds the pending sum for the ancestor at depth top + d - 1; the sum is complete when that ancestor is reached.
+ * Level 0 collects the sums for call paths above the range.
  */
 static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, union pf_cube_number *levels,
                       uint32_t first, uint32_t n, struct pf_error *error)

@@ -432,7 +432,7 @@ static void read_cube_file(struct pf_study *study, const char *path, uint32_t po
 
 /*
  * Extra-P requires a value at each point. An exclusive series that is missing at some point is merged into that of its
- * nearest complete ancestor. An inclusive one is dropped, because its ancestors already contain it.
+ * nearest complete ancestor, or dropped without one. An inclusive one is dropped: its ancestors already contain it.
  */
 
 static bool is_complete(const struct pf_study *study, uint32_t series)
@@ -440,7 +440,7 @@ static bool is_complete(const struct pf_study *study, uint32_t series)
     return pf_series_run_of(&study->values, series).points == pf_study_points(study);
 }
 
-/* Returns the series that this one is merged into, or PF_NO_SERIES. */
+/* Returns the series that this one is merged into: itself if it is complete, PF_NO_SERIES if it is dropped. */
 static uint32_t merge_target(const struct pf_study *study, uint32_t number)
 {
     const struct pf_series *series = study->series;

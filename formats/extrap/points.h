@@ -64,7 +64,7 @@ struct pf_points {
 };
 
 /*
- * Opens a profile: lists the files with this suffix, and declares the tables. profile->state must begin with a zeroed
+ * Opens a profile: lists the files with this suffix, and declares the tables. model->state must begin with a zeroed
  * struct pf_points. `what` is the key of info.txt that holds the number of files. Returns 0, or -1 with *error filled.
  */
 int pf_points_open(struct pf_model *model, const char *suffix, const char *what, struct pf_error *error);

@@ -26,8 +26,8 @@ struct pf_zip_member {
 #define PF_ZIP_RATIO 200
 
 /*
- * Calls `visit` for each member until it returns false. Returns true if the central directory is missing or damaged:
- * the archive is cut off.
+ * Calls `visit` for each member until `visit` returns false. Returns true if no member was found by the central directory:
+ * the archive is cut off, and the members come from the local headers.
  */
 typedef bool pf_zip_visit(void *arg, const char *name, const struct pf_zip_member *member);
 bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg);
@@ -41,9 +41,9 @@ struct pf_zip_file {
 };
 
 /*
- * Opens a readable member; a deflated one is unpacked, up to `most` bytes. *left is the remaining budget of bytes of
- * the archive, shared by all members, because stored members may overlap. The caller closes the file, also if the run
- * fails.
+ * Opens a readable member; a deflated one is unpacked, up to `most` bytes. The member's size is deducted from *left, the
+ * budget of all members together: stored ones count too, because they may overlap. The caller closes the file, also if
+ * the run fails.
  */
 void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
                  uint64_t most, uint64_t *left);

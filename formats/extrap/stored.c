@@ -24,7 +24,7 @@ int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, stru
     return 0;
 }
 
-/* Adds to info.txt what the head of the file has. */
+/* Adds the parameters and the scaling to info.txt, and sets the format's version. */
 static void add_study_info(const struct pf_study *study)
 {
     struct pf_model *model = study->run->model;

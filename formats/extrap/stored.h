@@ -54,22 +54,22 @@ static inline int pf_study_table_of(const struct pf_cursor *cursor)
 
 /* The .kit of a driver. */
 struct pf_study_format {
-    /* Reads study->input into a new study. Damage is noted; any other error ends the run. */
+    /* Reads study->input into `study`, which is empty. Damage is noted; any other error ends the run. */
     void (*read)(struct pf_study *study);
     uint64_t
-        whole; /* files up to this size, in bytes, are read when opened; of larger ones about PF_STUDY_HEAD bytes */
+        whole; /* opening reads all of a file of at most this size, in bytes, and about PF_STUDY_HEAD bytes of a larger one */
     bool models; /* the profile has a table of models */
 };
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)
 
-/* Implement a driver's `open` and `load`. */
+/* Implement a driver's `open`, `load` and `close`. */
 int pf_study_open(struct pf_model *model, struct pf_error *error);
 int pf_study_load(struct pf_model *model, enum pf_stage stage, struct pf_error *error);
 void pf_study_close(struct pf_model *model);
 #define PF_STUDY_OPERATIONS .open = pf_study_open, .load = pf_study_load, .close = pf_study_close
 
 /*
- * Declares the tables of a profile with points, without columns yet. profile->state must be zeroed, except for
+ * Declares the tables of a profile with points, without columns yet. model->state must be zeroed, except for
  * `threads`.
  */
 void pf_study_declare(struct pf_model *model, bool models);

@@ -132,7 +132,7 @@ struct pf_study {
     char version[32]; /* of the format; shown in info.txt */
     char scaling[32]; /* how Extra-P reduced the values of many locations to one; empty: not declared */
 
-    struct pf_strings *parameters, *metrics; /* string i is the name of i, with its NUL */
+    struct pf_strings *parameters, *metrics; /* string i is the name of number i, with its NUL */
     struct pf_strings *units;                /* with their NULs */
     uint32_t *unit_of; /* metric -> index in `units` plus 1, or 0; for metrics below n_unit_of */
     size_t n_unit_of;
@@ -189,7 +189,7 @@ void pf_study_step(struct pf_study *study, uint64_t at);
  */
 void pf_study_damage(struct pf_study *study);
 
-/* Adds a row to warnings.csv, as pf_run_note does, of a struct pf_note_kind. */
+/* Adds a row to warnings.csv, as pf_run_note does. kind: an lvalue of type struct pf_note_kind. */
 #define pf_study_note(study, kind, line, offset, ...)                                                        \
     pf_run_note((study)->run, &(kind), (line), (offset), __VA_ARGS__)
 
@@ -219,7 +219,7 @@ static inline const char *pf_study_metric_name(const struct pf_study *study, uin
     return pf_interned(study->metrics, metric).text;
 }
 
-/* Returns the number of the parameter with this name, searching from `first` on; -1: not found. */
+/* Returns the number of the parameter with this name, or -1. The search starts at `first` and wraps around. */
 int pf_study_parameter_named(const struct pf_study *study, const char *name, size_t size, unsigned first);
 
 /* Returns the number of a parameter, added if new; -1 if there are PF_PARAMETERS_MAX others (noted). */
@@ -277,7 +277,7 @@ void pf_study_add(struct pf_study *study, double value);
  */
 void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 
-/* Adds a model, or replaces model number `at` if it is not PF_NO_MODEL. Sets its `function` and `next`. */
+/* Adds a copy of a model, or replaces model number `at` by it if `at` is not PF_NO_MODEL. Sets the copy's `function`. */
 void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model,
                     const char *function, size_t size);
 
@@ -312,7 +312,7 @@ void pf_study_prepare(struct pf_study *study);
 /* Publishes the points, call paths and metrics of a prepared study in the profile. The study must outlive the profile. */
 void pf_study_publish(struct pf_study *study, struct pf_model *model);
 
-/* Adds the line Parameters to the profile's info. */
+/* Adds the row `Parameters` to the profile's info. */
 void pf_study_info(const struct pf_study *study);
 
 #endif

@@ -64,8 +64,8 @@ static struct pf_zip_member member_of(struct archive *reader, struct archive_ent
 }
 
 /*
- * Calls `visit` for each member. Members after one of unknown size cannot be found without unpacking it, so the walk
- * ends there. Returns true if there is any member.
+ * Calls `visit` for each member until `visit` returns false. Without the directory, the walk ends at a member of unknown
+ * size: only unpacking it would find the next one. Returns true if there is any member.
  */
 static bool visit_members(struct archive *reader, bool directory, const struct source *source,
                           pf_zip_visit *visit, void *arg)

@@ -170,7 +170,7 @@ static void experiment_head_end(struct experiment_reading *reading)
     pf_xml_stop(reading->xml);
 }
 
-/* Makes two metrics partners if their names differ only in the suffix. */
+/* Makes an exclusive and an inclusive metric partners if their names differ only in the last four bytes, ` (E)` and ` (I)`. */
 static void pair_metrics(struct hpc_state *state)
 {
     struct hpc_metrics *metrics = &state->metrics;

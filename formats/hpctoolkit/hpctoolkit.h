@@ -28,7 +28,7 @@
  *   hpctoolkit.c  the driver
  *
  * Functions that take a struct pf_run end the run on failure and add their warnings to it (formats/runtime/run.h).
- * Cursors call only functions without one.
+ * Cursors call only functions that do not take one.
  */
 
 /* Maximum length in bytes of the names of metrics and identifiers. */
@@ -107,8 +107,7 @@ uint32_t hpc_model_add_root(struct pf_run *run, struct hpc_model *model, uint64_
 void hpc_model_add_item(struct pf_run *run, struct hpc_model *model, enum hpc_list list,
                         const struct hpc_item *item);
 
-/* Adds a value to the summary of 2.x. Values must come in the order of their contexts; returns false if
- * the value was skipped because it does not. */
+/* Adds a value to the summary of 2.x. Returns false, and skips the value, if its context precedes that of the last value. */
 bool hpc_model_add_value(struct pf_run *run, struct hpc_model *model, const struct hpc_old_value *value);
 
 /*

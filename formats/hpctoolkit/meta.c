@@ -280,8 +280,8 @@ static void arrange_instances(struct metrics *all, struct instances *instances)
 }
 
 /*
- * Makes the scopes of one metric partners; they are adjacent, from index `first` on. Function and execution are each
- * other's partner; the partner of a point is execution.
+ * Makes the scopes of one metric partners; they are adjacent, from index `first` on. The partner of function and of point
+ * is execution. The partner of execution is function or, if there is none, point.
  */
 static void pair_scopes(struct hpc_metrics *metrics, size_t first)
 {

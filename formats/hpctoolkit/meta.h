@@ -15,7 +15,7 @@ struct hpc_extent {
     uint64_t offset, size;
 };
 
-/* Maximum length of a string in bytes. */
+/* Maximum size of a string in bytes, with its NUL. */
 #define HPC_STRING_MAX ((size_t)64 * 1024)
 
 enum { HPC_META_WINDOWS = 256 };
@@ -41,8 +41,8 @@ struct hpc_meta *hpc_meta_begin(struct pf_run *run, bool quiet);
 const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size);
 
 /*
- * Reads the string at file offset `pointer` into meta->string, at most `limit` bytes. An invalid pointer or an
- * unterminated string yields an empty string. Returns the size in bytes.
+ * Reads the string at file offset `pointer` into meta->string, without its NUL. Returns its size in bytes; 0 if the
+ * pointer is invalid or the string has no NUL within `limit` bytes.
  */
 size_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit);
 

@@ -168,7 +168,7 @@ void hpc_part_release(struct pf_input *input);
 /* ---- load.c ------------------------------------------------------------------------------------- */
 
 /*
- * Builds profile->contexts: the described contexts, followed by those that have values but no description (instructions
+ * Builds model->contexts: the described contexts, followed by those that have values but no description (instructions
  * that the writer merged into lines), by ascending id.
  */
 void hpc_model_load(struct pf_run *run);

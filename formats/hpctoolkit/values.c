@@ -216,7 +216,7 @@ static int find_entry_of_context(const struct pf_cursor *cursor, const struct th
     return 0;
 }
 
-/* Fills the group with the values of `entry` or, if a context is selected, of its first entry from `entry` on. */
+/* Fills the group with the values of `entry` or, if a context is selected, of that context's first entry from `entry` on. */
 static int enter_entry(const struct pf_cursor *cursor, struct thread_reader *reader, uint64_t entry,
                        struct pf_error *error)
 {

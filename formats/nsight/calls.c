@@ -210,7 +210,7 @@ static uint32_t range_around(struct calls_reading *reading, int64_t start, int64
     return PF_NO_CONTEXT;
 }
 
-/* Returns the open call that encloses a call and has the same path; NULL if there is none. */
+/* Returns the innermost open call if it encloses the call, and `path` is PF_NO_CONTEXT or the open call's path; otherwise NULL. */
 static const struct open_call *call_around(struct calls_reading *reading, int64_t start, int64_t end, uint32_t path)
 {
     while (reading->n_calls && reading->calls[reading->n_calls - 1].end <= start)
@@ -310,7 +310,7 @@ static enum nsight_origin origin_of(const struct calls_reading *reading)
     return pf_sql_has_table(sql, NSIGHT_RESOLVED) ? NSIGHT_IMPORTED : NSIGHT_PATHLESS;
 }
 
-/* Returns true if the export has the process of every activity. (Each process numbers its correlations from 1.) */
+/* Returns true if all tables of activities have the process. (Each process numbers its correlations from 1.) */
 static bool tells_processes(const struct pf_sql *sql)
 {
     for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)

@@ -299,7 +299,7 @@ bool nsight_is_timed(struct nsight_pass *pass, int64_t start, int64_t end);
 
 /* Reads the NVTX domains of Extra-Prof. */
 void nsight_begin_partitions(struct nsight_pass *pass);
-/* Appends the thread with this global id (pf_ordered). Ids must come in ascending order. */
+/* Appends the thread with this global id, as mapped by pf_ordered. Ids must come in ascending order. */
 void nsight_add_thread(struct nsight_pass *pass, uint64_t thread);
 /* Returns the number of an activity's stream in partitions.streams; a new stream is added. */
 uint32_t nsight_stream_of(struct nsight_pass *pass, const struct pf_sql_row *row);
@@ -308,7 +308,7 @@ void nsight_add_streams(struct nsight_pass *pass);
 /* Adds the partitions to the model. */
 void nsight_publish_partitions(struct nsight_pass *pass);
 
-/* Returns the number in the tree's strings of the name with this id in StringIds; of "#ID" if it is missing or names.left is used up. */
+/* Returns a string number of the tree: of the name with this id in StringIds, or of "#ID" if it is missing or exceeds names.left. */
 uint32_t nsight_name(struct nsight_pass *pass, int64_t id);
 
 /* Returns the child of `parent` (PF_NO_CONTEXT: the root level) with this kind and name, which is added if new. */

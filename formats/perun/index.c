@@ -160,7 +160,7 @@ enum { LINKS_MAX = 20000 };
 
 /*
  * Adds a link to the profile of an entry, relative to the folder of the index. Entries of jobs/.index are not objects: their
- * files are in the folder of the index. A path that leads out of this folder gets no link.
+ * files are in the folder of the index, and a path that contains a slash gets no link.
  */
 static void add_link(struct pf_run *run, bool jobs, uint32_t n, const struct index_entry *entry)
 {
