@@ -68,7 +68,7 @@ static enum word split_line(const char *text, const char *end, const char **rest
 
 /* Statistics of the lines at the head of a file. */
 struct text_look {
-    unsigned words[UNKNOWN + 1]; /* well-formed lines of each kind */
+    unsigned words[UNKNOWN + 1]; /* number of well-formed lines of each kind */
     unsigned good, bad;          /* numbers of well-formed and of other lines, except blank ones */
     unsigned names;              /* number of words after PARAMETER */
     bool keyword_first;          /* the first line is good and not indented */

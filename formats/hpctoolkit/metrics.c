@@ -40,7 +40,7 @@ const char *hpc_keep(struct pf_run *run, const char *text, size_t size)
 /*
  * Extracts the unit from the brackets at the end of a metric's name: `sec` in `CPUTIME (sec) (I)` and in its statistic
  * `CPUTIME (sec):Mean (I)`. experiment.xml appends suffixes such as `:PARTIAL:0` or `:Sum` to the measured metric's
- * name; a coefficient of variation has no unit. "" if there is none.
+ * name; a coefficient of variation has no unit. Returns "" if there is none.
  */
 static const char *unit_in_name(struct pf_run *run, const char *name)
 {

@@ -78,8 +78,8 @@ void hpc_block_reader_close(struct hpc_block_reader *reader);
 struct hpc_block_reader *hpc_block_reader_new(struct pf_run *run, size_t room);
 
 /*
- * Checks that the pairs end with the terminator of experiment.xml's layout. Returns 1 if so (or if the layout has
- * none), 0 if not, -1 with *error filled.
+ * Checks that the pairs end with the terminator of experiment.xml's layout. Returns 1 if so, if the layout has none or if
+ * the block is known to be damaged; 0 if not; -1 with *error filled.
  */
 int hpc_block_is_whole(struct hpc_block_reader *reader, const struct hpc_block *block,
                        struct pf_error *error);

@@ -167,7 +167,7 @@ void perun_data_free(struct perun_data *data)
 
 /* ---- the pass ----------------------------------------------------------------------------------- */
 
-/* Bytes of JSON between two calls of pf_pass_step. */
+/* Minimum number of bytes of JSON between two calls of pf_run_step. */
 #define STEP ((uint64_t)256 * 1024)
 
 void perun_step(struct perun_reading *reading)

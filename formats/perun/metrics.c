@@ -134,8 +134,8 @@ static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct 
 /*
  * Sets scope, aggregation and partner of a metric. Allocations and samples are exclusive to their context. Durations of calls are
  * inclusive, and their functions form a list, not a tree, so that each function is a root: the total comes from the exclusive
- * durations if the file has them; otherwise there is no total, as for any other field. Type "memory" without a subtype (massif)
- * is a level, which has a maximum over snapshots, not a sum.
+ * durations if the file has them; otherwise there is no total. Of all other fields, only `ncalls` adds up. Type "memory" without a
+ * subtype (massif) is a level, which has a maximum over snapshots, not a sum.
  */
 static void set_sums(const struct perun *perun, const struct perun_metric *key, struct pf_metric *metric)
 {

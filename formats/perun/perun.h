@@ -206,7 +206,7 @@ struct perun_reading {
     struct pf_json_trees *trees;
     struct pf_input *input;
     uint64_t body;      /* offset of the JSON in the input */
-    uint64_t stepped;   /* offset of the last pf_pass_step */
+    uint64_t stepped;   /* offset of the last pf_run_step */
     bool has_resources; /* a region that can hold resources was seen */
 
     /* The object being read. */
