@@ -49,7 +49,7 @@ struct groups {
 
 enum { GROUPS = 2 };
 
-/* Determines the groups of an element. None if it is a single number or damaged. */
+/* Determines the groups of an element. Both are empty if the element is a single number or damaged. */
 static void find_groups(const struct pf_cube_metric *metric, const unsigned char *element,
                         struct groups of[GROUPS])
 {

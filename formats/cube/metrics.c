@@ -108,7 +108,7 @@ static const struct pf_column columns[] = {
     {"stored", PF_PLAIN, 0}, {"viztype", PF_PLAIN, 0}, {"title", PF_PLAIN, 0},
 };
 
-/* The metric that this one is a part of, with the same scope if the parent has both. */
+/* Returns the metric that this one is a part of: the one of the same scope if the parent has both scopes. */
 static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];

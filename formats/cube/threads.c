@@ -13,7 +13,7 @@ static const struct pf_column fields[] = {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-/* The row of a node of the system tree. A row of absent cells if there is no such node. */
+/* Returns the row of a node of the system tree; a row of absent cells if there is no such node. */
 static const struct pf_cell *node_at(const struct pf_cube *cube, uint64_t node)
 {
     static const struct pf_cell none[PF_CUBE_NODE_COLUMNS];
@@ -69,7 +69,7 @@ static struct pf_cell location_name(const struct pf_cube *cube, uint32_t id, enu
     return pf_text(text, n < NAME_ROOM ? (size_t)n : NAME_ROOM - 1);
 }
 
-/* Adds all names to the rows. Returns false if a name is empty or not unique. */
+/* Replaces the rows by one per location. Stops and returns false at a name that is empty or not unique. */
 static bool add_location_names(struct pf_run *run, const struct pf_cube *cube, enum naming how,
                                struct pf_rows *rows)
 {

@@ -372,7 +372,7 @@ static void add_cube_metrics(struct cubedir_reading *reading)
     }
 }
 
-/* Reads a file in a run of its own, whose warnings are those of the file's own profile. */
+/* Reads a file in a run of its own. Its notes are dropped: the file's own profile has them as warnings. */
 static void read_cube(struct pf_run *run, void *arg)
 {
     struct cubedir_reading *reading = arg;

@@ -8,7 +8,8 @@
  * range that encloses it, or a path from another source. A call that is enclosed by another call, and has the same path or none,
  * is a child of that call (a runtime function calls a driver function).
  *
- * Durations in the export are inclusive. A context's exclusive time is its inclusive time minus the inclusive times of its children.
+ * Durations in the export are inclusive, except those of imported paths. A context's exclusive time is its inclusive time minus
+ * the inclusive times of its children.
  */
 
 /*

@@ -246,7 +246,7 @@ struct nsight_tallies {
 struct nsight_paths {
     struct pf_strings *texts;   /* texts of paths, as in the export */
     PF_LIST(uint32_t) contexts; /* number of a text -> its context */
-    uint64_t text_left;         /* bytes that further texts may have */
+    uint64_t text_left;         /* bytes that further texts and symbols may have */
     bool out_of_text;           /* at least one text was skipped because it exceeded text_left */
 
     bool symbols_read;           /* StringIds was scanned for symbols */

@@ -128,7 +128,7 @@ static uint64_t process_of_key(const struct nsight_key *key)
     return key->word[0] == THREAD ? nsight_process_of(pf_signed(key->word[1])) : key->word[1];
 }
 
-/* Returns true if two streams differ only in context and number. Streams of one process and device are adjacent. */
+/* Returns true if two streams have the same process and device but different contexts. Such streams are adjacent. */
 static bool differ_in_context(const struct nsight_key *a, const struct nsight_key *b)
 {
     return a->word[0] == STREAM && b->word[0] == STREAM && a->word[1] == b->word[1] &&
