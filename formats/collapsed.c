@@ -72,12 +72,12 @@ static bool is_stack(struct pf_slice slice)
            memcmp(text + size - 2, " #", 2) != 0 && (numbers < size || !memchr(text, ' ', size));
 }
 
-/* The sum of a million counts of this size exceeds 64 bits. */
+/* The sum of 2^20 counts of this size exceeds a signed 64-bit integer. */
 #define LARGE_COUNT (UINT64_C(1) << 43)
 
 /* Properties of the lines in a file's head, without empty lines and comments. */
 struct collapsed_evidence {
-    unsigned lines;   /* number of all */
+    unsigned lines;   /* number of lines */
     unsigned counted; /* of those with a count */
     unsigned twice;   /* of those with two counts */
     unsigned stacks;  /* of those with a count after a text that looks like a stack */

@@ -28,10 +28,10 @@ struct v8_node {
     int64_t hits, bytes;   /* number of samples, or allocated bytes, without callees */
 };
 
-/* A child as listed in the file. */
+/* The id of a child, as listed in its parent. */
 struct link {
     int64_t id;
-    uint32_t node; /* index of its parent */
+    uint32_t node; /* index of the parent */
 };
 
 /* A time as listed in the file: microseconds, or seconds in old files. */
@@ -64,7 +64,10 @@ struct v8 {
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* Members that identify the first node. Its first members suffice; its children may be the rest of the file. */
+/*
+ * Members seen in the first node. The walk ends once they identify a profile, since the node's children may be the rest
+ * of the file.
+ */
 struct v8_evidence {
     bool frame, bytes, hits, function;
 };
@@ -134,7 +137,7 @@ static const struct pf_json_member frame_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Lines count from 0 in this form, from 1 in old files. */
+/* Reads a `callFrame`. Its lines count from 0, unlike the lines of old files, which count from 1. */
 static int v8_read_frame(const struct pf_json_walk *walk)
 {
     struct pf_frame *frame = walk->place;
@@ -519,7 +522,7 @@ static const struct pf_json_member file_members[] = {
     PF_MEMBERS_END,
 };
 
-/* Reads a profile that is wrapped in a protocol's reply, or in the result of one. */
+/* Reads a profile that a reply of the DevTools protocol wraps in the members `result` or `profile`. */
 static int take_wrapped(const struct pf_json_walk *walk)
 {
     struct v8 *v8 = walk->into;

@@ -49,8 +49,8 @@ struct pf_metric {
     int partner;            /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
     const char *expression; /* formula of a computed metric, for its info.txt; NULL: it is measured */
     uint32_t at; /* PF_AT: index of the partition whose values aggregates show; absent values count as 0 */
-    bool empty;  /* known to have no values: the last choice as the primary metric */
-    double most; /* upper bound of every sum of the values; 0: unknown, sums are taken to fit 64 bits */
+    bool empty;  /* known to have no values other than 0: the last choice as the primary metric */
+    double most; /* upper bound of the absolute value of every sum; 0: unknown, sums are assumed to fit 64 bits */
 };
 
 /*
@@ -88,7 +88,7 @@ struct pf_cursor_ops {
      * model.
      */
     int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-    /* Writes the next row's position to `blob` if it fits into `room` bytes. Returns its size in either case. Memory only: locks are held. */
+    /* Writes the next row's position to `blob` if it fits into `room` bytes. Always returns its size. No I/O: the caller holds locks. */
     size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
     /* Moves to a saved position. Validates it, since the cache it came from may be damaged. Returns 0, or -1 with *error filled. */
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
@@ -100,7 +100,7 @@ struct pf_cursor_ops {
 
 /* "Seeks": a cursor restricted to an item skips the data of other items. Further flags: enum pf_table_extra_flags. */
 enum pf_table_flags {
-    PF_BY_PARTITION = 1, /* rows are in the partitions' order; a cursor of one partition can restore the positions */
+    PF_BY_PARTITION = 1, /* rows are in the partitions' order; unrestricted cursors can restore positions of cursors of one partition */
     PF_SEEKS_PARTITION = 2,
     PF_SEEKS_CONTEXT = 4,
     PF_SEEKS_METRIC = 8,
@@ -134,7 +134,7 @@ struct pf_cursor {
     struct pf_model *model;
     const struct pf_table *table;
     struct pf_restriction only;
-    bool partner; /* also yield only.metric's partner: for next_values, PF_SKIMS_METRIC, PF_SEEKS_PARTNER */
+    bool partner; /* also yield only.metric's partner; set only for next_values, PF_SKIMS_METRIC and PF_SEEKS_PARTNER */
     void *state;  /* the driver's */
 };
 

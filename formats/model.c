@@ -13,7 +13,7 @@ int pf_model_begin(struct pf_model *model, const struct pf_driver *driver, struc
     return model->info && model->warnings ? 0 : pf_fail_memory(error);
 }
 
-/* Formats without threads get a single partition, "all". */
+/* Adds the single partition of a model without partitions: a thread, "all". */
 static int add_thread_all(struct pf_partitions *partitions, struct pf_error *error)
 {
     struct pf_cell all[] = {pf_int(0), pf_string("all")};

@@ -87,7 +87,7 @@ bool pf_probe_begins_text(struct pf_probe *probe);
 
 /*
  * True if the file, or what it inflates to if it is gzip data, may be text: it has no NUL byte in its first 256 bytes, and at
- * most one in 1024 bytes of its head. A single NUL byte later on is damage that a driver reports.
+ * most one per 1024 bytes of its head. A single NUL byte later on is damage that a driver reports.
  */
 bool pf_probe_is_text(struct pf_probe *probe);
 

@@ -60,7 +60,7 @@ struct speedscope_profile {
     struct pf_json_place profiles; /* profiles that precede `shared`, to be read after it */
     PF_LIST(uint32_t) frames;      /* frame number in the file -> frame of the build */
     struct pf_build_files files;
-    PF_LIST(uint32_t) open_counts; /* by frame number: how often it is open */
+    PF_LIST(uint32_t) open_counts; /* by frame number: how often the frame is on the stack */
     PF_LIST(struct open_frame) stack;
     uint32_t n_profiles;
     struct speedscope_item current; /* the profile that is being read */
@@ -149,7 +149,7 @@ static int read_frames(const struct pf_json_walk *walk)
     return got;
 }
 
-/* A frame's number, and its text (truncated); empty if it is not a number. */
+/* A frame's number, and the number's text (truncated; empty if the token is not a number). */
 struct frame_number {
     int64_t frame;
     char text[32];

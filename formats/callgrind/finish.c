@@ -23,7 +23,7 @@ struct finish {
     struct callgrind_edge *calls;
     size_t n_calls;
     struct pf_strings *pairs;   /* interned pairs of name indexes */
-    uint64_t *used;             /* by pair: bit m is set if metric m is not 0 in a call of this pair */
+    uint64_t *used;             /* by pair: bit m is set if metric m is not 0 in a call of this pair, bit 0 always */
     pf_int128 *own, *inclusive; /* by function: exclusive and inclusive cost of one metric in all threads */
 };
 
@@ -74,9 +74,9 @@ static void callgrind_add_value(struct finish *finish, const struct callgrind_ke
 
 /*
  * Adds the values of one row of costs. A function's inclusive value is its exclusive value plus the costs of its calls,
- * except those of itself. There is none if several functions share a name: values are added up by name, and one of the
- * functions may contain another (valgrind has two `(below main)`, one inside the other). A function with only calls gets
- * the exclusive value 0.
+ * except calls of itself. Functions that share a name get no inclusive value: values are added up by name, and one of
+ * these functions may call another (valgrind has two `(below main)`, one inside the other). A function with only calls
+ * gets the exclusive value 0.
  */
 static void callgrind_add_values(struct finish *finish, const struct callgrind_key *key,
                                  const pf_int128 *costs)
@@ -133,8 +133,8 @@ static int callgrind_by_key(const void *a, const void *b)
 
 /*
  * Fills the table of calls. A call has a row for the first metric, and for each metric that is not 0 in some call between
- * functions of these names. So each metric with rows for a pair of names has the rows of all its calls, and the sum of
- * their counts by name is right.
+ * functions of these names. So a metric has rows for either all calls of a pair of names or none, and counts added up by
+ * name are complete.
  */
 static void list_calls(struct finish *finish)
 {

@@ -32,7 +32,7 @@ static void widen(struct callgrind *callgrind)
     }
 }
 
-/* Finds or adds the row of the current function's exclusive costs or, with a callee, of its calls of that one. */
+/* Finds or adds the row of the current function's exclusive costs or, with a callee, of its calls of the callee. */
 static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
 {
     struct pf_build *build = callgrind->build;

@@ -20,7 +20,7 @@ extern const struct pf_driver pf_chrome_trace_driver;
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
-/* A file may be a bare array of events. Members of its first element that distinguish an event from other objects. */
+/* Members that identify the first element of an array as an event: a file may be a bare array of events. */
 struct chrome_evidence {
     bool phase, place; /* has `ph`; has `ts` or `pid` */
 };
@@ -132,7 +132,7 @@ enum { ARGS_MAX = 64 * 1024, SERIES_MAX = 256 };
 
 struct thread {
     uint32_t pid, tid, name; /* in `strings`; name: PF_NO_STRING if unnamed */
-    uint32_t number; /* index in `listed`, from its first event that is not metadata on; otherwise UNLISTED */
+    uint32_t number; /* index in `listed`; UNLISTED before the thread's first event that is not metadata */
 };
 
 struct chrome_reading {
@@ -157,7 +157,7 @@ struct chrome_reading {
     PF_LIST(struct thread) threads;
     size_t last;                 /* index of the last event's thread */
     PF_LIST(uint32_t) listed;    /* indexes into threads */
-    PF_LIST(uint32_t) processes; /* by pid: index of its name + 1; 0 if unnamed */
+    PF_LIST(uint32_t) processes; /* by pid: index of the process's name + 1; 0 if unnamed */
 };
 
 static int take_phase(const struct pf_json_walk *walk)
@@ -432,7 +432,7 @@ static void chrome_add_record(struct chrome_reading *reading, uint32_t thread)
     struct trace_state *state = reading->state;
     char phase = reading->event.phase;
     struct pf_cell text = chrome_text_of(reading, NAME);
-    /* Chrome's older traces write an E with the name "" for one without a name; Perfetto reads it so. */
+    /* Old versions of Chrome write the name "" in an E without a name; Perfetto, too, treats it as missing. */
     bool named = text.type != PF_ABSENT && (text.size || phase != 'E');
     uint32_t name = named ? pf_build_name(reading->build, text.text, text.size) : PF_NO_STRING;
     int64_t duration = phase == 'X' ? duration_of(reading) : 0;

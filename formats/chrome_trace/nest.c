@@ -16,7 +16,7 @@ enum { GROUP_MAX = 1 << 20 };
 /* An open slice. */
 struct slice {
     int64_t end;
-    uint64_t row; /* its row in the timeline */
+    uint64_t row; /* number of its row in trace.csv */
     int64_t begin;
     uint32_t context, name;
     bool over; /* it has ended, but slices above it have not */
@@ -70,7 +70,7 @@ static void sift_down(struct chrome_nesting *n, size_t at)
 
 /* ---- slices ------------------------------------------------------------------------------------- */
 
-/* Adds the time up to `time` to the innermost slice. */
+/* Adds the time up to `time` to the innermost open slice. */
 static void chrome_pass_time(struct chrome_nesting *n, int64_t time)
 {
     if (n->open.n && time > n->now)
@@ -84,7 +84,7 @@ static void chrome_pass_time(struct chrome_nesting *n, int64_t time)
 
 /*
  * Pops the ended slices on top of the stack. Ended ones below an open slice remain, without bound if Xs overlap each other:
- * when they are the majority, the stack is compacted and the heap rebuilt.
+ * when they are half of the stack, it is compacted and the heap rebuilt.
  */
 static void sweep(struct chrome_nesting *n)
 {
@@ -194,7 +194,7 @@ static void chrome_end(struct chrome_nesting *n, const struct chrome_event *even
                      event->time);
 }
 
-/* Handles the next event of the thread: begins or ends a slice; others only get a row in the timeline. */
+/* Handles the next event of the thread: begins or ends a slice; others only get a row in trace.csv. */
 static void chrome_nest_event(struct chrome_nesting *n, struct chrome_event *event)
 {
     end_until(n, event->time);

@@ -10,7 +10,7 @@
 #include "formats/kit/number.h"
 #include "formats/kit/print.h"
 
-/* Result of peek at the end of the text; not a character. */
+/* Result of json_peek at the end of the text; not a character. */
 enum { TEXT_END = 256 };
 
 /* Skips whitespace. Returns the next character, at json->at; TEXT_END; -1 with *error filled. */

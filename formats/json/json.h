@@ -151,8 +151,8 @@ void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line);
 double pf_json_double(const struct pf_json_token *token);
 
 /*
- * Converts a number token to a cell. An integer (only digits) becomes the smallest type that holds it, up to 128 bits,
- * for which *wide is the storage and must outlive the cell; other numbers become doubles.
+ * Converts a number token to a cell. An integer without point and exponent becomes the smallest type that holds it; a
+ * PF_WIDE cell points to *wide. Other numbers, and integers of more than 127 bits, become doubles.
  */
 struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide);
 

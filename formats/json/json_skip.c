@@ -14,8 +14,8 @@ static const bool matters[2][256] = {
 };
 
 /*
- * Handles a character in `matters`. *string: whether it is inside a string; updated for the text after it. Returns 0,
- * or -1 with *error filled.
+ * Handles a character in `matters`. *string is true inside a string; updated for the text after the character. Returns
+ * 0, or -1 with *error filled.
  */
 static int pass(struct pf_json *json, const char **at, bool *string, struct pf_error *error)
 {

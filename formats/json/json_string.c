@@ -69,7 +69,7 @@ static int32_t hex4(const char *at)
 
 /*
  * Parses `\uXXXX`, possibly a surrogate pair. Returns the code point, 0 if it is invalid, -1 for invalid hex digits.
- * Moves *at after the escape unless -1.
+ * Moves *at after the escape unless it returns -1.
  */
 static int32_t read_code_point(const char **at)
 {

@@ -30,7 +30,7 @@ static ssize_t read_look(void *arg, void *buffer, size_t size, uint64_t offset, 
     return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
 }
 
-/* The first byte that is not whitespace; 0 if there is none. Cheap check, since most files are not JSON. */
+/* The first byte after a byte order mark and whitespace; 0 if there is none. A cheap check: most files are not JSON. */
 static unsigned char first_of(const unsigned char *head, size_t size)
 {
     size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;

@@ -31,7 +31,7 @@ typedef int pf_json_taker(const struct pf_json_walk *walk);
 struct pf_json_member {
     const char *name; /* NULL: end of the table */
     size_t size;      /* of the name in bytes; 0: matches any name */
-    int event; /* first token of the value; PF_JSON_END: any; PF_JSON_NAME: `take` reads the value, its token is the name */
+    int event; /* first token of the value; PF_JSON_END: any; PF_JSON_NAME: `take` gets the name as token and reads the value */
     pf_json_taker *take;
     size_t place; /* offset in the struct to fill */
 };
@@ -55,16 +55,16 @@ struct pf_json_member {
         NULL, 0, 0, NULL, 0                                                                                  \
     }
 
-/* Handles the member whose name was read, and its value. Returns as a taker. */
+/* Handles the member whose name was read, and its value. Returns 0, 1 or -1 like a taker. */
 int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members,
                    const struct pf_json_token *name);
 
-/* Handles the members of the object whose bracket was read, up to its end. Returns as a taker. */
+/* Handles the members of the object whose bracket was read, up to its end. Returns 0, 1 or -1 like a taker. */
 int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
 
 /*
  * Passes each element of the array whose bracket was read to `take`, if it begins with `event` (PF_JSON_END: any).
- * Returns as a taker.
+ * Returns 0, 1 or -1 like a taker.
  */
 int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_json_taker *take);
 
@@ -74,19 +74,19 @@ struct pf_json_place {
 };
 
 /*
- * Moves to the first element of the array at a place. Returns false if the array is missing. Errors other than damage
- * end the pass.
+ * Moves to the first element of the array at a place. Returns false if no array is there or the text is damaged.
+ * Other errors end the pass.
  */
 bool pf_json_enter_array(struct pf_run *run, struct pf_json *json, const struct pf_json_place *place);
 
 /* Takers for walk->place. A value of another type leaves *place unchanged. */
 pf_json_taker pf_json_take_place;  /* any value; place: struct pf_json_place */
 pf_json_taker pf_json_take_name;   /* text; place: uint32_t, the index of an interned name */
-pf_json_taker pf_json_take_whole;  /* an integer of few digits; place: int64_t */
-pf_json_taker pf_json_take_line;   /* such an integer >= 0; place: uint32_t */
+pf_json_taker pf_json_take_whole;  /* an integer of at most 18 digits; place: int64_t */
+pf_json_taker pf_json_take_line;   /* an integer from 0 to UINT32_MAX - 1; place: uint32_t */
 pf_json_taker pf_json_take_notice; /* any value; place: bool, set to true */
 
-/* Stores the number if it is an integer of few digits. Returns false otherwise. */
+/* Stores the number if it is an integer of at most 18 digits. Returns false otherwise. */
 bool pf_json_whole(const struct pf_json_token *token, int64_t *value);
 
 /*
@@ -105,7 +105,7 @@ pf_json_taker pf_json_count_down; /* walk->into: unsigned, the number of missing
 /* True if the error means malformed or truncated text, after which the data read so far are kept. */
 bool pf_json_is_damage(const struct pf_error *error);
 
-/* Passes on the result of a read: -1 for damage, with *run->error filled. Other failures end the pass. */
+/* Returns `got`, the result of a read: -1 with *run->error filled for damage. Other failures end the pass. */
 int pf_json_got(struct pf_run *run, int got);
 
 /* Returns 0, or -1 as for damage if the pass has reached its limit (pf_run_is_full). */

@@ -8,8 +8,8 @@
 
 /*
  * Growing arrays. `array` is the address of the pointer to the items, which is NULL or from malloc; `item` is the size
- * of an item in bytes, and *room the capacity in items. The caller owns the array throughout. All functions return 0,
- * or -1 with *error filled and the array unchanged. One thread at a time per array.
+ * of an item in bytes, and *room the capacity in items. The caller owns the array throughout. Functions with an
+ * `error` return 0, or -1 with *error filled and the array unchanged. One thread at a time per array.
  */
 
 /* Reallocates to exactly `room` items, at least 1; new items are uninitialized. */

@@ -11,8 +11,8 @@
  * may be copied.
  */
 struct pf_error {
-    /* An errno value. Damaged data: EBADMSG, ENODATA (premature end of file), EINVAL, EFBIG; never EIO, which means
-     * that a read failed. ESTALE: the source has changed. ECANCELED: the pass was stopped. */
+    /* An errno value. Damaged data: EBADMSG, ENODATA (premature end of file), EINVAL, EFBIG, E2BIG; never EIO, which
+     * means that a read failed. ESTALE: the source has changed. ECANCELED: the pass was stopped. */
     int code;
     int64_t offset; /* byte offset in the file; -1: unknown */
     int64_t line;   /* line number from 1; 0: unknown */

@@ -41,7 +41,7 @@ static inline bool number_is_digit(char c)
     return (unsigned char)(c - '0') <= 9;
 }
 
-/* Consumes either of two characters. */
+/* Consumes the next character if it is one of two. Returns false otherwise. */
 static inline bool accept(struct number_reader *reader, char one, char other)
 {
     if (reader->at == reader->end || (*reader->at != one && *reader->at != other))

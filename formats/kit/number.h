@@ -22,15 +22,15 @@
  */
 bool pf_parse_double(const char *text, size_t size, double *value);
 
-/* Parses decimal digits with an optional fraction. The result is exact if the number is an integer of at most 128 bits,
- * otherwise a double. The cell may point to *whole. Absent if the text is not a number. */
+/* Parses a number. Digits only, of at most 127 bits, give an exact PF_WIDE cell that points to *whole; any other text that
+ * pf_parse_double accepts gives a double. Absent if the text is not a number. */
 struct pf_cell pf_parse_amount(const char *text, size_t size, pf_int128 *whole);
 
 /*
  * Parses all of text[0 .. size) as a number (optional sign, digits with an optional point, optional exponent),
  * multiplies it by 10^places and rounds toward zero. For instance, reads microseconds as nanoseconds, exactly where a
  * double would lose digits. Returns false, with *value unchanged, if the text is not such a number or the result has
- * more than 38 digits.
+ * more than 127 bits.
  */
 bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value);
 

@@ -77,7 +77,7 @@ static inline void put_4_bytes(char *out, uint32_t digits)
     memcpy(out, &digits, sizeof digits);
 }
 
-/* Print values below 1000 or 10^9: put_3 with leading zeros, put_upto_3 without. */
+/* put_3 and put_9 print values below 10^3 and 10^9 with leading zeros; put_upto_3 and put_upto_9 print them without. */
 static inline char *put_3(char *out, uint32_t value)
 {
     put_4_bytes(out, three_digits[value]);
@@ -180,7 +180,7 @@ static inline bool print_is_integer(double value, int64_t *integer)
     return (double)*integer == value && (*integer != 0 || !signbit(value));
 }
 
-/* False for infinities, NaN and -0, which are printed as fixed words. */
+/* False for infinities, NaN and zeros, which pf_shortest does not convert. */
 static inline bool has_digits(double value)
 {
     return isfinite(value) && value != 0;

@@ -21,7 +21,7 @@ int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_err
 /* Truncates the table to the first `count` rows. */
 void pf_rows_cut(struct pf_rows *rows, size_t count);
 
-/* The cells of row i (i < count), valid until the next add. */
+/* The cells of row i (i < count), valid as long as the row exists. */
 const struct pf_cell *pf_rows_at(const struct pf_rows *rows, size_t i);
 size_t pf_rows_count(const struct pf_rows *rows);
 size_t pf_rows_columns(const struct pf_rows *rows);

@@ -37,8 +37,8 @@ static struct shortest_binary take_apart(double value)
                            .lopsided = (fraction == 0) & (exponent > 1)};
 }
 
-/* floor(log10(2^q)), or of 3/4 * 2^q, the width of a lopsided interval. 1262611 / 2^22 approximates log10(2), and
- * 524031 / 2^22 -log10(3/4), closely enough for the exponents of doubles. */
+/* floor(log10(width)) of the interval, whose width is 2^q, or 3/4 * 2^q if lopsided. The factors approximate log10(2) and
+ * -log10(3/4), times 2^22, closely enough for the exponents of doubles. */
 static int width_log10(int q, bool lopsided)
 {
     return (q * 1262611 - (lopsided ? 524031 : 0)) >> 22;

@@ -83,8 +83,8 @@ static void sort_by_byte(const struct pf_sorter *sorter, uint64_t *to, unsigned 
         memcpy(to + starts[at[key] >> shift & 255]++ * sorter->words, at, sorter_record_size(sorter));
 }
 
-/* A radix sort from the last byte of the last key on, which skips bytes in which all records agree. Its time does not
- * depend on the order of the records. */
+/* A radix sort, lowest byte of the last key first. Skips bytes in which all records agree. Its time does not depend on the
+ * order of the records, unless they are sorted already. */
 static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (sorter->in_order)

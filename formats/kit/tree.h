@@ -16,8 +16,8 @@
 #define PF_NO_CONTEXT UINT32_MAX
 
 enum pf_context_flags {
-    PF_FRAME = 1, /* a procedure's frame: counted by metrics with over_contexts `frames` */
-    PF_ROOT = 2,  /* counted by metrics with over_contexts `roots` */
+    PF_FRAME = 1, /* a procedure's frame: counted by metrics with PF_OVER_FRAMES */
+    PF_ROOT = 2,  /* counted by metrics with PF_OVER_ROOTS */
 };
 
 /* The fields of a context that a search for a child reads, kept together to save cache misses. */

@@ -68,7 +68,7 @@ struct pf_build_format {
 
 enum { PF_BUILD_TABLES = 8, PF_BUILD_FIELDS = 16 };
 
-/* Initialises an exclusive metric that can be summed over all contexts and partitions. `id` is its index. */
+/* Initialises an exclusive metric that can be summed over all contexts and partitions. `index` is also its id. */
 #define PF_EXCLUSIVE(index, called, of_unit, of_type)                                                        \
     {                                                                                                        \
         .id = (index), .name = (called), .unit = (of_unit), .scope = "exclusive", .type = (of_type),         \
@@ -166,7 +166,7 @@ static inline struct pf_cell pf_build_named(const struct pf_build *build, uint32
 uint32_t pf_build_partition(struct pf_build *build, const char *name, size_t size,
                             const struct pf_cell *fields);
 
-/* Adds a partition. If its name is taken, `~` and its index are appended: `name~3`. Returns the index. */
+/* Adds a partition. While the name is taken, appends `~` and the partition's index to it: `name~3`. Returns the index. */
 uint32_t pf_build_own_partition(struct pf_build *build, const char *name, size_t size,
                                 const struct pf_cell *fields);
 

@@ -50,7 +50,7 @@ size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
     return pf_position_save(&walk->numbers.next, sizeof walk->numbers.next, blob, room);
 }
 
-/* A number outside the restriction does no harm: `row` checks the restriction. */
+/* A number in the range needs no further check: `row` skips records that do not match the restriction. */
 int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct numbered_walk *walk = cursor->state;

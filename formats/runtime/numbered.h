@@ -5,7 +5,7 @@
 #include "formats/driver.h"
 
 /*
- * Cursors over numbered records. The position of such a cursor is the number of the next record. The ops of a table with such a cursor:
+ * Cursors over numbered records. The position of such a cursor is the number of the next record. A table with such a cursor:
  *
  *     static const struct pf_numbered regions = {PF_NUMBERED, .begin = begin_regions, .row = region_row};
  *     ... {.name = "regions", .ops = &regions.ops, ...}

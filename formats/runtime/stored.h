@@ -14,8 +14,8 @@ enum { PF_STORED_COLUMNS = 16 }; /* maximum */
 struct pf_stored *pf_stored_new(size_t columns, uint64_t limit);
 void pf_stored_free(struct pf_stored *stored);
 
-/* A cell for pf_stored_add only: a text by its number in the strings of the profile's contexts (or see
- * pf_stored_names); absent for PF_NO_STRING. */
+/* A cell for pf_stored_add only: the number of a text in the strings of the profile's contexts, or in the strings set by
+ * pf_stored_names; absent for PF_NO_STRING. */
 enum { PF_NAME = PF_TEXT + 1 };
 static inline struct pf_cell pf_name(uint32_t number)
 {
@@ -28,11 +28,11 @@ void pf_stored_names(struct pf_stored *stored, const struct pf_strings *names);
 /* The number of rows. Rows are numbered from 0, so the next row has this number. */
 uint64_t pf_stored_count(const struct pf_stored *stored);
 
-/* Appends a row. Text that is not a pf_name is copied, up to 16 MB, and so are wide integers. Returns 0, or -1 with
+/* Appends a row. Wide integers and text that is not a pf_name are copied, text truncated to 16 MB. Returns 0, or -1 with
  * *error filled; after a failure, the next call fails, too. */
 int pf_stored_add(struct pf_stored *stored, const struct pf_cell *cells, struct pf_error *error);
 
-/* Replaces a cell of a row by another number. Returns 0, or -1 with *error filled. */
+/* Replaces a cell of a row by a number of up to 64 bits. Returns 0, or -1 with *error filled. */
 int pf_stored_set(struct pf_stored *stored, uint64_t row, size_t column, struct pf_cell number,
                   struct pf_error *error);
 

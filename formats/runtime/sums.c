@@ -177,7 +177,7 @@ static void sums_read_member_value(struct kept *kept, const struct pf_total *tot
     kept->what |= type;
 }
 
-/* Writes a finished sum to the table. */
+/* Appends a finished sum to `kept`, unless it is 0 and zeros are left out. */
 static int sums_retain(struct pf_sums *sums, const struct sum *sum, struct pf_error *error)
 {
     struct kept kept = {(uint64_t)sum->partition << 32 | sum->context, (uint64_t)sum->metric << 32, {0}};
