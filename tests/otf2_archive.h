@@ -54,7 +54,7 @@ OTF2_TEST void put_order(struct bytes *file)
     put(file, file->big_endian ? '#' : 'B');
 }
 
-/* Begins a chunk. */
+/* Writes a chunk's header: the byte order, and the numbers of its first and last event. */
 OTF2_TEST void put_chunk(struct bytes *file, uint64_t first, uint64_t last)
 {
     put_order(file);
@@ -202,7 +202,7 @@ OTF2_TEST void put_time(struct bytes *file, uint64_t ticks)
     put_fixed(file, ticks, 8);
 }
 
-/* `type`: ENTER (12) or LEAVE (13). */
+/* Writes an event of this type: ENTER (12) or LEAVE (13). */
 OTF2_TEST void put_call(struct bytes *file, unsigned type, uint32_t region)
 {
     put(file, type);
@@ -219,7 +219,7 @@ OTF2_TEST void put_reading(struct bytes *file, uint32_t class, unsigned type, ui
     put_end(file);
 }
 
-/* `type`: MPI_SEND (14), MPI_ISEND (15), MPI_RECV (18) or MPI_IRECV (19). */
+/* Writes an event of this type: MPI_SEND (14), MPI_ISEND (15), MPI_RECV (18) or MPI_IRECV (19). */
 OTF2_TEST void put_message(struct bytes *file, unsigned type, uint32_t rank, uint64_t size)
 {
     put_begin(file, type);

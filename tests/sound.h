@@ -26,8 +26,8 @@ enum {
 /* Limits of the check. */
 struct sound_limits {
     unsigned rows;    /* maximum number of rows per walk */
-    unsigned hop;     /* number of rows after which a walk resumes from a saved position */
-    unsigned resumes; /* maximum number of times that a walk resumes */
+    unsigned hop;     /* every `hop` rows, a second cursor resumes from the saved position */
+    unsigned resumes; /* maximum number of such second cursors per walk */
     bool twice;       /* the file stores values both by partition and by context, which may differ */
 };
 
@@ -232,7 +232,7 @@ SOUND bool sound_walk(struct sound_walk *walk)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-/* True if the folder of an item of `only` contains the table: the core restricts cursors of such tables only. */
+/* True if the folder of an item of `only` contains the table. The core restricts cursors only for such tables. */
 SOUND bool sound_stands_in(const struct pf_table *table, struct pf_restriction only)
 {
     for (size_t i = 0; i < table->n_columns; i++) {

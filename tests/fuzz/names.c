@@ -28,7 +28,7 @@ static unsigned hex_value(char c)
     return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
 }
 
-/* Decodes %XX as a reader of names does. */
+/* Decodes the escapes %XX of a name. Returns the number of bytes written. */
 static size_t decoded(char *out, const char *name, size_t size)
 {
     size_t n = 0;
@@ -51,7 +51,7 @@ static void is_a_file_name(const struct sibling *it)
     }
 }
 
-/* A name without suffix decodes to the whole text; a name with one begins like the text and ends with the id. */
+/* A name without a suffix decodes to the whole text. A name with one decodes to a prefix of the text, and its suffix holds the id. */
 static void tells_its_origin(const struct sibling *it)
 {
     uint64_t id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text is parsed as a number or rejected safely, strtod agrees on the numbers that it supports, and any double survives printing and
- * parsing. */
+/* Any text is parsed as a number or rejected safely, strtod gives the same value for accepted numbers, and any double survives printing
+ * and parsing. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void integer_has_its_size(uint64_t value)
     require(pf_print_wide(text, wide) == text + pf_wide_size(wide));
 }
 
-/* strtod supports all numbers that are accepted here, except those with underscores. */
+/* strtod must give the same value for each accepted number; underscores, which it does not support, are removed first. */
 static void reads_as_by_strtod(const char *text, size_t size)
 {
     double value;

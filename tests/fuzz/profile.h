@@ -20,12 +20,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ __attribute__((unused)) static
 
-/* Failures that no input of the driver may cause, and an exception from the checks. */
+/* Flags of a fuzz target: failures that abort it, and an exception from the checks. */
 enum fuzz_rules {
     FUZZ_MAY_FAIL = 0,
-    FUZZ_OPENS = 1, /* the file cannot be opened */
-    FUZZ_LOADS = 2, /* the file cannot be loaded after it was opened */
-    FUZZ_TWICE = 4, /* exception: values by context may differ from values by partition, because the file holds both */
+    FUZZ_OPENS = 1, /* aborts if an input cannot be opened */
+    FUZZ_LOADS = 2, /* aborts if an input can be opened but not loaded */
+    FUZZ_TWICE = 4, /* allows values by context to differ from values by partition: the file stores both */
 };
 
 /* Maximum number of rows per walk; more rows reach no further code. */
@@ -73,7 +73,7 @@ FUZZ void fuzz_put(struct fuzz_file file, const void *bytes, size_t size)
         abort();
 }
 
-/* Sets the times of the file and its folder to the future: sources wait until a file that was written just now is older. */
+/* Sets future times of the file and its folder, which skips the wait of sources for a file that has just been written. */
 FUZZ void fuzz_finish(int folder, struct fuzz_file file)
 {
     static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
@@ -157,7 +157,7 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     profile_close(&model);
 }
 
-/* Reads a file with these bytes. */
+/* Writes these bytes to a file and reads it with the driver. Returns 0. */
 FUZZ int fuzz_bytes(const struct pf_driver *driver, const char *name, const uint8_t *data, size_t size,
                     unsigned choice, enum fuzz_rules rules)
 {

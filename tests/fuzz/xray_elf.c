@@ -44,7 +44,7 @@ static void put_section(struct image *image, unsigned name, unsigned type, uint6
     put_word(image, 0);
 }
 
-/* Appends sections; inner ones' sizes are control bytes, in units of 16 bytes. */
+/* Appends section headers. The sizes of all sections but the first and last are control bytes, in units of 16 bytes. */
 static void put_sections(struct image *image, const uint8_t *control, size_t room)
 {
     static const unsigned types[SECTIONS] = {SHT_NULL,   SHT_PROGBITS, SHT_RELA,

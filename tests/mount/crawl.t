@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tools that walk the whole tree find only as much as a person would want to search: contexts and export are links to folders that
-# no listing shows. Tools that enter or follow the links find everything.
+# Tools that walk the whole tree do not find a folder per context: contexts and export are links to folders that no listing shows.
+# Tools that enter or follow the links find everything.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 

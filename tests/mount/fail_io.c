@@ -3,7 +3,7 @@
  * Preloaded into the program by io_errors.t: calls of the program itself (not of its libraries) that open, stat, list or read files below
  * the folder FAIL_BELOW are counted. The call with number FAIL_AT fails with the errno value FAIL_CODE, and so do the next ones, FAIL_COUNT
  * in all. FAIL_NAME: only calls whose path contains this text count. FAIL_CALLS: only calls whose letter it contains count: o opens, s
- * stats, l lists, r reads. FAIL_SWITCH: calls count between the first and the second SIGUSR2 only. COUNT_TO, if set, names a file that
+ * stats, l lists, r reads. FAIL_SWITCH: calls count only while SIGUSR2 has switched them on. COUNT_TO, if set, names a file that
  * receives the number of counted calls at exit.
  */
 #include <dirent.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Mounting and unmounting affect this mount only, for any name and any end of its server.
+# Mounting and unmounting affect this mount only, whatever its name and however its server ends.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Options: mount(8)'s own are accepted as mount(8) does, unknown ones and invalid values are rejected with one line.
+# Options: those of mount(8) are accepted, unknown options and invalid values are rejected with one line.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Once it parses, the program can do little except read SOURCE, even if a file takes over a parser. (tests/unit/sandbox.c tries what
-# is denied.)
+# The program parses in a sandbox: even if a file exploits a parser, it can do little except read SOURCE. (tests/unit/sandbox.c tries
+# the denied calls.)
 . "$(dirname "$0")/lib.sh"
 
 case $PROFILEFS in *san/*) skip_all "a sanitizer's reports need what the sandbox denies" ;; esac

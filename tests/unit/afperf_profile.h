@@ -248,7 +248,7 @@ static inline size_t nesting_column(const struct pf_partitions *runs)
     return i;
 }
 
-/* True if, in each run without overlapping regions, the exclusive times add up to the inclusive times of the roots. */
+/* True if, in each run whose regions nest, the exclusive times add up to the inclusive times of the roots. */
 static inline bool times_add_up(struct pf_model *model)
 {
     const struct pf_partitions *runs = &model->partitions;
@@ -262,7 +262,7 @@ static inline bool times_add_up(struct pf_model *model)
     return true;
 }
 
-/* Returns the first broken invariant of a loaded profile, or NULL. Walks save and resume their position every `hop` rows. */
+/* Returns the first broken invariant of a loaded profile, or NULL. Every `hop` rows, a second cursor resumes from the saved position. */
 static inline const char *unsound(struct pf_model *model, unsigned hop)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = hop, .resumes = 12};

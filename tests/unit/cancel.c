@@ -62,7 +62,7 @@ static uint64_t hash_rows(uint64_t hash, const struct pf_rows *rows, size_t colu
     return hash;
 }
 
-/* A failing walk is tried three times. */
+/* Hashes the rows of a table. A walk that fails is repeated up to two times. */
 static uint64_t hash_table(uint64_t before, struct pf_model *model, const struct pf_table *table)
 {
     static struct pf_cell cells[SOUND_COLUMNS];

@@ -97,7 +97,7 @@ CUBE_FIXTURE void put_text(struct bytes *tar, const char *name, const char *text
 
 /* ---- indexes and data --------------------------------------------------------------------------- */
 
-/* Writes an index of these positions; n < 0: a dense index. */
+/* Writes a sparse index of `n` positions; n < 0: a dense index without positions. */
 CUBE_FIXTURE void put_index(struct bytes *tar, const char *name, const uint32_t *positions, int n, bool big)
 {
     struct bytes index = {0};
@@ -270,8 +270,8 @@ CUBE_FIXTURE void print_value(FILE *out, const struct pf_model *model, const str
     }
 }
 
-/* Returns the rows as "THREAD CONTEXT METRIC VALUE|"; the caller frees the text. With `resume`, a new cursor resumes before each
- * row. */
+/* Returns the rows as "THREAD CONTEXT METRIC VALUE|"; the caller frees the text. With `resume`, a new cursor reads
+ * each row. */
 CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *table,
                              struct pf_restriction only, bool resume)
 {

@@ -21,7 +21,7 @@ enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
 static const char *const of_lines[] = {"afperf",      "cachegrind",  "callgrind", "collapsed",
                                        "extrap-text", "perf-script", NULL};
 
-/* Formats of which a truncated last line is used, but a line with garbage is skipped. */
+/* Formats in which a truncated last line is used, but a line with garbage is skipped. */
 static const char *const by_lines[] = {"callgrind", "cachegrind", "collapsed", NULL};
 
 /* Formats that are not read from front to back: archives, which end with padding, and databases, whose pages are in any order. */

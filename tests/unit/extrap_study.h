@@ -138,7 +138,7 @@ static void change_cursor(struct pf_cursor *cursor, struct pf_error *error)
     cursor->state = other.state;
 }
 
-/* Returns all rows of a table as text, which the caller frees. With `hops`, a new cursor resumes before each row. */
+/* Returns all rows of a table as text, which the caller frees. With `hops`, a new cursor resumes after each row. */
 static char *rows_of(struct study *study, const struct pf_table *table, struct pf_restriction only, bool hops)
 {
     char *text = NULL;

@@ -22,7 +22,7 @@ static void put(unsigned char *to, size_t *size, uint64_t value, int bytes)
         to[(*size)++] = (unsigned char)(value >> 8 * i);
 }
 
-/* Writes the fields common to a local and a central header, from the version on. `said`: the declared uncompressed size. */
+/* Writes the fields common to a local and a central header, beginning with the version. `said`: the declared uncompressed size. */
 static void put_common(unsigned char *to, size_t *size, int method, size_t packed, uint64_t said, size_t name)
 {
     put(to, size, 20, 2);

@@ -68,7 +68,7 @@ struct fake_position {
     uint64_t partition, row;
 };
 
-/* Its address marks the table of values, whose cursors can skip partitions. */
+/* Marks a table whose `data` points here as the table of values: its cursors can skip partitions. */
 static const char fake_values;
 
 static int fake_open_cursor(struct pf_cursor *cursor, struct pf_error *error)

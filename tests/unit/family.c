@@ -10,7 +10,7 @@
 
 /* Tables as text. One pass over a table finds the sizes and checkpoints of all files that show parts of it. */
 
-/* The file of every n-th context is walked. With ThreadSanitizer few files suffice, since these walks start no threads. */
+/* Files of every CONTEXT_STEP-th context are checked. With ThreadSanitizer few files suffice, since their walks start no threads. */
 #ifdef __SANITIZE_THREAD__
 #define CONTEXT_STEP 97
 #else

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /*
- * Replaces the allocator and the clock of a test program, so that a test can make an allocation fail and advance the monotonic clock.
+ * Replaces the allocator and the clock of a test program, so that a test can make an allocation fail and advance the coarse clock.
  * Include it in only one source file of the program.
  */
 
@@ -80,7 +80,7 @@ void *realloc(void *old, size_t size)
 
 static atomic_ullong clock_offset; /* in ms */
 
-/* Moves the clock of fs/clock.h forward. Deadlines of waits use CLOCK_MONOTONIC, which is left alone. */
+/* Advances CLOCK_MONOTONIC_COARSE, which fs/clock.h reads, but not CLOCK_MONOTONIC, which deadlines of waits use. */
 static void clock_advance(unsigned ms)
 {
     atomic_fetch_add(&clock_offset, ms);

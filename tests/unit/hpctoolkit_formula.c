@@ -5,7 +5,7 @@
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "tests/unit/tap.h"
 
-/* Metric 1 is 3, metric 2 is 4; no other metric is known. */
+/* Metric 1 has the value 3, metric 2 the value 4; no other metric is known. */
 static double operand(void *arg, uint32_t id, bool *known)
 {
     (void)arg;

@@ -61,7 +61,7 @@ static inline double sum_of_stacks(struct pf_model *model, struct pf_aggregate *
     return sum / factor;
 }
 
-/* Returns the metric whose root value is the total cost of the program: the metric itself, or its inclusive partner. */
+/* Returns the metric whose root value is the program's total: the metric itself or its inclusive partner; -1 if there is none. */
 static inline int inclusive_of(const struct pf_model *model, size_t metric)
 {
     const struct pf_metric *metrics = model->metrics;

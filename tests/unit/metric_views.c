@@ -208,7 +208,7 @@ static void gaps_in_inclusive_values(void)
     fake_free(&fake);
 }
 
-/* Values of contexts outside the tree: they have no caller, and their declared children have no values. */
+/* Contexts outside the tree have no caller, and only their own values count: their inclusive values are ignored. */
 static void places_outside_the_tree(void)
 {
     struct fake fake;
@@ -779,7 +779,7 @@ struct maker {
     bool fails;
 };
 
-/* Replaces a job that makes a sort order. Then makes all orders; with a tiny cache, these would evict the first, were it not in use. */
+/* Makes a sort order, as a job does, then all orders: with a cache of size 0, these would evict the first if it were not in use. */
 static int make_order(void *owner, struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
                       struct pf_error *error)
 {

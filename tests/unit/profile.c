@@ -403,7 +403,7 @@ static void test_many_contexts(const char *folder, bool skims)
     env_end(&many);
 }
 
-/* A metric may be derived from another derived metric. */
+/* The aggregate of metric 0 needs the values of metric 1, but does not serve as the aggregate of metric 1. */
 static void test_leaning_metrics(const char *folder)
 {
     struct pf_env env;

@@ -143,7 +143,7 @@ static void test_kept(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-/* leans: metric 0, requested second, is derived from both metrics; metric 1 from itself only. */
+/* leans: aggregates of metric 0, requested second, need the values of both metrics; those of metric 1 only its own. */
 static void test_kept_alone(const char *folder, const char *cache, bool leans)
 {
     struct process process;

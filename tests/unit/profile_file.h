@@ -33,7 +33,7 @@ PROFILE_FILE char *repeated(const char *before, const char *part, size_t n, cons
     return text;
 }
 
-/* Opens the file, which was written before, and loads as many stages as can be loaded. */
+/* Writes the bytes to a file, opens it, and loads the stages up to PF_MODELLED, as far as they succeed. */
 PROFILE_FILE void file_open(struct file *file, const struct pf_driver *driver, const char *name,
                             const void *bytes, size_t size, uint64_t cache)
 {

@@ -139,7 +139,7 @@ __attribute__((unused)) static void env_end(struct pf_env *env)
     pf_cache_free(env->cache);
 }
 
-/* Opens a profile without a path; takes ownership of the source. NULL with *error filled. */
+/* Opens a profile without a path; takes ownership of the source. Returns NULL with *error filled on failure. */
 static struct pf_profile *open_profile_of(struct pf_env *env, struct pf_source *source,
                                           struct pf_error *error)
 {

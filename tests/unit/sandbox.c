@@ -341,7 +341,7 @@ static const struct {
     const char *what;
     long (*attempt)(const char *folder);
     bool allowed;
-    bool landlock; /* the attempt is only refused with Landlock */
+    bool landlock; /* the attempt is refused only if the kernel has Landlock */
 } attempts[] = {
     {"read a file elsewhere", read_elsewhere, false, true},
     {"list a folder elsewhere", list_elsewhere, false, true},

@@ -7,7 +7,7 @@
 
 /* The changes of one metric from run to run. */
 
-/* Adds a run in which main calls f and g with exclusive times `f` and `g`; if `g` is 0, g is not called. */
+/* Adds a run in which main calls the functions `f` and `g;h` with exclusive times f and g; if g is 0, `g;h` is not called. */
 static void add_run(struct pf_run_series *series, unsigned run, const char *unit, int64_t f, int64_t g,
                     enum pf_series_by by)
 {

@@ -34,7 +34,7 @@ TEMP_DIR void temp_dir_remove(const char *path)
     nftw(path, temp_dir_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Returns FOLDER/NAME in one of a few static buffers, which is valid for the next few calls; `folder` may be such a buffer. */
+/* Returns FOLDER/NAME in one of four static buffers, valid for the next three calls; `folder` may be such a buffer. */
 TEMP_DIR const char *path_in(const char *folder, const char *name)
 {
     static char paths[4][4200];

@@ -14,7 +14,7 @@
 /* ---- a text whose bytes are computed from their offsets ----------------------------------------- */
 
 /*
- * Records `first` .. `first + count`, whose text is computed from their numbers. A position is the number of the next record, padded to
+ * Records `first` .. `first + count - 1`, whose text is computed from their numbers. A position is the number of the next record, padded to
  * position_size bytes; only positions that were saved may be restored.
  */
 struct story {
@@ -251,7 +251,7 @@ static void check_story(const char *name, size_t count, size_t (*length)(size_t)
     end_story(&story);
 }
 
-/* A small read at any offset waits for one interval only. */
+/* A small read at any offset renders only the one or two intervals that hold its bytes. */
 static void test_few_bytes(void)
 {
     struct story story = story_of(200000, short_lines, 8);
@@ -318,7 +318,7 @@ static void test_large_reads(void)
     end_story(&story);
 }
 
-/* The cache limits bytes of text, not their number: it holds thousands of small texts. */
+/* The cache limits the bytes of all texts, not the number of texts: it holds thousands of small ones. */
 static void test_small(void)
 {
     struct story story = story_of(20, short_lines, 8);

@@ -42,7 +42,7 @@ struct sequence {
     const char *wrong; /* the first answer that the model does not allow, or NULL */
 };
 
-/* The expected text of each file, by number of contexts, from a filesystem without history. */
+/* The expected text of each file, by number of contexts, read from a new filesystem. */
 static char *expected[CONTEXTS + 1][FILES];
 
 static unsigned pick(struct sequence *sequence, unsigned n)

@@ -132,7 +132,7 @@ static void test_wanted_again(void)
     pf_pool_free(pool);
 }
 
-/* Waits until it is stopped, then at the gate; fails although another operation has joined the job meanwhile. */
+/* A job whose first run waits until it is stopped, then at the gate, and fails although another operation has joined it meanwhile. */
 static int run_noticing(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner;
@@ -213,7 +213,7 @@ static void test_short(void)
 
 static const struct pf_work inner = {"inner", PF_WORK_OPEN, NULL, note_thread};
 
-/* Needs the inner job of another owner. */
+/* A job that needs the inner job of another owner. */
 static int run_outer(struct pf_owner *owner, uint64_t number, struct pf_error *error)
 {
     struct workload *load = (struct workload *)owner, *other = load->more;

@@ -7,7 +7,7 @@
 
 /* The reader of XML that may not be well-formed. */
 
-/* The events: `name(a=value b=value)` for a start, `/name` for an end, followed by its text in brackets; `!line` for a fault. */
+/* Prints `name(a=value b=value )` for a start tag, `[text]/name` for an end tag, and `!line` if the input is truncated. */
 struct story {
     struct pf_run *run;
     struct pf_xml *xml;
@@ -18,7 +18,7 @@ struct story {
     char faults[16];
 };
 
-/* Whether damaged tags are repaired: at the end, `?` is printed per repair, `??` where elements may be missing. */
+/* True: damaged tags are repaired. At the end, `?` is printed per repair, `??` per repair after which elements may be missing. */
 static bool forgiving;
 
 static void tell(struct story *story, const char *text, size_t size)
@@ -78,7 +78,7 @@ static void on_fault(void *arg, bool lost)
 static struct pf_model model;
 static struct pf_error error;
 
-/* Feeds a text in pieces. Returns true if the reader reached its end and found no truncation. */
+/* Feeds a text in pieces until the reader stops. Returns true if the reader found no truncation. */
 static bool feed(struct pf_xml *xml, const char *text, size_t piece)
 {
     size_t size = strlen(text);

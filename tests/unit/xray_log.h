@@ -55,7 +55,7 @@ static inline void put_number(struct log *log, uint64_t value, size_t size)
     log->size += size;
 }
 
-/* Begins an FDR log, in the byte order of log->big_endian. */
+/* Writes the header of an FDR log, in the byte order of log->big_endian. */
 static inline void put_header(struct log *log, unsigned version, uint64_t frequency, uint64_t buffer_size)
 {
     memset(log->bytes, 0, sizeof log->bytes);
@@ -429,7 +429,7 @@ static inline size_t rows_in(const struct log *log, const char *table)
     return failed ? SIZE_MAX : rows;
 }
 
-/* True if no prefix of the log gives the table fewer rows than a shorter prefix; all contain the header. *rows: rows of the whole log. */
+/* True if a longer prefix of the log never gives the table fewer rows; the shortest is the header. *rows: rows of the whole log. */
 static inline bool grows_with_length(struct log *log, const char *table, size_t *rows)
 {
     size_t size = log->size, before = 0;
