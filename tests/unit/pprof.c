@@ -63,7 +63,7 @@ static void strings(struct bytes *out, const char *const *texts, size_t n)
     strings(out, (const char *const[]){__VA_ARGS__},                                                         \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Appends a location of one line, or of two lines: the second line calls the first. */
+/* Appends a location of up to two lines, of the functions `inner` and `outer` (0: none): outer calls inner. */
 static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t inner, uint64_t outer)
 {
     struct bytes location_of = {.size = 0};
@@ -380,7 +380,7 @@ static void long_names(void)
     free(all);
 }
 
-/* A small file that would take gigabytes of memory: each comment takes one byte in the file, and less when compressed. */
+/* A file of 40 MB that would take gigabytes of memory: each comment takes one byte in the file. */
 static void much_memory(void)
 {
     enum { COMMENTS = 40 << 20 };

@@ -244,7 +244,7 @@ static bool has_part(const char *folder, const char *cache, uint64_t number)
     return part;
 }
 
-/* Two processes open the same version of a profile; one of them reads more files. */
+/* Two processes open the same version of a profile; one of them has a further input: a file that is absent. */
 static void test_inputs(const char *folder, const char *cache)
 {
     struct process few, more;
@@ -269,7 +269,7 @@ static void test_inputs(const char *folder, const char *cache)
 
 /* ---- damage ------------------------------------------------------------------------------------- */
 
-/* Flips a bit in the cached results of passes. */
+/* Overwrites a byte in the middle of the cached results of passes. */
 static void flip_passes(const char *folder)
 {
     sqlite3 *db;

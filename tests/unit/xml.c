@@ -118,7 +118,7 @@ struct tally {
     struct pf_xml *xml;
     const char *text;
     size_t piece;
-    bool whole; /* read to the end, no truncation found */
+    bool whole; /* no truncation found */
     size_t starts, faults;
     const char *wanted; /* an attribute's name */
     bool found;
@@ -166,7 +166,7 @@ static void read_tally(struct pf_run *run, void *arg)
     tally->whole = feed(tally->xml, tally->text, tally->piece);
 }
 
-/* True if the reader reached the end of the file and did not report truncation. */
+/* Reads the text and frees it. True if the reader found no truncation. */
 static bool reads_large(struct tally *tally, char *text, size_t piece)
 {
     tally->text = text;

@@ -2,7 +2,7 @@
 /* XRay FDR logs of big-endian machines give the same profile as those of little-endian machines. */
 #include "tests/unit/xray_log.h"
 
-/* Every kind of record, two threads, buffers out of order; garbage between buffers if the reader can skip it in this version. */
+/* Every kind of record, four threads, buffers out of order; garbage between buffers if the reader can skip it in this version. */
 static void put_everything(struct log *log, unsigned version)
 {
     static const unsigned char rubbish[3] = {0};
@@ -27,7 +27,7 @@ static void put_everything(struct log *log, unsigned version)
     }
 }
 
-/* Returns everything that is read from a log except its byte order. */
+/* Returns all tables, the version, the threads and the warnings that are read from a log, as text. */
 static char *all_of(const struct log *log)
 {
     struct opened opened;

@@ -151,7 +151,7 @@ static void wrong_records(struct log *log)
 
 /* ---- calls around damage ------------------------------------------------------------------------ */
 
-/* Buffer n of thread 1: an entry at TSC 100 n + 1, and an exit 5 ticks later. Returns the offset of the first record. */
+/* Buffer n of thread 1: an entry at TSC 100 n + 1; unless `left` is 0, an exit 5 ticks later. Returns the offset of the first record. */
 static size_t put_call(struct log *log, uint32_t n, uint32_t entered, uint32_t left)
 {
     open_buffer(log, 1, n, UINT64_C(100) * n);

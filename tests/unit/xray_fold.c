@@ -193,7 +193,7 @@ static void check_fold(struct xray_fold *fold, const char *where)
        "%s: what does not exist has no rows", where);
 }
 
-/* A position saved by a partition's own walk can be restored in a walk over the whole table, and vice versa. */
+/* A position saved by a walk over one partition can be restored in a walk over the whole table. */
 static void test_positions_meet(struct xray_fold *fold)
 {
     struct xray_fold_state state = {fold};

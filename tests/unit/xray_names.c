@@ -681,7 +681,7 @@ static void demangles_symbols(void)
               "std::vector<int, std::allocator<int> >::push_back(int const&)", "a C++ symbol");
     demangles("main", "", "a C symbol is no mangled name");
     demangles("_Z", "", "nor is the mark alone");
-    /* Each argument consists of two copies of the previous one: 2^30 of them in 170 bytes. */
+    /* Each argument consists of two copies of the previous one: 2^30 of them in about 300 bytes. */
     char symbol[512] = "_Z1f1TIiiE";
     for (int i = 0; i < 30; i++) {
         char part[16], number = (char)(i < 10 ? '0' + i : 'A' + i - 10);
