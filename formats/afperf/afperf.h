@@ -13,7 +13,7 @@
 #include "formats/runtime/sums.h"
 
 /*
- * AFPerf files: records in any order, which refer to each other across the whole file. The parts, each knowing those before it only:
+ * AFPerf files: records in any order, which refer to each other across the whole file. Parts, in order of dependency:
  *
  *   reader.c     bytes -> records and their fields
  *   number.c     fields -> numbers
@@ -32,7 +32,7 @@
  *   afperf.c     the driver
  *
  * Memory is bounded by what is open at a time, not by the size of the file. In memory are runs, sections, types, pauses, references and
- * contexts; and of regions and intervals only the open ones, with the stops and data that wait for their start. Everything else is in
+ * contexts; open regions and intervals; stops and data whose start has not been found yet. Everything else is in
  * stores and sorters, which spill to disk. Each step passes once over the events in the order that it needs.
  */
 #define AFPERF_NONE UINT32_MAX
@@ -84,7 +84,7 @@ struct afperf_ref {
     uint32_t current;      /* reference of the current run at that record */
 };
 
-/* What an id means: a reference that is defined with this id. Sorted by id, then offset. */
+/* A definition of an id: the reference that it defines. Sorted by id, then offset. */
 struct afperf_meaning {
     uint64_t id, offset; /* offset: of the definition */
     uint32_t ref;
@@ -157,7 +157,7 @@ enum afperf_event_kind {
     AFPERF_EVENT_DATA, /* only in model->events */
 };
 
-/* A start, a stop or a data record. Its index in model->events is its place in the file. */
+/* A start, a stop or a data record. model->events is in file order. */
 struct afperf_event {
     uint64_t offset, line; /* of the record */
     uint64_t time;         /* data: the last timestamp */
@@ -168,17 +168,17 @@ struct afperf_event {
     uint8_t kind, type;    /* type: of a data record, enum afperf_type */
     bool id_given, other_given;
     bool processed; /* data with an aggregation type */
-    bool apart;     /* data: since the last RunInfo, no start or stop to which data without id may belong */
+    bool apart;     /* data: no start or stop since the last RunInfo that data without id may belong to */
 };
 
 enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
-#define AFPERF_EVENTS_MAX UINT32_MAX /* no enumerator: these are of type int */
+#define AFPERF_EVENTS_MAX UINT32_MAX /* a macro, because enumerators are of type int */
 
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 
 /*
- * What an event was matched with. The start of a region or interval: with its stop. A stop or data: with the start. An interval is numbered by
- * its row in the table "intervals", a region by its row in "regions".
+ * The match of an event: for the start of a region or interval, its stop; for a stop or data, the start. The number of an interval is its row
+ * in the table "intervals", that of a region its row in "regions".
  */
 struct afperf_link {
     uint64_t time;   /* of the stop or start */
@@ -188,13 +188,13 @@ struct afperf_link {
     uint32_t found;  /* enum afperf_found */
 };
 
-/* What is sorted to make model->links. */
+/* Sorter record of a link; the sorted records become model->links. */
 struct afperf_link_record {
     uint64_t index; /* of the event */
     struct afperf_link link;
 };
 
-/* An event of a run's timeline. A region of no length starts before it stops. */
+/* An event of a run's timeline. A region's start precedes its stop, even if its length is 0. */
 struct afperf_moment {
     uint64_t run, time;
     uint64_t stop;        /* start of a region: when it stops, if it is closed */
@@ -205,7 +205,7 @@ struct afperf_moment {
     uint32_t closed : 1; /* start of a region: a record stops it */
 };
 
-/* What nesting finds out about a region. */
+/* Result of nesting for a region. */
 struct afperf_nested {
     uint64_t number;          /* of the region */
     uint32_t context, parent; /* parent: region, or AFPERF_NONE */
@@ -253,7 +253,7 @@ enum afperf_table {
     TABLES
 };
 
-/* Stores that outlive the pass: texts, see afperf_tags; of afperf_moment; of a uint32_t per region; of an afperf_target per data record. */
+/* Stores that outlive the pass: tag texts (see afperf_tags); afperf_moments; a context per region; an afperf_target per data record. */
 enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
 struct afperf_model {
@@ -269,7 +269,7 @@ struct afperf_model {
     struct afperf_run *runs;         /* in file order */
     struct afperf_measure *measures; /* once runs are resolved: sorted by id, then run */
     struct afperf_section *sections; /* in file order */
-    /* A segment begins at a version header: files may be concatenated. An id means an object of its own segment first. */
+    /* A segment begins at a version header: files may be concatenated. An id refers to an object of its own segment first. */
     struct afperf_segment {
         uint64_t offset; /* of its header */
         uint64_t events; /* number of events before it */
@@ -295,18 +295,18 @@ struct afperf_model {
 };
 
 /*
- * Code of the pass takes the model only, fails by model->run (see run.h) and is called by one thread. The model is immutable after the pass;
- * cursors then use only the functions that take a struct pf_error.
+ * Functions of the pass take the model, report errors through model->run (see run.h) and are called by one thread. The model is immutable
+ * after the pass; cursors then use only the functions that take a struct pf_error.
  */
 
 /* ---- model.c ------------------------------------------------------------------------------------ */
 
-/* Makes room for one more item of an array that the model owns, up to a limit of 2^28 items. */
+/* Makes room for one more item of an array that the model owns, up to AFPERF_NUMBERS_MAX items. */
 void afperf_grow(struct afperf_model *model, void *items, size_t count, size_t *room, size_t size);
 #define AFPERF_GROW(model, name)                                                                             \
     afperf_grow((model), &(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name)
 
-/* Intern text, in model->strings and in the tree's strings. */
+/* Intern text: afperf_keep in model->strings, afperf_name in the tree's strings. */
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text);
 uint32_t afperf_name(struct afperf_model *model, const char *text, size_t size);
 
@@ -324,7 +324,7 @@ void afperf_sort(struct afperf_model *model, struct pf_sorter *sorter, const voi
 void afperf_item(struct afperf_model *model, struct pf_store_window *window, uint64_t index, void *item,
                  size_t size);
 
-/* A window on a store that the run frees. */
+/* Returns a window on a store; the run frees the window. */
 struct pf_store_window *afperf_window(struct afperf_model *model, const struct pf_store *store);
 
 /* Returns the next record of a sorter; NULL at the end. */
@@ -422,7 +422,7 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
 
 /* ---- targets.c ---------------------------------------------------------------------------------- */
 
-/* Returns the measurement type of this id: the run's own definition (*own is set), else that of the first run that defines it; NULL if none does. */
+/* Returns the measurement type of this id: the run's own definition (*own is true), else that of the first run that defines it; NULL if none does. */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);
 

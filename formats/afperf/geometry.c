@@ -33,7 +33,7 @@ struct stops {
     struct afperf_model *model;
     PF_LIST(uint64_t) heap;
     struct starts started;     /* regions whose start has been reached */
-    struct afperf_moment next; /* the first one that has not, if `any` */
+    struct afperf_moment next; /* the first region whose start has not been reached; valid if `any` */
     bool any;
 };
 

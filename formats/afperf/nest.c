@@ -56,7 +56,7 @@ static void sort_region(struct afperf_nesting *nesting, const struct afperf_even
                         .kind = AFPERF_EVENT_REGION_STOP, .time = event->time, .number = moment.number});
 }
 
-/* Sorts the event of the walk, unless it is a data record or a stop without start. A stop that is earlier than its start is moved there. */
+/* Sorts the event of the walk, unless it is data or a stop without start. A stop earlier than its start is moved to the start's time. */
 static void sort_event(struct afperf_nesting *nesting)
 {
     const struct afperf_model *model = nesting->model;
@@ -151,7 +151,7 @@ static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, 
 
 /* ---- replay ------------------------------------------------------------------------------------- */
 
-/* Leaves the regions down to, and with, the one of this number, or all; those without stop end at `time`. */
+/* Leaves open regions, innermost first, up to and including the one with this number, or all; those without stop end at `time`. */
 static void leave_to(struct afperf_nesting *nesting, uint32_t number, uint64_t time)
 {
     struct afperf_stack *stack = &nesting->stack;

@@ -27,7 +27,7 @@ struct afperf_reading {
     struct id_map measures;            /* id and run reference -> index in model->measures */
 };
 
-/* Returns the value of a key, AFPERF_NONE if new. Valid until the next call. */
+/* Returns a pointer to the value of a key (AFPERF_NONE if new), valid until the next call. */
 static uint32_t *look_up_id(struct afperf_reading *reading, struct id_map *map, uint64_t id, uint32_t scope)
 {
     struct pf_run *run = reading->model->run;

@@ -69,8 +69,8 @@ void afperf_time_intervals(struct afperf_model *model)
 /* ---- sections ----------------------------------------------------------------------------------- */
 
 /*
- * Returns the context of a section; sections of one label share one. Its key starts with a NUL, which no region's name contains, so that a region
- * with the same label has another context.
+ * Returns the context of a section; sections with equal labels share a context. The context's key starts with a NUL, which no region's name
+ * contains, so that a region with the same label has another context.
  */
 static uint32_t context_of_section(struct afperf_model *model, const struct afperf_section *section)
 {

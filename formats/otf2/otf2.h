@@ -193,7 +193,7 @@ void otf2_events_close(struct otf2_events *events);
  */
 int otf2_events_next(struct otf2_events *events, struct otf2_event *event);
 
-/* Maps an id of an event to the global definitions. */
+/* Maps an id of an event to the global id; returns it unchanged if the location does not map it. */
 uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, uint32_t id);
 
 /* ---- calls.c ------------------------------------------------------------------------------------ */

@@ -55,8 +55,8 @@ bool perf_source_place(struct pf_slice line, struct pf_slice *file, uint32_t *nu
 bool perf_weak_header(struct pf_slice line, struct perf_header *header);
 
 /*
- * Returns true if a word of the line may be a right-aligned address. If false, header->rest after perf_weak_header of the line is empty; a
- * cheap check before that function.
+ * Returns true if a word of the line may be a right-aligned address. If false, perf_weak_header leaves header->rest empty, so this is a
+ * cheap check before it.
  */
 bool perf_has_wide_address(struct pf_slice line);
 

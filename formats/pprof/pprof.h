@@ -24,7 +24,7 @@ struct pprof_field {
     uint64_t value;             /* WIRE_VARINT */
     const unsigned char *bytes; /* WIRE_BYTES: the content; valid until the stream is read further */
     size_t size;
-    uint64_t offset; /* file offset of the field; 0 in a message in memory */
+    uint64_t offset; /* file offset; pprof_next sets 0, pprof_take_field the passed offset */
 };
 
 /* The form of a message type. */
@@ -140,9 +140,9 @@ enum {
     PPROF_FIELDS
 };
 
-/* A function. Strings are indexes in the file's string table until pprof_resolve interns them. */
+/* A function. pprof_resolve sets the fields from `named` to `dropped`. */
 struct pprof_function {
-    uint64_t name, system, file;
+    uint64_t name, system, file; /* indexes in the string table */
     uint32_t named, filed; /* interned; PF_NO_STRING: none */
     uint32_t shown;        /* the file, if all functions of this name are in it */
     bool dropped;

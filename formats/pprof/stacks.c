@@ -118,7 +118,7 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
     label.text = pprof_string(stacks->pprof, numbers[2], "a label's text");
     label.unit = pprof_string(stacks->pprof, numbers[4], "a label's unit");
     if (label.text == PF_NO_STRING && !numbers[3] && !numbers[4])
-        return true; /* an empty label, as in pprof */
+        return true; /* pprof ignores empty labels, too */
     if (label.text != PF_NO_STRING) {
         label.number = 0;
         label.unit = PF_NO_STRING;

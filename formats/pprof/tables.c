@@ -199,8 +199,8 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what)
 }
 
 /*
- * Adds the functions without id. Pyroscope's agent for .NET wrote no ids, while lines of locations number the functions
- * from 1. If any function has an id, those without cannot be referred to and are skipped.
+ * Adds the functions without id. Profiles of Pyroscope's agent for .NET have none; their locations refer to functions by
+ * position, from 1. If any function has an id, those without cannot be referred to and are skipped.
  */
 static void number_functions(struct pprof *pprof)
 {

@@ -19,8 +19,8 @@ static const struct pf_note_kind too_large = {
 static const struct pf_note_kind open_across = {"warning", "open-across-damage", NULL};
 
 /*
- * The model pass: turns the events of each thread into calls. Calls become the profile's contexts, in order of first
- * entry, thread by thread; their measures; and fields of the threads.
+ * The model pass: turns the events of each thread into calls, from which it makes the profile's contexts (in order of
+ * first entry, thread by thread), their measures, and fields of the threads.
  *
  * - An entry opens a call in the context of the enclosing calls.
  * - An exit (or a tail exit, which carries the id of the function that is left) closes the innermost open call of its
@@ -80,8 +80,8 @@ static uint32_t name_of_function(struct reader *reader, uint32_t function)
 }
 
 /*
- * Returns the cache entry of a context, indexed by a hash. A hash needs no list of children, whose branches mispredict
- * when a context's children alternate.
+ * Returns the cache entry of a context, by its hash. A search in a list of children would mispredict branches when a
+ * context's children alternate.
  */
 static inline struct recent *recent_of(struct reader *reader, uint32_t parent, uint32_t function)
 {
@@ -258,8 +258,8 @@ static void read_calls_of_range(struct reader *reader, const struct xray_range *
         return;
     note_problems(reader, range);
     /*
-     * Earlier damage ends with an event: calls open across it have been noted. Records may be lost at the end of a
-     * buffer that is cut off, and in a buffer of which no record has a time.
+     * An event ends earlier damage, since calls open across the damage have been noted. Records may be lost at the end
+     * of a buffer that is cut off, and in a buffer without any time stamp.
      */
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)

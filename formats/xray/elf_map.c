@@ -17,8 +17,8 @@
  * use the field itself. In later versions, they are relative to the field. A function has several consecutive entries;
  * ids number the functions from 1.
  *
- * libelf only translates the byte order of records. They are read here, because libelf would keep whole symbol tables
- * in memory.
+ * libelf is used only to translate the byte order of records; this file reads them, because libelf would keep whole
+ * symbol tables in memory.
  */
 
 enum { SECTIONS_MAX = 100000, ENTRIES_MAX = 1 << 24, ENTRY_WORDS = 4 };

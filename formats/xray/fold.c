@@ -90,8 +90,8 @@ static void free_open(struct xray_fold *fold)
 }
 
 /*
- * Keeps a large partition in memory if nearly all its contexts are touched (typically that of the only thread) until
- * another partition begins.
+ * Keeps the partition in open[] until a later one needs the memory. For large partitions with most contexts touched,
+ * typically that of the only thread.
  */
 static void keep_partition(struct xray_fold *fold)
 {

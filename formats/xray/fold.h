@@ -35,7 +35,7 @@ struct xray_fold {
     unsigned char *touched;
     uint32_t room, used; /* in contexts; used: one more than the highest touched context */
 
-    /* First record of a partition kept in open[], indexed by context, not in the store; UINT64_MAX: none. */
+    /* Number of the first record of the partition that is kept in open[], not in the store; UINT64_MAX: none. */
     uint64_t kept;
 };
 

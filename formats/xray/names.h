@@ -21,7 +21,7 @@
 /* Buffer size for a name made of numbers: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")"; plus a NUL. */
 #define XRAY_NAME_MAX 20
 
-/* Limits of what is kept of a map: functions, bytes of a name, and memory for all names. */
+/* Limits of a map: number of functions, bytes of a symbol, and memory for all names. */
 #define XRAY_NAMES_MAX       ((size_t)1 << 22)
 #define XRAY_SYMBOL_MAX      ((size_t)64 * 1024)
 #define XRAY_NAMES_BYTES_MAX ((size_t)256 * 1024 * 1024)
@@ -57,8 +57,8 @@ void xray_names_free(struct xray_names *names);
 
 /*
  * Adds a function. The first function of an id that has a symbol wins. symbol: NULL if unknown; otherwise it is cut to
- * XRAY_SYMBOL_MAX bytes and demangled. When a limit is reached, nothing is added and the problem is recorded. Returns
- * 0, or -1 with ENOMEM in *error.
+ * XRAY_SYMBOL_MAX bytes and demangled. At a limit, the function or its name is not added and the problem is recorded.
+ * Returns 0, or -1 with ENOMEM in *error.
  */
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
                    struct pf_error *error);
@@ -85,7 +85,7 @@ enum { XRAY_MAPS_MAX = 5 };
 struct xray_maps {
     char *files[XRAY_MAPS_MAX]; /* owned */
     size_t count;
-    bool only; /* the only maps next to the log; two must be forms of one map */
+    bool only; /* the files are the only maps next to the log; if two, they must be forms of one map */
 };
 
 /* Searches for maps. Returns 0, or -1 with a transient error in *error. The caller must free *maps in either case. */
@@ -93,7 +93,7 @@ int xray_maps_find(struct xray_maps *maps, struct pf_model *model, struct pf_err
 void xray_maps_free(struct xray_maps *maps);
 
 /*
- * Reads the candidate maps and keeps the one that names more functions. A missing or damaged map is not an error.
+ * Reads the candidate maps and keeps the one that names the most functions. A missing or damaged map is not an error.
  * Returns 0; or -1 with a transient error in *error, and no names.
  */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,

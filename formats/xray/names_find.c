@@ -238,7 +238,7 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
 }
 
 /*
- * If two maps should be two forms of one but differ, neither is kept; otherwise the one that names more functions is
+ * If two maps should be forms of one map but differ, neither is kept; otherwise the one that names the most functions is
  * kept.
  */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_model *model,

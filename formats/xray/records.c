@@ -22,8 +22,8 @@ static const struct pf_note_kind nested = {"error", "overlapping-buffer",
                                            "the rest of the buffer is left out: another one starts here"};
 
 /*
- * The window starts small, for callers that read only the first events of a buffer. A peek that begins within NEAR
- * bytes of the previous one reads a CHUNK, since one large read is cheaper than many small ones.
+ * The window starts small, for callers that read only the first events of a buffer. A peek that begins in the window or
+ * within NEAR bytes after it reads a CHUNK, since one large read is cheaper than many small ones.
  */
 enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, CHUNK = 64 * 1024, NEAR = 4096 };
 
@@ -42,9 +42,9 @@ void xray_decoder_free(struct xray_decoder *decoder)
 /* ---- the window --------------------------------------------------------------------------------- */
 
 /*
- * Sets the end of the fast path. It decodes a function record at window[at] if the following byte is in the window too,
- * since that byte shows whether an argument follows. It handles little-endian FDR logs only, as written by all common
- * machines.
+ * Sets the end of the fast path, which decodes a function record at window[at] if the following byte is in the window
+ * too, since that byte shows whether an argument follows. The fast path handles little-endian FDR logs only, as written
+ * by all common machines.
  */
 static void set_fast(struct xray_decoder *decoder)
 {

@@ -55,7 +55,7 @@ struct xray_event {
     uint32_t size;     /* of a custom or typed event: payload size in bytes, all inside the buffer */
     uint16_t type;     /* typed events only */
     uint8_t kind;      /* enum xray_kind */
-    bool arguments;    /* xray_next_argument will return at least one argument */
+    bool arguments;    /* an argument record follows; it may be cut off */
 };
 
 #define XRAY_NO_NUMBER UINT64_MAX
@@ -105,7 +105,7 @@ void xray_decoder_free(struct xray_decoder *decoder);
 
 /*
  * Returns at least `want` bytes from an offset on in the decoder's window, fewer only at the end of the file. *have:
- * how many. Ends decoding of the current range. Valid until the next call on this decoder. NULL with *error filled.
+ * how many. May end decoding of the current range. Valid until the next call on this decoder. NULL with *error filled.
  */
 const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
                                struct pf_error *error);
@@ -158,7 +158,7 @@ int xray_next_argument(struct xray_decoder *decoder, uint64_t *value, struct pf_
 const unsigned char *xray_next_payload(struct xray_decoder *decoder, size_t *size, struct pf_error *error);
 
 /*
- * Reads the next event of the buffer. Returns 1 with *event filled; 0 at the end (decoder->fault is set if the buffer
+ * Reads the next event of the range. Returns 1 with *event filled; 0 at the end (decoder->fault is set if the range
  * ended early); -1 with *error filled.
  *
  * Fast path: nearly all records are function records of a little-endian FDR log without arguments. Function record: u32

@@ -418,7 +418,7 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     if (size < sizeof position)
         return pf_position_refuse(error);
     memcpy(&position, blob, sizeof position);
-    /* A lower T0 that an earlier process found has been restored by facts (xray.c) already. */
+    /* A lower T0 that an earlier process found has been restored by xray_recall already. */
     walk->start = atomic_load(&walk->state->start);
     if (!is_position(&position, size, index) || position.start < walk->start)
         return pf_position_refuse(error);

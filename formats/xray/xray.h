@@ -103,14 +103,14 @@ struct xray_index {
 int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_range *range,
                      struct pf_error *error);
 
-/* Returns the first damage recorded at `from` or in [from, to); UINT64_MAX: none. */
+/* Returns the first damage recorded in [from, to), or at `from` if the range is empty; UINT64_MAX: none. */
 uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64_t to);
 
 void xray_index_free(struct xray_index *index);
 
 /*
- * Returns the offset of a buffer's first record, given the offset of its body. In front of the body is NewBuffer; from
- * version 2 on, BufferExtents precedes it.
+ * Returns the offset of a buffer's first record, given the offset of its body. NewBuffer precedes the body; from version
+ * 2 on, BufferExtents precedes NewBuffer.
  */
 static inline uint64_t xray_buffer_offset(const struct xray_header *header, uint64_t body)
 {
