@@ -190,7 +190,7 @@ static int open_afperf(struct pf_model *model, struct pf_error *error)
 
 static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
 
-/* Creates what outlives the pass. */
+/* Creates the parts of the model that outlive the pass. */
 static bool create_parts(struct afperf_model *model)
 {
     struct pf_model *profile = model->profile;
@@ -252,7 +252,7 @@ static void read_afperf_file(struct pf_run *run, void *arg)
     pf_notes_sort(&run->notes);
 }
 
-/* The runs are known only after the whole file has been read, and so is everything else: one stage suffices. */
+/* One stage suffices: runs, like all other data, are known only after the whole file has been read. */
 static int load_afperf(struct pf_model *profile, enum pf_stage stage, struct pf_error *error)
 {
     struct afperf_model *model = profile->state;

@@ -177,8 +177,8 @@ enum { AFPERF_NUMBERS_MAX = (1 << 28) - 1 };
 enum afperf_found { AFPERF_NOT_FOUND, AFPERF_STOPPED_ALREADY, AFPERF_FOUND };
 
 /*
- * The match of an event: for the start of a region or interval, its stop; for a stop or data, the start. The number of an interval is its row
- * in the table "intervals", that of a region its row in "regions".
+ * The match of an event: for the start of a region or interval, its stop; for a stop or data, the start. The number of an interval is its
+ * row in the table "intervals", that of a region its row in "regions".
  */
 struct afperf_link {
     uint64_t time;   /* of the stop or start */
@@ -422,7 +422,7 @@ uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf
 
 /* ---- targets.c ---------------------------------------------------------------------------------- */
 
-/* Returns the measurement type of this id: the run's own definition (*own is true), else that of the first run that defines it; NULL if none does. */
+/* Returns the measurement type of an id: the run's own (*own is true), else that of the first run that defines it; NULL if undefined. */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
                                                  bool *own);
 

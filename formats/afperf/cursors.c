@@ -30,11 +30,11 @@ static int read_context(struct pf_store_window *contexts, uint32_t region, int64
     return failed;
 }
 
-/* State of an open cursor. Those of "trace" use the windows only. */
+/* State of an open cursor. Cursors of "trace" use only the windows. */
 struct afperf_cursor {
     struct pf_store_window items, contexts, tags; /* items: moments or targets */
     struct afperf_reader *reader;
-    uint64_t entered; /* number of the data in `record`, plus 1; 0: none */
+    uint64_t entered; /* number of the data record in `record`, plus 1; 0: none */
     struct afperf_target target;
     int64_t context; /* of the target; -1: none */
     struct afperf_record record;
@@ -72,7 +72,7 @@ static void free_cursor(void *state)
 
 /* ---- trace -------------------------------------------------------------------------------------- */
 
-/* The table "trace", by the number of the moment. */
+/* Row n of the table "trace" is moment n of the timeline. */
 static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct afperf_model *model = model_of(cursor);
@@ -148,8 +148,8 @@ const struct pf_table afperf_trace_table = {.name = "trace",
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /*
- * The table "measurements": all values as in the file. Each cursor reads the wanted data records again. A value's number is that of its data
- * record, above the number of its field in the record; 0: the first value.
+ * The table "measurements": all values as in the file. Each cursor reads the wanted data records from the file again. A row's number has the
+ * number of the data record above FIELD_BITS bits for the index of the field in the record (0: the first value).
  */
 enum { FIELD_BITS = 21 };
 

@@ -159,7 +159,7 @@ static void take_values(const struct afperf_record *record, size_t first, struct
         decoded->error = AFPERF_NO_MEASUREMENT;
 }
 
-/* Returns the text of a letter. */
+/* Returns the member for a text field of the kind `letter`. */
 static struct afperf_text *text_of(struct afperf_decoded *decoded, char letter)
 {
     return letter == 'a'   ? &decoded->aggregation
@@ -221,7 +221,7 @@ static void decode(const struct afperf_record *record, struct afperf_decoded *de
     for (; *fields; fields++) {
         afperf_take_field(record, at, *fields, decoded);
         at += *fields == 'e' ? 2 : 1;
-        /* The error of is_example is in field 4: those of the fields before it win, and it wins over later ones. */
+        /* The error of is_example concerns field 4: errors of earlier fields override it, those of later fields do not. */
         if (at == 4 && !decoded->error)
             decoded->error = error;
     }

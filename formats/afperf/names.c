@@ -123,7 +123,7 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     list_meanings(model, thing);
-    /* Backwards, because a short SectionInfo whose first field is not a run's id falls back to an earlier reference. */
+    /* Iterates backwards, because a short SectionInfo whose first field is not a run's id falls back to an earlier reference. */
     for (size_t i = names->n; i-- > 0;) {
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)
@@ -165,8 +165,8 @@ static void put_in_file_order(struct afperf_model *model, enum afperf_thing thin
 }
 
 /*
- * Resolves references to runs. The records before the first named run belong to the only run of the file, if there is only one; else to a
- * provisional implicit run.
+ * Resolves references to runs. The records before any that names a run belong to the run of the only RunInfo, if there is exactly one;
+ * otherwise to a provisional implicit run.
  */
 static void resolve_runs(struct afperf_model *model)
 {

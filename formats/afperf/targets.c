@@ -17,8 +17,8 @@ static void note_event(const struct targeting *targeting, enum afperf_problem pr
 }
 
 /*
- * Sets the target of data whose id is missing or undefined. An aggregate may have the id of a run, and then covers all regions or sections of
- * the run; any other data are orphaned.
+ * Sets the target of data whose id is missing or undefined. An aggregate may have the id of a run, and then covers all regions or
+ * sections of the run; any other data are orphaned.
  */
 static void set_run_or_orphan(const struct targeting *targeting, struct afperf_target *target,
                               enum afperf_scope scope, enum afperf_problem problem)

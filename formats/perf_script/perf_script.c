@@ -19,7 +19,7 @@ static bool has_named_frame(const struct perf_header *header, struct perf_frame 
 
 enum { FOREIGN_LINES = 32 /* gives up after this many unrelated lines */ };
 
-/* Returns true for a line that identifies the format without a frame: a header with command, time and event, or a record with a tid or a time. */
+/* Returns true if a line identifies the format without a frame: a header with command, time and event, or a record with a tid or time. */
 static bool is_certain(enum perf_kind kind, const struct perf_header *header)
 {
     if (kind == PERF_RECORD)

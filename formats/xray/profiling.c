@@ -18,14 +18,14 @@ static const struct pf_note_kind long_path = {
     "error", "long-path", "this record is left out, because its path is too long; functions"};
 
 /*
- * Reader of files written by XRay's profiling mode. They have no events; instead, for each thread, the number of calls
- * and ticks of each calling context. Layout: a header, then blocks of one thread each. A block is: u32 size (including
+ * Reader of files written by XRay's profiling mode. They contain no events, but the number of calls and ticks of each
+ * calling context of each thread. Layout: a header, then blocks of one thread each. A block is: u32 size (including
  * these 16 bytes), u32 number, u64 thread; then records. A record is: u32 function ids from the innermost to the
  * outermost, a zero, u64 calls, i64 exclusive ticks. Nothing is aligned.
  */
 enum {
     BLOCK_HEADER = 16,
-    /* Limit of ids kept of a path: 16 MB, far deeper than real call stacks. */
+    /* Maximum number of ids kept per path: 16 MB, far deeper than real call stacks. */
     PATH_MAX_IDS = 4 * 1024 * 1024,
 };
 
@@ -61,7 +61,7 @@ void xray_scan_blocks(struct xray_indexing *scan)
 /* Columns of the thread table after id and name. */
 enum { PID, TID, BLOCKS, FIELDS };
 
-/* Measures of a context in a thread. PRESENT: 1 if a record ends in the context, also if its values are 0. */
+/* Measures of a context in a thread. PRESENT: 1 if a record ends in the context, even if its values are 0. */
 enum { CALLS, TICKS, PRESENT, MEASURES };
 
 /* State of the model pass. */

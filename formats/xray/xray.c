@@ -61,7 +61,7 @@ static bool read_xray_header(struct xray_header *header, const unsigned char *by
 }
 
 /*
- * A log has no magic number. Its evidence is 4 bytes with five possible values, and the kind of the first record. If
+ * A log has no magic number. It is recognised by 4 bytes with five possible values and the kind of the first record. If
  * the first record is damaged, the flags that every runtime sets are sufficient.
  */
 static unsigned fdr_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
@@ -272,7 +272,7 @@ static void xray_context_cells(const struct pf_model *model, uint32_t context, s
     cells[0] = pf_uint(model->contexts->key[context]);
 }
 
-/* Lists the candidate maps in info.txt, before it is known which one names more functions. */
+/* Lists the candidate maps in info.txt; which one will be used is not known yet. */
 static void set_map_info(struct pf_run *run, const struct xray_maps *maps)
 {
     size_t size = 1;
@@ -368,7 +368,7 @@ static void close_xray(struct pf_model *model)
 }
 
 /*
- * Saves T0, the time of the trace's first event: the index pass estimates it, and a pass over all events corrects it.
+ * Saves T0, the smallest TSC of all events: the index pass estimates it, and a pass over all events corrects it.
  */
 static size_t facts(const struct pf_model *model, void *blob, size_t room)
 {
