@@ -148,8 +148,8 @@ const struct pf_table afperf_trace_table = {.name = "trace",
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 /*
- * The table "measurements": all values as in the file. Each cursor reads the wanted data records from the file again. A row's number has the
- * number of the data record above FIELD_BITS bits for the index of the field in the record (0: the first value).
+ * The table "measurements": all values as in the file. Each cursor reads the wanted data records from the file again. A row's number holds
+ * the number of the data record, above FIELD_BITS bits for the index of the field in the record (0: the first value).
  */
 enum { FIELD_BITS = 21 };
 

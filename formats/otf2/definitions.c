@@ -98,7 +98,7 @@ static const struct {
     [22] = {OTF2_COMMS, "iii"},
 };
 
-/* Appends a list's items, as many as the record has. Returns the index of the first. */
+/* Appends at most `count` items to a list, as many as the record has. Returns the index of the first. */
 static uint64_t take_list(struct pf_build *build, struct otf2_list *list, uint64_t count, unsigned width,
                           struct otf2_fields *fields)
 {

@@ -120,7 +120,7 @@ enum { FIELDS = sizeof field_columns / sizeof *field_columns };
 
 static const struct pf_column context_columns[] = {{"region", PF_PLAIN, 0}, {"paradigm", PF_PLAIN, 0}};
 
-/* Returns the name of a number, or the number itself if it is unknown. */
+/* Returns the word for a number, or the number itself if there is no word. */
 static struct pf_cell otf2_word_of(const char *const *words, size_t n, uint64_t number)
 {
     return number < n ? pf_string(words[number]) : pf_uint(number);

@@ -407,7 +407,7 @@ bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* Returns the place `file.c:12` of a source line without the text after it; empty if the line is not a source line. */
+/* Returns the place `file.c:12` of a source line without the text after it; empty if the line does not start with two blanks. */
 static struct pf_slice source_text(struct pf_slice text)
 {
     static const char *const ends[] = {" (discriminator ", " (inlined)", "  "};

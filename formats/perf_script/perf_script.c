@@ -301,8 +301,8 @@ static void decide_kept_line(struct perf_script *script, enum perf_kind next)
 }
 
 /*
- * Handles a line. If the file ends within it, it may have lost the part that identifies it: it is skipped as truncated (`cut`) if it lacks
- * a field that earlier lines of its kind had.
+ * Handles a line. A frame or header within which the file ends is skipped as truncated (`cut`) if it lacks a dso or event that earlier
+ * lines had.
  */
 static void perf_read_line(struct pf_build *build, const struct pf_line *line)
 {
@@ -350,7 +350,7 @@ static void perf_read_line(struct pf_build *build, const struct pf_line *line)
     }
 }
 
-/* Adds the rows of trace.csv, sorted by thread, then by the order of the file, which interleaves threads. */
+/* Adds the rows of trace.csv, sorted by thread, then in file order. (The file interleaves threads.) */
 static void list_times(struct perf_script *script)
 {
     struct pf_build *build = script->build;

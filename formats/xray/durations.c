@@ -10,7 +10,7 @@
 /*
  * Duration statistics of the completed calls of each function, per thread and over all threads, with percentiles. A
  * second pass over the file adds the durations to two sorters, one for the current thread and one for all threads;
- * statistics are then read off the sorted durations. With one thread, its sorter is reused for the total.
+ * statistics are then read off the sorted durations. With one thread, its rows are also the total.
  */
 
 /* A row of the tables of durations. */

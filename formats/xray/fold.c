@@ -164,7 +164,7 @@ struct fold_look {
     uint64_t low, high; /* the wanted metrics: these two (may be equal); if `all`, also those in between */
     bool all;
     uint32_t partition; /* of the last record read */
-    uint64_t next;      /* number after the last one returned */
+    uint64_t next;      /* number of the next value to consider */
 };
 
 static struct xray_fold *fold_of(const struct pf_cursor *cursor)
@@ -303,7 +303,7 @@ static int fold_row(const struct pf_cursor *cursor, void *own, uint64_t number, 
         if (context < only->context &&
             seek_context(fold, record, end_of_partition, (uint32_t)only->context, &found, error))
             return -1;
-        /* A later context: continue with its record. */
+        /* Continue with the record of the wanted context, or with the next partition. */
         look->next = fold_number_of(cursor, look, found);
         return 0;
     }

@@ -55,7 +55,7 @@ static void take_demangled(const char *part, size_t size, void *opaque)
 
 size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
 {
-    /* libiberty has the same limit, unless told to use unlimited stack. */
+    /* libiberty has the same limit, unless DMGL_NO_RECURSE_LIMIT is set. */
     enum { MANGLED_MAX = 1024 };
     char mangled[MANGLED_MAX + 1];
     if (size < 3 || size > MANGLED_MAX || memcmp(symbol, "_Z", 2) != 0 || memchr(symbol, 0, size))

@@ -9,8 +9,8 @@
 
 /*
  * Finds the map that belongs to a log. A log does not name its program, but the runtime names the log
- * xray-log.PROGRAM.XXXXXX. Candidates are searched for when the log is opened, which reads the first bytes of files
- * next to it; the maps are read when names are needed.
+ * xray-log.PROGRAM.XXXXXX. The search for candidates, when the log is opened, reads the first bytes of
+ * files next to the log; the maps are read when names are needed.
  */
 
 #define LOG_PREFIX "xray-log."

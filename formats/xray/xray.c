@@ -284,7 +284,7 @@ static void set_map_info(struct pf_run *run, const struct xray_maps *maps)
     add_xray_info(run, "Instrumentation map", maps->count ? pf_string(text) : pf_string("none found"));
 }
 
-/* Sets what all file types have. */
+/* Sets the tables and names that all file types have. */
 static void set_xray_tables(struct pf_model *model)
 {
     model->partitions.singular = "thread";
@@ -299,7 +299,7 @@ static void set_xray_tables(struct pf_model *model)
     model->cells_value = XRAY_FOLD_VALUE;
 }
 
-/* Sets what logs have in addition: events. */
+/* Sets the tables, metrics and fields of threads that only logs have. */
 static void set_log(struct pf_model *model, struct xray_state *state)
 {
     model->time_unit = state->header.frequency ? "ns" : "ticks";
@@ -340,7 +340,7 @@ static int load_xray(struct pf_model *model, enum pf_stage stage, struct pf_erro
     bool profiling = state->header.type == XRAY_PROFILING;
     switch (stage) {
     case PF_PARTITIONED:
-        /* Names are kept even if loading the threads fails: no table is made of them. */
+        /* If loading the threads fails, the names are kept for the next attempt. */
         if (!state->names.map && xray_names_load(&state->names, &state->maps, model, error))
             return -1;
         return xray_load_threads(model, error);
