@@ -92,8 +92,8 @@ struct typed {
     const char *rest;  /* the part of `path` below SOURCE */
 };
 
-/* Sets typed->source to the longest existing part of the path or, if this part is a file, to the file's folder. Returns 0, or -1
- * with errno. */
+/* Sets typed->source to the longest existing part of the path, or to the folder of this part if it is a file, and typed->rest to
+ * what follows. Returns 0, or -1 with errno. */
 static int find_source(struct typed *typed)
 {
     struct stat st = {0};
@@ -161,9 +161,9 @@ static int follow_link(struct pf_fs *fs, uint64_t link, char **path, size_t at, 
 }
 
 /*
- * Resolves a path below the root to a node; *attr has no size. Follows symbolic links within SOURCE; at the end of the
- * path only if `through` is set or a slash follows. EXDEV: a link leads out of SOURCE. After a link or `..` has changed
- * the path, the walk restarts at the root. Returns 0 or an errno value.
+ * Resolves a path below the root to a node; a size that needs a pass is 0. Follows symbolic links within SOURCE; at the end
+ * of the path only if `through` is set or a slash follows. EXDEV: a link or `..` leads out of SOURCE. After a link or `..`
+ * has changed the path, the walk restarts at the root. Returns 0 or an errno value.
  */
 static int find_served_entry(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr,
                              struct pf_op *op)
@@ -215,8 +215,8 @@ static int complain_of(const char *path, int code, const struct pf_error *error)
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr,
                      struct pf_op *op);
 
-/* Sets typed->path and finds SOURCE. Replaces a symbolic link at the end of the path if `through` or if a slash follows
- * it. Returns 0, or -1 with errno. */
+/* Sets typed->path. Resolves a symbolic link at the end of the path's existing part if `through` is set or if anything
+ * follows it. Returns 0, or -1 with errno. */
 static int resolve_typed_path(struct typed *typed, bool through)
 {
     struct stat st;
@@ -419,7 +419,7 @@ static size_t data_size(const struct pf_data *data)
     return size;
 }
 
-/* Copies a range of a file in SOURCE that is served unchanged. */
+/* Copies at most 64 KB of a range of data->fd to standard output. Returns the number of bytes, or -1. */
 static ssize_t copy_range(const struct pf_data *data)
 {
     static const size_t most = 65536;

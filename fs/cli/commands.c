@@ -137,7 +137,7 @@ struct learning {
     struct pf_op *op;
 };
 
-/* Maximum number of items of a folder whose files are read: larger folders are only listed. Maximum depth of the walk. */
+/* Folders with more items are not read. Maximum depth of the walk. */
 enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
 
 static int read_whole_file(struct learning *learning, struct pf_node node)
@@ -320,8 +320,7 @@ static void print_warning(const char *path, const struct pf_cell *row)
            (int)row[4].size, row[4].text);
 }
 
-/* The path of a profile, relative to the same directory as the SOURCE that the user typed. Allocated; NULL: out of
- * memory. */
+/* The path of a profile, starting with SOURCE as the user typed it. Allocated; NULL: out of memory. */
 static char *typed_path(const struct indexing *checking, const char *path)
 {
     char *typed = NULL;
@@ -386,7 +385,7 @@ static void check_folder(void *arg, const char *path, const struct pf_folder *fo
     free(typed);
 }
 
-/* Checks a path, typed as `path`, whose location on disk is `source`. */
+/* Checks the profiles at `source`, the location on disk of the typed `path`. */
 static void check_typed_path(const struct pf_fs_options *options, const char *path, const char *source,
                              struct indexing *checking)
 {

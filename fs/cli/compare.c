@@ -182,7 +182,7 @@ static int add_compared_path(struct comparison *comparison, const struct pf_fs_o
 
 /* ---- all of them -------------------------------------------------------------------------------- */
 
-/* True if the entry is above --min and grew by more than --fail percent. A new entry always does. */
+/* True if the entry is at least --min percent of the total, and is new or grew by more than --fail percent. */
 static bool grew_too_much(const struct comparison *comparison, const struct pf_change *change)
 {
     const double *totals = comparison->changes.totals;

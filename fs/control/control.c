@@ -16,8 +16,8 @@
 #include "fs/tree/listing.h"
 #include "fs/version.h"
 
-/* .profilefs: information about the mount. A fixed node has the number 0 and an item of enum control. The lists and the
- * tables are snapshots: a node's item is the first item of its subject plus the number of the text. */
+/* .profilefs: information about the mount. A fixed node has the number 0 and an item of enum control_node. The lists and
+ * the tables are texts of snapshots: a node has the number of the snapshot, and its item is the number of the text. */
 
 enum control_node {
     CONTROL_DIR,
@@ -164,7 +164,7 @@ static int make_control_tables(struct control *control, struct pf_snapshot *snap
     return pf_snapshot_publish(&control->snapshots, snapshot, 0, texts, PF_CONTROL_TABLES, error);
 }
 
-/* Checks if a snapshot is stale. A list always is, since a check would take as long as making the list. */
+/* Checks if a snapshot is stale. A list is always treated as stale: a check would take as long as making it. */
 static int look_again(struct control *control, struct pf_snapshot *snapshot, struct pf_error *error)
 {
     uint64_t state = 0;
@@ -216,7 +216,7 @@ static struct pf_snapshot *present_snapshot(struct control *control, enum subjec
     return pf_snapshot_add(&control->snapshots, snapshot, subject, false);
 }
 
-/* Finds the node of a text that is fresh enough. Returns 0 or an errno value. */
+/* Sets *ino to the node of a fresh text; makes the text if necessary. Returns 0 or an errno value. */
 static int find_fresh_text(struct control *control, enum subject subject, uint32_t text, uint64_t *ino,
                            struct pf_op *op)
 {
@@ -239,7 +239,7 @@ static int find_fresh_text(struct control *control, enum subject subject, uint32
     return result;
 }
 
-/* The text of a snapshot's node, with its subject in *subject; NULL if the snapshot has been replaced. */
+/* The text of a snapshot's node, with the snapshot's subject in *subject; NULL if replaced or evicted. */
 static struct pf_store *get_control_text(struct control *control, uint64_t ino, enum subject *subject)
 {
     struct pf_snapshot *snapshot = pf_snapshot_enter(&control->snapshots, (uint32_t)(ino >> 40));
@@ -420,7 +420,7 @@ static bool list_control_entry(void *self, uint64_t ino, uint64_t number, struct
     if (!name)
         return false;
     strcpy(entry->name, name);
-    /* A table has no inode number before it is looked up. */
+    /* A table gets its node number when it is looked up; this one is a placeholder. */
     entry->ino = node_ino((ino == node_ino(CONTROL_TABLES) ? CONTROLS : CONTROL_README) + (uint32_t)number);
     entry->type = entry->ino == node_ino(CONTROL_TABLES) ? DT_DIR : DT_REG;
     return true;

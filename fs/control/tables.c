@@ -8,7 +8,7 @@
 #include "fs/runs/part.h"
 #include "fs/tree/listing.h"
 
-/* .profilefs/tables: rows of all profiles below SOURCE, except profiles that consist of a whole folder. */
+/* .profilefs/tables: rows of all profiles below SOURCE, except those made from a folder itself (PF_BESIDE_NAME). */
 
 enum control_table {
     FUNCTIONS, /* the rows of each profile's primary/metric/functions.csv */

@@ -80,8 +80,8 @@ static int open_read_ahead(const char *mountpoint)
 }
 
 /*
- * Called at the first request: the kernel has accepted the reply to FUSE_INIT, so the mount works. Sets the read-ahead (FUSE_INIT would
- * have overwritten it before) and lets the parent exit.
+ * Called at the first request: the kernel has accepted the reply to FUSE_INIT, so the mount works. Sets the read-ahead (the reply
+ * overwrites an earlier value) and lets the parent exit.
  */
 static void launched(void *arg)
 {
@@ -197,7 +197,7 @@ static bool outlives_server(int pipe, const char *mountpoint)
 {
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch >= 0)
-        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* waits for the server */
+        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* blocks until the server replies */
     struct pollfd ends[] = {{.fd = pipe}, {.fd = watch, .events = POLLIN}};
     bool gone = false;
     while (!gone && !(ends[0].revents & (POLLHUP | POLLERR)))
@@ -276,7 +276,7 @@ static void leave_mount(struct pf_mount *mount)
 
 /*
  * A direct system call: the sanitizers' wrapper of writev checks the bytes after the call, when the receiver may already have closed
- * the file, so that the bytes are freed.
+ * the file and another thread may have freed the bytes.
  */
 static ssize_t send_pieces(int fd, const struct iovec *iov, int count)
 {

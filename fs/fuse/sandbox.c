@@ -261,7 +261,7 @@ static const int allowed[] = {
     SCMP_SYS(getegid),
     SCMP_SYS(getrandom),
     SCMP_SYS(sysinfo),
-    /* for the second filter, which denies it */
+    /* installs the second filter, which denies this call */
     SCMP_SYS(seccomp),
 };
 
@@ -327,7 +327,7 @@ static int add_rules(scmp_filter_ctx filter)
 
 /*
  * Adds a second filter, since libseccomp has no ranges of numbers: calls newer than the lists fail with ENOSYS, so that the C library
- * falls back to older calls. Of two filters that fail a call, the kernel takes the errno of the newer one. No third filter can be added.
+ * falls back to older calls. If both filters fail a call, the errno of the newer filter wins. No third filter can be added.
  */
 static int deny_newer_calls(void)
 {

@@ -238,7 +238,7 @@ static bool entry_lies_in_archive(struct pf_fs *fs, const struct pf_entry *folde
     return within;
 }
 
-/* True if reading a file up to offset `bytes` unpacks more than NEAR bytes; false if the bytes only serve a probe whose result is cached. */
+/* True if reading a file up to `bytes` unpacks more than NEAR bytes; false if the read is only a probe and its result is cached. */
 static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
 {
     return pf_folder_distance(folder, name, bytes) > NEAR && (bytes > LOOK || !is_known(fs, folder, name));

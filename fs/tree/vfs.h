@@ -96,9 +96,9 @@ bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this node numbe
 
 /*
  * The entry after `offset`: 0 for the first, then the `next` of the previous entry. type is DT_*. pf_fs_readdir returns
- * 1 with *entry filled, 0 at the end, or a negative errno value, also if memory or descriptors to determine the entry's
- * type are lacking. With want_attr, attributes that need no pass are stored in *attr and add a look-up reference to
- * attr->st.st_ino; otherwise attr->st.st_ino is 0.
+ * 1 with *entry filled, 0 at the end, or a negative errno value, for example if there are no memory or descriptors to
+ * determine the entry's type. With want_attr, attributes that need no pass are stored in *attr and add a look-up
+ * reference to attr->st.st_ino; otherwise attr->st.st_ino is 0.
  */
 struct pf_dirent {
     char name[256];

@@ -177,7 +177,7 @@ struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry
 int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened);
 /* Reads the current attributes of an entry. 0 or an errno value. */
 int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *st);
-/* The entry's path below SOURCE, allocated; "" for the root. NULL with errno: ENOMEM, ENAMETOOLONG; ESTALE: an entry on the path is gone. */
+/* The entry's path below SOURCE, allocated; "" for the root. NULL with errno: ENOMEM, ENAMETOOLONG, or ESTALE if it is gone. */
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
 
 /*
