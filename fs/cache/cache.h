@@ -79,8 +79,8 @@ uint64_t pf_cache_key(struct pf_cache *cache, const void *bytes, size_t size);
 char *pf_cache_get(struct pf_cache *cache, uint64_t source, enum pf_datum type, uint64_t number, size_t *size,
                    struct pf_buf *head);
 /*
- * Stores a datum, replacing an older one. The fields of a datum of type KNOWN or PASSES (fields.h) are merged with the stored fields if
- * the merged datum takes at most 1 MB. No-op if the buffer has failed or exceeds 64 MB.
+ * Stores a datum, replacing an older one. In a datum of type KNOWN or PASSES, stored fields that `value` lacks are kept as long as the
+ * datum takes at most 1 MB (pf_fields_merge). No-op if the buffer has failed or exceeds 64 MB.
  */
 void pf_cache_put(struct pf_cache *cache, const struct pf_cache_head *head, uint64_t source,
                   enum pf_datum type, uint64_t number, const struct pf_buf *value);
@@ -89,7 +89,7 @@ void pf_cache_put_all(struct pf_cache *cache, const struct pf_cache_head *head,
                       const struct pf_cache_value *values, size_t n);
 
 /*
- * Drops the sources that were not used for `days` days and, while the database takes more than `limit` bytes, the least recently
+ * Drops the sources that were not used for more than `days` days and, while the database takes more than `limit` bytes, the least recently
  * used ones. Each transaction drops only a few sources, so that other threads and processes can read and write in between.
  */
 void pf_cache_prune(struct pf_cache *cache, uint64_t limit, unsigned days);

@@ -21,7 +21,7 @@ struct datum_total {
 
 /* ---- keys --------------------------------------------------------------------------------------- */
 
-/* Reads the key from the database, or draws one if the database has no key; the first write stores it. Releases the lock meanwhile. */
+/* Reads the hash key from the database, or generates one, which the first write stores. Drops the lock during the read. */
 static void need_key(struct pf_cache *cache)
 {
     size_t size = 0;
@@ -122,7 +122,7 @@ static uint64_t sum_of_head(uint64_t source, const void *bytes, size_t size)
     return pf_digest(source, bytes, size);
 }
 
-/* Appends the head in two columns of the current row to *head (NULL: not wanted). Returns false if its checksum is wrong. */
+/* Appends the row's head, in `column` + 1, to *head (NULL: only checks it). Returns false if the checksum, in `column`, is wrong. */
 static bool read_head(sqlite3_stmt *row, int column, uint64_t source, struct pf_buf *head)
 {
     const void *bytes = sqlite3_column_blob(row, column + 1);
@@ -280,7 +280,7 @@ static bool open_for_writing(struct pf_cache *cache)
     return cache->connection;
 }
 
-/* Stores a datum. Fields are merged with those that are stored. */
+/* Stores a datum of up to PART_MAX bytes. See pf_cache_put for fields. */
 static bool put_small(struct pf_cache *cache, const struct pf_cache_value *value)
 {
     struct pf_cache_value merged = *value;

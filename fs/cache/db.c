@@ -190,7 +190,7 @@ static int make_tables(struct pf_cache *cache)
                                   : result; /* SQLITE_ERROR: another process has just made the tables */
 }
 
-/* Sets synchronous to OFF: a system crash may corrupt the database, which is then deleted and created again. */
+/* Prepares a new connection. With synchronous OFF, a system crash may corrupt the database, which is then deleted and created again. */
 static int set_up(struct pf_cache *cache)
 {
     sqlite3_busy_timeout(cache->connection, LOCK_MS);

@@ -50,7 +50,7 @@ bool pf_fields_are_sound(const char *bytes, size_t size)
 
 /* ---- merging ------------------------------------------------------------------------------------ */
 
-/* The type is in the bits above the number's: numbers have at most the bits of a node. If two keys collide, one field is omitted. */
+/* Packs type and number into a key. A number has at most 40 bits (pf_node_key); if two keys collided, the stored field would be lost. */
 static uint64_t field_key_of(const struct pf_field *field)
 {
     return field->number ^ (uint64_t)field->type << 48;

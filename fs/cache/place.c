@@ -9,7 +9,7 @@
 
 #include "fs/cache/cache.h"
 
-/* Returns true for network file systems. Magic numbers are literals, since not every system's headers define all of them. */
+/* True for network file systems and FUSE, and on failure. Magic numbers are literals, since not all systems' headers define them. */
 static bool is_remote(const char *path)
 {
     static const uint32_t remote[] = {

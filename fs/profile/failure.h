@@ -11,14 +11,14 @@
 #include "fs/clock.h"
 
 /*
- * PF_BACK_OFF_SECONDS: how long a transient error is reported before a retry. PF_RETRY_SECONDS: grace period for EMFILE and
- * ENFILE, in seconds.
+ * PF_BACK_OFF_SECONDS: how long a transient error is reported before a retry. PF_RETRY_SECONDS: for EMFILE and ENFILE, the
+ * time of immediate retries and the back-off after it.
  */
 enum { PF_BACK_OFF_SECONDS = 2, PF_RETRY_SECONDS = 20 };
 
 /*
  * Retries after EMFILE or ENFILE. Descriptors are freed when other files are closed, so such a failure is retried at
- * once. When the failures last longer than PF_RETRY_SECONDS, the error is reported as any other.
+ * once. When the failures last longer than PF_RETRY_SECONDS, the error is reported for PF_RETRY_SECONDS.
  */
 struct pf_retry {
     uint64_t first, last; /* first and latest failure, in monotonic seconds; zeroed by a success */

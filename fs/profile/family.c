@@ -9,7 +9,7 @@
 
 enum { ROWS_PER_STEP = 8192, TRIES = 8 };
 
-/* Severities of a piece's failure: ended because another piece failed; the pass must be repeated; an error. */
+/* Severities of a piece's failure: stopped (ECANCELED), as when another piece failed; the pass must be repeated (EAGAIN); other errors. */
 enum severity { ENDED, REPEAT, FAILED, SEVERITIES };
 
 /* The share of the pass that covers one partition, or the whole table if the table is not ordered by partition. */
@@ -27,7 +27,7 @@ struct measuring {
     struct pf_row_size header;
     struct family_piece *pieces;
     size_t n;
-    _Atomic uint64_t done; /* thousandths, summed over all pieces */
+    _Atomic uint64_t done; /* progress in thousandths of a piece, summed over all pieces */
     /* By severity: true if a piece has failed; the error of the first such piece, written by one thread and read after the split. */
     atomic_bool failed[SEVERITIES];
     struct pf_error errors[SEVERITIES];

@@ -161,7 +161,7 @@ bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, 
 
 /* ---- adding facts ------------------------------------------------------------------------------- */
 
-/* Adds a field unless the store already has the same fact or a larger one. */
+/* Adds a field if the node has none yet, or if it has only its SIZE and the field is of another type. */
 static void known_add(struct pf_known *known, enum pf_field_type type, struct pf_node node, const void *bytes,
                       size_t size)
 {

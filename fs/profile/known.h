@@ -12,8 +12,8 @@
 
 /*
  * A store of facts about a profile's tree that answers without opening the profile: complete folder listings, file
- * sizes, and the contents of small files and links. The store grows as the profile is browsed, up to slightly more than
- * 100 KB, and is cached between mounts. Adding a fact again has no effect. All functions are thread-safe.
+ * sizes, and the contents of small files and links. The store grows as the profile is browsed, up to 144 KB, and is
+ * cached between mounts. Adding a fact again has no effect. All functions are thread-safe.
  */
 struct pf_known {
     struct pf_lock lock;
@@ -56,7 +56,7 @@ bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node
 bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text);
 
 /*
- * Adds the listing of a folder, whose entries were appended to `entries` by pf_known_list. Has no effect if there is no
+ * pf_known_list appends an entry to a listing. pf_known_add_folder adds the listing of a folder; no-op if there is no
  * room or no memory.
  */
 void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *name);

@@ -207,7 +207,7 @@ static size_t own_metric_cells(const struct pf_model *model, uint32_t metric,
     return n;
 }
 
-/* Adds the unit of stacks.folded, the stacks it omits, and the number of inexact values in export/profile.pb. */
+/* Adds the unit of stacks.folded, the stacks it omits, and the number of values that export/profile.pb clamps. */
 static int add_folding(struct pf_profile *profile, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_model *model = pf_profile_model(profile);
@@ -262,7 +262,7 @@ struct pf_lines *pf_metric_info_lines(struct pf_profile *profile, struct pf_node
     return pf_lines_of_text(&out, error);
 }
 
-/* info.txt of a key: its name and its row in keys->about. */
+/* info.txt of a key: its name and its row in the table with index keys->about. */
 struct pf_lines *pf_key_info_lines(struct pf_profile *profile, struct pf_node node, struct pf_error *error)
 {
     const uint32_t item = node.item;

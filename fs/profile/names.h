@@ -27,7 +27,7 @@ size_t pf_name(char *out, const char *text, size_t size, uint64_t id, bool suffi
 bool pf_name_id(const char *name, size_t size, uint64_t *id);
 
 /*
- * The file names of a set of items (partitions, metrics, contexts): item to name for listing, name to item for look-up.
+ * The file names of a set of items, such as contexts: item to name for listing, name to item for look-up.
  * Items of the same group are siblings in one folder, and names are unique within a group. Immutable once made, so
  * readers need no lock.
  */

@@ -82,7 +82,7 @@ struct pf_profile *pf_profile_new(struct pf_env *env, const struct pf_driver *dr
     return profile;
 }
 
-/* Opens the profile up to PF_OPENED. */
+/* Opens the model (stage PF_OPENED) and restores cached results. */
 static int open_profile(struct pf_profile *profile, struct pf_error *error)
 {
     pf_may_block();
@@ -202,7 +202,7 @@ static int load_stage(struct pf_profile *profile, enum pf_stage stage, struct pf
     return 0;
 }
 
-/* True if a stage is loaded. False with *error filled if a stage has failed: nothing more can be loaded. */
+/* True if a stage is loaded. Otherwise *error is the failure after which no stage can be loaded, or has code 0. */
 static bool has_stage(struct pf_profile *profile, enum pf_stage stage, struct pf_error *error)
 {
     pf_lock_take(&profile->lock);

@@ -30,7 +30,7 @@ struct pf_env {
     atomic_bool ending;         /* SOURCE must not be accessed any more */
     _Atomic uint64_t next_text; /* id of the next text */
     _Atomic uint64_t passes;    /* number of passes run */
-    _Atomic uint64_t opened;    /* number of profiles opened; not those answered from the cache */
+    _Atomic uint64_t opened;    /* number of attempts to open a profile */
 };
 
 /*
@@ -42,8 +42,8 @@ struct pf_env {
 struct pf_profile;
 
 /*
- * Creates the profile at a path below SOURCE ("": SOURCE itself). If st is not NULL, it holds the attributes just read
- * for that path, and the profile stays unopened while cached facts (pf_known) answer. If st is NULL, the profile is
+ * Creates the profile at a path below SOURCE ("": SOURCE itself). st: the attributes just read for that path, or NULL.
+ * If st is not NULL and facts are cached (pf_known), the profile stays unopened while they answer; otherwise it is
  * opened at once. If inputs is not NULL and not empty (pf_profile_inputs), the profile must have the same inputs.
  * Returns a reference, or NULL with *error filled: ESTALE if the inputs differ.
  */
@@ -109,7 +109,7 @@ int pf_profile_check(struct pf_profile *profile, struct pf_error *error);
 /* True if all bytes read so far belong to one version and no spilled data made from them is lost. */
 bool pf_profile_intact(struct pf_profile *profile);
 
-/* A file, link or folder inside a profile: a kind (views.h) and an item of that kind. Nodes are not stored anywhere. */
+/* A file, link or folder inside a profile: a kind (views.h) and an item of that kind. A plain value. */
 struct pf_node {
     unsigned kind;
     uint32_t item;

@@ -149,8 +149,8 @@ static int run_sums(struct pf_owner *owner, uint64_t number, struct pf_error *er
 static const struct pf_work sums_work = {"aggregates of", PF_WORK_SUMS, NULL, run_sums};
 
 /*
- * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. One pass that aggregates
- * all metrics is faster than one pass for each further metric.
+ * The metric to aggregate when the aggregates of `metric` are missing; negative: all metrics. With PF_SKIMS_METRIC, one
+ * pass that aggregates all metrics is faster than one pass for each further metric.
  */
 static int metric_to_make(const struct pf_profile *profile, int metric)
 {

@@ -100,7 +100,7 @@ static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *
     pf_fields_end(out, begun);
 }
 
-/* True for a valid node that is measured alone: any file except the whole of a table. */
+/* True if the node is valid and may be measured alone, as all files except whole tables. */
 static bool may_be_alone(const struct pf_profile *profile, struct pf_node node)
 {
     int table = pf_table_of(node.kind);
@@ -197,7 +197,7 @@ static void pack_facts(struct pf_profile *profile, struct pf_buf *out)
 }
 
 /*
- * Packs the next unstored sums into *out, with *metric set; marks *out as failed if they are too large.
+ * Packs the next unstored sums into *out, with *metric set, and marks them as stored. *out fails if they are too large.
  * False if all sums are stored.
  */
 static bool pack_next_sums(struct pf_profile *profile, int *metric, struct pf_buf *out)

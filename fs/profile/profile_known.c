@@ -385,7 +385,7 @@ void pf_profile_keep_part(struct pf_profile *profile, const struct stat *st, con
 
 /* ---- adding facts ------------------------------------------------------------------------------- */
 
-/* Folders of contexts are not stored: there are too many. */
+/* The folder of a context is not stored: there are too many contexts. */
 void pf_profile_learn_folder(struct pf_profile *profile, struct pf_node folder)
 {
     struct pf_buf entries = {0};

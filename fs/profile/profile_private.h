@@ -35,13 +35,13 @@ struct pf_profile {
         failure; /* why the next stage failed to load. Never retried in this profile, which may be half loaded */
     struct pf_family *families[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;  /* of all metrics */
-    struct pf_aggregate **of_metric; /* by metric; a metric and its partner share one aggregate; NULL: no aggregate */
+    struct pf_aggregate **of_metric; /* by metric; mutual partners share one aggregate; NULL: no aggregate */
     bool contexts_named;
     bool sums_stored;       /* `aggregate` is in the cache, or too large for it */
     bool *of_metric_stored; /* sums_stored for each of of_metric */
     struct pf_map texts;    /* struct pf_file_text by node */
     struct pf_map sizes;    /* size by node, for files too short for checkpoints; texts.c */
-    char *facts;            /* cached facts of the driver, until their stage is loaded */
+    char *facts;            /* facts of the driver from the cache, restored when PF_PARTITIONED is loaded */
     size_t facts_size;
     uint64_t unsaved_ns; /* total duration of the passes whose results are not cached yet */
     bool saving;
@@ -84,7 +84,7 @@ void pf_profile_free_aggregates(struct pf_profile *profile);
 /* True if spilled sums are lost: the profile must be opened again. Called with profile->lock held. */
 bool pf_profile_lost_sums(const struct pf_profile *profile);
 
-/* profile_known.c: the cache key of an open source, from its first input; sets profile->device. */
+/* profile_known.c: the cache key of an open source, from its first input; sets profile->device if it is 0. */
 uint64_t pf_profile_open_key(struct pf_profile *profile);
 
 /*
@@ -166,13 +166,13 @@ struct pf_file_text {
 /* The text of a node, created if necessary, with a reference. NULL: out of memory. */
 struct pf_file_text *pf_file_text_of(struct pf_profile *profile, struct pf_node node);
 void pf_file_text_release(struct pf_file_text *text);
-/* Frees all texts without references, and all sizes. */
+/* Frees all texts, none of which may have references, and all sizes. */
 void pf_file_texts_free(struct pf_profile *profile);
 
 /* Measures a text up to an offset (UINT64_MAX: to its end) in a job. 0, or -1 with op->error filled. */
 int pf_file_text_measure(struct pf_file_text *text, uint64_t until, struct pf_op *op);
 
-/* For the cache: visits all kept texts and sizes. Called with profile->lock held. */
+/* For the cache: visits all kept texts with checkpoints of their own, and all sizes. Called with profile->lock held. */
 void pf_file_texts_each(struct pf_profile *profile,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg);
 /*

@@ -45,8 +45,8 @@ static void *size_value(uint64_t size)
 }
 
 /*
- * True if the text is kept after its last handle closes, because its checkpoints were expensive. For a text without
- * checkpoints, stores only the size and returns false. Called with profile->lock held.
+ * True if the text is kept after its last handle closes, because its checkpoints were expensive. Of a text too short
+ * for checkpoints, only the size is stored; of a cheap text, nothing. Called with profile->lock held.
  */
 static bool keep_size(struct pf_profile *profile, struct pf_file_text *text)
 {

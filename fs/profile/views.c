@@ -30,7 +30,7 @@ enum when {
     CHECKED,
 };
 
-/* The generated entries of each folder. A driver's tables follow, in the folders whose axis is a column of the table. */
+/* The generated entries of each folder. The driver's tables follow (table_stands_in). */
 static const struct view {
     unsigned folder, kind;
     const char *name, *extension; /* name NULL: the plural of the partitions or keys */
@@ -129,8 +129,8 @@ static const char *stem_of(const struct pf_model *model, const struct view *view
 }
 
 /*
- * True if a driver's table is in a folder: `tables`, or a folder whose axis is a column of the table. PF_ONLY_IN_*
- * flags restrict a table to one kind of folder.
+ * True if a driver's table is in a folder: tables/, or the folder of an item of one of its columns. A PF_ONLY_IN_* flag
+ * restricts the table to one kind of folder; metrics' folders have only tables with PF_ONLY_IN_METRICS.
  */
 static bool table_stands_in(const struct pf_table *table, unsigned folder)
 {

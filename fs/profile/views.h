@@ -145,7 +145,7 @@ bool pf_is_seekable(const struct pf_model *model, struct pf_node node);
 bool pf_is_heavy(const struct pf_model *model, struct pf_node node);
 
 /*
- * The entry of a folder by number (generated files first, then folders and items, including hidden folders, see
+ * The entry of a folder by number (generated entries, then the driver's tables, then items; including hidden entries, see
  * pf_is_hidden) or by name. The folder's stage must be loaded. False if there is no such entry. name: PF_NAME_MAX + 1
  * bytes.
  */

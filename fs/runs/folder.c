@@ -15,8 +15,8 @@
 
 /*
  * Each member is visited by a task on a thread of the pool. The task first does all independent work; then, in the
- * order of the members, it adds its results between begin_turn and end_turn. The number of open members is the number
- * of threads.
+ * order of the members, it adds its results between begin_turn and end_turn. At most as many members are open as there
+ * are threads.
  */
 struct member_visits {
     struct pf_fs *fs;
@@ -259,7 +259,7 @@ struct folder_making {
     double *drawn; /* buffer for one function's values */
 };
 
-enum { IN_MEMORY = 1 << 20 }; /* bytes of a text in memory; a larger text takes a descriptor */
+enum { IN_MEMORY = 1 << 20 }; /* maximum size of a text in memory, in bytes; a larger text is in a file */
 
 /* Appends rows to their text and empties `out`. */
 static int append_rows(struct folder_making *making, enum pf_runs_table table, struct pf_buf *out,
@@ -289,7 +289,7 @@ static void note_format(struct folder_making *making, const char *name)
     pf_buf_str(formats, name);
 }
 
-/* Adds a run's values of the metric, if it has the metric. */
+/* Adds a run's values of the metric. No-op once metric->runs runs are added, for which the series has room. */
 static int add_run_values(struct folder_making *making, const struct pf_run_member *member,
                           struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
                           struct pf_error *error)
@@ -424,7 +424,7 @@ static int write_contexts(struct folder_making *making, struct pf_buf *out, stru
     return more;
 }
 
-/* The two kinds of tables, which are written in parallel. */
+/* The writing of the tables of functions or of contexts; both run in parallel. */
 struct text_writing {
     struct folder_making *making;
     struct pf_buf out; /* rows that are not in their text yet */

@@ -14,7 +14,7 @@ struct pf_shared {
     unsigned last;          /* index of the last run that has it */
 };
 
-/* The shared metrics, found by opening the runs. */
+/* The shared metrics of a folder's runs. */
 struct pf_shared_metrics {
     struct pf_shared *metrics;
     size_t n;

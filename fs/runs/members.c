@@ -50,7 +50,7 @@ static int compare_parts(const char *a, const char *a_end, const char *b, const 
     return 0;
 }
 
-/* Returns the start of the file suffixes. A suffix is a point, a letter or `~`, then any letters, digits and `~`. */
+/* Returns the start of the file suffixes. A suffix is a dot, a letter or `~`, then any letters, digits and `~`. */
 static const char *file_suffix(const char *name)
 {
     const char *suffix = name + strlen(name), *at = suffix;
@@ -184,7 +184,7 @@ enum { INSIDE_MOST = 4096, INSIDE_DEPTH = 4 };
 
 struct inside {
     const struct pf_folder *folder;
-    unsigned depth, left; /* entries */
+    unsigned depth, left; /* levels and entries that may still be visited */
     uint64_t state;
 };
 

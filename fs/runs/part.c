@@ -70,7 +70,7 @@ static void add_warnings(struct pf_profile *profile, struct pf_buf *out, struct 
     pf_buf_free(&scratch);
 }
 
-/* A value of the metric, with times in ns, as tables over several profiles need it; may point to *number. */
+/* Converts a value of the metric for tables over several profiles: times to ns. The result may point to *number. */
 static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell *value,
                             union pf_number *number)
 {

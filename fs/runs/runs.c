@@ -13,7 +13,7 @@
 #include "fs/text/csv.h"
 
 /* runs/: comparisons of the profiles of one folder of SOURCE. Its content is made on demand: a list of metrics, a
- * summary, and the texts of each metric. The subject of a snapshot is the entry number of the folder. */
+ * summary, and the texts of each metric. The subject of a snapshot is the inode number of the folder. */
 
 enum { KIND_RUNS = PF_KIND_VIRTUAL, BELIEVED_SECONDS = 10 };
 
@@ -53,7 +53,7 @@ enum runs_node {
 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
 
-/* Items of a snapshot: checking whether the members are unchanged, the list of metrics, and nodes whose texts are made. */
+/* Items that jobs make: LOOK checks whether the members are unchanged; LIST lists the metrics; others are nodes, whose texts are made. */
 enum { LOOK = TOP, LIST = CHANGES };
 
 /* The texts of a snapshot: the summary, then the texts of each metric. */
@@ -93,7 +93,7 @@ static bool is_link(uint32_t node)
     return node == LINK || node == EXPORT_LINK;
 }
 
-/* The number of the text in a file; requires is_metric(node) or SUMMARY. */
+/* The index in the snapshot of a node's text; the node is SUMMARY or a text of a metric. */
 static size_t node_text(uint32_t node)
 {
     return node == SUMMARY
@@ -496,9 +496,9 @@ static bool list_runs_entry(void *self, uint64_t ino, uint64_t number, struct pf
     struct all_runs *all = self;
     const char *name;
     uint32_t node;
-    /* open_folder has checked the members. */
+    /* open_runs_folder has checked the members. */
     struct runs *runs = (struct runs *)pf_snapshot_enter(&all->snapshots, (uint32_t)(ino >> 40));
-    /* EXPORT, the target of the symbolic link, is the last entry of the root and is not listed. */
+    /* EXPORT, the target of the link EXPORT_LINK, is the last entry of runs/ and is not listed. */
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;
     if (more) {
         strcpy(entry->name, name);

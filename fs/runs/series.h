@@ -20,7 +20,7 @@ void pf_series_free(struct pf_run_series *series);
 
 /*
  * Adds the values of run `run`; runs must be added in ascending order. PF_SERIES_FUNCTIONS: the exclusive values of
- * functions.csv (inclusive ones if the metric adds up over the roots), summed over functions with the same name.
+ * functions.csv (inclusive ones if over_contexts is PF_OVER_ROOTS), summed over functions with the same name.
  * PF_SERIES_CONTEXTS: the sums of contexts.csv, by call path. Returns 0, or -1 with *error filled.
  */
 int pf_series_add(struct pf_run_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,

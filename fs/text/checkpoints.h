@@ -8,7 +8,7 @@
 
 #include "formats/kit/error.h"
 
-/* Bytes of text between two checkpoints, at least. */
+/* Minimum distance between two checkpoints, in bytes of text. */
 enum { PF_INTERVAL = 32 * 1024 };
 
 /*

@@ -69,8 +69,8 @@ static char *put_escaped(char *out, uint8_t byte)
     return out;
 }
 
-/* Bits of `how`: control characters and backslashes are escaped; quotes are doubled. */
-enum { ESCAPED = 1, DOUBLED = 2 /* quotes */ };
+/* Bits of `how`. ESCAPED: control characters, backslashes and invalid UTF-8 are escaped. DOUBLED: quotes are doubled. */
+enum { ESCAPED = 1, DOUBLED = 2 };
 
 static void add_changed(struct pf_buf *out, const char *text, size_t size, unsigned how)
 {
@@ -92,7 +92,7 @@ static void add_changed(struct pf_buf *out, const char *text, size_t size, unsig
         pf_buf_add(out, text + from, size - from);
 }
 
-/* Appends transformed text, quoted if it contains a comma or a quote. */
+/* Appends text, changed according to `how`, and quoted if it contains a comma or a quote. */
 static void add_cell_text(struct pf_buf *out, const char *text, size_t size, unsigned how)
 {
     bool quotes = memchr(text, '"', size) || memchr(text, ',', size);

@@ -23,7 +23,7 @@ struct pf_lines_ops {
     size_t (*save)(const struct pf_lines *lines, void *blob, size_t room);
     int (*restore)(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_lines *lines); /* frees `lines` itself too */
-    /* Returns the progress of the walk: the share of the text before the next record, approximately, from 0 to 1. NULL: few records. */
+    /* Returns the progress of the walk: the share of the text before the next record, approximately, from 0 to 1. NULL: always 0. */
     double (*progress)(const struct pf_lines *lines);
 };
 
@@ -42,7 +42,7 @@ double pf_lines_progress(const struct pf_lines *lines);
 struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error);
 
 /*
- * Returns a walk over a file embedded in the profile; its records are chunks of bytes. Borrows the profile; freed by ops->close. NULL
+ * Returns a walk over a file embedded in the profile; its records are chunks of bytes. Borrows the model; freed by ops->close. NULL
  * with *error filled.
  */
 struct pf_lines *pf_blob_lines(struct pf_model *model, size_t blob, struct pf_error *error);

@@ -222,7 +222,7 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
-/* Rows mostly come in runs of one partition, and of one context: their cells are cached in walk->named. */
+/* Caches the partition's cells in walk->named: rows mostly come in runs of one partition. name_context does so for contexts. */
 static void name_partition(struct table_walk *walk, int64_t partition)
 {
     walk->partition = partition;

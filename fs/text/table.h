@@ -14,7 +14,7 @@ struct pf_table_slice {
     struct pf_restriction only;
 };
 
-/* Returns a walk over the slice's lines, header first. Borrows the profile; freed by ops->close. NULL with *error filled. */
+/* Returns a walk over the slice's lines, header first. Borrows the model; freed by ops->close. NULL with *error filled. */
 struct pf_lines *pf_table_lines(struct pf_model *model, const struct pf_table_slice *slice,
                                 struct pf_error *error);
 

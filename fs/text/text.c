@@ -379,7 +379,7 @@ int pf_text_render(struct pf_text *text, struct pf_blocks *blocks, uint64_t star
 static struct pf_block *need_block(struct pf_text *text, struct pf_blocks *blocks, uint64_t start, struct pf_op *op)
 {
     bool filled;
-    /* Held while a job renders the block: the block cannot be evicted before it is read. */
+    /* The reference keeps the block from being evicted between its rendering in a job and the read. */
     struct pf_block *block = pf_blocks_get(blocks, text->id, start, &filled);
     if (!block) {
         pf_fail_memory(&op->error);

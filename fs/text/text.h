@@ -59,7 +59,7 @@ struct pf_piece {
     struct pf_block *block;
     size_t offset, size;
 };
-/* Blocks that a read of 1 MB can touch, at any offset. */
+/* Maximum number of blocks that a read of 1 MB touches. */
 enum { PF_PIECES = (1 << 20) / PF_INTERVAL + 2 };
 
 /*
