@@ -288,7 +288,7 @@ static size_t mend_attribute(struct pf_repair *repair, const struct tag *tag, si
     return close + quoted;
 }
 
-/* Repairs an opening tag and sets *end to its end. Returns false if a part that is not an attribute was left out. */
+/* Repairs an opening tag up to its `>` or `/`, whose index is *end. Returns false if a part that is not an attribute was left out. */
 static bool mend_opening(struct pf_repair *repair, const struct tag *tag, size_t *end)
 {
     size_t at = skip_name(tag, 1);
@@ -414,7 +414,7 @@ static size_t repair_read_text(struct pf_repair *repair, const char *bytes, size
 
 /* ---- fast path: text and tags that need no repair --------------------------------------------------- */
 
-/* Returns the size of a complete tag that needs no repair, or 0. */
+/* Returns the size of a complete tag that needs no repair, whose element it opens or closes; otherwise 0. */
 static size_t sound_tag(struct pf_repair *repair, const char *bytes, size_t size)
 {
     bool closing = size > 2 && bytes[1] == '/';

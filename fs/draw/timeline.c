@@ -32,7 +32,7 @@ struct timeline_columns {
 
 enum timeline_stage { RANGE, FILL, DRAWN };
 
-/* The thread of the last row read. */
+/* The time, thread and depth of the last row read, for tables without durations. */
 struct last {
     long double from;
     int64_t partition; /* -1: none yet */
@@ -47,7 +47,7 @@ struct timeline {
     struct pf_cell *cells;
     struct pf_cursor cursor;
     size_t threads, rows;
-    uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack */
+    uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack; 0: no stack */
     struct pf_ids contexts; /* indexes by id, for formats with their own ids and no column `depth` */
     long double start, end;
     struct last last;

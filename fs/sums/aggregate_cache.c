@@ -3,8 +3,8 @@
 #include "fs/text/pack.h"
 
 /*
- * Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its kind of
- * numbers, magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
+ * Serialized form of an aggregate: the numbers of contexts, partitions and metrics; then for each metric its flags
+ * (REAL, BEYOND), magnitude and total, the sums of its contexts, the sums of a PF_AT metric's partition, and the sums of its
  * partitions.
  */
 

@@ -7,8 +7,8 @@
 /*
  * Finds the metrics with shares above 100 %. Most metrics of a database of thousands have no values in most contexts,
  * so a cheap pass over the stored values selects the candidates first: metrics with a negative value, or with a value
- * below the sum of its callees; all metrics of a format with call edges. Only the candidates are then checked in the way functions.csv, hot.txt and tree.txt are
- * made.
+ * below the sum of its callees; all metrics of a format with call edges. Only the candidates are then checked in the
+ * way functions.csv, hot.txt and tree.txt are made.
  */
 
 /* Relative tolerance for rounding errors in sums of doubles. */
@@ -27,8 +27,8 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
     return false;
 }
 
-/* True if some value is less than the sum of the values that it includes: those whose nearest caller with a value it is.
- * left[], one item per context, must be all 0 before the call, and is all 0 after it. */
+/* True if some value is less than the sum of its callees' values. Each value is subtracted from the nearest caller that has
+ * one, in left[], an item per context, which must be all 0 before the call and is all 0 after it. */
 static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
     const struct pf_tree *tree = aggregate->model->contexts;

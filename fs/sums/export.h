@@ -13,7 +13,7 @@ bool pf_pprof_has_samples(const struct pf_model *model);
  * since pprof derives their values.
  *
  * Values are integers in the units of folded stacks (see pf_folding); a value beyond 64 bits is clamped. The primary
- * metric is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
+ * metric, if exported, is the default sample type. The walk borrows model and aggregate. Returns NULL with *error filled on failure.
  */
 struct pf_lines *pf_pprof_lines(struct pf_model *model, struct pf_aggregate *aggregate,
                                 struct pf_error *error);

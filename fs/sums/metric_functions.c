@@ -19,7 +19,7 @@ struct numbering {
     enum pf_arrangement kind;
     const uint32_t *owner; /* call graph only: by context, the head of its function; otherwise NULL */
     struct pf_hash_table table;
-    uint32_t *number;              /* by context; NO_NUMBER: it has no key */
+    uint32_t *number;              /* by context; NO_NUMBER: it has no value or no key */
     struct pf_function *functions; /* by number */
     size_t n, room;
 };

@@ -80,7 +80,7 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
 
 /* Returns the offset of the blank before a number at the end of the name; the name's size if the name does not end in a
- * number. */
+ * blank and a number. */
 static size_t blank_before_number(const struct pf_cell *name)
 {
     size_t at = name->size;
