@@ -9,8 +9,8 @@
 
 /*
  * A pool of threads that run passes over data as jobs (work.h). Jobs queue in FIFO order; a job can split its loops over idle
- * threads. A pass that reports no step (pf_pass_step) for a second is stalled: its file may be unresponsive. While all running passes
- * are stalled, each queued job gets a new thread. Thread-safe.
+ * threads. A pass that reports no step (pf_pass_step) for a second is stalled: its file may be unresponsive. While every thread runs a
+ * stalled pass, each queued job gets a new thread. Thread-safe.
  */
 struct pf_pool;
 

@@ -63,7 +63,7 @@ struct pf_pool {
 struct pf_job *pf_job_now(void);
 
 /*
- * Finds stalled passes: those without a step since the last call. If all running passes are stalled, starts a thread for each queued
+ * Finds stalled passes: those without a step since the last call. If every thread runs a stalled pass, starts a thread for each queued
  * job. The pool calls it each second while jobs are listed.
  */
 void pf_pool_tick(struct pf_pool *pool);

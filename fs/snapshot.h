@@ -69,7 +69,7 @@ void pf_snapshot_release(struct pf_snapshots *set, struct pf_snapshot *snapshot)
 
 /*
  * Installs a snapshot, allocated by the caller, as the current one of a subject; takes ownership. If the subject already has a snapshot,
- * `replace` replaces the old one; otherwise the new one is freed. Evicts the least recently checked snapshot if there are too many.
+ * `replace` replaces the old one; otherwise the new one is freed. Evicts the least recently checked unused snapshot if the set is full.
  * Returns the current one, with a reference for the caller; NULL: out of memory.
  */
 struct pf_snapshot *pf_snapshot_add(struct pf_snapshots *set, struct pf_snapshot *snapshot, uint64_t subject,
@@ -92,7 +92,7 @@ int pf_snapshot_need(struct pf_snapshots *set, struct pf_snapshot *snapshot, uin
  */
 int pf_snapshot_publish(struct pf_snapshots *set, struct pf_snapshot *snapshot, size_t first,
                         struct pf_store **texts, size_t n, struct pf_error *error);
-/* Returns a reference to a text; NULL if it is not made. */
+/* Returns a reference to a text; NULL if it is not made yet or evicted. */
 struct pf_store *pf_snapshot_text(struct pf_snapshots *set, const struct pf_snapshot *snapshot, size_t text);
 
 /* Frees the texts of the least recently checked snapshot without users. Returns false if no such snapshot holds texts. */

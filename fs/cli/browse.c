@@ -333,7 +333,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All entries of a directory, sorted by name, as "name" or "name/"; the caller frees them. */
+/* Reads all entries except . and .., sorted by name, as "name" or "name/"; the caller frees them. */
 static int read_sorted_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *count, struct pf_op *op)
 {
     struct pf_dir *dir;
