@@ -16,7 +16,7 @@ struct pf_keys {
     const char *plural; /* name of the folder: "models"; NULL: no keys */
     struct pf_rows
         *items;     /* two columns: id, name (names unique); from PF_MODELLED on; owned by the driver */
-    unsigned about; /* index of a table that is held in rows and has one row per item */
+    unsigned about; /* index in model->tables of a table that is held in rows and has one row per item */
 };
 
 /* A file that the profile carries, such as its decompressed original. It appears in src/ under this name. */

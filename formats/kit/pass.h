@@ -10,7 +10,7 @@
 /* A pass over data: the state that its threads share with the threads that wait for it. Zero-initialized, it has just
  * begun. */
 struct pf_pass {
-    atomic_bool stop;    /* set when no thread waits any more */
+    atomic_bool stop;    /* set when no thread waits any more, or at shutdown */
     atomic_bool stepped; /* set by each check; a watcher clears it to see whether checks occur */
     _Atomic uint64_t done, total;
 };

@@ -10,7 +10,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/lock.h"
 
-/* Spilled rows are written in runs of TAIL bytes, and read in blocks; the BLOCKS most recently used blocks are cached. */
+/* A spilled store buffers up to TAIL appended bytes. It is read in blocks; the BLOCKS most recently used ones are cached. */
 enum { TAIL = 64 * 1024, BLOCK = 64 * 1024, BLOCKS = 8 };
 
 /* A cached block of a spilled store, from offset number * BLOCK on. */
@@ -271,8 +271,8 @@ int pf_store_file(const struct pf_store *store)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
-/* Moves a block to the front: the block at index i or, if i is the last index, a new one. Returns the block that it
- * evicts. */
+/* Moves a block to the front: the block at index i or, if i is the last index, a new one. Returns the evicted
+ * block, or NULL. */
 static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, struct pf_store_block *block)
 {
     pf_assert_held(&store->lock);

@@ -33,7 +33,7 @@ int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, s
  * with *error filled. */
 int pf_spill_file(struct pf_error *error);
 
-/* The bytes if the store is in memory, otherwise NULL. */
+/* The bytes of a store in memory; NULL if they are in its file, or if the store is empty. */
 const void *pf_store_memory(const struct pf_store *store);
 
 /* Flushes all appended bytes to the file, if there is one; must precede pf_store_file. Returns 0, or -1 with *error

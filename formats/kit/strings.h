@@ -26,7 +26,7 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
 /* The number of a string, or PF_NO_STRING if it was not interned. Thread-safe after the last pf_intern. */
 uint32_t pf_string_of(const struct pf_strings *strings, const char *text, size_t size);
 
-/* The string as a cell (marked plain if it needs no quoting); absent for PF_NO_STRING. */
+/* The string as a cell, NUL-terminated and marked by pf_cell_mark; absent for PF_NO_STRING. */
 struct pf_cell pf_interned(const struct pf_strings *strings, uint32_t id);
 
 uint32_t pf_strings_count(const struct pf_strings *strings);

@@ -46,7 +46,7 @@ void pf_hash_free(struct pf_hash_table *table);
 /* The total number of probes for finding each number once; for tests. */
 uint64_t pf_hash_probes(const struct pf_hash_table *table);
 
-/* A pf_is_key for keys that are numbers; `of` is an array of such. */
+/* A pf_is_key for keys of type uint64_t; `of` is an array of keys. */
 bool pf_is_number(const void *of, uint32_t number, const void *key);
 
 #endif

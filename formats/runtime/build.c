@@ -37,7 +37,7 @@ static const struct pf_column trace_columns[] = {TRACE_STACK, [TRACE_NAME] = {"n
 static const struct pf_column phased_columns[] = {TRACE_STACK, [TRACE_NAME] = {"phase", PF_PLAIN, 0},
                                                   [TRACE_NAME + 1] = {"name", PF_PLAIN, 0}};
 
-/* Sets run->memory, and bounds it by the size of the file. */
+/* Sets run->memory and its bound, which depends on the size of the file. */
 static void begin_memory(struct pf_build *build, uint64_t used)
 {
     build->run->memory = used;
@@ -148,7 +148,7 @@ int pf_build_open_input(struct pf_model *model, struct pf_input *input, struct p
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Makes the empty tables of names and partitions, which exist before the contexts. */
+/* Makes the empty tree, which owns the names, and the empty tables of the partitions. */
 static void begin_partitions(struct pf_build *build)
 {
     struct pf_model *model = build->model;
