@@ -32,7 +32,7 @@ struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader);
 /* Reads the whole text, which must be a single object. */
 void pf_json_study_read(struct pf_json_study *reader, const struct pf_json_member *members);
 
-/* Reads the array at `place`, calling `take` for each element. */
+/* Reads the array at `place`, calling `take` for each element. No-op if `place` is zeroed: the text has no such array. */
 void pf_json_study_array(struct pf_json_study *reader, struct pf_json_place place, pf_json_taker *take);
 
 /* Notes a problem at the position of a token. Returns 0. */
@@ -74,7 +74,7 @@ pf_json_taker pf_json_take_point;
 /* Takes the array of parameter names. */
 pf_json_taker pf_json_take_parameters;
 
-/* Appends numbers to reader->values: a single number, or arrays of any depth. Other values are noted and skipped. */
+/* Sets reader->values to the numbers of a value: one number, or arrays of any depth. Other values are noted and skipped. */
 pf_json_taker pf_json_take_values;
 
 /* Adds the numbers of reader->values to a series. starts: see pf_study_begin. */

@@ -115,7 +115,7 @@ static double double_of(struct json_object *value)
 
 /* ---- parts of a model --------------------------------------------------------------------------- */
 
-/* Files of release 0.16 have the kinds without coefficients in `method`, and no `model`. */
+/* Files of release 0.16 hold the kind of a model without coefficients in `method`; such a model has no `model`. */
 static void read_kind(struct draft *draft)
 {
     struct json_object *kind = pf_tree_get(draft->json, "model"),

@@ -117,7 +117,7 @@ static void add_info(struct pf_run *run, const char *key, struct pf_cell value)
         pf_run_check(run, pf_rows_add(run->model->info, cells, run->error));
 }
 
-/* Lines of info.txt, and the properties that hold them, from the newest form of the file to the oldest. */
+/* Keys of info.txt, and the properties that may hold their values: those of the newest form of the file come first. */
 static const struct {
     const char *key, *properties[3];
 } infos[] = {

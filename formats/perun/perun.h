@@ -359,7 +359,7 @@ struct perun {
 
 /* The body of a run that loads stage PF_MODELLED: sums and metrics, from the rows of the first pass (metrics.c). arg: struct perun. */
 void perun_load_model(struct pf_run *run, void *arg);
-/* Frees everything that perun_load_model made, except the tree. */
+/* Frees everything that perun_load_model made. */
 void perun_drop_model(struct perun *perun);
 
 /* Makes the columns of resources.csv from the fields (rows.c). */
