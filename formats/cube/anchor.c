@@ -179,7 +179,7 @@ void pf_cube_anchor_head(struct pf_run *run, struct pf_cube *cube)
 /* ---- finishing the call tree --------------------------------------------------------------------- */
 
 /*
- * Copies the attributes of regions to their call paths. Sets the ids of call paths, unless two are equal: tree->id stays
+ * Copies the attributes of regions to their call paths. Sets the ids of call paths unless two are equal: then tree->id stays
  * NULL, and the index is the id.
  */
 static void finish_call_tree(const struct pf_cube_reading *reading)

@@ -152,7 +152,7 @@ static ssize_t read_member_blob(struct pf_model *model, size_t blob, void *buffe
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Adds the attributes that identify the writer. */
+/* Adds the attributes that identify the writer to info.txt, and sets the format's version. */
 static void add_writer_info(struct pf_run *run)
 {
     static const char *const keys[] = {"Creator", "Cube Version", "CUBE Library version"};

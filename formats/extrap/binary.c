@@ -148,7 +148,7 @@ static void skip_items(struct extrap_binary *binary, int64_t n, size_t size)
 
 /* ---- definitions -------------------------------------------------------------------------------- */
 
-/* Maps an id of the file to `number`, unless the record is incomplete. */
+/* Maps an id of the file to `number`, unless damage was found or `number` is PF_NO_ID. */
 static void set_record_id(struct extrap_binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
 {
     struct pf_run *run = binary->study->run;

@@ -198,7 +198,7 @@ static const struct pf_json_member named_members[] = {
     PF_MEMBERS_END,
 };
 
-/* An incomplete row is dropped; a row with an id and a name is complete. */
+/* A row that the end of the text or damage cuts off is dropped, unless it has an id and a name. */
 static int take_older_row(const struct pf_json_walk *walk)
 {
     static const struct {

@@ -15,7 +15,7 @@
 struct lines {
     struct pf_json_study reader; /* must be first */
     const struct dialect *dialect;
-    bool defined; /* the parameters are known (from the first good line) */
+    bool defined; /* the parameters are known (from the first line that has some) */
 
     /* State of the line being read: */
     const char *why;          /* reason why the line is skipped, or NULL */
@@ -36,8 +36,8 @@ static int refuse(struct lines *lines, const char *why)
 }
 
 /*
- * Returns the number of a parameter, or -1. The first line defines the parameters of the file. Names usually come in
- * the same order, so the search starts at the expected one.
+ * Returns the number of a parameter, or -1. The first line with parameters defines those of the file. Names usually come
+ * in the same order, so the search starts at the expected one.
  */
 static int find_parameter(struct lines *lines, const struct pf_json_token *name)
 {

@@ -202,7 +202,7 @@ static void read_export(struct pf_build *build)
 
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
-/* The columns of the sums have the order of add_row in tallies.c. */
+/* The columns of the sums have the order of add_tally_row in tallies.c. */
 #define CONTEXT                                                                                              \
     {                                                                                                        \
         "context", PF_CONTEXT, 0                                                                             \

@@ -39,7 +39,7 @@ static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
 struct index {
     struct pf_rows *rows;
     struct pf_table table;
-    struct pf_strings *names; /* of links, ended by NUL */
+    struct pf_strings *names; /* names and targets of links, each with its NUL */
     struct pf_link *links;
     size_t n_links;
     struct pf_model_extra extra;

@@ -14,7 +14,7 @@ static bool is_of_unit(char c)
     return (letter >= 'a' && letter <= 'z') || c == '%' || (unsigned char)c >= 0x80;
 }
 
-/* Parses a decimal number and an optional unit, with blanks around each. Absent if the text has another form. */
+/* Parses a decimal number and an optional unit, with blanks around each. Returns absent if the text has another form. */
 static struct pf_cell parse_amount(const char *text, size_t size, struct pf_cell *unit)
 {
     double real;

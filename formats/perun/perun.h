@@ -338,7 +338,7 @@ bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_st
 
 struct perun {
     struct pf_sums *sums;              /* from PF_MODELLED on */
-    struct pf_input *input;            /* the text, inflated if it is a stored object */
+    struct pf_input *input;            /* the file's bytes, inflated if they are compressed */
     struct perun_stored_header stored; /* the header before the JSON; size 0: not a stored object */
 
     struct perun_data data;   /* from PF_PARTITIONED on */
