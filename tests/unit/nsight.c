@@ -336,7 +336,7 @@ static void test_probe(void)
        "other databases are rejected");
     ok(!is_probed("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"),
        "strings without events are rejected");
-    /* Each table takes a page, so that pages with names are between them. */
+    /* Each table takes a page, so that the pages of the schema are not adjacent. */
     char sql[64 * 1024] = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);";
     size_t size = strlen(sql);
     for (unsigned i = 0; i < 150; i++)

@@ -174,7 +174,7 @@ static void test_row_beyond_memory(void)
     remove_export("endless.sqlite");
 }
 
-/* Makes all child pointers of the kernels' table refer to its root page. */
+/* Makes all child pointers in the root page of the kernels' table refer to its first child. */
 static void test_circle(void)
 {
     unsigned char *bytes;

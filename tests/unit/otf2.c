@@ -74,7 +74,7 @@ static void has(const struct archive *archive, const char *table, const char *wa
     file_close(&file);
 }
 
-/* Returns an archive in which main calls f twice in one location, and another main calls f in the other. */
+/* Returns an archive in which main calls f twice in one location, and a region that is also named main in the other. */
 static struct archive usual(bool big_endian)
 {
     struct archive archive = archive_of(big_endian, 6, 4);
@@ -255,7 +255,7 @@ static size_t record_at(const struct bytes *file, unsigned type, int which)
     return at;
 }
 
-/* Changes the clock in the definitions to this number of ticks per second and this start. Encoded sizes do not change. */
+/* Replaces the clock in the definitions, the first record, by one with this number of ticks per second and this start. */
 static void set_clock(struct bytes *file, uint64_t ticks, uint64_t start)
 {
     struct bytes clock = {.big_endian = file->big_endian};

@@ -166,7 +166,7 @@ static void any_number_of_digits(void)
     long_one("1e-", '9', 1000000, "", 0);
 }
 
-/* The midpoint of two doubles: all digits, the first 17 digits, and neighbours. The last digit decides the rounding. */
+/* Random doubles, written with 1100 decimal places, read back exactly. */
 static void exact_expansions(void)
 {
     bool right = true;

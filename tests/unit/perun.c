@@ -440,7 +440,7 @@ static void test_points_of_many_fields(void)
     file_close(&file);
 }
 
-/* Writes a profile with this number of models, each with this number of values. */
+/* Opens a profile with this number of models, each with this number of values. */
 static struct file stats_of(int models, int values)
 {
     char *json = NULL;
