@@ -33,7 +33,7 @@ FRONT    = fs/main.c fs/fuse/mount.c fs/fuse/ops.c
 CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c fs/*/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
-# Names; the command line can select some: make unit TESTS="json tree", make fuzz TARGETS=names
+# Names of unit tests and fuzz targets; the command line can select some: make unit TESTS="json tree", make fuzz TARGETS=names
 TESTS    = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/*.c))
 TARGETS  = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 UNIT     = $(TESTS:%=$(BUILD)/tests/%.t)

@@ -19,7 +19,8 @@ ok "warnings in the headers of libraries do not stop the build" \
 like "$(PKG_CONFIG_PATH="$work/pkgconfig" make -n -B -C "$top" BUILD="$work/build" "$work/build/fs/main.o")" "-isystem $work/fuse3" \
     "among which that header is"
 
-# The header defines the version by macros: before and since 3.17, which sends the reply to FUSE_INIT in the way this program needs.
+# The header's macros define the version: one before 3.17 and one after it. Since 3.17, libfuse sends the reply to FUSE_INIT as this
+# program needs it.
 for minor in 14 18; do
     sed -i -E "s/(define FUSE_MINOR_VERSION) .*/\\1 $minor/" "$work/fuse3"/*.h
     rm -rf "$work/build"

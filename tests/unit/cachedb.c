@@ -395,7 +395,7 @@ static void test_full(const char *folder)
     pf_cache_free(db);
 }
 
-/* Child processes put and get until they are killed at arbitrary moments. */
+/* Child processes put data until they are killed at arbitrary moments. */
 static void test_killed(const char *folder)
 {
     unsigned wrong = 0;

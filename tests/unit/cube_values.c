@@ -199,7 +199,7 @@ static void all_types_in_this_order(bool big)
     tear_down(&fixture);
 }
 
-/* 2 x^(3/4) log(x)^5, measured with 64 processes; 848 bytes in all. */
+/* 2 x^(-3/4) log(x)^5, measured with 64 processes; 848 bytes in all. */
 static void put_function(struct bytes *rows, bool big)
 {
     size_t start = rows->size;

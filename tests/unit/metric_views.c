@@ -461,7 +461,6 @@ static void names_with_special_characters(void)
     fake_free(&fake);
 }
 
-/* Contexts belong to one function if both name and file are equal. Functions of equal value are ordered by name, then file. */
 static void names_that_end_in_numbers(void)
 {
     struct fake fake;
@@ -476,6 +475,7 @@ static void names_that_end_in_numbers(void)
     fake_free(&fake);
 }
 
+/* Contexts belong to one function if both name and file are equal. Functions of equal value are ordered by name, then file. */
 static void files_tell_functions_apart(void)
 {
     struct fake fake;

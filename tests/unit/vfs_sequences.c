@@ -270,7 +270,7 @@ static void forget_all(struct sequence *sequence)
             pf_fs_forget(sequence->fs, sequence->numbers[i].ino, 1);
 }
 
-/* True if only the root inode is left. */
+/* True if only the root inode is left, and no version or open profile. */
 static bool is_empty(struct pf_fs *fs)
 {
     pf_lock_take(&fs->lock);
