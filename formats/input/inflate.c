@@ -301,7 +301,7 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
     pf_lock_take(&inflate->lock);
     size_t points = points_to(inflate, offset);
     uint64_t packed = points ? inflate->points[points - 1].packed : 0;
-    /* A run whose block begins between that point and the offset gives a better estimate. */
+    /* An idle run past that point, whose block begins at or before the offset, gives a better estimate. */
     for (size_t i = 0; i < RUNS; i++) {
         const struct inflate_slot *slot = &inflate->slots[i];
         if (slot->run && !slot->busy && slot->run->base <= offset && pf_inflater_packed(slot->run) > packed)

@@ -22,8 +22,8 @@ struct pf_holder {
     const struct pf_opened *file; /* the archive's own file */
 };
 
-/* A regular file opened for reading: the bytes from `start` on of a descriptor or of an unpacked stream. The caller of
- * the function that fills a pf_opened closes it. */
+/* A regular file opened for reading: the bytes from `start` on of a descriptor or of an unpacked stream. A function
+ * that fills a pf_opened passes ownership to its caller. */
 struct pf_opened {
     int fd;                       /* -1: `unpacked` holds the bytes */
     struct pf_unpacked *unpacked; /* a reference; NULL: none */

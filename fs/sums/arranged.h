@@ -42,8 +42,8 @@ struct pf_function {
 /* A line of stacks.folded. Denormalised, to avoid a cache miss per context. */
 struct pf_folded_line {
     uint32_t context, name;
-    uint32_t depth; /* PF_NO_DEPTH: its caller has no line */
-    uint32_t value; /* 0: exceeds 32 bits; computed from the exclusive value instead */
+    uint32_t depth; /* PF_NO_DEPTH: the context's caller has no line */
+    uint32_t value; /* 0: the value exceeds 32 bits and is computed from exclusive[] */
 };
 #define PF_NO_DEPTH UINT32_MAX
 

@@ -50,8 +50,8 @@ void pf_add_with_unit(struct pf_buf *out, const struct pf_metric *metric, const 
 /* Returns true if the metric does not add up, after appending a line that states this; the line is then the whole text. */
 bool pf_add_sums_missing(struct pf_buf *out, const struct pf_model *model, unsigned metric);
 
-/* Appends the first line of hot.txt, tree.txt and bottom_up.txt: the total of the metric `total_of` (`of` in struct pf_totals), in the
- * unit of `metric` and in a readable unit. */
+/* Appends "24630000000 ns (24.63 s) total\n": the total of the metric `total_of` (`of` in struct pf_totals), in the unit of
+ * `metric` and in a readable unit. */
 void pf_add_total_line(struct pf_buf *out, const struct pf_aggregate *aggregate, unsigned metric,
                        unsigned total_of);
 
