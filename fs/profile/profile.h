@@ -160,7 +160,7 @@ struct pf_aggregate *pf_profile_aggregate_now(struct pf_profile *profile, int me
 
 /*
  * pf_profile_family measures the sizes of a table's files. pf_profile_aggregate computes the aggregates of all metrics
- * (metric < 0), or at least those of one metric and the metrics that its views need. If there are many contexts, each
+ * (metric < 0), or at least those of one metric and the metrics that its views need. If pf_aggregate_is_large, each
  * metric has its own pass and aggregates. Exception: with PF_SKIMS_METRIC only the first metric has its own pass, and
  * the next request aggregates all metrics. Results are borrowed from the profile.
  */

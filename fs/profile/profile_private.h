@@ -88,7 +88,7 @@ bool pf_profile_lost_sums(const struct pf_profile *profile);
 uint64_t pf_profile_open_key(struct pf_profile *profile);
 
 /*
- * profile_cache.c: pf_profile_recall reads the cached results of earlier processes. pf_profile_remember caches the
+ * profile_cache.c: pf_profile_recall restores the cached results of earlier passes. pf_profile_remember caches the
  * current results; called without profile->lock.
  */
 void pf_profile_recall(struct pf_profile *profile);

@@ -86,7 +86,7 @@ static inline bool pf_is_link(unsigned kind)
 
 /*
  * True for a folder that can be looked up but is not listed. A listed link leads to it, so recursive tools, which do
- * not follow links, skip its contents. Also true for a profile.pb without samples, which pprof tools reject.
+ * not follow links, skip its contents. Also true for PF_EMPTY_PPROF, since pprof tools reject it.
  */
 static inline bool pf_is_hidden(unsigned kind)
 {

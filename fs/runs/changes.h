@@ -4,7 +4,7 @@
 
 #include "fs/runs/series.h"
 
-/* The largest changes between the first and the last run, as readable text. Not thread-safe. */
+/* The largest increases and decreases between the first and the last run, as readable text. Not thread-safe. */
 enum { PF_CHANGES_MOST = 20 };
 
 struct pf_kept {
@@ -25,7 +25,7 @@ struct pf_changes {
 void pf_changes_note_total(struct pf_changes *changes, unsigned run, const struct pf_aggregate *aggregate,
                            unsigned metric);
 
-/* Keeps the change if it is among the largest. *changes must be zero-initialized. Returns 0, or -1 with *error filled. */
+/* Keeps the change if it is among the largest of its sign. *changes must be zero-initialized. Returns 0, or -1 with *error filled. */
 int pf_changes_note(struct pf_changes *changes, const struct pf_change *change, struct pf_error *error);
 
 /* Appends the two lists, and the totals if there are any; runs[i] is the name of run i. */

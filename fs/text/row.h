@@ -7,7 +7,7 @@
 #include "fs/text/csv.h"
 
 /*
- * pf_row_add appends a line of CSV with cells[columns[0 .. n)]; the column numbers must ascend. pf_row_measure returns the size of this
+ * pf_row_add appends a line of CSV with cells[columns[0 .. n)], in this order. pf_row_measure returns the size of this
  * line in bytes. No line if n is 0.
  */
 void pf_row_add(struct pf_buf *out, const struct pf_cell *cells, const unsigned *columns, size_t n);

@@ -45,13 +45,13 @@ struct pf_measure *pf_measure_new(struct pf_model *model, const struct pf_table 
                                   struct pf_error *error);
 /* Sets *size to the next row's size. Returns 1; 0 at the end; -1 with *error filled. */
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error);
-/* Saves the position of the next row, in the form of pf_lines_ops.save of this table's walks. */
+/* Saves the position of the next row as pf_lines_ops.save does, so that a walk over the table can restore it. */
 size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room);
-/* Returns the share of the table that has been measured, from 0 to 1; 0 if the table has no progress operation. */
+/* Returns the share of the table that has been measured, from 0 to 1; 0 if the cursor has no progress operation. */
 double pf_measure_progress(const struct pf_measure *measure);
 void pf_measure_free(struct pf_measure *measure);
 
-/* Returns the sizes of the header line, in the same form. */
+/* Returns the size of the header line; its indices are -1. */
 struct pf_row_size pf_header_size(const struct pf_table *table);
 
 #endif
