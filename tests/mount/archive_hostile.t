@@ -20,12 +20,12 @@ def head(name, size, **more):
 def member(name, data, **more): return head(name, len(data), **more) + data + bytes(-len(data) % 512)
 END = bytes(1024)
 
-# Invalid names, and devices.
+# Invalid names, devices, and a file and a folder of the same name.
 write("names.tar", member("", b"empty\n") + head("/", 0, type=tarfile.DIRTYPE) + member(".", b"dot\n") + member("..", b"dots\n") +
       member("a//b", b"slashes\n") + member("x" * 90 + "/" + "y" * 90, b"long\n") + member("ok", b"ok\n") +
       head("null", 0, type=tarfile.CHRTYPE, devmajor=1, devminor=3) + head("disk", 0, type=tarfile.BLKTYPE, devmajor=8) +
       head("ok", 0, type=tarfile.DIRTYPE) + member("ok/below", b"below\n") + member("\xff\xfe", b"bytes\n") + END)
-# A file, then a folder of the same name, then links in a circle and upwards.
+# Symbolic links in a circle and upwards, a member below a link, hard links to themselves and out of the archive.
 write("links.tar", head("one", 0, type=tarfile.SYMTYPE, linkname="two") + head("two", 0, type=tarfile.SYMTYPE, linkname="one") +
       head("up", 0, type=tarfile.SYMTYPE, linkname="../../../../../../etc/passwd") + member("up/x", b"below a link\n") +
       head("self", 0, type=tarfile.LNKTYPE, linkname="self") + head("out", 0, type=tarfile.LNKTYPE, linkname="/etc/passwd") + END)

@@ -21,7 +21,7 @@ fresh() {
     cp "$work/one" "$src/run.xray"
     mount_source || exit 1
 }
-# Waits for the kernel's cache, which keeps for a second whether a name is a folder or a file.
+# Waits until the kernel's cache has expired: for a second it keeps whether a name is a folder or a file.
 kind_settles() { sleep 1.1; }
 serves() { cmp "$p/tables/trace.csv" "$work/$1.trace" && cmp "$p/tables/values.csv" "$work/$1.values"; }
 
@@ -194,7 +194,7 @@ print(good, "good reads,", errors, "errors")
 sys.exit(good == 0)
 P
 fresh
-swapping() { # until it is signalled: killing it could leave a copy half written
+swapping() { # until $work/stop exists: killing it could leave a copy half written
     until [ -e "$work/stop" ]; do
         cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
         sleep 0.05

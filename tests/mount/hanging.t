@@ -45,7 +45,7 @@ export TSAN_OPTIONS="$TSAN_OPTIONS:report_thread_leaks=0"
 # answers NAME COMMAND...: the command succeeds within 5 s.
 answers() { timeout -s KILL 5 "${@:2}" >/dev/null 2>&1 || { echo "$1 hangs" >&2; return 1; }; }
 
-# others_are_served N FOLDER...: a text that was not read before, listings with all sizes, and the status are served.
+# others_are_served N FOLDER...: a text of sound/N.folded, listings of FOLDERs with all sizes, and the status are served.
 others_are_served() {
     local id ids=() failed=0
     answers "status.txt" cat "$mnt/.profilefs/status.txt" & ids+=($!)

@@ -35,7 +35,7 @@ static int take_elements(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_END, count);
 }
 
-/* Stores the name and leaves the value to the caller. */
+/* Stores the length of the name and skips the value itself, instead of leaving it to pf_json_object. */
 static int take_itself(const struct pf_json_walk *walk)
 {
     struct pf_json_token value;
@@ -54,7 +54,7 @@ static const struct pf_json_member members[] = {
     PF_MEMBERS_END,
 };
 
-/* Reads the object at the start of a text. Returns 0 if the object was read to its end, otherwise the result of pf_json_object. */
+/* Reads the object that is the whole text. Returns the result of pf_json_object, or -2 if the text does not end after the object. */
 static int read_point(const char *text, struct point *point, struct pf_error *error)
 {
     char *copy = strdup(text);
