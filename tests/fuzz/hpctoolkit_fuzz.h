@@ -31,7 +31,7 @@ static inline size_t read_sample(const char *layout, const char *name, unsigned 
     return (size_t)got;
 }
 
-/* Copies the sample into tmpfs under the same name, unless this is done already. Returns a descriptor of the copy's folder. */
+/* Copies the sample into tmpfs under the same name; the folder may exist already. Returns a descriptor of the copy's folder. */
 static inline int copy_sample(const char *layout)
 {
     static unsigned char bytes[BYTES_MAX];

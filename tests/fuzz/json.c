@@ -59,7 +59,7 @@ static uint64_t rest(struct pf_json *json)
     return hash;
 }
 
-/* Checks that skipping a valid text ends where reading it ends. */
+/* Checks that each top-level value that can be read can also be taken as a whole; after an error, reads on at the next line. */
 static void skip(struct text *text, unsigned flags)
 {
     struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
@@ -69,7 +69,7 @@ static void skip(struct text *text, unsigned flags)
     struct pf_json_buffer taken = {.limit = 64};
     while (pf_json_next(json, &token, &error) > 0)
         if (pf_json_depth(json) == 0 && pf_json_take(other, &token, &taken, &error) <= 0)
-            abort(); /* valid text must be skipped without an error */
+            abort(); /* a value that was read must be taken without an error */
     for (int i = 0; i < 8; i++)
         if (pf_json_next_line(json, &error) < 0 || rest(json) == 0)
             break;
