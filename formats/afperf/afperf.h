@@ -59,7 +59,7 @@ struct afperf_object {
 
 struct afperf_run {
     struct afperf_object is;
-    uint64_t start, end; /* in ticks; start: not of implicit runs */
+    uint64_t start, end; /* in ticks; start: not set in implicit runs */
     uint32_t units, wallclock, version, application, application_version; /* strings of model->strings */
     bool geometry;
     uint64_t nanoseconds; /* length of a tick; 1 if unknown */
@@ -253,7 +253,7 @@ enum afperf_table {
     TABLES
 };
 
-/* Stores that outlive the pass: tag texts (see afperf_tags); afperf_moments; a context per region; an afperf_target per data record. */
+/* Stores that outlive the pass: tag texts (see afperf_tags); the moments of all runs; a context per region; an afperf_target per data record. */
 enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
 struct afperf_model {

@@ -18,7 +18,7 @@ struct otf2_open_call {
     uint64_t held;  /* completed calls of the same function inside this one, at any depth */
     int64_t start;
     pf_int128 time; /* without callees */
-    uint64_t row;   /* row of the time line */
+    uint64_t row;   /* row of the table "trace" */
 };
 
 /* State of a region in this pass. Undefined regions have numbers after the defined ones. */

@@ -16,7 +16,7 @@
 struct otf2_anchor {
     unsigned version[3];
     uint64_t event_chunk, definition_chunk; /* chunk sizes, in bytes */
-    uint64_t locations;                     /* announced number */
+    uint64_t locations;                     /* declared number of locations */
     const char *machine, *creator, *description;
     char text[4096];
 };
@@ -94,7 +94,7 @@ struct otf2_state {
 /* Reads the anchor. Returns 0; or -1 with *error filled: EINVAL if it is not an anchor, or not a supported one. */
 int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct pf_error *error);
 
-/* Reads the global definitions. Damage is warned of; the definitions in front of it are kept. */
+/* Reads the global definitions. Warns of damage, and keeps the definitions before it. */
 void otf2_read_definitions(struct otf2_state *state);
 void otf2_free_definitions(struct otf2_definitions *definitions);
 

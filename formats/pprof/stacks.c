@@ -8,7 +8,7 @@
 enum {
     /*
      * Limit of frames and label records per byte of the file read so far. Inlined lines, and labels of samples with
-     * many values, can make many from a few bytes; real files stay below the limit.
+     * many values, can produce many of them from few bytes; real files stay below the limit.
      */
     MADE_PER_BYTE = 16,
     MADE_FREE = 1000 * 1000, /* always allowed, so that small files are not limited */

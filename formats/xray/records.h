@@ -217,7 +217,7 @@ struct xray_part {
 
 /* Returns a sorter for parts, which the caller frees; NULL if memory runs out. */
 struct pf_sorter *xray_parts_new(void);
-/* Adds a part of a thread. The caller compares the time of its first event with index.start. */
+/* Adds a part of a thread. The caller lowers index.start to the TSC of the part's first event. */
 void xray_index_add(struct xray_indexing *indexing, const struct xray_part *part);
 /* Adds an offset to index.damage. */
 void xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset);

@@ -75,8 +75,8 @@ static unsigned fdr_confidence(const struct xray_header *header, const unsigned 
 
 /*
  * Other formats begin like basic logs: a TrueType font looks like a big-endian log of version 1, and many formats begin
- * with 1, 2 or 3. So the frequency must be that of a plausible clock, and the first record must be one that a runtime
- * can have written.
+ * with 1, 2 or 3. So the frequency, if given, must be plausible for a clock, and the first record must be one that a
+ * runtime can have written.
  */
 static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
 {
