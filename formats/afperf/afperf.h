@@ -25,15 +25,15 @@
  *   targets.c    events and links -> ends of runs, the owner of each data record, types of values
  *   stack.c      open regions -> contexts, times of regions, sums
  *   sections.c   intervals of sections -> times
- *   geometry.c   overlapping regions -> nesting by their times alone
+ *   geometry.c   overlapping regions -> nesting by their times only
  *   nest.c       events and links of a run, by time -> contexts, times of regions, the trace
  *   rows.c       -> tables held in rows
  *   cursors.c    tables with cursors: trace, measurements
  *   afperf.c     the driver
  *
- * Memory is bounded by what is open at a time, not by the size of the file. In memory are runs, sections, types, pauses, references and
- * contexts; open regions and intervals; stops and data whose start has not been found yet. Everything else is in
- * stores and sorters, which spill to disk. Each step passes once over the events in the order that it needs.
+ * Memory holds runs, sections, types, pauses, references and contexts; open regions and intervals; and stops and data whose start has not
+ * been found yet. All other data are in stores and sorters, which spill to disk, so memory does not grow with the number of events. Each
+ * step passes once over the events in the order that it needs.
  */
 #define AFPERF_NONE UINT32_MAX
 
@@ -70,9 +70,9 @@ struct afperf_run {
 };
 
 /*
- * A reference: how records name a run or section. All records of a segment that name a run by the same id share a reference. Records that name a
- * section by the same id share one until another SectionInfo has this id. References are resolved after the whole file has been read. Reference 0
- * of runs is the current run before any record has named one.
+ * A reference: how records name a run or section. All records of a segment that name a run by the same id share a reference. Records that
+ * name a section by the same id share one until another SectionInfo has this id. References are resolved after the whole file has been
+ * read. Reference 0 of runs is the current run before any record has named one.
  */
 struct afperf_ref {
     struct afperf_id id;
@@ -253,7 +253,7 @@ enum afperf_table {
     TABLES
 };
 
-/* Stores that outlive the pass: tag texts (see afperf_tags); the moments of all runs; a context per region; an afperf_target per data record. */
+/* Stores that outlive the pass: tag texts (see afperf_tags); moments; a context per region; an afperf_target per data record. */
 enum afperf_store { TAG_TEXTS, TIMELINE, CONTEXTS, TARGETS, STORES };
 
 struct afperf_model {
@@ -370,8 +370,8 @@ static inline struct pf_cell afperf_wide_cell(const pf_int128 *value)
 }
 
 /*
- * The tags of a region are a range of model->tags: offset above size. 0: none. A record of 1 MiB has at most 3 MiB of text once invalid bytes are
- * replaced.
+ * The tags of a region are a range of stores[TAG_TEXTS]: the offset, above AFPERF_TAGS_BITS bits of size; 0: none. A record of 1 MiB has at
+ * most 3 MiB of text once invalid bytes are replaced.
  */
 enum { AFPERF_TAGS_BITS = 22 };
 
@@ -392,8 +392,8 @@ void afperf_fill_rows(struct afperf_model *model);
 /* ---- names.c ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the reference that an id means at a file offset, or AFPERF_NONE. Order of preference: the latest definition before the offset in the
- * same segment, the earliest one after it in the same segment, the latest before, the earliest after.
+ * Returns the reference that an id means at a file offset, or AFPERF_NONE. Order of preference: the latest definition before the offset in
+ * the same segment, the earliest one after it in the same segment, the latest before, the earliest after.
  */
 uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, uint64_t id, uint64_t offset);
 
@@ -414,8 +414,8 @@ struct afperf_walk {
 bool afperf_walk(struct afperf_walk *walk);
 
 /*
- * Returns the section that data of a section name by id; without id, that of `block`, the last start or stop before the data; AFPERF_NONE if
- * there is none.
+ * Returns the section of data: the one that they name by id, or, without id, that of `block`, the last start or stop before the data;
+ * AFPERF_NONE if there is none.
  */
 uint32_t afperf_section_of(const struct afperf_model *model, const struct afperf_event *data,
                            const struct afperf_event *block);
@@ -452,8 +452,8 @@ struct afperf_stack {
 void afperf_enter(struct afperf_stack *stack, const struct afperf_open *region);
 
 /*
- * Leaves the region at the top of the stack, whose stop is set: adds its times to its context and to the covered ticks of its parent, and its
- * record to model->nested. Siblings must be left in the order of their starts.
+ * Leaves the region at the top of the stack, whose stop must be set: adds its times to its context and to the covered ticks of its parent,
+ * and its record to model->nested. Siblings must be left in the order of their starts.
  */
 void afperf_leave(struct afperf_stack *stack);
 
@@ -470,8 +470,8 @@ void afperf_end_sums(struct afperf_model *model, uint32_t run);
 /* ---- sections.c --------------------------------------------------------------------------------- */
 
 /*
- * Sort the interval that starts at the event of the walk, by its row in the table "intervals" and by its section. An open interval is closed at
- * the end of the run.
+ * afperf_begin_intervals creates the sorters. afperf_sort_interval sorts the interval that starts at the event of the walk, by its row in the
+ * table "intervals" and by its section. An interval without stop ends with the run.
  */
 void afperf_begin_intervals(struct afperf_model *model);
 void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *walk);
@@ -487,7 +487,7 @@ void afperf_time_sections(struct afperf_model *model, uint32_t run);
 /* Sorts the regions of all runs with `geometry`, run by run; those without stop get one. */
 struct pf_sorter *afperf_sort_extents(struct afperf_model *model);
 
-/* Nests the regions of the stack's run, which are the next ones of the sorter, by their times alone. */
+/* Nests the regions of the stack's run, which are the next ones of the sorter, by their times only. */
 void afperf_nest_by_geometry(struct afperf_stack *stack, struct pf_sorter *extents);
 
 /* ---- rows.c, cursors.c -------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include "formats/afperf/afperf.h"
 
 /*
- * Nests the regions of runs that violate the format's rule of strict nesting: the parent of a region is the innermost region that contains it.
+ * Nests the regions of runs that violate the format's rule of strict nesting: a region's parent is the innermost region that contains it.
  * Extents are half open: a region that starts where another ends is not inside it.
  */
 
@@ -62,8 +62,8 @@ static void heap_drop_smallest(struct stops *stops)
 }
 
 /*
- * Returns the stop of a region without stop: it ends with the closed region that contains its start and ends first, else with the run. To be
- * called in order of starts.
+ * Returns the stop of a region without stop: it ends with the closed region that contains its start and ends first, else with the run. Must
+ * be called in order of starts.
  */
 static uint64_t missing_stop(struct stops *stops, uint64_t start, uint64_t end)
 {

@@ -9,14 +9,14 @@
  *
  * - A stop stops the latest open start before it in its segment. If there is none, it waits: for the next start of the segment, then, at
  *   the end of the segment, for the latest open start of an earlier segment, then for the first start of a later one.
- * - Data name the latest start before them in their segment, open or not; else they wait likewise.
+ * - Data name the latest start before them in their segment, open or not; otherwise they wait as stops do.
  * - Starts and stops without id: a stop of a region stops the run's innermost region that is open at its time; the stops of a section, in
  *   file order, stop its intervals in the order of their starts.
  */
 
 /*
- * Events are sorted into groups that are matched independently. The first key is the class, then the scope, an object in which ids are unique.
- * The second key is the id, or the time of events without id.
+ * Events are sorted into groups that are matched independently. The first key is the class, then the scope: an object in which ids are
+ * unique. The second key is the id, or the time of events without id.
  */
 enum match_class {
     MATCH_REGION,                           /* scope: 0, the file */
@@ -27,7 +27,7 @@ enum match_class {
 };
 enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 /* a stop without id, after all starts */ };
 
-/* The place of an event, from the highest bit: its index, its role, and, of a start, the number of its region or of its interval in the section. */
+/* The place of an event, from the highest bit: index; role; for a start, the number of its region or of its interval in the section. */
 enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
 enum { INDEX_SHIFT = 31, ROLE_SHIFT = 28 };
 

@@ -13,7 +13,7 @@ static struct afperf_object *object_at(struct afperf_model *model, enum afperf_t
     return thing == AFPERF_RUNS ? &model->runs[i].is : &model->sections[i].is;
 }
 
-/* ---- what ids mean ------------------------------------------------------------------------------ */
+/* ---- the meanings of ids ------------------------------------------------------------------------ */
 
 static int by_id_and_offset(const void *left, const void *right)
 {
@@ -75,7 +75,7 @@ uint32_t afperf_find(const struct afperf_model *model, enum afperf_thing thing, 
     return other || before->offset >= model->segments[here].offset ? before->ref : after->ref;
 }
 
-/* ---- what references mean ----------------------------------------------------------------------- */
+/* ---- resolving references ----------------------------------------------------------------------- */
 
 static void add_implicit(struct afperf_model *model, enum afperf_thing thing, const struct afperf_ref *ref)
 {

@@ -87,8 +87,8 @@ static uint32_t ref_of_id(struct afperf_reading *reading, enum afperf_thing thin
 }
 
 /*
- * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the segment. Each definition without
- * an id gets a new reference.
+ * Returns the reference that a RunInfo or SectionInfo defines; from here on, its id means this reference in the segment. Each definition
+ * without an id gets a new reference.
  */
 static uint32_t ref_of_definition(struct afperf_reading *reading, enum afperf_thing thing,
                                   const struct afperf_id *id)

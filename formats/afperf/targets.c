@@ -58,8 +58,8 @@ static void set_region(const struct targeting *targeting, struct afperf_target *
 }
 
 /*
- * Returns the interval of `section` that the data name. Unprocessed data without interval id belong to the block's interval, if it is one of this
- * section. AFPERF_NONE if there is none.
+ * Returns the interval of `section` that the data name; for unprocessed data without interval id, the block's interval, if it is of this
+ * section; AFPERF_NONE if there is none.
  */
 static uint32_t interval_of_data(const struct targeting *targeting, uint32_t section)
 {

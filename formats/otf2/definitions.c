@@ -79,7 +79,7 @@ struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t co
 
 /*
  * Fields of each definition: `i` an id, `n` a 64-bit number, `b` a byte, `s` a string, `c` a list of counter ids, `m` a
- * list of group members. The field in front of a list is its length. Older writers may end the record at the `|`; the
+ * list of group members. The field before a list is its length. Older writers may end the record at the `|`; the
  * missing fields are 0. The enums of fields in otf2.h name the positions.
  */
 static const struct {

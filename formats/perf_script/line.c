@@ -32,7 +32,7 @@ static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice 
            is_time(pf_take_word(&rest));
 }
 
-/* Takes the event's name: a word that ends in a colon, or two for a raw event: `raw 0x1a8:`. Without a time before it, it starts with a letter. */
+/* Takes the event's name: a word that ends in a colon, or two: `raw 0x1a8:`. If no time precedes it, the name must start with a letter. */
 static bool perf_take_event(struct pf_slice *text, bool timed, struct perf_header *header)
 {
     struct pf_slice left = *text, word;
@@ -212,7 +212,7 @@ bool perf_has_wide_address(struct pf_slice line)
 }
 
 /*
- * Returns true for a side-band record or a metric: its name follows the fields of a header, of which only the time ends in a colon.
+ * Returns true for a side-band record or a metric: its name follows header fields, among which only the time ends in a colon.
  * Fills header->time or header->tid if that field directly precedes the name; other fields are not filled.
  */
 static bool is_record(struct pf_slice line, struct perf_header *header)

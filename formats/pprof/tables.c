@@ -229,7 +229,7 @@ static void name_functions(struct pprof *pprof)
     }
 }
 
-/* Sets the shown file of each function: none if functions of its name are in several, since pprof merges these. locations.csv has all files. */
+/* Sets the file shown for each function: none if functions of its name are in several files, because pprof merges these functions. */
 static void choose_shown_files(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->functions.count; i++) {

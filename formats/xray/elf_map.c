@@ -106,7 +106,7 @@ static int each_elf_item(struct map *map, Elf_Type type, unsigned records, uint6
     return 1;
 }
 
-/* Reads section header i. Returns 1; 0 if the file ends in front of it; -1 with *error filled. */
+/* Reads section header i. Returns 1; 0 if the file ends before it; -1 with *error filled. */
 static int read_section(const struct elf *elf, size_t i, GElf_Shdr *section, struct pf_error *error)
 {
     union {

@@ -285,7 +285,7 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
 
 /*
  * Argument record: u16 type; i32 function at 4, u32 thread at 8, u32 process at 12 (version 3), u64 value at 16. It
- * must match the function record just in front of it, because runtimes also write the arguments of calls that were too
+ * must match the function record just before it, because runtimes also write the arguments of calls that were too
  * deep to be recorded.
  */
 static bool own_argument_follows(const struct xray_decoder *decoder)
