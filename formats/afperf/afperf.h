@@ -84,7 +84,7 @@ struct afperf_ref {
     uint32_t current;      /* reference of the current run at that record */
 };
 
-/* A definition of an id: the reference that it defines. Sorted by id, then offset. */
+/* A definition of an id, also an implicit one: the reference that it defines. Sorted by id, then offset. */
 struct afperf_meaning {
     uint64_t id, offset; /* offset: of the definition */
     uint32_t ref;
@@ -93,7 +93,7 @@ struct afperf_meaning {
 struct afperf_names {
     struct afperf_ref *refs;
     size_t n, room;
-    struct afperf_meaning *meanings; /* one per run or section with an id */
+    struct afperf_meaning *meanings; /* the definitions of ids */
     size_t n_meanings;
 };
 
@@ -470,8 +470,8 @@ void afperf_end_sums(struct afperf_model *model, uint32_t run);
 /* ---- sections.c --------------------------------------------------------------------------------- */
 
 /*
- * afperf_begin_intervals creates the sorters. afperf_sort_interval sorts the interval that starts at the event of the walk, by its row in the
- * table "intervals" and by its section. An interval without stop ends with the run.
+ * afperf_begin_intervals creates the sorters. afperf_sort_interval sorts the interval that starts at the event of the walk, by its row in
+ * the table "intervals" and by its section. An interval without stop ends with the run.
  */
 void afperf_begin_intervals(struct afperf_model *model);
 void afperf_sort_interval(struct afperf_model *model, const struct afperf_walk *walk);

@@ -22,7 +22,7 @@ struct afperf_text {
     size_t size;
 };
 
-/* Kinds of items that the reader returns. Comments and blank records are skipped. */
+/* Kinds of items that the reader returns. Comments and blank lines are skipped. */
 enum afperf_kind {
     AFPERF_FIELDS,             /* a record */
     AFPERF_HEADER,             /* a line that may be a version header: fields[0] is the whole line */
@@ -61,7 +61,7 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
  */
 int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error);
 
-/* Returns the offset and line of the next record. */
+/* Returns the offset and line after the bytes read so far. */
 void afperf_reader_tell(const struct afperf_reader *reader, uint64_t *offset, uint64_t *line);
 
 #endif

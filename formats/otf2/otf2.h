@@ -21,7 +21,7 @@ struct otf2_anchor {
     char text[4096];
 };
 
-/* Kinds of definitions that are kept. The enums below name their fields, in record order; field 0 is the id. */
+/* Kinds of definitions that are kept. The enums below name their fields, in record order; field 0 is the id, except in clocks. */
 enum otf2_kind {
     OTF2_CLOCKS,
     OTF2_STRINGS,
@@ -40,7 +40,7 @@ enum { OTF2_CLOCK_TICKS, OTF2_CLOCK_OFFSET };
 enum { OTF2_STRING_TEXT = 1 }; /* string number in definitions.strings */
 enum { OTF2_LOCATION_TYPE = 2, OTF2_LOCATION_EVENTS, OTF2_LOCATION_GROUP };
 enum { OTF2_REGION_FILE = 4, OTF2_REGION_LINE, OTF2_REGION_PARADIGM = 9 };
-enum { OTF2_PARADIGMS = 256 }; /* range of the paradigm, a byte in the file */
+enum { OTF2_PARADIGMS = 256 }; /* number of values of a paradigm, a byte in the file */
 enum { OTF2_GROUP_COUNT = 3, OTF2_GROUP_FIRST, OTF2_GROUP_TYPE, OTF2_GROUP_PARADIGM };
 enum { OTF2_MEMBER_MODE = 4, OTF2_MEMBER_TYPE, OTF2_MEMBER_UNIT = 8 };
 enum { OTF2_CLASS_COUNT = 1, OTF2_CLASS_FIRST, OTF2_CLASS_OCCURRENCE };
@@ -85,7 +85,7 @@ struct otf2_state {
     struct otf2_definitions definitions; /* valid from PF_PARTITIONED on */
     int *
         counter; /* while events are read: place of a counter -> its metric; -1: none; -2: its name is a built-in metric's */
-    uint32_t *unknown; /* ids of undefined regions: region number n_regions + i has id unknown[i] */
+    uint32_t *unknown; /* ids of undefined regions, whose numbers follow those of the defined ones */
     size_t n_unknown, unknown_room;
 };
 

@@ -83,8 +83,8 @@ struct perf_script {
     bool provisional;         /* the only frame is from the header's line: a call chain replaces it */
     bool fields;              /* further fields have followed the frames */
     uint32_t dso;             /* the dso of the last frame that has one */
-    bool has_dsos;            /* some frame has one */
-    bool has_events;          /* some header names one */
+    bool has_dsos;            /* some frame has a dso */
+    bool has_events;          /* some header has an event */
     bool has_chains;          /* some sample has a call chain */
     bool strong;              /* a header with a tid, and a time or an event, has been read */
     bool weak;                /* a weak header has begun a sample */
@@ -96,7 +96,7 @@ struct perf_script {
     uint64_t
         bad_end; /* offset of the end of the last skipped line; at the file's end, the file is truncated */
     struct pf_source_line leaf; /* source line of the innermost frame */
-    bool has_lines;             /* some sample has a line of its innermost frame */
+    bool has_lines;             /* the innermost frame of some sample has a source line */
     struct pf_line_sums *lines;
     PF_LIST(pf_int128) elsewhere; /* by metric: values of samples without such a line */
     struct pf_sorter *times;      /* of all samples with a time: thread, number, time, context */

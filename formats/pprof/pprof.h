@@ -30,7 +30,7 @@ struct pprof_field {
 /* The form of a message type. */
 struct pprof_form {
     const char *what;   /* name of the message type in warnings */
-    const char *fields; /* by number: number (n), repeated (l), text (s), message (m), unused (-) */
+    const char *fields; /* by number: number (n), repeated numbers (l), text (s), message (m), unused (-) */
     const struct pprof_form *const *of; /* forms of message fields, by field number */
 };
 extern const struct pprof_form pprof_file_form;
@@ -204,7 +204,7 @@ struct pprof {
 void pprof_step(struct pprof *pprof, int part, uint64_t offset);
 
 /*
- * Reads the next field of a message that fits its form. Unknown fields are skipped silently; fields of a wrong wire
+ * Reads the next field that fits the form of a message. Unknown fields are skipped silently; fields of a wrong wire
  * type are skipped with a warning at `offset`. Returns 1; 0 at the end; -1 with *wrong describing the damage.
  */
 int pprof_take_field(struct pprof *pprof, struct pprof_message *message, const struct pprof_form *form,
