@@ -27,7 +27,7 @@
  *   sections.c   intervals of sections -> times
  *   geometry.c   overlapping regions -> nesting by their times only
  *   nest.c       events and links of a run, by time -> contexts, times of regions, the trace
- *   rows.c       -> tables held in rows
+ *   rows.c       -> the tables other than values, trace and measurements
  *   cursors.c    tables with cursors: trace, measurements
  *   afperf.c     the driver
  *

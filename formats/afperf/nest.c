@@ -9,7 +9,7 @@ struct afperf_nesting {
     struct afperf_model *model;
     struct pf_sorter *moments; /* by run and time; stable: pauses come first, then file order */
     struct afperf_walk walk;
-    PF_LIST(struct afperf_open) trial; /* the stack of the trial of a run */
+    PF_LIST(struct afperf_open) trial; /* open regions, for try_moment */
     struct afperf_stack stack;
     struct pf_store_window *timeline;
 };
@@ -132,7 +132,7 @@ static bool try_moment(struct afperf_nesting *nesting, const struct afperf_momen
     return false;
 }
 
-/* Moves the moments of a run to the timeline, and tries whether its regions nest. */
+/* Moves the moments of a run to the timeline, and tests whether its regions nest. */
 static const struct afperf_moment *list_moments(struct afperf_nesting *nesting, uint32_t number,
                                                 const struct afperf_moment *next)
 {

@@ -251,7 +251,7 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what);
 /* The second pass: turns samples into contexts, values, threads (from labels) and sums by label. */
 struct pprof_stacks;
 
-/* Starts the second pass; the tables must be resolved. The pass owns the result. */
+/* Starts the second pass; the tables must be resolved. The run owns the result. */
 struct pprof_stacks *pprof_stacks_new(struct pprof *pprof);
 
 /* Takes the field of a sample. Returns false if reading should stop. */

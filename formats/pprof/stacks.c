@@ -45,7 +45,7 @@ struct pprof_stacks {
     struct pf_cell id, name;    /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
     uint64_t thread[4];        /* the thread's identity: text and number of its id, then of its name */
-    struct pf_strings *keyed;  /* interned identities, which avoids comparing long names for each sample */
+    struct pf_strings *keyed;  /* interned identities, so that samples do not compare long names */
     PF_LIST(uint32_t) threads; /* identity -> partition */
     PF_LIST(char) text;        /* buffer for composing a name */
     uint64_t made;             /* number of frames and label records made by all samples so far */

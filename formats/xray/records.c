@@ -136,7 +136,7 @@ static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* The result of decoding one record. EVENT: *event is filled; PASSED: the record is not an event; FAILED: see *error. */
+/* The result of decoding one record. EVENT: *event is filled; PASSED: the record yields no event; FAILED: see *error. */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 
 /* Ends decoding of the buffer at the current record. what: the problem, or NULL if the buffer ends regularly. */

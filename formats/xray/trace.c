@@ -106,7 +106,7 @@ static int next_range(struct xray_trace_walk *walk, struct pf_error *error)
     return xray_begin_range(&walk->decoder, index, walk->thread, walk->next++, &walk->range, error) ? -1 : 1;
 }
 
-/* Makes the name cell of a function, once for all rows. */
+/* Makes the name cell of a function, which all its rows share. */
 static int name_traced_function(struct xray_trace_walk *walk, uint32_t function, struct pf_error *error)
 {
     char buffer[XRAY_NAME_MAX];

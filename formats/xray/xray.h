@@ -160,7 +160,7 @@ struct xray_model {
     struct pf_tree *tree;
     struct xray_fold *fold;
     struct pf_rows *fields; /* of threads */
-    uint64_t negative;      /* number of (thread, context) pairs with negative ticks */
+    uint64_t negative;      /* number of (thread, context) pairs (profiling files: records) with negative ticks */
 };
 
 /* In the run: xray_model_begin makes an empty model, xray_model_finish sorts the warnings and adds those of all threads. */
