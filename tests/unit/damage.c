@@ -74,7 +74,7 @@ static const struct pf_table *table_of_records(const struct pf_model *model)
     return NULL;
 }
 
-/* Repeats a walk that fails, since a walk may fail once with EAGAIN. */
+/* Counts the rows of the table of records. A walk that fails is repeated once, since it may have failed with EAGAIN. */
 static uint64_t count_rows(struct pf_model *model)
 {
     static struct pf_cell cells[SOUND_COLUMNS];

@@ -95,7 +95,7 @@ static void the_released_layout(void)
     close_database(&db);
 }
 
-/* True if all metrics of the summary whose names contain `part` have this unit. */
+/* True if names of the summary's metrics contain `part`, and all of these metrics have this unit. */
 static bool all_in(const struct pf_model *model, const char *part, const char *unit)
 {
     const struct pf_rows *rows = pf_table_rows(table_named(model, "summary_metrics"));

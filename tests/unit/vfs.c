@@ -8,7 +8,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts lines, which a listing returns in any order. */
+/* Returns the lines, which a listing returns in any order, sorted and each followed by a space. Frees `lines`. */
 static char *sorted(char *lines)
 {
     char *line[100], *save = NULL;
