@@ -87,7 +87,7 @@ SOUND int64_t sound_items(const struct pf_model *model, enum pf_role role)
     }
 }
 
-/* True if the flags `plain` and `quoted` of a text cell are correct. */
+/* True if the flags `plain` and `quoted` of a text cell are set only where they apply. */
 SOUND bool sound_marks(const struct pf_cell *cell)
 {
     struct pf_cell found = pf_text(cell->text, cell->size);
@@ -95,7 +95,7 @@ SOUND bool sound_marks(const struct pf_cell *cell)
     return (!cell->plain || found.plain) && (!cell->quoted || found.quoted);
 }
 
-/* True if the cell is valid in its column: an index within the axis, or a text with correct flags. */
+/* True if the cell is valid in its column: absent or an index within the column's axis, or if it has no axis, a text with correct flags. */
 SOUND bool sound_fits(const struct pf_model *model, const struct pf_column *column,
                       const struct pf_cell *cell)
 {

@@ -36,7 +36,7 @@ static void free_picture(struct picture *picture)
     pf_buf_free(&picture->text);
 }
 
-/* Returns the number of elements with this name below a node, and appends their texts to `titles` unless that is NULL. */
+/* Returns the number of elements with this name in a list of sibling nodes and below; appends their texts to `titles` unless it is NULL. */
 static size_t count(const xmlNode *node, const char *name, FILE *titles)
 {
     size_t n = 0;

@@ -31,7 +31,7 @@ struct database {
     int result; /* of opening and loading */
 };
 
-/* Loads all stages if opening succeeded, as the core does. */
+/* Loads all stages of an open database, as the core does. Returns -1 on the first failure. */
 static inline int load_all(struct database *db)
 {
     for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)

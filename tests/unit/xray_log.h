@@ -366,7 +366,7 @@ static inline char *columns_of(const struct pf_rows *rows, const char *columns)
     return text.data;
 }
 
-/* Checks the rows of a table, or some of their columns, chosen as in columns_of. */
+/* Checks the rows of a table. */
 static inline void rows_are(struct opened *opened, const char *table, const char *want, const char *name)
 {
     char *have = rows_of(opened, table, -1);
@@ -374,6 +374,7 @@ static inline void rows_are(struct opened *opened, const char *table, const char
     free(have);
 }
 
+/* Checks some columns of a table held in memory, chosen as in columns_of. */
 static inline void columns_are(const struct pf_rows *rows, const char *columns, const char *want,
                                const char *name)
 {
