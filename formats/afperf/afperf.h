@@ -32,8 +32,8 @@
  *   afperf.c     the driver
  *
  * Memory holds runs, sections, types, pauses, references and contexts; open regions and intervals; and stops and data whose start has not
- * been found yet. All other data are in stores and sorters, which spill to disk, so memory does not grow with the number of events. Each
- * step passes once over the events in the order that it needs.
+ * been found yet. All other data are in stores and sorters, which spill to disk. Each step passes once over the events in the order that
+ * it needs.
  */
 #define AFPERF_NONE UINT32_MAX
 

@@ -200,7 +200,7 @@ void afperf_find_targets(struct afperf_model *model, struct pf_sorter *links)
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-/* Binary search: returns the first type with this id that a run from `run` on defines, or NULL. */
+/* Returns the first type with this id that `run` or a later run defines, by binary search; NULL if there is none. */
 static const struct afperf_measure *first_measure(const struct afperf_model *model, uint64_t id, uint32_t run)
 {
     const struct afperf_measure *all = model->measures;
