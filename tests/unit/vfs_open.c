@@ -60,7 +60,9 @@ static void test_few_descriptors(const char *folder)
     setrlimit(RLIMIT_NOFILE, &few);
     struct pf_fs *fs = fs_of(folder, false);
     ok(read_many(fs) == MANY, "with few descriptors all profiles can be read");
+    pf_lock_take(&fs->lock);
     fs->files_max = 1 << 20;
+    pf_lock_drop(&fs->lock);
     ok(read_many(fs) == MANY, "also if only a lack of descriptors closes what is idle");
     int taken[64], n = 0;
     while (n < 64 && (taken[n] = dup(0)) >= 0)
