@@ -200,6 +200,8 @@ struct head_parts {
 
 static bool split_head(const char *bytes, size_t size, struct head_parts *parts)
 {
+    if (!size)
+        return false;
     struct pf_unpack in = {bytes, bytes + size, false};
     struct pf_buf *const texts[] = {&parts->versions, &parts->inputs};
     for (size_t i = 0; i < 2; i++) {
