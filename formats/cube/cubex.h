@@ -53,7 +53,7 @@ struct pf_cubex_numbers {
 };
 
 /*
- * Initialises the numbering. each: returns how many numbers an element of a metric has, 0 if the metric is not wanted.
+ * Initialises the numbering. each: returns a metric's numbers per call path and location; 0: the metric is not wanted.
  * Returns 0, or -1 with *error filled. The caller frees numbers->first in either case.
  */
 int pf_cubex_numbers_init(struct pf_cubex_numbers *numbers, const struct pf_cursor *cursor,

@@ -85,7 +85,7 @@ struct pf_study_reading {
 
 /*
  * Runs reading->read, then publishes its study in the profile, or keeps it as the head, and sets the tables' columns.
- * Returns 0, or -1 with *error filled and the profile unchanged.
+ * Returns 0, or -1 with *error filled and no new study kept.
  */
 int pf_study_read(struct pf_model *model, struct pf_study_reading *reading, struct pf_error *error);
 

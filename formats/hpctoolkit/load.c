@@ -28,8 +28,8 @@ static void search_add_context(struct hpc_search *search, uint32_t id)
 }
 
 /*
- * Collects the ids of a block's contexts that have no description. Truncates a damaged block in the state, where the
- * change outlives a cancelled pass, so that every reader sees the same contents.
+ * Collects the ids of a block's contexts that have no description. Cuts off the damaged rest of a block, in struct
+ * hpc_state, which outlives a cancelled pass: all readers see the same contents.
  */
 static void search_block(struct hpc_search *search, struct hpc_block *block, uint32_t profile)
 {

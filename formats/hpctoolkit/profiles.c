@@ -324,8 +324,8 @@ static void read_threads(struct profiles_reading *reading)
 /* ---- traces ---------------------------------------------------------------------------------------- */
 
 /*
- * A trace's record: u32 profile; then in experiment.xml's layout u16 type, u64 start, u64 end; in meta.db's padding,
- * u64 start, u64 end. The offset of an empty trace is not validated: writers leave it arbitrary.
+ * A trace's record: u32 profile; u16 type in experiment.xml's layout, u32 padding in meta.db's; u64 start, u64 end.
+ * The offset of an empty trace is not validated: writers leave it arbitrary.
  */
 static void add_trace(struct pf_run *run, const unsigned char *bytes, uint64_t at)
 {

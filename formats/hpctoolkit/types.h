@@ -148,10 +148,7 @@ struct hpc_block {
     bool is_cut; /* the block is damaged after its first n_contexts pairs */
 };
 
-/*
- * The rows of threads, numbered consecutively across threads: contexts with values (in 2.x: rows of the dense table),
- * and samples.
- */
+/* Kinds of rows of a thread, each numbered through all threads: contexts with values (2.x: dense rows), samples. */
 enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
 
 struct hpc_thread {

@@ -207,7 +207,7 @@ static void read_values(struct perun_data *data, struct draft *draft)
     draft->cells[COLUMN_POINTS] = pf_uint(draft->model.n_values);
 }
 
-/* Returns the field that a member names; `usual` if the member is missing. */
+/* Returns the field a member names; `usual` if it is missing or no text. */
 static uint32_t field_named(struct perun_data *data, const struct draft *draft, const char *name,
                             uint32_t usual)
 {

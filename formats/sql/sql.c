@@ -555,7 +555,7 @@ struct pf_sql *pf_sql_open(struct pf_input *input, const struct pf_sql_table *ta
     sql->steps_left = SCHEMA_STEPS;
     int result = connect(sql);
     sql->steps_left = 0;
-    /* SQLite ignores a schema that fails to load like one that fails to parse, so sql->failed must be checked. */
+    /* The result may be SQLITE_OK even if a read or the pass failed while the schema was loaded: see sql->failed. */
     if (result == SQLITE_OK && !sql->failed)
         return sql;
     if (is_damage(sql, result, error))

@@ -118,10 +118,7 @@ static bool starts_buffer(const struct xray_indexing *scan, const unsigned char 
            is_metadata(scan, bytes[XRAY_METADATA_SIZE], XRAY_NEW_BUFFER);
 }
 
-/*
- * Returns the offset of the next BufferExtents that NewBuffer follows, from `offset` on; the end of the file if there is
- * none.
- */
+/* Returns the offset of the next BufferExtents, from `offset` on, with a NewBuffer behind it; else the file's size. */
 static uint64_t find_buffer(struct xray_indexing *scan, uint64_t offset)
 {
     unsigned char first = xray_metadata_byte(XRAY_BUFFER_EXTENTS, scan->header->big_endian);

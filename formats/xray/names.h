@@ -78,7 +78,7 @@ struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffe
 
 /*
  * Candidates for a log's map: the file given by the option; else files next to the log that are named like its program;
- * else the only map of each kind next to it. Zeroed: no candidates.
+ * else all maps next to it if no kind has two. Zeroed: none.
  */
 enum { XRAY_MAPS_MAX = 5 };
 

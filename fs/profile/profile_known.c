@@ -236,7 +236,7 @@ void pf_profile_pack_head(struct pf_profile *profile, struct pf_buf *out)
     pf_buf_add(out, (const char *)&access, sizeof access);
 }
 
-/* Splits a head and replaces the device in its inputs by the profile's. False if the head has other versions. */
+/* Splits a head; device 0 of its present inputs becomes the profile's. False if the head has other versions. */
 static bool split_own_head(const struct pf_profile *profile, const struct pf_buf *head,
                            struct head_parts *parts)
 {

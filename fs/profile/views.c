@@ -21,7 +21,7 @@ enum needs { ALWAYS, MEASUREMENTS, TREE, METRICS, SAMPLES, NO_SAMPLES, TIMELINE,
 enum when {
     FIELDS = PF_STAGES, /* fields of partitions */
     NAMED,              /* metrics */
-    TOLD,               /* metrics, and the details in info.txt */
+    TOLD,               /* metrics, and all of their info.txt */
     KEYED,              /* keys */
     ROWS_OF_KEYS,
     ROWS_OF_TIMELINE,
@@ -380,8 +380,8 @@ bool pf_needs_context_names(unsigned kind)
 }
 
 /*
- * A metric's info.txt needs aggregates only for the number of stacks lost to rounding and of values beyond 64 bits.
- * Warnings about shares above 100 % always need them.
+ * A metric's info.txt needs aggregates only to count stacks lost to rounding and values beyond 64 bits, warnings.csv for
+ * shares above 100 %, summary.md for its sums.
  */
 bool pf_needs_aggregate(const struct pf_model *model, struct pf_node node)
 {

@@ -77,7 +77,7 @@ contents() {
 }
 
 # recovers NUMBER: a mount in whose server thirty allocations fail from NUMBER on shows everything after a while. (A transient
-# failure is repeated for two seconds without a new attempt, so it takes several attempts until all thirty have failed.)
+# error is reported for two seconds before a new attempt, and it takes several attempts until all thirty have failed.)
 recovers() {
     local have try
     FAIL_AT=$1 FAIL_COUNT=30 LD_PRELOAD=$library mount_source || return 1
