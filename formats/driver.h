@@ -162,10 +162,7 @@ struct pf_model {
     const struct pf_column *context_columns; /* the format's own columns at the end of contexts.csv */
     const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
-    /*
-     * Fill the cells of context_columns and metric_columns. Called from any thread, from PF_MODELLED on (metric_cells: from
-     * pf_metrics_stage on). NULL if there are no such columns.
-     */
+    /* Fill these columns, on any thread, from PF_MODELLED on (metric_cells: pf_metrics_stage). NULL if there are no such columns. */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
