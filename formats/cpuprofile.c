@@ -49,7 +49,7 @@ struct v8 {
     struct pf_build_files files;
     struct pf_ids ids; /* node id -> index */
     struct pf_sorter *sorter;
-    bool heap, old;   /* a heap profile; a file with nested nodes below `head`, as node 8 writes */
+    bool heap, old;   /* a heap profile; a file with nodes nested in `head`, as of Node.js 8 */
     unsigned wrapped; /* number of enclosing wrapper objects */
     struct pf_json_place sample_list; /* node ids of the samples */
     struct pf_json_place deltas;      /* times since the previous sample; in current files */

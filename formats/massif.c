@@ -167,7 +167,7 @@ struct massif {
     struct pf_line line; /* the last line read */
     uint32_t metric;     /* mem_heap_B, the only one with a tree: index 0 */
 
-    bool within;        /* inside a snapshot, whose name and fields follow */
+    bool within;        /* inside a snapshot: the members up to `tree` */
     uint32_t partition; /* PF_NO_PARTITION: not added yet */
     uint32_t name;      /* index of a string */
     uint64_t begun;     /* line in which the snapshot begins */

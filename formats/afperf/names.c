@@ -123,7 +123,7 @@ static void resolve_refs(struct afperf_model *model, enum afperf_thing thing)
 {
     struct afperf_names *names = &model->names[thing];
     list_meanings(model, thing);
-    /* Iterates backwards, because a short SectionInfo whose first field is not a run's id falls back to an earlier reference. */
+    /* A short SectionInfo whose first field is not a run's id needs the reference of the current run instead. */
     for (size_t i = names->n; i-- > 0;) {
         struct afperf_ref *ref = &names->refs[i];
         if (ref->object != AFPERF_NONE || !ref->id.given)

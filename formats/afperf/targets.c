@@ -34,7 +34,7 @@ static void set_run_or_orphan(const struct targeting *targeting, struct afperf_t
         target->run = run;
 }
 
-/* Returns true if data without id belong to a block of this kind: the start, or a stop that has a start, of a region or interval. */
+/* True if data without id belong to the last start or stop: it is of this kind (region or interval), and a stop has a start. */
 static bool in_block(const struct targeting *targeting, enum afperf_event_kind start,
                      enum afperf_event_kind stop)
 {

@@ -7,9 +7,9 @@
 #include "formats/kit/bytes.h"
 
 /*
- * The table "components": the parts of elements that consist of several numbers, as they are stored, under the
- * exclusive or inclusive metric that the file stores. Sorted like the file: by metric, call path, location. Elements that
- * are zero are left out.
+ * The table "components": the stored parts of elements that consist of several numbers. Of two partners, a row names
+ * the metric that the file stores. Sorted like the file: by metric, call path, location. Elements that are zero are
+ * left out.
  */
 
 /* ---- layouts of elements -------------------------------------------------------------------------- */

@@ -273,7 +273,7 @@ static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage
     drop_run(unpacked);
 }
 
-/* Unpacks the next piece. While nothing is cached, bytes more than BEHIND before `wanted` are dropped. */
+/* Unpacks the next piece. Drops it if nothing is cached and it ends BEHIND or more before `wanted`. */
 static int unpacked_resume(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
 {
     struct pf_error damage = {0};

@@ -17,7 +17,7 @@ struct pf_unpacker {
     uint64_t start, end;
     struct pf_inflater *inflater; /* for gzip and raw deflate data; NULL: `reader` is used */
     struct archive *reader;
-    uint64_t at;           /* offset of the next read from `source` */
+    uint64_t at;           /* offset after `start` of the next read */
     struct pf_error error; /* error of the read callback; code 0: none */
     bool ended;
     const void *block; /* last data block that libarchive returned, not yet passed on */

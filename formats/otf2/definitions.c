@@ -171,7 +171,7 @@ static void take_definition(struct otf2_state *state, struct otf2_record *record
                       "definition of kind %u is too short: skipped", record->type);
 }
 
-/* The first group of all locations of a paradigm wins. */
+/* Per paradigm, the first ALL_LOCATIONS group wins. */
 static void index_groups(struct otf2_definitions *definitions)
 {
     const uint64_t *group;

@@ -302,7 +302,7 @@ static const char *find_dso(struct pf_slice text)
     return last_group(text);
 }
 
-/* Returns a symbol without a dso: the text up to its offset or the further fields. */
+/* Returns the symbol of a text without a dso: up to its offset or further fields. */
 static struct pf_slice before_fields(struct pf_slice text)
 {
     static const char *const fields[] = {"  ", " ABI:", " ilen: ", " insn: ", " 0x"};

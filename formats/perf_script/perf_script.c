@@ -39,7 +39,7 @@ static void perf_probe(struct pf_probe *probe, struct pf_probe_result *result)
     struct perf_header header;
     struct perf_frame frame;
     struct pf_slice before = {NULL,
-                              NULL}; /* the previous line if it is unknown: a header if a frame follows */
+                              NULL}; /* the previous line if unknown: maybe a header if a frame follows */
     bool certain = false;
     bool record = false; /* the previous line is a record, which may continue on further lines */
     while (pf_take_line(&text, true, &line)) {

@@ -110,7 +110,7 @@ static void set_value(struct perun_reading *reading, uint32_t field, struct pf_c
     reading->values[i] = (struct perun_value){field, cell};
 }
 
-/* Reads a member that is a field. An object or list becomes its JSON text. */
+/* Reads a field. An object or list becomes JSON text, except in `amount`. */
 static void read_field_member(struct perun_reading *reading, uint32_t field)
 {
     struct pf_json_token *token = &reading->other.token;

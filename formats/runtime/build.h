@@ -37,7 +37,7 @@ struct pf_build_format {
     /* Further columns of the partitions' table, of role PF_PLAIN or PF_GROUP; at most PF_BUILD_FIELDS. */
     const struct pf_column *fields;
     size_t n_fields;
-    /* The format has partitions. If false, or if `read` adds none, the model has a single partition, "all". */
+    /* The format has partitions. If not, or if there is no `list` and `read` adds none, there is only "all". */
     bool partitioned;
     bool without_all;                /* if `read` adds no partitions, the model has none */
     bool zeros;                      /* sums that are 0 are kept as values */

@@ -3,7 +3,7 @@
 
 #include "formats/xray/stack.h"
 
-/* Problems of a file. Some messages end in a number. */
+/* Problems of a file. Some uses append a number. */
 static const struct pf_note_kind no_end = {"warning", "buffer-without-end", "this buffer has no end record"};
 static const struct pf_note_kind untimed = {
     "error", "record-without-time", "left out of this buffer, because they precede any time stamp; records"};

@@ -115,7 +115,7 @@ static bool unpack_text(struct pf_profile *profile, uint64_t key, struct pf_unpa
     struct pf_node node = {(unsigned)(key >> 32), (uint32_t)key};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
     bool sound = unpack_checkpoints(in, &checkpoints) && covered <= size && may_be_alone(profile, node);
-    /* Checkpoints must cover all of the measured text; otherwise a reader would wait for checkpoints that no pass sets. */
+    /* If only a part is measured, it must end at the last checkpoint: else a reader waits for one that no pass sets. */
     if (sound && covered != size)
         sound = covered == (checkpoints.count ? checkpoints.items[checkpoints.count - 1].full : 0);
     if (!sound) {

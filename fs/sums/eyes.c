@@ -38,7 +38,7 @@ static uint32_t significant(double x, int n, int *exponent)
     return (uint32_t)digits;
 }
 
-/* Prints digits[0 .. n) with a decimal point after the first `whole` digits; `whole` is from -3 (leading zeros) to n. */
+/* Prints digits[0 .. n), of which `whole` are before the decimal point: from -3 (leading zeros) to n (no point). */
 static char *print_with_point(char *out, const char *digits, int n, int whole)
 {
     if (whole <= 0) {

@@ -16,7 +16,7 @@ known() {
     esac
 }
 
-# agrees FORMAT/CASE: the findings list no problem of this case.
+# agrees FORMAT/CASE: the findings list this case as ok.
 agrees() { grep -q "^ok   $1 " "$work/findings" || { grep "^FAIL $1:" "$work/findings"; false; }; }
 
 source=$corpus mount_source || exit 1

@@ -11,7 +11,7 @@ static void begin(struct log *log, uint64_t frequency)
     open_buffer(log, 1, 0, 1000);
 }
 
-/* Checks values as thread,context,metric,value, without the metrics of time. */
+/* Checks values as thread,context,metric,value, of all metrics. */
 static void values_are(const struct log *log, const char *want, const char *name)
 {
     struct opened opened;
