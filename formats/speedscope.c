@@ -55,7 +55,7 @@ struct speedscope_item {
 struct speedscope_profile {
     struct pf_build *build;
     struct pf_json *json,
-        *weights; /* readers of amounts: of samples or events, and of the weights in parallel */
+        *weights; /* json reads samples or events; weights reads their weights alongside */
     bool shared;  /* the member `shared`, which has the frames, has been read */
     struct pf_json_place profiles; /* profiles that precede `shared`, to be read after it */
     PF_LIST(uint32_t) frames;      /* frame number in the file -> frame of the build */

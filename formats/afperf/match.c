@@ -27,7 +27,7 @@ enum match_class {
 };
 enum { CLASS_SHIFT = 33, SCOPE_SHIFT = 1, LATE = 1 /* a stop without id, after all starts */ };
 
-/* The place of an event, from the highest bit: index; role; for a start, the number of its region or of its interval in the section. */
+/* The place of an event, from the highest bit: index in model->events; role; a start's number as a region or interval of a section. */
 enum match_role { MATCH_START, MATCH_STOP, MATCH_DATA };
 enum { INDEX_SHIFT = 31, ROLE_SHIFT = 28 };
 

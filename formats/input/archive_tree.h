@@ -37,7 +37,7 @@ void pf_archive_tree_end(struct pf_archive_tree *tree);
 /* Removes all members and problems, but keeps the strings. */
 void pf_archive_tree_clear(struct pf_archive_tree *tree);
 
-/* Adds a member to a folder (PF_NO_MEMBER: adds the root folder). PF_NO_MEMBER with *error filled. */
+/* Adds a member to a folder (if PF_NO_MEMBER: the root). On failure: PF_NO_MEMBER, *error filled. */
 uint32_t pf_archive_tree_add(struct pf_archive_tree *tree, uint32_t folder, uint32_t name, uint8_t type,
                              struct pf_error *error);
 

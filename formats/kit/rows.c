@@ -12,7 +12,7 @@ enum { FIRST_BLOCK = 8 };
 struct pf_rows {
     size_t columns, count;
     struct pf_cell *blocks[48]; /* block 0 has FIRST_BLOCK rows, block b > 0 as many as all before it */
-    size_t n_blocks, room;      /* room: number of rows in all blocks */
+    size_t n_blocks, room;      /* room: rows that fit in the blocks */
     pf_int128 **wide;           /* one allocation per wide integer, since these are rare */
     size_t n_wide;
     struct pf_strings *strings;

@@ -262,7 +262,7 @@ struct nsight_pass {
     struct pf_build *build;
     struct nsight_state *state;
     struct pf_sql *sql;
-    uint64_t limit; /* bytes that one part may hold in memory */
+    uint64_t limit; /* bytes in memory per store or sorter */
     struct nsight_partitions partitions;
     struct nsight_names names;
     struct nsight_paths paths;

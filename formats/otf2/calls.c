@@ -12,7 +12,7 @@
 struct otf2_open_call {
     uint32_t context, id;     /* id: of the region */
     uint32_t region;          /* number of the region */
-    uint32_t outer_of_region; /* like `outer`, for the same region */
+    uint32_t outer_of_region; /* `outer` (below), but by region */
     uint32_t function;
     uint32_t outer; /* stack index + 1 of the nearest caller of the same function; 0: not recursive */
     uint64_t held;  /* completed calls of the same function inside this one, at any depth */

@@ -89,12 +89,12 @@ struct perf_script {
     bool strong;              /* a header with a tid, and a time or an event, has been read */
     bool weak;                /* a weak header has begun a sample */
     bool skipping;            /* skipping lines that continue a record */
-    /* A line that is a weak header if a frame follows. pending_size 0: no such line. */
+    /* A line that may be a weak header: what follows decides. pending_size 0: none. */
     char pending[512];
     size_t pending_size;
     uint64_t pending_number, pending_offset;
     uint64_t
-        bad_end; /* offset of the end of the last skipped line; at the file's end, the file is truncated */
+        bad_end; /* end of the last skipped line, an offset; if it is the file's end: a truncated file */
     struct pf_source_line leaf; /* source line of the innermost frame */
     bool has_lines;             /* the innermost frame of some sample has a source line */
     struct pf_line_sums *lines;

@@ -19,7 +19,7 @@ struct pf_shared_metrics {
     struct pf_shared *metrics;
     size_t n;
     int primary; /* index, -1 if there are no metrics */
-    bool closed; /* some users may not read some of the runs, as far as the runs' files are known; see pf_part.closed */
+    bool closed; /* some users may not read all files the runs have used so far; see pf_part.closed */
 };
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_shared_metrics *shared,
                    struct pf_error *error);

@@ -85,7 +85,7 @@ static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_
     return pf_double(pf_number_double(&sum->sum, real) / (double)sum->count);
 }
 
-/* The load imbalance: the largest value divided by the mean over all threads that have any value. */
+/* The load imbalance: largest value / mean over all threads with any value of the metric. */
 static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsigned metric,
                                      const struct pf_context_sum *sum)
 {

@@ -26,7 +26,7 @@ struct pf_handle {
     char *bytes;                /* a small text: error.txt, or a file of .profilefs */
     size_t size;
     bool direct;
-    bool changed; /* differed at open from the attributes last returned for its number */
+    bool changed; /* its attributes had changed between their last return and open */
 };
 
 /* True if an entry that was a passed-through file now has another type or is gone. */

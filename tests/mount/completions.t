@@ -40,7 +40,7 @@ os.write(master, b"echo rea''dy2\n")
 until(rb"ready2\r?\n")
 os.write(master, text.encode() + b"\t")
 time.sleep(3)
-# Ctrl-A, a word in front, and Enter: the completed line is printed, with its trailing blank if it has one.
+# `!` at the end, `shown` in front, Enter: prints the words. After a blank, `!` is a separate word.
 os.write(master, b"!\x01shown \x05\n")
 said = until(rb"\|end")
 found = re.findall(r"(<[^\r\n]*>)\|end", said)

@@ -76,7 +76,7 @@ contents() {
     (cd "$mnt/heat.jsonl" && find -L . -print0 | sort -z && find -L . -type f -print0 | sort -z | xargs -0 md5sum) 2>/dev/null | md5sum
 }
 
-# recovers NUMBER: a mount in whose server thirty allocations fail from NUMBER on shows everything after a while. (A transient
+# recovers NUMBER: a mount shows everything a while after 30 allocations of its server failed, from NUMBER on. (A transient
 # error is reported for two seconds before a new attempt, and it takes several attempts until all thirty have failed.)
 recovers() {
     local have try
