@@ -165,7 +165,7 @@ static const uint64_t *head(const struct pf_sorter *sorter, size_t run)
     return sorter->runs[run].window + sorter->runs[run].at * sorter->words;
 }
 
-/* Of equal records, the one in the earlier run was added first. */
+/* If records are equal, the one in the earlier run was added first. */
 static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
 {
     int order = sorter_compare(head(sorter, a), head(sorter, b), sorter->keys);

@@ -148,7 +148,7 @@ enum nsight_own_table {
     NSIGHT_OWN_TABLES
 };
 
-/* What the profile keeps beyond the pass. */
+/* The state that the model keeps after the pass. */
 struct nsight_state {
     struct pf_store *events;
     uint32_t *stream_at; /* index in nsight_partitions.streams -> partition */

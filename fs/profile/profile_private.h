@@ -60,7 +60,7 @@ struct pf_aggregate *pf_aggregate_now(const struct pf_profile *profile, int metr
 
 /* The size of a short file; false if it has not been measured. Called with profile->lock held. */
 bool pf_find_size(const struct pf_profile *profile, struct pf_node node, uint64_t *size);
-/* The size of the family's file that a node stands for. */
+/* The size of a node's file, from the sizes of its family. */
 uint64_t pf_family_size(const struct pf_family *family, struct pf_node node);
 /* Stores the size of a node in *size if that needs no open profile; otherwise returns false. */
 bool pf_size_if_kept(struct pf_profile *profile, struct pf_node node, uint64_t *size);
