@@ -49,14 +49,15 @@ struct pf_metric {
     int partner;            /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
     const char *expression; /* formula of a computed metric, for its info.txt; NULL: it is measured */
     uint32_t at; /* PF_AT: index of the partition whose values aggregates show; absent values count as 0 */
-    bool empty;  /* known to have no values other than 0: the last choice as the primary metric */
+    bool empty;  /* all values are known to be 0: such a metric is the last choice as the primary metric */
     double most; /* upper bound of the absolute value of every sum; 0: unknown, sums are assumed to fit 64 bits */
 };
 
 /*
- * The axis by which measurements are partitioned. `plural` is NULL if the profile has no measurements (an index of other profiles, without
- * contexts and metrics) or its format has no partitions. If such a format's model has `cells`, the core makes one thread, `all`, with index
- * 0 in columns of role PF_PARTITION.
+ * The axis by which measurements are partitioned. `plural` is NULL if the profile has no measurements (an index of
+ * other profiles, without contexts and metrics) or if its format has no partitions. In the latter case, if the model
+ * has `cells`, the core adds a single partition: a thread called `all`, whose index in columns of role PF_PARTITION is
+ * 0.
  */
 struct pf_partitions {
     const char *singular;                  /* name of the column: "thread", "point", "run", "snapshot" */
@@ -68,7 +69,7 @@ struct pf_partitions {
     bool fields_late;       /* `fields` is valid from PF_MODELLED on only */
 };
 
-/* The rows that a cursor yields: those with these indexes. A negative member does not restrict the cursor. */
+/* Limits a cursor to the rows with these indexes. A negative member sets no limit. */
 struct pf_restriction {
     int64_t partition, context, metric, key;
 };
@@ -88,9 +89,15 @@ struct pf_cursor_ops {
      * model.
      */
     int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
-    /* Writes the next row's position to `blob` if it fits into `room` bytes. Always returns its size. No I/O: the caller holds locks. */
+    /*
+     * Writes the next row's position to `blob` if it fits into `room` bytes. Returns the position's size in either
+     * case. Does no I/O, since the caller holds locks.
+     */
     size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
-    /* Moves to a saved position. Validates it, since the cache it came from may be damaged. Returns 0, or -1 with *error filled. */
+    /*
+     * Moves to a saved position. Validates the position, since it may come from a damaged cache. Returns 0, or -1 with
+     * *error filled.
+     */
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor);            /* frees the state; also called after a failed open */
     double (*progress)(const struct pf_cursor *cursor); /* optional, for display: fraction done, 0 to 1 */
@@ -98,16 +105,20 @@ struct pf_cursor_ops {
     int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
 };
 
-/* "Seeks": a cursor restricted to an item skips the data of other items. Further flags: enum pf_table_extra_flags. */
+/*
+ * "Seeks" in a flag's name means: a cursor that is restricted to an item skips the data of other items. Further flags
+ * are in enum pf_table_extra_flags.
+ */
 enum pf_table_flags {
-    PF_BY_PARTITION = 1, /* rows are in the partitions' order; unrestricted cursors can restore positions of cursors of one partition */
+    /* Rows are in the partitions' order. An unrestricted cursor can restore a position saved by a cursor of one partition. */
+    PF_BY_PARTITION = 1,
     PF_SEEKS_PARTITION = 2,
     PF_SEEKS_CONTEXT = 4,
     PF_SEEKS_METRIC = 8,
-    PF_DERIVED_BY_PARTITION = 16, /* restricted to a partition, a cursor needs PF_DERIVED */
-    PF_DERIVED_BY_CONTEXT = 32,   /* restricted to a context, a cursor needs PF_DERIVED */
-    PF_ONLY_IN_PARTITIONS = 64, /* only in partitions' folders; another table of the same name has the sums */
-    PF_ONLY_IN_METRICS = 128,   /* only in metrics' folders: a matrix of contexts and partitions */
+    PF_DERIVED_BY_PARTITION = 16, /* a cursor restricted to a partition needs the stage PF_DERIVED */
+    PF_DERIVED_BY_CONTEXT = 32,   /* a cursor restricted to a context needs the stage PF_DERIVED */
+    PF_ONLY_IN_PARTITIONS = 64, /* appears only in partitions' folders; another table of the same name has the sums */
+    PF_ONLY_IN_METRICS = 128,   /* appears only in metrics' folders, as a matrix of contexts and partitions */
 };
 
 struct pf_table {
@@ -118,8 +129,9 @@ struct pf_table {
     unsigned flags;
     const struct pf_cursor_ops *ops; /* NULL: the table is held in a struct pf_rows */
     /*
-     * The data that the ops read, owned by the driver: without ops, the address of a pointer to struct pf_rows; with pf_sums_cursor or
-     * pf_stored_cursor, the address of a pointer to struct pf_sums or pf_stored. Loading `stage` sets the pointer.
+     * What the ops read; owned by the driver. If `ops` is NULL, `data` is the address of a pointer to struct pf_rows.
+     * With pf_sums_cursor or pf_stored_cursor, it is the address of a pointer to struct pf_sums or pf_stored. Loading
+     * `stage` sets the pointer.
      */
     const void *data;
 };
@@ -134,7 +146,7 @@ struct pf_cursor {
     struct pf_model *model;
     const struct pf_table *table;
     struct pf_restriction only;
-    bool partner; /* also yield only.metric's partner; set only for next_values, PF_SKIMS_METRIC and PF_SEEKS_PARTNER */
+    bool partner; /* rows of the partner of only.metric are wanted, too; set only for next_values, PF_SKIMS_METRIC and PF_SEEKS_PARTNER */
     void *state;  /* the driver's */
 };
 
@@ -152,23 +164,26 @@ struct pf_model {
     const struct pf_options *options;
     void *state;          /* the driver's */
     char version[32];     /* version of the format, for info.txt */
-    struct pf_rows *info; /* further lines of info.txt: key, value; by open(); Title replaces driver->title */
+    struct pf_rows *info; /* further lines of info.txt (key, value), added by open(); the value of Title replaces driver->title */
     const char *time_unit; /* of the column `time` of the table "trace"; NULL: there is no such table */
     struct pf_partitions partitions;
     struct pf_tree *contexts;        /* from PF_MODELLED on, finished */
-    const struct pf_metric *metrics; /* NULL after open(): known from PF_MODELLED on */
+    const struct pf_metric *metrics; /* if NULL after open(), set from PF_MODELLED on */
     size_t n_metrics;
     bool metrics_late;                       /* the metrics were unknown after open(); set by the core */
     const struct pf_column *context_columns; /* the format's own columns at the end of contexts.csv */
     const struct pf_column *metric_columns;  /* the format's own columns at the end of metrics.csv */
     size_t n_context_columns, n_metric_columns;
-    /* Fill these columns, on any thread, from PF_MODELLED on (metric_cells: pf_metrics_stage). NULL if there are no such columns. */
+    /*
+     * Fill the cells of these columns. Called on any thread, from PF_MODELLED on (metric_cells: from pf_metrics_stage
+     * on). NULL if there are no such columns.
+     */
     void (*context_cells)(const struct pf_model *model, uint32_t context, struct pf_cell *cells);
     void (*metric_cells)(const struct pf_model *model, size_t metric, struct pf_cell *cells);
     struct pf_rows *warnings;      /* see runtime/notes.h; complete from PF_CHECKED on */
     const struct pf_table *tables; /* the format's own, among them "values"; set by open() */
     size_t n_tables;
-    const struct pf_table *cells; /* for aggregates: at most one row per partition, context and metric */
+    const struct pf_table *cells; /* the table that aggregates are made from; it has at most one row per partition, context and metric */
     unsigned cells_value;         /* the column of `cells` that holds the value */
     struct pf_model_extra *extra; /* keys, blobs, links, call edges: driver_extra.h; or NULL */
 };
@@ -183,11 +198,11 @@ struct pf_driver {
     const char *name;    /* "Format:" in info.txt, and in `profilefs formats` */
     const char *title;   /* one line for people */
     unsigned version;    /* part of every cache key: raised whenever the text served for some file changes */
-    pf_matters *matters; /* true for names of sibling files that the driver may open; NULL: all names */
+    pf_matters *matters; /* returns true for the names of sibling files that the driver may open; NULL: all names */
     bool directories;    /* probes directories, not files */
     bool text;           /* its files are text: pf_probe_is_text */
     bool archives;       /* its files are tar or zip archives, which other drivers do not probe */
-    const void *kit;     /* data of a shared implementation of the functions: pf_build_format; or NULL */
+    const void *kit;     /* data for a shared implementation of the functions (see pf_build_format), or NULL */
     void (*probe)(struct pf_probe *probe, struct pf_probe_result *result);
     /* Fills the model up to PF_OPENED. Returns 0, or -1 with *error filled; the core calls close() in either case. */
     int (*open)(struct pf_model *model, struct pf_error *error);

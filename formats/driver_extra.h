@@ -9,8 +9,8 @@
 /* ---- parts of a profile other than measurements ------------------------------------------------ */
 
 /*
- * Folders for the items of a key. Each has an info.txt (the item's row in the table `about`, one line per cell) and the tables that
- * have a column of role PF_KEY.
+ * The keys of a profile. Each key has a folder with an info.txt (the key's row in the table `about`, one line per cell)
+ * and the tables that have a column of role PF_KEY.
  */
 struct pf_keys {
     const char *plural; /* name of the folder: "models"; NULL: no keys */
@@ -36,13 +36,14 @@ struct pf_model_extra {
     const struct pf_blob *blobs;
     size_t n_blobs;
     const char *
-        src; /* name of a folder in a source that is a directory, shown as src/; the core sets it to NULL if missing */
+        src; /* name of a folder of the source that is shown as src/, if the source is a folder; the core sets it to NULL if missing */
     const struct pf_link *links;
     size_t n_links;
     /*
-     * For a format that stores call edges and no tree (no context has a parent): the table of edges, held in rows by
-     * PF_MODELLED, with a column of role PF_METRIC and plain ones called caller, callee (names) and inclusive. callers.csv is
-     * made from it, and only the partner metric has inclusive values. NULL: the contexts are a tree.
+     * The table of call edges, for a format that stores call edges and no tree (no context has a parent). Its rows are
+     * held in memory from PF_MODELLED on. It has a column of role PF_METRIC and plain columns called caller, callee
+     * (names) and inclusive. callers.csv is made from it. Only the partner metric has inclusive values. NULL: the
+     * contexts are a tree.
      */
     const struct pf_table *edges;
 };
@@ -95,9 +96,9 @@ static inline const struct pf_driver_extra *pf_driver_extra_of(const struct pf_d
 enum pf_table_extra_flags {
     PF_ONLY_IN_KEYS = 256, /* appears only in the folders of keys */
     PF_SKIMS_METRIC =
-        512, /* skips the data of other metrics, but too slowly for one pass per metric to pay off */
+        512, /* skips the data of other metrics, but not fast enough for one pass per metric to pay off */
     PF_SEEKS_PARTNER =
-        1024, /* restricted to a metric and its partner, a cursor skips the data of other metrics */
+        1024, /* a cursor restricted to a metric and its partner skips the data of other metrics */
 };
 
 /* The result of next_values of struct pf_cursor_ops: all values of one metric and context, valid until the next call. */

@@ -32,9 +32,9 @@ struct pf_probe {
     uint64_t start;                 /* offset of the file's bytes in `fd` or `unpacked` */
     struct pf_unpacked *unpacked;   /* borrowed */
     const struct pf_folder *folder; /* borrowed */
-    unsigned char *bytes;           /* PF_HEAD_MAX bytes, owned by the maker of the probe: cached head */
-    size_t have;                    /* bytes of the head that are cached */
-    size_t plain_have;              /* bytes of the inflated head that are cached */
+    unsigned char *bytes;           /* cache of the head: PF_HEAD_MAX bytes, owned by the maker of the probe */
+    size_t have;                    /* number of bytes of the head that are cached */
+    size_t plain_have;              /* number of bytes of the inflated head that are cached in `plain` */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
 
     /* Private to formats/extrap/points.c: a bit set of hashes of the endings of names in the measurement points' subfolders. */
@@ -50,8 +50,9 @@ struct pf_probe {
 };
 
 /*
- * How sure a driver is, in bits of evidence as in libarchive: 0 not mine; 8 one distinctive key or word; 32 a magic number.
- * A confidence with a message means "mine, but broken": the profile then shows what can be read.
+ * A driver's answer to a probe. The confidence counts bits of evidence, as in libarchive: 0 means "not mine", 8 one
+ * distinctive key or word, 32 a magic number. A confidence with a message means "mine, but broken": the profile then
+ * shows what can be read.
  */
 struct pf_probe_result {
     unsigned confidence;
@@ -94,7 +95,10 @@ bool pf_probe_is_text(struct pf_probe *probe);
 /* Reads `size` bytes of the file at an offset. Returns their number, which is smaller only at its end; -1 with errno. */
 ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
 
-/* pf_probe_read as a pf_inflate_source: `probe` is the struct pf_probe. -1 with *error filled. */
+/*
+ * pf_probe_read with the signature of pf_inflate_source; `probe` is the struct pf_probe. Returns -1 with *error filled
+ * on failure.
+ */
 ssize_t pf_probe_source(void *probe, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
 /* True if a directory has this entry (a path without `..`). */

@@ -14,7 +14,7 @@
 enum {
     FIRST_READ = 4096,
     TAR_HEADER = 512,
-    UNPACKED_MAX = 16 << 20, /* decompressed bytes to examine; the size is known if the file ends earlier */
+    UNPACKED_MAX = 16 << 20, /* maximum number of decompressed bytes to examine; the size of a file that ends earlier is known */
     MAGIC = 32               /* confidence of a magic number, in bits */
 };
 
@@ -33,7 +33,7 @@ static const struct pf_driver *most_confident(struct pf_probe *probe, bool besid
     bool archive = begins_archive(probe), binary = !pf_probe_begins_text(probe);
     if (!binary)
         pf_probe_head(probe, PF_HEAD_MAX,
-                      &(size_t){0}); /* drivers of text ask for all of it: read it at once */
+                      &(size_t){0}); /* drivers of text formats ask for the whole head, so read it at once */
     *result = (struct pf_probe_result){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_probe_result mine = {0};

@@ -39,12 +39,15 @@ void pf_access_restrict(struct pf_access *access, const struct pf_access *furthe
     }
     bool one_owner = access->uid == further->uid, one_group = access->gid == further->gid;
     mode_t both = access->mode & further->mode;
-    /* A user in class group or others of one permission may be in a class with fewer rights of the other. */
+    /*
+     * If the owners or groups differ, a user may belong to one class (owner, group, others) for one file and to another
+     * class for the other file. A bit that both modes have then does not prove that the user may read both.
+     */
     if (!one_owner || !one_group)
         both &= ~(mode_t)OTHERS;
     if (!one_group)
         both &= ~(mode_t)GROUP;
-    if (!(both & OWNER)) /* an owner without permission could still belong to a class that has it */
+    if (!(both & OWNER)) /* when `reader` becomes the owner, a denied owner would get the rights of group or others */
         both = 0;
     if (!one_owner || !(both & OWNER)) {
         access->uid = reader;

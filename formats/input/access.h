@@ -10,7 +10,7 @@
 struct pf_access {
     uid_t uid;
     gid_t gid;
-    mode_t mode; /* of 0444 */
+    mode_t mode; /* a subset of 0444 */
 };
 
 /* The permission to read a file, or to list a folder and access its entries. */
@@ -28,10 +28,10 @@ void pf_access_restrict(struct pf_access *access, const struct pf_access *furthe
 bool pf_access_same(const struct pf_access *a, const struct pf_access *b);
 
 /*
- * Corrects the bits of a mode whose meaning an access control list changes: drops the group's bits, and leaves others
- * only what all entries of the list except the owner's grant. Does not read the list if the mode grants nothing to group and others.
- * `name` is the file's name in the open directory; if it is "", the file is the descriptor `directory` itself, of any
- * type.
+ * Corrects a mode for the file's access control list, which changes the meaning of the mode's bits. Drops the group's
+ * bits. Leaves others only the rights that all entries of the list except the owner's grant. If the list cannot be
+ * read, others lose all rights. Does not read the list if the mode grants nothing to group and others. `name` is the
+ * file's name in the open directory; if it is "", the file is the descriptor `directory` itself, of any type.
  */
 mode_t pf_mode_without_list(int directory, const char *name, mode_t mode);
 

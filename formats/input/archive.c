@@ -35,7 +35,7 @@ struct pf_archive {
     struct pf_archive *older;
     unsigned users, within; /* within: archive nesting depth of its members */
     bool made;              /* the index is complete; guarded by archives->lock, as are users and older */
-    struct pf_archive_place place; /* of its file; owns the reference, descriptor and string */
+    struct pf_archive_place place; /* location of the archive's file; owns the reference, descriptor and string */
     struct pf_stamp stamp;
     struct stat st;
     struct pf_opened file;
@@ -422,7 +422,7 @@ void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folde
             return;
 }
 
-/* The member's item of `kept`; NULL if it is not cached. */
+/* The element of `kept` for a member; NULL if the member is not cached. */
 static struct kept_member *find_kept(struct pf_archive *archive, uint32_t member)
 {
     pf_assert_held(&archive->lock);

@@ -17,28 +17,28 @@
 
 /* Visits an entry of a folder; type is a DT_ value as in readdir. Nonzero ends the listing. */
 typedef int pf_folder_visit(void *arg, const char *name, unsigned char type);
-/* Visits a problem of an archive: three cells, severity, code, text. Nonzero ends the listing. */
+/* Visits a problem of an archive. `row` has three cells: severity, code, text. Nonzero ends the listing. */
 struct pf_cell;
 typedef int pf_folder_problem(void *arg, const struct pf_cell *row);
 
 /*
  * The archives that have been entered, with a cache of the last few unused ones. All unpacked bytes, of archives and of
- * compressed files, are limited to `limit` bytes of memory and disk. enter: false if archives are treated as files.
- * NULL: out of memory.
+ * compressed files, are limited to `limit` bytes of memory and disk. If `enter` is false, archives are treated as
+ * files. NULL: out of memory.
  */
 struct pf_archives;
 struct pf_unpackings;
 struct pf_archives *pf_archives_new(uint64_t limit, bool enter);
 void pf_archives_free(struct pf_archives *archives);
 struct pf_unpackings *pf_archives_unpackings(struct pf_archives *archives); /* NULL for NULL */
-/* True if archives are folders. */
+/* True if archives are treated as folders. */
 bool pf_archives_are_entered(const struct pf_archives *archives);
 /* True if the index of this version of an archive is cached, so that entering the archive is fast. */
 bool pf_archives_know(struct pf_archives *archives, const struct pf_stamp *stamp);
 
 /*
- * Stores indexes between mounts. `get` returns the bytes stored for a version of an archive, which the caller must
- * free, or NULL. Called without locks held.
+ * A store of indexes that outlives a mount. `get` returns the bytes stored for a version of an archive, which the
+ * caller must free, or NULL. Both functions are called without locks held.
  */
 struct pf_archive_keeper {
     void *arg;                                                           /* borrowed */

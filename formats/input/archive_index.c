@@ -54,7 +54,7 @@ struct range {
     struct pf_archive_bytes from;
     uint64_t size, at;
     size_t
-        want; /* size of the next read: small after a skip, which usually leads to a header, then doubled */
+        want; /* size of the next read; small after a skip, since a header usually follows; doubled by each read */
     struct pf_error error;
     char bytes[WINDOW];
 };
@@ -222,7 +222,7 @@ static int set_data(void *arg, const struct pf_zip_entry *entry)
     return 0;
 }
 
-/* Reads the target of a symbolic link, which is the member's data. Returns as find_zip_name. */
+/* Reads the target of a symbolic link, which is the member's data. Returns the same values as find_zip_name. */
 static int read_zip_target(struct zip_names *names, const struct zip_name *name, char target[PATH_MAX])
 {
     struct pf_archive_bytes *from = &names->range->from;

@@ -8,14 +8,16 @@
 
 /* Lists the members of an archive through libarchive. */
 
-/* The bytes of an archive; both are borrowed. */
+/* The bytes of an archive. Both pointers are borrowed. */
 struct pf_archive_bytes {
     const struct pf_opened *file;
     struct pf_unpacked *unpacked; /* the uncompressed bytes of a compressed tar, which contain its members; otherwise NULL */
 };
 
-/* Read functions (see pf_inflate_source; arg is a pf_archive_bytes): the first reads the archive's file, the second the
- * bytes that contain the members. */
+/*
+ * Callbacks of type pf_inflate_source whose `arg` is a pf_archive_bytes. pf_archive_read_file reads the archive's file,
+ * pf_archive_read the bytes that contain the members.
+ */
 ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 

@@ -14,7 +14,7 @@ struct kept_head {
     uint64_t size, members, strings, problems;
 };
 
-/* The output buffer (at NULL: only count bytes), or the remaining input. */
+/* The output buffer (if `at` is NULL, bytes are only counted), or the remaining input. */
 struct kept_run {
     unsigned char *at;
     size_t size;

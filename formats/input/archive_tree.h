@@ -16,7 +16,7 @@ struct pf_member {
     uint32_t parent;            /* a member; PF_NO_MEMBER: none */
     uint32_t name, link;        /* strings; PF_NO_STRING: none */
     uint32_t first, last, next; /* a folder's members, in the archive's order */
-    uint64_t start, size;       /* offset in the bytes that hold members (SPARSE: of the header); unpacked size */
+    uint64_t start, size;       /* start: of the data (SPARSE: of the header), in the bytes that contain the members; size: unpacked */
     int64_t mtime;              /* seconds */
     uint8_t type, method;       /* DT_DIR, DT_REG, DT_LNK; PF_MEMBER_... */
 };
@@ -27,7 +27,7 @@ struct pf_archive_tree {
     struct pf_member *members; /* the first is the archive's own folder */
     uint32_t count;
     size_t room;
-    uint64_t size;            /* of the unpacked archive; unknown: UINT64_MAX, while indexing INT64_MAX */
+    uint64_t size;            /* of the bytes that contain the members; for a compressed tar: INT64_MAX while indexing, UINT64_MAX if unknown */
     struct pf_rows *problems; /* severity, code, text */
 };
 
@@ -37,7 +37,10 @@ void pf_archive_tree_end(struct pf_archive_tree *tree);
 /* Removes all members and problems, but keeps the strings. */
 void pf_archive_tree_clear(struct pf_archive_tree *tree);
 
-/* Adds a member to a folder (if PF_NO_MEMBER: the root). On failure: PF_NO_MEMBER, *error filled. */
+/*
+ * Adds a member to a folder, or the root folder if `folder` is PF_NO_MEMBER. Returns PF_NO_MEMBER with *error filled on
+ * failure.
+ */
 uint32_t pf_archive_tree_add(struct pf_archive_tree *tree, uint32_t folder, uint32_t name, uint8_t type,
                              struct pf_error *error);
 

@@ -13,7 +13,7 @@
 
 struct pf_folder {
     int fd;      /* -1: in an archive */
-    char *below; /* path in fd of the archive whose root this is, opened per call; or NULL */
+    char *below; /* NULL; or path in `fd` of the archive whose root this is, opened by each call */
     struct pf_archives *archives;
     struct pf_archive *archive; /* a reference */
     uint32_t member;

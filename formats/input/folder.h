@@ -11,11 +11,14 @@
  */
 struct pf_folder;
 
-/* Takes ownership of an open descriptor. archives (borrowed): entered on paths below the folder; NULL: archives are
- * files. */
+/*
+ * Takes ownership of an open descriptor. Paths below the folder lead into archives, which are entered through
+ * `archives` (borrowed). If that is NULL, archives are files.
+ */
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
 /*
- * Returns the root folder of the archive at a path in a folder of the file system. The archive is entered on first use.
+ * Returns the root folder of the archive at a path in a folder of the file system. The archive is not entered now, but
+ * by each call that uses the root folder.
  */
 struct pf_folder *pf_folder_below(const struct pf_folder *folder, const char *archive);
 /* False if the folder is in an archive whose file has changed or been removed. */

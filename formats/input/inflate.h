@@ -8,10 +8,10 @@
  * Random access to the text (the uncompressed bytes) of a zlib stream (RFC 1950) or of consecutive gzip members (RFC
  * 1952).
  *
- * While inflating, a seek point is recorded every few MB: an offset in the compressed bytes and the 32 KiB of text
- * before it, which later text may refer to. Reading can resume at a seek point. A few inflaters are kept at their
- * positions, so that several sequential readers do not disturb each other. Memory: a few hundred KB; seek points take
- * 1/64 of the text's size, in an unlinked file beyond 2 MB.
+ * While inflating, a seek point is recorded every few MB: an offset in the compressed bytes and the last 32 KiB of
+ * text, which later text may refer to. Reading can resume at a seek point. A few inflaters are kept at their positions,
+ * so that several sequential readers do not disturb each other. Each inflater takes about 120 KB. Seek points take up
+ * to 1/64 of the text's size, in an unlinked file beyond 2 MB.
  *
  * The text of a truncated or damaged stream ends at the damage, which pf_inflate_damage reports. The text before the
  * damage is served, even after a checksum error, since the checksum comes last. Bytes after a zlib stream are ignored
@@ -42,7 +42,9 @@ bool pf_inflate_damage(struct pf_inflate *inflate, struct pf_error *damage);
 /* True if a read has reached the end of a zlib stream that is followed by other bytes; *offset is where these begin. */
 bool pf_inflate_trailing(struct pf_inflate *inflate, uint64_t *offset);
 
-/* The approximate number of compressed bytes before an offset of the text that has been read: for progress. */
+/*
+ * The approximate number of compressed bytes before an offset of the text that has been read; for displaying progress.
+ */
 uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zlib (RFC 1950) and gzip (RFC 1952) around deflate. zlib only decodes raw deflate data here. The code in this file
- * reads headers and verifies checksums itself, so that a run that starts inside a member can verify the member's checksum.
+ * Reads zlib streams (RFC 1950) and gzip members (RFC 1952). The zlib library only decodes the raw deflate data inside
+ * them. This file reads headers and verifies checksums itself, so that a run that starts inside a member can verify the
+ * member's checksum.
  */
 #include "formats/input/inflater.h"
 
@@ -17,7 +18,7 @@ enum { HEADER_CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16, RESERVED = 0xe0 };
 /* Maximum length of a name or comment in a gzip header; a longer one is damage. */
 #define STRING_MAX ((unsigned)1 << 20)
 
-/* Results of inflater_get() without a byte: reading failed, or the input has ended (which is damage). */
+/* Results of inflater_get() if there is no byte: reading has failed, or the input has ended (which is damage). */
 enum { FAILED = -1, NO_MORE = -2 };
 
 struct pf_inflater *pf_inflater_new(pf_inflate_source *source, void *arg)
@@ -72,7 +73,7 @@ static int inflater_refill(struct pf_inflater *run, struct pf_error *error)
 
 /* ---- headers and trailers ----------------------------------------------------------------------- */
 
-/* The next byte; FAILED; or NO_MORE, after which the text has ended with damage. */
+/* Returns the next byte, FAILED, or NO_MORE. Before it returns NO_MORE, it ends the text with damage. */
 static int inflater_get(struct pf_inflater *run, struct pf_error *error)
 {
     int got = inflater_refill(run, error);
@@ -86,7 +87,7 @@ static int inflater_get(struct pf_inflater *run, struct pf_error *error)
     return *run->z.next_in++;
 }
 
-/* A little-endian number of n bytes. FAILED or NO_MORE otherwise. */
+/* Reads a little-endian number of n bytes. Returns FAILED or NO_MORE as inflater_get does. */
 static int64_t get_little(struct pf_inflater *run, unsigned n, struct pf_error *error)
 {
     int64_t number = 0;
@@ -208,7 +209,7 @@ static int end_member(struct pf_inflater *run, struct pf_error *error)
 
 /* ---- deflate ------------------------------------------------------------------------------------ */
 
-/* Accounts for the bytes that inflate has written to the end of the block. */
+/* Updates the checksum and the sizes for the bytes that zlib has appended to the block. */
 static void inflater_count(struct pf_inflater *run)
 {
     size_t have = sizeof run->block - run->z.avail_out;

@@ -12,7 +12,7 @@
 #define PF_INFLATER_INPUT  ((size_t)16 * 1024)
 #define PF_INFLATER_WINDOW ((size_t)32 * 1024)
 
-enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* raw deflate data; only a seek point has this */ };
+enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* raw deflate data; only for a start at a seek point */ };
 
 /* A position where a run may start: the start of a member, or a boundary between two of its deflate blocks. */
 struct pf_seek_point {
@@ -33,12 +33,11 @@ struct pf_inflater {
 
     bool lost;     /* the position is invalid: call pf_inflater_start */
     uint64_t base; /* offset in the text of block[0] */
-    size_t have;   /* bytes of the block */
+    size_t have;   /* number of bytes in the block */
     bool ended;    /* no more text */
     bool damaged;  /* with the reason in `damage` */
     struct pf_error damage;
 
-    /* Current state. */
     uint64_t filled; /* offset in the compressed bytes of the end of `input` */
     enum pf_wrapping wrapping;
     bool inside;      /* inside a member */
@@ -60,8 +59,8 @@ int pf_inflater_start(struct pf_inflater *run, const struct pf_seek_point *point
                       struct pf_error *error);
 
 /*
- * Inflates the next block. It is full, or shorter at the end of the text or, at or after the text offset `wanted`, at a
- * possible seek point (at_boundary). Returns -1 with *error filled if the thread's pass was stopped, or if the
+ * Inflates the next block. The block is full, except at the end of the text and at a possible seek point (at_boundary)
+ * at or after the text offset `wanted`. Returns -1 with *error filled if the thread's pass was stopped, or if the
  * compressed bytes cannot be read, in which case the run is lost.
  */
 int pf_inflater_next(struct pf_inflater *run, uint64_t wanted, struct pf_error *error);

@@ -31,9 +31,9 @@ ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_
                       struct pf_error *error);
 
 /*
- * The size in bytes at opening. For an unpacked input: UINT64_MAX until a read has reached the end, unless the input
- * was opened with PF_SIZED; the size may be an upper bound, and the input ends where a read returns fewer bytes than
- * requested.
+ * The size in bytes at opening. The size of an unpacked input is UINT64_MAX until a read has reached the end, unless
+ * the input was opened with PF_SIZED. The size may be an upper bound: the input ends where a read returns fewer bytes
+ * than requested.
  */
 uint64_t pf_input_size(const struct pf_input *input);
 

@@ -13,7 +13,7 @@
 struct pf_input_file {
     atomic_uint references;
     struct pf_opened opened;
-    struct pf_stamp held; /* stamp at opening of the file-system file that contains the bytes */
+    struct pf_stamp held; /* stamp, at opening, of the file in the file system that contains the bytes */
     nlink_t links;        /* that file's link count at opening */
 };
 
@@ -21,7 +21,7 @@ struct pf_input {
     struct pf_source *source;
     char *name;       /* as passed to pf_source_open; NULL: the source itself; absolute: given by the user */
     bool present;     /* the file existed at the first opening */
-    unsigned counted; /* openings with PF_COUNTED before their pf_input_done */
+    unsigned counted; /* number of openings with PF_COUNTED that pf_input_done has not ended yet */
     struct pf_stamp stamp;      /* of the file at the first opening */
     uint64_t disk;              /* size of the file in the file system that contains the bytes */
     struct pf_input_file *file; /* NULL: absent, a listing, or closed */
@@ -46,8 +46,8 @@ void pf_input_file_release(
 bool pf_input_file_intact(const struct pf_input_file *file);
 
 /*
- * Creates the unpacked view of a file's input (kind PF_UNPACKED: a zlib stream), in the group `all`, which limits it.
- * NULL: out of memory.
+ * Creates the unpacked view of a file's input (PF_UNPACKED: the file is a zlib stream). The view joins the group `all`,
+ * whose limit it shares. NULL: out of memory.
  */
 struct pf_unpackings;
 struct pf_input *pf_input_view_new(struct pf_input *packed, enum pf_packing_kind kind,

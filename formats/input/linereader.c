@@ -103,7 +103,7 @@ static int find_newline(struct pf_linereader *reader, const char **newline, stru
     }
 }
 
-/* Where to cut a line whose end is not in the full window: after its last blank or tab, if there is one. */
+/* Returns where to cut a line whose end is not in the full window: after its last blank or tab, if there is one. */
 static size_t linereader_truncate(const char *text, size_t size)
 {
     const char *blank = memrchr(text, ' ', size);

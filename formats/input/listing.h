@@ -10,20 +10,20 @@
 struct pf_source;
 
 /*
- * Visits the entries, except folders, whose names matter (pf_source_set_matters), in the folder that input names are
- * relative to, in no particular order. Records the input PF_FOLDER, whose version is a digest of these names. Returns
- * 0, or -1 with *error filled.
+ * Visits the entries of the folder that input names are relative to, in no particular order. Skips folders, and names
+ * that do not matter (pf_source_set_matters). Records the input PF_FOLDER, whose version is a digest of the visited
+ * names. Returns 0, or -1 with *error filled.
  */
 int pf_source_list(struct pf_source *source, pf_folder_visit *visit, void *arg, struct pf_error *error);
 
-/* Like pf_source_list, for the folders in a source that is a directory; the input is PF_FOLDERS. */
+/* Like pf_source_list, but visits only the folders, in a source that is a directory. Records the input PF_FOLDERS. */
 int pf_source_list_folders(struct pf_source *source, pf_folder_visit *visit, void *arg,
                            struct pf_error *error);
 
 /*
- * Lists all entries except folders, without regard to pf_source_set_matters, in a folder of a source that is a
- * directory. Records an input with the folder's name and a slash, whose version is the folder's times. Returns 0, or -1
- * with *error filled.
+ * Visits the entries of a folder in a source that is a directory. Skips folders; pf_source_set_matters has no effect.
+ * Records an input with the folder's name and a slash, whose version is the folder's times. Returns 0, or -1 with
+ * *error filled.
  */
 int pf_source_list_in(struct pf_source *source, const char *folder, pf_folder_visit *visit, void *arg,
                       struct pf_error *error);

@@ -20,8 +20,10 @@ typedef ssize_t pf_inflate_source(void *arg, void *buffer, size_t size, uint64_t
 bool pf_inflate_is_gzip(const unsigned char *bytes, size_t size);
 bool pf_inflate_is_zlib(const unsigned char *bytes, size_t size);
 
-/* How bytes are compressed. The last two kinds have no magic number: raw deflate data, as in a zip; and a sparse member
- * of a tar, from its header on, which omits the holes. */
+/*
+ * How bytes are compressed. The last two kinds have no magic number. PF_DEFLATED is raw deflate data, as in a zip.
+ * PF_SPARSE is a sparse member of a tar, from its header on; it omits the member's holes.
+ */
 enum pf_packing_kind {
     PF_UNPACKED,
     PF_GZIP_PACKED,

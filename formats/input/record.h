@@ -67,8 +67,10 @@ void pf_input_place_release(struct pf_input_place *place);
  * value. May block. */
 int pf_input_place_stat(const struct pf_input_place *place, struct stat *st);
 
-/* Intersects source->access with the permission to read (through: to search) `name` in a directory ("": the directory
- * itself). May block. */
+/*
+ * Intersects source->access with the permission to read `name` in a directory, or to search it if `through` is set. If
+ * `name` is "", it is the directory itself. May block.
+ */
 void pf_record_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
                       bool through);
 /* Intersects source->access with the permission to read an input with these attributes, and to reach it from the

@@ -205,8 +205,10 @@ struct pf_access pf_source_access(struct pf_source *source)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Fills *stamp with the current version of an input; all zero if there is no suitable file. Returns 0, or an errno
- * value on a transient error (pf_is_transient). */
+/*
+ * Fills *stamp with the current version of an input; all zero if there is no such listing or regular file. Returns 0,
+ * or an errno value on a transient error (pf_is_transient).
+ */
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct pf_input_place place;

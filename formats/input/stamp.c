@@ -6,8 +6,10 @@
 
 #include "formats/kit/lock.h"
 
-/* Two writes within one tick of the kernel's clock result in the same mtime: after a more recent change than this,
- * pf_outlast_clock_tick sleeps. */
+/*
+ * pf_outlast_clock_tick sleeps if the last change is more recent than this. Two writes within one tick of the kernel's
+ * clock result in the same mtime, so the second one would go unnoticed.
+ */
 #define YOUNG_NS 20000000
 
 struct pf_stamp pf_stamp_of(const struct stat *st)

@@ -14,7 +14,7 @@ enum {
     IN_MEMORY = 64 * 1024, /* bytes of a part in memory; a longer part goes into a file */
     PART_MIN = 1 << 20,    /* minimum size of a part, whatever the limit; two parts are cached */
     BEHIND = 64 * 1024,    /* bytes cached before the offset at which reading resumes after a restart */
-    RUNS_MAX = 8,          /* runs with a position: each takes some hundred KB, or more for some formats */
+    RUNS_MAX = 8,          /* maximum number of runs; each takes a few hundred KB, or more for some formats */
 };
 
 /* A contiguous range of unpacked bytes. */
@@ -34,7 +34,7 @@ struct pf_unpacked {
     struct pf_lock lock; /* guards the following */
     struct pf_unpacker *run;
     uint64_t at;                       /* offset of the run */
-    struct unpacked_part older, newer; /* adjacent; the next bytes are appended to the newer one */
+    struct unpacked_part older, newer; /* two adjacent ranges; the next bytes are appended to the newer one */
     uint64_t size;                     /* UINT64_MAX: unknown */
     bool damaged;
     struct pf_error damage;
@@ -143,8 +143,10 @@ static void unpacked_count(struct pf_unpackings *all, struct pf_unpacked *unpack
     unpacked->runs = unpacked->run != NULL;
 }
 
-/* Evicts the bytes of `from` if the group exceeds its limit, and its run if there are too many runs. Skips `from` if it
- * is in use, instead of waiting for it. */
+/*
+ * Evicts the cached bytes of `from` if the group exceeds its limit, and the run of `from` if there are too many runs.
+ * Skips `from` if it is in use, instead of waiting for it.
+ */
 static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
 {
     if (!pf_lock_try(&from->lock))

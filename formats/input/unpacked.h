@@ -6,11 +6,11 @@
 
 /*
  * The unpacked bytes of a compressed file, with random access. They are unpacked sequentially, as far as they are read,
- * and cached in memory or in an unlinked file; the caches share a size limit. Evicted bytes are unpacked again, from
- * the start of the file, when they are read again. (gzip data outside archives have seek points instead:
+ * and cached in memory or in an unlinked file. All caches of a group share a size limit. Evicted bytes are unpacked
+ * again, from the start of the file, when they are read again. (gzip data outside archives have seek points instead:
  * formats/input/inflate.h.)
  *
- * A damaged or truncated file ends at the damage, and a file that expands too far at the limit. Thread-safe.
+ * A damaged or truncated file ends at the damage. A file that expands too far ends at pf_packing_limit. Thread-safe.
  */
 struct pf_unpacked;
 
@@ -26,8 +26,8 @@ void pf_unpackings_relieve(struct pf_unpackings *all);
 
 /*
  * Creates the unpacked view of the compressed bytes that `source` reads from `start` to `end`, without reading yet.
- * all: the group; NULL: no limit. size: the unpacked size if known (no more is unpacked), otherwise UINT64_MAX. `arg`
- * is borrowed and must outlive the view. Returns one reference; NULL: out of memory.
+ * `all` is the group; NULL: no limit. `size` is the unpacked size, beyond which nothing is unpacked; UINT64_MAX:
+ * unknown. `arg` is borrowed and must outlive the view. Returns one reference; NULL: out of memory.
  */
 struct pf_unpacked *pf_unpacked_new(struct pf_unpackings *all, enum pf_packing_kind kind,
                                     pf_inflate_source *source, void *arg, uint64_t start, uint64_t end,
@@ -52,7 +52,7 @@ uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset);
 /* True if unpacking has reached damage that ends the file. */
 bool pf_unpacked_damage(struct pf_unpacked *unpacked, struct pf_error *damage);
 
-/* The approximate number of compressed bytes before an offset: for progress. */
+/* The approximate number of compressed bytes before an offset; for displaying progress. */
 uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset);
 
 #endif

@@ -17,12 +17,12 @@ struct pf_unpacker {
     uint64_t start, end;
     struct pf_inflater *inflater; /* for gzip and raw deflate data; NULL: `reader` is used */
     struct archive *reader;
-    uint64_t at;           /* offset after `start` of the next read */
+    uint64_t at;           /* offset of the next read, relative to `start` */
     struct pf_error error; /* error of the read callback; code 0: none */
     bool ended;
     const void *block; /* last data block that libarchive returned, not yet passed on */
     size_t left;
-    la_int64_t offset; /* offset of the block; bytes from `given` to `offset` are a hole (zeros) */
+    la_int64_t offset; /* offset of the block; if beyond `given`, a hole (zeros) precedes the block */
     la_int64_t given;
     unsigned char in[PIECE];
 };
@@ -51,7 +51,10 @@ static la_ssize_t read_for_archive(struct archive *reader, void *arg, const void
 
 /* ---- starting ----------------------------------------------------------------------------------- */
 
-/* Uses one filter only: a file compressed twice is unpacked once. For a sparse file, reads the first member of a tar. */
+/*
+ * Uses one filter only, so a file that was compressed twice is unpacked once. A sparse file is read as the first member
+ * of a tar.
+ */
 static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, struct pf_error *error)
 {
     static const int filters[] = {[PF_ZSTD_PACKED] = ARCHIVE_FILTER_ZSTD,

@@ -30,7 +30,10 @@ static ssize_t read_at(const struct zip *zip, size_t size, uint64_t offset)
 
 /* ---- a member's header -------------------------------------------------------------------------- */
 
-/* Reads the sizes and offset that do not fit into 32 bits, in the order of the header. */
+/*
+ * Reads the values of a ZIP64 field: those that do not fit into 32 bits, in the order of the header. The field begins
+ * with the unpacked size if `wide_size` is set.
+ */
 static void read_zip64(const unsigned char *field, size_t size, bool wide_size, struct pf_zip_entry *entry)
 {
     uint64_t *const values[] = {&entry->packed, &entry->header};
@@ -100,8 +103,10 @@ static size_t zip_parse(unsigned char *bytes, size_t size, bool local, struct pf
 
 /* ---- the central directory ---------------------------------------------------------------------- */
 
-/* The location of the directory; `shift` is the number of bytes that were prepended to the archive after its offsets
- * were written. */
+/*
+ * The location of the central directory. `shift` is the number of bytes that were prepended to the archive after its
+ * offsets were written.
+ */
 struct directory {
     uint64_t start, end, shift;
 };
@@ -114,7 +119,10 @@ static bool place_directory(struct directory *directory, uint64_t end, uint64_t 
     return true;
 }
 
-/* Locates the directory by the ZIP64 record, which precedes the regular record. Returns as find_directory. */
+/*
+ * Locates the directory by the ZIP64 record, which precedes the regular record. Returns the same values as
+ * find_directory.
+ */
 static int find_directory64(const struct zip *zip, uint64_t end, struct directory *directory)
 {
     unsigned char record[END64];

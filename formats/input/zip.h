@@ -4,8 +4,10 @@
 
 #include "formats/input/packing.h"
 
-/* Headers of ZIP archives. Needed because libarchive converts member names to the locale and returns NULL for a name
- * that the locale cannot represent; the functions here return the raw bytes. */
+/*
+ * Reads headers of ZIP archives. libarchive converts member names to the locale and returns NULL for a name that the
+ * locale cannot represent. The functions here return the raw bytes.
+ */
 
 enum { PF_ZIP_STORED = 0, PF_ZIP_DEFLATED = 8 };
 

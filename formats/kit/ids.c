@@ -69,7 +69,7 @@ int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error
     uint64_t most = ids->count < ALWAYS / 4 ? ALWAYS : 4 * (uint64_t)ids->count;
     if (pf_ids_find(ids, id) != PF_NO_ID)
         return 0;
-    /* If large ids come before small ones, ids that went to the table may later fit into the array. */
+    /* `most` grows with the number of ids: an id that was too large for the array when it was added may fit now. */
     if (ids->n_large && ids->count / 2 >= ids->rearranged && rearrange(ids, most, error))
         return -1;
     if (id < most ? add_small(ids, id, number, error) : add_large(ids, id, number, error))

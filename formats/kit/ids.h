@@ -5,8 +5,10 @@
 #include "formats/kit/error.h"
 #include "formats/kit/table.h"
 
-/* A map from a file's ids to small numbers. Ids are arbitrary, but usually small: small ids are in an array, others in
- * a hash table. Zero-initialized, it is empty. One thread adds; then any number of threads may look up. */
+/*
+ * A map from a file's ids to small numbers. Ids are arbitrary, but usually small: small ids are in an array, others in
+ * a hash table. A zero-initialized map is empty. One thread adds ids; then any number of threads may look them up.
+ */
 struct pf_ids {
     uint32_t *small;     /* by id: number + 1; 0: absent */
     size_t room;         /* length of `small` */
@@ -18,7 +20,7 @@ struct pf_ids {
     } * large;
     uint32_t n_large;
     size_t large_room;
-    struct pf_hash_table by_id; /* of large */
+    struct pf_hash_table by_id; /* finds the entries of `large` */
 };
 
 #define PF_NO_ID UINT32_MAX

@@ -12,19 +12,22 @@
 #include "formats/kit/print.h"
 
 /*
- * A midpoint of two doubles has at most 767 significant digits. Of the digits after the kept ones, it matters only
- * whether one is not 0.
+ * The number of digits that are passed to strtod. The midpoint of two adjacent doubles has at most 767 significant
+ * digits, so the only fact that matters about further digits is whether one of them is not 0.
  */
 enum { KEPT_DIGITS = 800 };
 
-/* Exponents saturate here: beyond the range of doubles for any length of text, and far from overflow. */
+/*
+ * Exponents saturate at this value, which is beyond the range of doubles for a text of any length, and far from
+ * overflow.
+ */
 #define EXPONENT_LIMIT INT64_C(100000000000000000)
 
 #define TEN_8  UINT64_C(100000000)
 #define TEN_11 UINT64_C(100000000000)
 #define TEN_18 UINT64_C(1000000000000000000)
 
-/* The rest of the text. */
+/* The rest of the text that is being parsed. */
 struct number_reader {
     const char *at, *end;
 };
@@ -138,7 +141,10 @@ static bool number_read_word(struct number_reader reader, double *value)
     return true;
 }
 
-/* If both parts are exact doubles, one multiplication or division rounds once and thus correctly. */
+/*
+ * Converts by one multiplication or division if the mantissa and the power of ten are exact doubles. A single operation
+ * rounds once, so the result is correct. Returns false if one of the two is not exact.
+ */
 static inline bool from_exact_parts(const struct decimal *decimal, double *value)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -165,10 +171,10 @@ static inline struct product multiply(uint64_t mantissa, pf_uint128 power)
 }
 
 /*
- * Multiplies the mantissa by the 128-bit power of ten. The product differs from the number in its lowest bits only,
- * because of the truncation of power and product and of the digits beyond the mantissa. The result is correct if both
- * bounds of this error round to the same double. Returns false if they may not (practically never for random numbers of
- * up to 19 digits), or if the result is not a normal double.
+ * Multiplies the mantissa by the 128-bit power of ten. The power, the product and the digits beyond the mantissa are
+ * truncated, so the product differs from the number in its lowest bits. The result is correct if both bounds of this
+ * error round to the same double. Returns false if they may not, which practically never happens for random numbers of
+ * up to 19 digits, or if the result is not a normal double.
  */
 static inline bool from_product(const struct decimal *decimal, double *value)
 {
@@ -185,7 +191,7 @@ static inline bool from_product(const struct decimal *decimal, double *value)
         bool above = rest > half || (rest == half && !product.exact);
         fraction += above || (rest == half && fraction & 1);
     } else {
-        /* The error: below 2, plus up to one unit of the mantissa's last digit. */
+        /* The error is below 2, plus up to one unit of the mantissa's last digit if more digits follow. */
         pf_uint128 slack = 2 + (decimal->more ? (pf_uint128)1 << (64 + shift) : 0);
         if (rest + slack > (rest < half ? half : full))
             return false;
@@ -194,13 +200,18 @@ static inline bool from_product(const struct decimal *decimal, double *value)
     int exponent = surplus + pf_power_log2(ten) - shift - 63 + 1075; /* biased */
     if (exponent < 1 || exponent > 2046)
         return false;
-    /* Without the implicit leading bit; if the fraction was rounded up to 2^53, it carries into the exponent. */
+    /*
+     * Remove the leading bit, which is implicit. If the fraction was rounded up to 2^53, it carries into the exponent.
+     */
     uint64_t bits = ((uint64_t)exponent << 52) + (fraction - (UINT64_C(1) << 52));
     memcpy(value, &bits, sizeof bits);
     return true;
 }
 
-/* Converts a number by strtod, from a copy without the point, which some locales write differently. */
+/*
+ * Converts a number by strtod. The copy that strtod reads has no decimal point, since some locales use another
+ * character.
+ */
 static double from_digits(struct number_reader digits, int64_t exponent)
 {
     char text[KEPT_DIGITS + 32];
@@ -239,7 +250,7 @@ static inline void drop_trailing_zeros(struct decimal *decimal)
     }
 }
 
-/* The double nearest to the number; `exponent` is the text's exponent after `digits`. */
+/* Returns the double nearest to the number. `exponent` is the exponent that follows `digits` in the text. */
 static inline double number_nearest(struct decimal decimal, struct number_reader digits, int64_t exponent)
 {
     double value = 0;
@@ -368,7 +379,7 @@ double pf_fixed_double(pf_int128 value, unsigned places)
 
 /* ---- digits at the front of a slice -------------------------------------------------------------- */
 
-/* The value of a digit; >= `base` if it is invalid. */
+/* Returns the value of a decimal or hex digit, 16 for other characters. */
 static unsigned number_digit_of(char c)
 {
     unsigned decimal = (unsigned char)c - (unsigned)'0', letter = ((unsigned char)c | 32u) - 'a';

@@ -15,22 +15,25 @@
 /* Parses numbers in text. All functions are thread-safe and independent of the locale. */
 
 /*
- * Parses all of text[0 .. size) as a double, correctly rounded. Accepts the grammar of Python's float(): optional sign,
- * digits with an optional point anywhere (`.5`, `5.`), exponent, `inf`, `infinity`, `nan` in any case, single
- * underscores between digits; no hex, no surrounding blanks. Any number of digits. Returns false, with *value
- * unchanged, if the text is not a number.
+ * Parses all of text[0 .. size) as a double, correctly rounded. Accepts the grammar of Python's float(): an optional
+ * sign, any number of digits with an optional point anywhere (`.5`, `5.`) and an optional exponent; or `inf`,
+ * `infinity` or `nan` in any case. Single underscores may separate digits. Hexadecimal numbers and surrounding blanks
+ * are not accepted. Returns false, with *value unchanged, if the text is not a number.
  */
 bool pf_parse_double(const char *text, size_t size, double *value);
 
-/* Parses a number. Digits only, of at most 127 bits, give an exact PF_WIDE cell that points to *whole; any other text that
- * pf_parse_double accepts gives a double. Absent if the text is not a number. */
+/*
+ * Parses a number. A text of digits only, whose value has at most 127 bits, gives an exact PF_WIDE cell that points to
+ * *whole. Any other text that pf_parse_double accepts gives a PF_DOUBLE cell. Returns an absent cell if the text is not
+ * a number.
+ */
 struct pf_cell pf_parse_amount(const char *text, size_t size, pf_int128 *whole);
 
 /*
  * Parses all of text[0 .. size) as a number (optional sign, digits with an optional point, optional exponent),
- * multiplies it by 10^places and rounds toward zero. For instance, reads microseconds as nanoseconds, exactly where a
- * double would lose digits. Returns false, with *value unchanged, if the text is not such a number or the result has
- * more than 127 bits.
+ * multiplies it by 10^places and rounds toward zero. For instance, with places = 3 it converts microseconds to
+ * nanoseconds exactly, where a double would lose digits. Returns false, with *value unchanged, if the text is not such
+ * a number or the result has more than 127 bits.
  */
 bool pf_parse_fixed(const char *text, size_t size, int places, pf_int128 *value);
 
@@ -54,7 +57,7 @@ static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
 
 /* ---- eight digits at a time --------------------------------------------------------------------- */
 
-/* Loads eight bytes as a little-endian word on any host. Joining digits without branches avoids mispredictions. */
+/* Loads eight bytes as a little-endian word on any host. */
 static inline uint64_t pf_digits_load(const char *text)
 {
     uint64_t word;
@@ -63,8 +66,8 @@ static inline uint64_t pf_digits_load(const char *text)
 }
 
 /*
- * The number of leading digits. XOR removes the high half (0x3) that all digits share, so digits become 0 to 9: adding
- * 0x76 sets bit 7 of other bytes only.
+ * Returns the number of leading digits. XOR removes the high half (0x3) that all digits share, which leaves 0 to 9.
+ * Adding 0x76 then sets bit 7 of every byte that is not a digit.
  */
 static inline unsigned pf_digits_count(uint64_t word)
 {
@@ -74,8 +77,11 @@ static inline unsigned pf_digits_count(uint64_t word)
     return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 }
 
-/* The value of the first n bytes, 1 to 8 digits. The digits are shifted up, which puts zeros in front of them, and are
- * then joined to pairs, fours and eights, in lanes that double each time. */
+/*
+ * Returns the value of the first n bytes, which are digits (n is 1 to 8). The digits are shifted up, which puts zeros
+ * in front of them. They are then joined to pairs, fours and eights, in lanes that double each time, without branches
+ * that could be mispredicted.
+ */
 static inline uint64_t pf_digits_join(uint64_t word, unsigned n)
 {
     word = (word << (64 - 8 * n)) & UINT64_C(0x0f0f0f0f0f0f0f0f);

@@ -7,8 +7,10 @@
 
 #include "formats/kit/error.h"
 
-/* A pass over data: the state that its threads share with the threads that wait for it. Zero-initialized, it has just
- * begun. */
+/*
+ * The state of a pass over data, shared by the threads that run it and the threads that wait for it. A zero-initialized
+ * pass has just begun.
+ */
 struct pf_pass {
     atomic_bool stop;    /* set when no thread waits any more, or at shutdown */
     atomic_bool stepped; /* set by each check; a watcher clears it to see whether checks occur */
@@ -32,10 +34,10 @@ struct pf_pass *pf_pass_now(void);
 
 /*
  * Checks whether the calling thread's pass was cancelled. Returns 0 if not, or if there is no pass; -1 with ECANCELED
- * in *error if it was: the caller must then return, in a state in which the call can be repeated. Costs two relaxed
- * loads.
+ * in *error if it was. In the latter case, the caller must return in a state in which the call can be repeated. Costs
+ * two relaxed loads.
  *
- * Reading an input, unpacking and sorting include checks: only loops that do none of these for long need their own.
+ * Reading an input, unpacking and sorting include checks, so only loops that do none of these for long need their own.
  */
 int pf_pass_check(struct pf_error *error);
 

@@ -46,8 +46,10 @@ static pf_uint128 leading_bits(const struct natural *n)
     return bits << shift | next << shift >> 32;
 }
 
-/* 10^k has the bits of 5^k. The bits of 5^-k result from repeated division of a large power of two by 5: rounding down
- * at each step gives the same as rounding down once at the end. */
+/*
+ * 10^k has the leading bits of 5^k, since the factor 2^k only shifts them. The bits of 5^-k result from dividing a
+ * large power of two by 5 repeatedly: rounding down at each step gives the same as rounding down once at the end.
+ */
 __attribute__((constructor)) static void fill_powers(void)
 {
     struct natural n = {{1}};

@@ -39,9 +39,9 @@ const uint64_t pf_tens[20] = {
 };
 
 /*
- * Eight digits in one word, the most significant digit in the lowest byte; value must be below 10^8. Each step splits
- * all lanes at once, by multiplication instead of division: by 100 in lanes of 32 bits (10486 / 2^20), then by 10 in
- * lanes of 16 bits (103 / 2^10), which is exact for numbers this small.
+ * Returns the eight digits of a value below 10^8 in one word, the most significant digit in the lowest byte. Each step
+ * divides all lanes of the word at once, by multiplying and shifting: lanes of 32 bits by 100 (10486 / 2^20), then
+ * lanes of 16 bits by 10 (103 / 2^10). For numbers this small, the quotients are exact.
  */
 static inline uint64_t print_eight_digits(uint32_t value)
 {
@@ -58,8 +58,10 @@ static inline void put_8_bytes(char *out, uint64_t digits)
     memcpy(out, &digits, sizeof digits);
 }
 
-/* The numbers below 1000: three digits, the first in the lowest byte; the highest byte is the number of bits of leading
- * zeros. */
+/*
+ * The digits of the numbers below 1000, as three characters, the first one in the lowest byte. The highest byte holds
+ * the size of the leading zeros in bits.
+ */
 #define DIGITS(h, t, u) ('0' + (h)) | ('0' + (t)) << 8 | ('0' + (u)) << 16 | ((h) ? 0 : (t) ? 8 : 16) << 24
 #define TEN(h, t)                                                                                            \
     DIGITS(h, t, 0), DIGITS(h, t, 1), DIGITS(h, t, 2), DIGITS(h, t, 3), DIGITS(h, t, 4), DIGITS(h, t, 5),    \
@@ -140,7 +142,7 @@ char *pf_print_int(char *out, int64_t value)
     return put_int(out, value);
 }
 
-/* |value|; the absolute value of the smallest pf_int128 is not a pf_int128. */
+/* The absolute value, unsigned, since that of the smallest pf_int128 does not fit into a pf_int128. */
 static pf_uint128 magnitude(pf_int128 value)
 {
     return value < 0 ? -(pf_uint128)value : (pf_uint128)value;
@@ -197,7 +199,9 @@ static char *put_word(char *out, double value)
     return (char *)memcpy(out, word, strlen(word)) + strlen(word);
 }
 
-/* The exponent of the scientific notation: n digits d are d[0].d[1]... * 10^scientific. */
+/*
+ * The exponent of the scientific notation: the number is 10^exponent times its n digits with a point after the first.
+ */
 static inline int scientific(struct pf_decimal d, unsigned n)
 {
     return d.exponent + (int)n - 1;
@@ -208,8 +212,11 @@ static inline bool needs_exponent(int exponent)
     return exponent < -4 || exponent > 16;
 }
 
-/* The 17 digits of a double, padded with zeros at the end: the first one, and 16 more as characters. Kept in registers,
- * since reading bytes back in another width than written stalls store forwarding. */
+/*
+ * The 17 digits of a double, padded with zeros at the end: the first one, and 16 more as characters. The compiler keeps
+ * the struct in registers. In memory, bytes that are read back in another width than they were written in stall store
+ * forwarding.
+ */
 struct digits {
     char first;
     pf_uint128 others;

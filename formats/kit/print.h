@@ -21,12 +21,12 @@ char *pf_print_wide(char *out, pf_int128 value);
 
 /*
  * Prints the shortest decimal that reads back to the same double, in the notation that printf's %.17g would choose
- * (plain for decimal exponents from -4 to 16: 0.0001 and 12345678901234568 are plain, 1e-05 and 1e+17 are not); `inf`,
- * `-inf`, `nan`, and `-0` for negative zero.
+ * (plain for decimal exponents from -4 to 16: 0.0001 and 12345678901234568 are plain, 1e-05 and 1e+17 are not). Prints
+ * `inf`, `-inf`, `nan`, and `-0` for negative zero.
  */
 char *pf_print_double(char *out, double value);
 
-/* Like pf_print_double, but never with an exponent: for programs that do not read exponents. */
+/* Like pf_print_double, but never with an exponent, for programs that do not read exponents. */
 #define PF_PLAIN_MAX 400 /* maximum length: the smallest doubles have 324 decimals and a sign */
 char *pf_print_double_plain(char *out, double value);
 
@@ -36,12 +36,12 @@ unsigned pf_double_size(double value);
 /* 10^0 to 10^19. */
 extern const uint64_t pf_tens[20];
 
-/* Inline like pf_int_size, since measuring a table's size calls these functions for each cell. */
+/* Inline, as pf_int_size is, since measuring a table's size calls these functions for each cell. */
 static inline unsigned pf_uint_size(uint64_t value)
 {
     value |= 1; /* 0 has as many digits as 1; no other count changes, since 10, 100, ... are even */
     unsigned bits = (63U ^ (unsigned)__builtin_clzll(value)) + 1;
-    unsigned tens = bits * 1233 >> 12; /* floor(bits * log10(2)): the number of digits minus 1, or one too many */
+    unsigned tens = bits * 1233 >> 12; /* floor(bits * log10(2)): the number of digits, or 1 less */
     return tens + (value >= pf_tens[tens]);
 }
 

@@ -5,8 +5,10 @@
 
 #include "formats/kit/strings.h"
 
-/* Rows are in blocks, each as long as all blocks before it, so that cells never move; text is interned, since these
- * tables repeat words. */
+/*
+ * Rows are in blocks, so that cells never move. Each block is as long as all blocks before it. Text is interned, since
+ * these tables repeat words.
+ */
 enum { FIRST_BLOCK = 8 };
 
 struct pf_rows {

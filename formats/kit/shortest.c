@@ -8,11 +8,11 @@
 
 /*
  * After Raffaello Giulietti, "The Schubfach way to render doubles" (2020). The decimals that read back as a double v =
- * c * 2^q form an interval around v that extends half way to its neighbours. Choose k so that 10^k is no wider than the
- * interval and 10^(k+1) is wider. Then at most one multiple of 10^(k+1) is inside; if there is one, it is the shortest
- * decimal; otherwise the shortest is one of the two multiples of 10^k around v. To decide this, v and the ends of the
- * interval are scaled by 4 * 10^-k, and non-integers are rounded to odd integers, so that all comparisons with
- * multiples of 2 are exact.
+ * c * 2^q form an interval around v that extends half way to its neighbours. Choose k so that 10^k is at most the width
+ * of the interval and 10^(k+1) is more. Then at most one multiple of 10^(k+1) is inside. If there is one, it is the
+ * shortest decimal. Otherwise the shortest decimal is one of the two multiples of 10^k around v. To decide this, v and
+ * the ends of the interval are scaled by 4 * 10^-k, and non-integers are rounded to odd integers, so that all
+ * comparisons with multiples of 2 are exact.
  */
 
 enum { FRACTION_BITS = 52, EXPONENT_BIAS = 1075 };

@@ -54,7 +54,7 @@ static inline bool pf_is(struct pf_slice slice, const char *word)
     return pf_size(slice) == strlen(word) && pf_begins(slice, word);
 }
 
-/* Consumes this word if the slice begins with it, and returns true. */
+/* If the slice begins with this word, consumes it and returns true. */
 static inline bool pf_take(struct pf_slice *slice, const char *word)
 {
     bool begins = pf_begins(*slice, word);

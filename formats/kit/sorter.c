@@ -83,8 +83,10 @@ static void sort_by_byte(const struct pf_sorter *sorter, uint64_t *to, unsigned 
         memcpy(to + starts[at[key] >> shift & 255]++ * sorter->words, at, sorter_record_size(sorter));
 }
 
-/* A radix sort, lowest byte of the last key first. Skips bytes in which all records agree. Its time does not depend on the
- * order of the records, unless they are sorted already. */
+/*
+ * A radix sort that begins with the lowest byte of the last key. Skips bytes in which all records agree. Its time does
+ * not depend on the order of the records, unless they are sorted already.
+ */
 static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (sorter->in_order)
@@ -172,7 +174,7 @@ static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
     return order < 0 || (!order && a < b);
 }
 
-/* Restores the heap below `place`. */
+/* Moves the run at `place` down until the heap is in order again. */
 static void sink(struct pf_sorter *sorter, size_t place)
 {
     size_t run = sorter->heap[place];

@@ -17,8 +17,10 @@ struct pf_store *pf_store_hold(struct pf_store *store);
 void pf_store_free(struct pf_store *store);
 
 int pf_store_append(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error);
-/* Announces that `more` bytes will be appended: if they may not fit in memory, the store moves to its file first.
- * Returns 0, or -1 with *error filled. */
+/*
+ * Announces that `more` bytes will be appended. If they may not fit in memory, the store moves to its file now. Returns
+ * 0, or -1 with *error filled.
+ */
 int pf_store_expect(struct pf_store *store, uint64_t more, struct pf_error *error);
 /* Overwrites or extends the store at an offset; a gap is filled with zeros. */
 int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, size_t size,

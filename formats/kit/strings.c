@@ -7,7 +7,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/table.h"
 
-/* Most pools hold a few words, some hold millions: chunks grow from FIRST_CHUNK to LAST_CHUNK bytes. */
+/* Most pools hold a few words and some hold millions, so chunks grow from FIRST_CHUNK to LAST_CHUNK bytes. */
 enum { FIRST_CHUNK = 512, LAST_CHUNK = 64 * 1024, FIRST_CELLS = 8 };
 
 struct string_chunk {

@@ -9,20 +9,20 @@
 #include "formats/kit/error.h"
 
 /*
- * A hash table. Keys come from files, so it hashes by SipHash under a key drawn at random at program start: no file
- * can be crafted whose keys all collide. The order of a table is therefore random and must never be visible. Not
- * thread-safe; a zero-initialized table is empty.
+ * A hash table. Its keys come from files, so it hashes them by SipHash with a secret drawn at random at program start:
+ * no file can be crafted whose keys all collide. The order of a table is therefore random and must never be visible.
+ * Not thread-safe. A zero-initialized table is empty.
  */
 
-/* SipHash-1-3 of bytes under the program's key; `seed` is any number, or the hash of the preceding bytes. */
+/* SipHash-1-3 of bytes under the program's secret; `seed` is any number, or the hash of the preceding bytes. */
 uint64_t pf_siphash(uint64_t seed, const void *bytes, size_t size);
 uint64_t pf_siphash_number(uint64_t number);
 /* SipHash-1-3 under a given key. */
 uint64_t pf_siphash_keyed(const uint64_t key[2], const void *bytes, size_t size);
 
 /*
- * A table from keys to numbers below UINT32_MAX, usually indexes into the caller's array, which holds the keys, of any
- * type. The table takes 8 bytes per slot.
+ * A table from keys to numbers below UINT32_MAX. Numbers are usually indexes into an array of the caller. The keys, of
+ * any type, are in the caller's memory; the table itself takes 8 bytes per slot.
  */
 struct pf_hash_table {
     uint64_t *slots; /* hash in the upper half, number + 1 in the lower half; 0: free */
@@ -31,7 +31,7 @@ struct pf_hash_table {
 
 enum { PF_NOT_THERE = -1 };
 
-/* True if `number` has this key; `of` is the caller's array or struct. */
+/* Returns true if the key that belongs to `number` equals `key`; `of` is the caller's array or struct. */
 typedef bool pf_is_key(const void *of, uint32_t number, const void *key);
 
 /* Returns the number of a key with this hash, or PF_NOT_THERE. */
@@ -43,7 +43,7 @@ int pf_hash_add(struct pf_hash_table *table, uint64_t hash, uint32_t number, str
 /* Makes room for `count` numbers. Returns 0, or -1 with *error filled. */
 int pf_hash_reserve(struct pf_hash_table *table, uint64_t count, struct pf_error *error);
 void pf_hash_free(struct pf_hash_table *table);
-/* The total number of probes for finding each number once; for tests. */
+/* The number of slots visited when each number is looked up once; for tests. */
 uint64_t pf_hash_probes(const struct pf_hash_table *table);
 
 /* A pf_is_key for keys of type uint64_t; `of` is an array of keys. */

@@ -60,8 +60,10 @@ static int tree_resize(struct pf_tree *tree, uint32_t room, struct pf_error *err
     return 0;
 }
 
-/* Large columns grow by a quarter instead of doubling: they are remapped, not copied, so that growing is cheap and
- * saves memory. */
+/*
+ * Large columns grow by a quarter instead of doubling, which saves memory. It is still cheap, since realloc remaps them
+ * instead of copying.
+ */
 enum { FIRST_ROOM = 32, LARGE_ROOM = 1 << 20 };
 
 static int tree_grow(struct pf_tree *tree, struct pf_error *error)
@@ -144,7 +146,7 @@ static int hash_listed(struct pf_tree *tree, uint32_t parent, struct pf_error *e
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                        uint8_t flags, struct pf_error *error)
 {
-    if (tree_grow(tree, error)) /* first, since it moves the links */
+    if (tree_grow(tree, error)) /* before the search, since growing moves the links */
         return PF_NO_CONTEXT;
     uint32_t *child = listed(tree, parent, key);
     if (child) {
